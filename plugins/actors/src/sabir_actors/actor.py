@@ -1,6 +1,6 @@
 """An actor handles one message at a time, each validated first, and answers each once; a host takes messages to it.
 
-    send_message(message) ─▶ the actor `message.receiver` ─▶ its Response        unknown receiver: a dead letter, ERROR
+    send_message(message) ─▶ the actor `message.receiver` ─▶ its Response        no such receiver: a dead letter, ERROR
 
     receive(message) ─▶ answered before? ─▶ validated ─▶ mailbox ─▶ handler ─▶ Response
                               │                 │           │          └ raised, too late, given up ─▶ ErrorResponse
@@ -34,25 +34,25 @@ from sabir_actors.queues import ThreadQueue
 THREADS, SUPERVISOR = "threads", "supervisor"
 """Ids of the actors that every system has."""
 DEAD_LETTERS = 1000
-"""Messages without a receiver that are kept for looking at; all are counted."""
+"""How many messages without a receiver are kept for inspection; all are counted."""
 MAILBOX = 1000
-"""Messages that may wait at one actor."""
+"""How many messages may wait at one actor."""
 REMEMBERED = 1000
-"""Answers that an actor keeps for messages that are delivered twice, and failed messages for RETRY; the answers of a
-thread are in its journal too."""
+"""How many answers an actor keeps for messages delivered twice, and how many failed messages for RETRY; the answers of
+a thread are in its journal too."""
 Handled: TypeAlias = typed.Data | Mapping[str, Any] | Response
-"""What a handler gives: the data of the response, or a whole one."""
+"""A handler's result: the data of the response, or a whole response."""
 
 
 class Actor:
     """The base of all actors. A subclass handles messages of a type by a coroutine method `on_<type>`, lower case.
 
-    An ActorError that it raises becomes an ERROR of its code. Any other exception is logged, told to the supervisor,
-    and becomes an ERROR; the actor goes on.
+    An ActorError that it raises becomes an ERROR of its code. Any other exception is logged, reported to the
+    supervisor, and becomes an ERROR; the actor continues.
     """
 
     immediate: ClassVar[frozenset[str]] = frozenset({"HEARTBEAT", "STOP"})
-    """Types that are handled while another message is."""
+    """Types that are handled at once, even while another message is handled."""
 
     def __init__(
         self, actor_id: str, system: "ActorHost", *, mailbox: int = MAILBOX, longest: float | None = None
@@ -68,7 +68,7 @@ class Actor:
         self._began = monotonic()
         self._running: dict[str, asyncio.Task[Response]] = {}
         self._given_up: dict[str, ErrorCode] = {}
-        """Id of a message that is handled no longer → why."""
+        """Id of an abandoned message → the reason."""
         self._answers: OrderedDict[str, Response] = OrderedDict()
         self._failed: OrderedDict[str, Message] = OrderedDict()
 
@@ -89,7 +89,7 @@ class Actor:
         )
 
     async def receive(self, message: Message) -> Response:
-        """Answer a message; nothing is ever raised but the caller's own cancellation, and the work goes on then."""
+        """Answer a message; raises only the caller's own cancellation, after which the work continues."""
         running = self._running.get(message.id)
         if running is None:
             found = self._answers.get(message.id)
@@ -111,7 +111,7 @@ class Actor:
         del self._running[message_id]
 
     def _refusal(self, message: Message) -> Response | None:
-        """Why a message is not even taken in."""
+        """The response to a message that is refused before it is queued; None for others."""
         try:
             validate_message(message, self.phases)
             self._check_works()
@@ -141,13 +141,13 @@ class Actor:
         self._given_up.pop(message.id, None)
         if response.is_error and message.type != "RETRY":
             _keep(self._failed, message.id, message)
-        if response.data.get("error_code") != ErrorCode.RECORDING_FAILED:  # nothing was done: sent again, it may be
+        if response.data.get("error_code") != ErrorCode.RECORDING_FAILED:  # nothing was done: a retry may help
             _keep(self._answers, message.id, response)
         self.system.log(response)
         return response
 
     async def _outcome(self, message: Message) -> Response:
-        """What the handler says, or the ERROR for what it raised."""
+        """The handler's response, or the ERROR for its exception."""
         if message.id in self._given_up:
             raise asyncio.CancelledError
         try:
@@ -163,7 +163,7 @@ class Actor:
             return message.error(failure)
 
     async def _in_turn(self, message: Message) -> Response:
-        """What the handler says, once it is this message's turn."""
+        """The handler's response, once it is this message's turn."""
         if message.type in self.immediate:
             return await self._handle(message)
         async with self._turn:
@@ -179,7 +179,7 @@ class Actor:
         return given if isinstance(given, Response) else message.response(given)
 
     async def stop(self) -> None:
-        """Take no more messages; what is being handled ends, then the actor does what it does at its end."""
+        """Take no more messages; messages being handled are finished, then the actor calls `stopping`."""
         if self._ending is None:
             self._is_stopped = True
             self._ending = asyncio.ensure_future(self._end())
@@ -192,7 +192,7 @@ class Actor:
                 logger.warning("actor %s did not end well: %s", self.actor_id, one_line(f"{error!r}"))
 
     def abandon(self, *message_ids: str) -> None:
-        """Cancel what is being handled, or these messages of it; who waits is answered with an ERROR (STOPPED)."""
+        """Cancel the messages being handled, or only these; their senders get an ERROR (STOPPED)."""
         for message_id in message_ids or tuple(self._running):
             self._give_up(message_id, ErrorCode.STOPPED)
 
@@ -202,10 +202,10 @@ class Actor:
             self._given_up[message_id] = code
             work = task.get_coro()
             if not iscoroutine(work) or getcoroutinestate(work) != CORO_CREATED:
-                task.cancel()  # one that has not begun sees by itself that it is given up
+                task.cancel()  # a task that has not begun checks this itself
 
     async def drained(self) -> None:
-        """Wait until everything that was taken in is answered, and a stopped actor has come to its end."""
+        """Wait until all taken messages are answered, and a stopped actor has finished stopping."""
         while self._running:
             await asyncio.wait(list(self._running.values()))
         if self._ending is not None:
@@ -214,30 +214,30 @@ class Actor:
     # What every actor answers
 
     async def on_heartbeat(self, message: Message) -> Handled:
-        """Alive, since when, and how full the mailbox is."""
+        """Report that it is alive, since when, and how full the mailbox is."""
         uptime, others = monotonic() - self._began, len(self._running) - 1
         return typed.HeartbeatResponse(uptime=uptime, load=min(others / self._mailbox, 1.0))
 
     async def on_stop(self, message: Message) -> Handled:
-        """Take no more messages; what is being handled ends, what waits is answered with an ERROR."""
+        """Take no more messages; those being handled are finished, waiting ones get an ERROR."""
         self._check_meant(message)
         await self.stop()
         return typed.StopComplete(actor_id=self.actor_id, stopped_at=now())
 
     async def on_restart(self, message: Message) -> Handled:
-        """Forget what is volatile, and go on under the same id."""
+        """Forget volatile state, and continue under the same id."""
         self._check_meant(message)
         await self.restarting()
         return typed.RestartComplete(actor_id=self.actor_id, restarted_at=now())
 
     async def on_error(self, message: Message) -> Handled:
-        """An error that another actor tells of."""
+        """Handle an error that another actor reports."""
         told = data_of(message, typed.ErrorData)
         logger.warning("%s was told of an error: %s", self.actor_id, one_line(told.error_message, 200))
         return typed.ErrorAcknowledged(actor_id=self.actor_id, action_taken="logged")
 
     async def on_retry(self, message: Message) -> Handled:
-        """Do a message again that failed here; the response is of the original's type."""
+        """Handle a message again that failed here; the response has the original's type."""
         again = data_of(message, typed.Retry)
         original = self._failed.get(again.original_message_id)
         if original is None:
@@ -251,10 +251,10 @@ class Actor:
         return message.response(found.data, found.type)
 
     async def restarting(self) -> None:
-        """What a subclass does when it is restarted."""
+        """A subclass's actions at a restart."""
 
     async def stopping(self) -> None:
-        """What a subclass does when it was stopped and nothing is being handled any more."""
+        """A subclass's actions after it was stopped and no message is being handled."""
 
     def _check_meant(self, message: Message) -> None:
         meant = data_of(message, typed.ActorReason).actor_id
@@ -275,7 +275,7 @@ def _keep(kept: OrderedDict[str, Kept], key: str, value: Kept) -> None:
 
 
 class ActorHost:
-    """Where actors live: it has what they have in common, finds them, and takes messages to them."""
+    """Holds actors: it has their shared resources, finds them, and delivers messages to them."""
 
     def __init__(
         self,
@@ -303,7 +303,7 @@ class ActorHost:
         self.queue = queue
         self.recovers = recovers
         self.adapters = Adapters(adapters)
-        """What agents ask by."""
+        """The adapters of agents."""
         self.dead_letters: deque[AnyMessage] = deque(maxlen=DEAD_LETTERS)
         self.dead_count = 0
         """How many messages had no receiver."""
@@ -315,27 +315,27 @@ class ActorHost:
         self._spans = observers.get("spans")
 
     def add(self, actor: Actor) -> None:
-        """Take an actor in; ActorError where another has its id."""
+        """Add an actor; raises ActorError if another has its id."""
         if self._actors.setdefault(actor.actor_id, actor) is not actor:
             raise ActorError(ErrorCode.INVALID_CONFIG, f"an actor {actor.actor_id!r} is here already; give another id")
 
     def remove(self, actor_id: str) -> None:
-        """Let an actor go."""
+        """Remove an actor."""
         self._actors.pop(actor_id, None)
 
     def actors(self) -> tuple[str, ...]:
-        """Ids of all actors, in the order in which they came."""
+        """Ids of all actors, in the order in which they were added."""
         return tuple(self._actors)
 
     def get_actor(self, actor_id: str) -> Actor:
-        """The actor of that id; ActorError (UNKNOWN_ACTOR) where there is none."""
+        """The actor of that id; raises ActorError (UNKNOWN_ACTOR) if there is none."""
         found = self._actors.get(actor_id)
         if found is None:
             raise ActorError(ErrorCode.UNKNOWN_ACTOR, f"no actor {actor_id!r} is here; see system.actors()")
         return found
 
     async def send_message(self, message: Message) -> Response:
-        """Take a message to its receiver; the response, an ErrorResponse where the receiver is unknown.
+        """Deliver a message to its receiver; returns the response, an ErrorResponse if the receiver is unknown.
 
         Raises ActorError, a ValueError, for a message without a receiver.
         """
@@ -349,7 +349,7 @@ class ActorHost:
         return await actor.receive(message)
 
     def bury(self, message: AnyMessage) -> None:
-        """Keep a message that nobody takes, and count it."""
+        """Keep and count a message without a receiver."""
         self.dead_letters.append(message)
         self.dead_count += 1
         logger.warning("no receiver for %s %s to %s", message.type, message.id, message.receiver)
@@ -363,7 +363,7 @@ class ActorHost:
         return await spanned(message, answer, self._spans)
 
     async def notify_supervisor(self, actor: Actor, message: Message, error: ActorError) -> Response | None:
-        """Tell the supervisor of an actor's error; its answer, None where nobody supervises."""
+        """Report an actor's error to the supervisor; returns its answer, None if there is no supervisor."""
         if self.supervisor_id not in self._actors or self.supervisor_id in (actor.actor_id, message.sender):
             return None
         details = {"message_id": message.id, "message_type": message.type, "retryable": error.retryable}
@@ -372,7 +372,7 @@ class ActorHost:
         return await self.send_message(told)
 
     async def stop(self) -> None:
-        """Stop every actor, the latest first, and close their adapters; what each is handling ends before it goes."""
+        """Stop every actor, the latest first, and close their adapters; each finishes the messages being handled."""
         await self.let_go(THREADS)  # its runs wait for the others
         if self.queue is not None:
             await self.queue.aclose()
@@ -381,7 +381,7 @@ class ActorHost:
         await self.adapters.aclose()
 
     async def let_go(self, actor_id: str) -> None:
-        """Stop one actor, wait until it has answered what it took in, and forget it."""
+        """Stop one actor, wait until it has answered its messages, and remove it."""
         actor = self._actors.get(actor_id)
         if actor is not None:
             await actor.stop()

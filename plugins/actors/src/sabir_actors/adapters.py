@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Shared:
-    """An adapter, and how many use it."""
+    """An adapter, and the number of its users."""
 
     adapter: "Adapter"
     users: int = 0
@@ -29,7 +29,7 @@ class Adapters:
         self._retired: set[Shared] = set()
 
     def take(self, model: str) -> Shared:
-        """The adapter of a model; give it back. Raises what making it raises."""
+        """The adapter of a model, to be given back; raises the errors of making it."""
         shared = self._current.get(model)
         if shared is None:
             shared = self._current[model] = Shared(self._make(model))

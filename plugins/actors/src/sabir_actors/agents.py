@@ -2,8 +2,8 @@
 
     PROCESS_WITH_AGENT ─▶ evaluate(adapter of config.model, …, session of the thread) ─▶ AGENT_RESPONSE
 
-What is said and what each option returned is recorded in the thread's session before anything is done with it: an
-interrupted run of an agent goes on where it stopped, one that was over is answered from its records.
+Every message and option result is recorded in the thread's session before it is used: an interrupted run of an agent
+continues where it stopped, and a finished one is answered from its records.
 """
 
 import json
@@ -44,7 +44,7 @@ _ROLES = {"system": sabir.system, "user": sabir.user, "assistant": sabir.assista
 
 
 class Agent:
-    """One agent: how it asks, and for what form of answer."""
+    """One agent: its configuration, and the type of its answer."""
 
     def __init__(self, config: typed.AgentConfig, output: type[BaseModel] = PhaseReply) -> None:
         self.config = config
@@ -52,7 +52,7 @@ class Agent:
 
     @cached_property
     def settings(self) -> Settings:
-        """What its requests ask for; ActorError (INVALID_CONFIG) for a setting that is none."""
+        """The settings of its requests; raises ActorError (INVALID_CONFIG) for an invalid setting."""
         config = self.config
         given: dict[str, Any] = {"temperature": config.temperature, "max_output_tokens": config.max_tokens}
         named = {name: each for name, each in given.items() if each is not None}
@@ -63,7 +63,7 @@ class Agent:
 
 
 class AgentManagerActor(Actor):
-    """The agents of one thread, or of none. `session` is what their runs are recorded in; None for what is not kept."""
+    """The agents of one thread, or of none. `session` records their runs; None to keep no records."""
 
     def __init__(self, actor_id: str, system: ActorHost, session: Session | None = None) -> None:
         super().__init__(actor_id, system)
@@ -76,7 +76,7 @@ class AgentManagerActor(Actor):
             enable_inner_message_recording(session)
 
     def add_agent(self, agent_id: str, agent: Agent) -> None:
-        """Take an agent in; ActorError (INVALID_CONFIG) for an unknown model or option, a setting that is none."""
+        """Add an agent; raises ActorError (INVALID_CONFIG) for an unknown model or option, or an invalid setting."""
         self._adapter(agent.config.model)
         self._options(agent.config)
         self._settings(agent)
@@ -93,14 +93,14 @@ class AgentManagerActor(Actor):
         return typed.AgentInvoked(agent_id=asked.agent_id, **dict(answer))
 
     async def on_update_agent_config(self, message: Message) -> Handled:
-        """Have an agent ask otherwise from its next run on."""
+        """Change an agent's configuration from its next run on."""
         wanted = data_of(message, typed.UpdateAgentConfig)
         agent = self._agent(wanted.agent_id)
         self.add_agent(wanted.agent_id, Agent(changed(agent.config, wanted.config), agent.output))
         return typed.AgentConfigUpdated(agent_id=wanted.agent_id)
 
     async def restarting(self) -> None:
-        """Ask by new adapters from the next run on; agents of others that ask by the same ones go on with them."""
+        """Use new adapters from the next run on; other threads' agents keep the shared ones."""
         await self._give_back(anew=True)
 
     async def stopping(self) -> None:
@@ -142,7 +142,7 @@ class AgentManagerActor(Actor):
         )
 
     def _said(self, message: Message, event: Event) -> None:
-        """Tell who watches the system what is being said."""
+        """Report an event of an agent's reply to the system's watcher."""
         if self.system.watch is not None:
             self.system.watch(message, event)
 
@@ -181,7 +181,7 @@ class AgentManagerActor(Actor):
 
 
 def config_of(view: ThreadView, phase: Phase, system: ActorHost) -> typed.AgentConfig:
-    """How the agent of a phase asks: as its chain and the system say, with the changes since."""
+    """The configuration of a phase's agent: from its chain and the system, with later changes."""
     model = phase.model or system.model
     if model is None:
         reason = f"neither the system nor the phase {phase.name!r} names a model; give ActorSystem(model=…)"
@@ -194,17 +194,17 @@ def config_of(view: ThreadView, phase: Phase, system: ActorHost) -> typed.AgentC
 
 
 def changed(config: typed.AgentConfig, change: typed.AgentChange) -> typed.AgentConfig:
-    """A configuration with what a change names."""
+    """A configuration with the fields of a change."""
     return config.model_copy(update=change.model_dump(exclude_unset=True, exclude_none=True))
 
 
 def read_turns(turns: Sequence[typed.Turn]) -> list[ModelMessage]:
-    """Messages of the vocabulary, of a conversation as the document writes it."""
+    """The core messages for a conversation in the protocol's form."""
     return [_ROLES[turn.role](turn.content) for turn in turns]
 
 
 def _conversation(config: typed.AgentConfig, asked: typed.ProcessWithAgent) -> list[ModelMessage]:
-    """What the agent is told: its system prompt, the prepared messages of the context, the input."""
+    """The agent's messages: its system prompt, the prepared messages of the context, the input."""
     told = [sabir.system(config.system_prompt)] if config.system_prompt else []
     try:
         turns = _TURNS.validate_python(asked.context.get("messages") or [])
@@ -215,7 +215,7 @@ def _conversation(config: typed.AgentConfig, asked: typed.ProcessWithAgent) -> l
 
 
 def _result(response: PromptResponse[None], output: type[BaseModel]) -> typed.AgentResult:
-    """What a reply says; OutputError, ActorError (AGENT_ERROR) for one that cannot be used."""
+    """The result of a reply; raises OutputError or ActorError (AGENT_ERROR) for an unusable reply."""
     calls = _calls(response.messages)
     try:
         said = response.reply.parse(output)
@@ -239,7 +239,7 @@ def _result(response: PromptResponse[None], output: type[BaseModel]) -> typed.Ag
 
 
 def _plain_response(text: str) -> str:
-    """What a reply says that is no whole PhaseReply: its `response`, where it has one, else all of it."""
+    """The text of a reply that is not a whole PhaseReply: its `response`, if it has one, else all of it."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -259,7 +259,7 @@ def _calls(messages: Sequence[ModelMessage]) -> list[typed.ToolCall]:
 
 
 def _failure(agent_id: str, error: Exception) -> ActorError:
-    """Why an agent did not answer, and whether it may when it is asked again."""
+    """The error of an agent that did not answer, and whether a retry may help."""
     retryable = isinstance(error, CallError) and error.retryable
     code = ErrorCode.INVALID_CONFIG if isinstance(error, PluginError) else ErrorCode.AGENT_ERROR
     if isinstance(error, RecordingFailed):

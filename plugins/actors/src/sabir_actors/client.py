@@ -23,19 +23,20 @@ Answer = TypeVar("Answer", bound=typed.Data)
 
 
 class ThreadClient(Actor):
-    """Whoever creates threads, and is told how they end. Each method raises ActorError where its message is refused."""
+    """Creates threads, and is told their results. Each method raises ActorError if its message is refused."""
 
     def __init__(self, system: ActorSystem, client_id: str | None = None, *, threads: str = THREADS) -> None:
         super().__init__(client_id or f"client-{uuid4()}", system)
         self._threads = threads
         self._results: OrderedDict[str, typed.ThreadResult | None] = OrderedDict()
-        """How the threads that were created here ended, None before; the latest of those that nobody asked for."""
+        """Thread created here → its result, None before its end; of results that were not asked for, the latest are
+        kept."""
         self._told = asyncio.Event()
-        """Set, and another one made, when a thread of this client ended."""
+        """Set, and replaced by a new one, when a thread of this client ends."""
         system.add(self)
 
     async def on_thread_result(self, message: Message) -> Handled:
-        """How a thread ended."""
+        """Take the result of a thread."""
         result = data_of(message, typed.ThreadResult)
         self._expect(result.thread_id, result)
         told, self._told = self._told, asyncio.Event()
@@ -45,7 +46,7 @@ class ThreadClient(Actor):
     async def create(
         self, user_id: str, text: str, *, metadata: Mapping[str, Any] | None = None, chain: str | None = None
     ) -> str:
-        """Make a thread; its id."""
+        """Make a thread; returns its id."""
         said = {"user_id": user_id, "initial_input": text, "metadata": dict(metadata or {}), "chain": chain}
         message_id = str(uuid4())
         made = thread_id_of(message_id)
@@ -53,7 +54,7 @@ class ThreadClient(Actor):
         return (await self._asked("CREATE_THREAD", said, typed.ThreadCreated, made, id=message_id)).thread_id
 
     async def start(self, thread_id: str) -> typed.ThreadStarted:
-        """Set a thread on its way."""
+        """Start a thread."""
         return await self._asked("START_THREAD", {"thread_id": thread_id}, typed.ThreadStarted, thread_id)
 
     async def pause(self, thread_id: str) -> typed.ThreadPaused:
@@ -61,7 +62,7 @@ class ThreadClient(Actor):
         return await self._asked("PAUSE_THREAD", {"thread_id": thread_id}, typed.ThreadPaused, thread_id)
 
     async def resume(self, thread_id: str) -> typed.ThreadResumed:
-        """Go on at the phase that is next."""
+        """Continue with the next phase."""
         return await self._asked("RESUME_THREAD", {"thread_id": thread_id}, typed.ThreadResumed, thread_id)
 
     async def terminate(self, thread_id: str, reason: str = "user_request") -> typed.ThreadTerminated:
@@ -74,12 +75,12 @@ class ThreadClient(Actor):
         return await self._asked("GET_THREAD_STATUS", {"thread_id": thread_id}, typed.ThreadStatus, thread_id)
 
     async def configure(self, thread_id: str, phase: str, **change: Any) -> typed.AgentConfigUpdated:
-        """Have the agent of a phase ask otherwise from its next run on: by another `model`, `tools`, …"""
+        """Change the configuration of a phase's agent from its next run on: another `model`, `tools`, …"""
         said = {"agent_id": f"{thread_id}/{phase}", "config": change}
         return await self._asked("UPDATE_AGENT_CONFIG", said, typed.AgentConfigUpdated, thread_id)
 
     async def watch(self, thread_id: str, *, every: float = 0.2) -> AsyncIterator[typed.ThreadStatus]:
-        """Where a thread is, each time that it is elsewhere, to its end; looked at every so many seconds."""
+        """A thread's status at each change until its end; read every `every` seconds."""
         last = None
         while True:
             status = await self.status(thread_id)
@@ -91,10 +92,10 @@ class ThreadClient(Actor):
             await asyncio.sleep(every)
 
     async def result(self, thread_id: str, *, every: float = 1.0) -> typed.ThreadResult:
-        """How a thread ended, once it has.
+        """Wait for a thread's end; returns its result.
 
-        Whoever created it here is told. Its state is looked at as well: at once where another created it or a queue
-        gave it to a process, and every so many seconds, for it may be run by another process.
+        The client that created it here is told. Its state is also read: at once if another client created it or a queue
+        gave it to a process, and every `every` seconds, because another process may run it.
         """
         is_due = thread_id not in self._results or self.system.queue is not None
         while True:
@@ -116,7 +117,7 @@ class ThreadClient(Actor):
     async def _asked(
         self, message_type: str, said: Mapping[str, Any], answer: type[Answer], thread_id: str, **envelope: Any
     ) -> Answer:
-        """What is answered; every message about a thread has its id as correlation id."""
+        """Send a message and return the answer; every message about a thread has its id as correlation id."""
         sent = {name: value for name, value in said.items() if value is not None}
         request = self._request(message_type, sent, self._threads, thread_id, **envelope)
         return data_of(raised(await self.system.send_message(request)), answer)

@@ -1,4 +1,4 @@
-"""`sabir threads`: threads of conversation, run, watched and steered from a terminal.
+"""`sabir threads`: threads of conversation, run, watched and controlled from a terminal.
 
 sabir threads run "Shall I repot my fern?"     a thread through six phases, watched to its end
 sabir threads                                  all threads, the newest last
@@ -6,7 +6,7 @@ sabir threads show THREAD                      what each phase came to
 sabir threads watch THREAD                     a live table, to the thread's end
 sabir threads pause|resume|terminate THREAD    resume also goes on with one whose process died
 
-What is shown is read from the store each time, so that it is right whichever process the thread runs in.
+The output is read from the store each time, so it is correct whichever process runs the thread.
 """
 
 import asyncio
@@ -77,16 +77,16 @@ def threads(
 
 
 class _Order:
-    """What the command line says, and the store that it is about."""
+    """The arguments of the command line, and its store."""
 
     def __init__(self, store: Store, url: str, thread: str, model: str | None, reason: str, json: bool) -> None:
         self.store, self.url, self.thread, self.model = store, url, thread, model
         self.reason, self.json = reason, json
 
     def system(self, model: str | None = None) -> ActorSystem:
-        """A system on the store, which runs nothing that is not asked for.
+        """A system on the store, which runs only requested threads.
 
-        PluginError where the model is unknown, before a thread could fail of it.
+        Raises PluginError for an unknown model, before a thread could fail because of it.
         """
         if model is not None:
             asyncio.run(sabir.adapter(model).aclose())
@@ -103,7 +103,7 @@ class _Order:
         return sorted((each for each in found if each.created_at), key=lambda each: str(each.created_at))
 
     def view(self) -> ThreadView:
-        """The thread that is meant; SettingsInvalid where none is, or several are."""
+        """The thread that the command names; raises SettingsInvalid if there is none, or several."""
         actor = self.stored()
         found = [each for each in actor.thread_ids() if each.startswith(self.thread)]
         if len(found) == 1:
@@ -112,11 +112,11 @@ class _Order:
         raise SettingsInvalid(f"{which} with {self.thread!r}; `sabir threads{self.where()}` shows them")
 
     def where(self) -> str:
-        """How a command names the store, where it must."""
+        """The argument that names the store in a command, if it is needed."""
         return "" if self.url == THREADS_DB else f" --store {self.url}"
 
     def remedy(self, thread_id: str) -> str:
-        """The command that goes on with a thread."""
+        """The command that continues a thread."""
         return f"`sabir threads resume {thread_id[:SHORT]}{self.where()}`"
 
 
@@ -200,7 +200,7 @@ def _resume(order: _Order) -> int:
     async def resume(system: ActorSystem, client: ThreadClient) -> int:
         if view.status == "created":  # its process died before it was started
             await client.start(view.thread_id)
-        elif view.status == "processing":  # its process died: nobody paused it
+        elif view.status == "processing":  # its process died; it was not paused
             await system.threads.go_on(view.thread_id)
         else:
             await client.resume(view.thread_id)
@@ -237,7 +237,7 @@ _ACTIONS: dict[Action, Callable[[_Order], int]] = {
 
 
 def _at_work(system: ActorSystem, work: Callable[[ActorSystem, ThreadClient], Coroutine[Any, Any, int]]) -> int:
-    """Do something with a system at work, and stop it."""
+    """Run a function with a started system, and stop the system."""
 
     async def within() -> int:
         async with system:
@@ -247,7 +247,7 @@ def _at_work(system: ActorSystem, work: Callable[[ActorSystem, ThreadClient], Co
 
 
 async def _watched(order: _Order, system: ActorSystem, thread_id: str) -> int:
-    """Show a thread until it stands and nothing of it runs here any more; say how to go on where it is interrupted."""
+    """Show a thread until no part of it runs here; if it was interrupted, print how to continue it."""
 
     def is_going(view: ThreadView) -> bool:
         return view.status == "processing" or any(each.startswith(f"{thread_id}/") for each in system.actors())
@@ -260,7 +260,7 @@ async def _watched(order: _Order, system: ActorSystem, thread_id: str) -> int:
 
 
 async def _followed(order: _Order, thread_id: str, is_going: Callable[[ThreadView], bool]) -> int:
-    """Show a thread for as long as it is going, then how it ended; 1 where it failed."""
+    """Show a thread while it runs, then its result; returns 1 if it failed."""
     with _table(order) as show:
         while True:
             view = order.stored().view(thread_id)
@@ -282,7 +282,7 @@ async def _followed(order: _Order, thread_id: str, is_going: Callable[[ThreadVie
 
 @contextmanager
 def _table(order: _Order) -> Iterator[Callable[[ThreadView], None]]:
-    """Shows where a thread is, again and again: a live table on a terminal, a line for each change elsewhere."""
+    """Shows a thread's progress: a live table on a terminal, else a line for each change."""
     from rich.console import Console
     from rich.live import Live
 
@@ -317,7 +317,7 @@ def _silent() -> Iterator[None]:
 
 
 def _write(text: str) -> None:
-    """Print; what a model wrote cannot steer the terminal."""
+    """Print, without control characters from a model's text."""
     print(printable(text), flush=True)
 
 

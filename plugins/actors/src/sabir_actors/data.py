@@ -1,7 +1,7 @@
-"""What the data of each type of message holds.
+"""The data of each message type.
 
-Fields that a type does not name are kept: a newer sender may say more. Times are aware, in UTC; `processing_time` and
-`uptime` are seconds. A model is a copy of a message's data: whatever is done to it, the message stays as it is.
+Fields that a type does not define are kept: a newer sender may have more. Times are aware, in UTC; `processing_time`
+and `uptime` are seconds. A model is a copy of a message's data: changing it does not change the message.
 """
 
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
@@ -16,7 +16,7 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 JSONObject: TypeAlias = dict[str, Any]
 """Any JSON object."""
 ThreadState: TypeAlias = Literal["created", "processing", "paused", "completed", "failed", "terminated"]
-"""Where a thread is; the last three are its ends."""
+"""The status of a thread; the last three are final."""
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 """A number of seconds, 0 or more."""
 
@@ -33,7 +33,7 @@ class Data(BaseModel):
 
 
 class CreateThread(Data):
-    """A thread is to be made; it is not started. `chain` names the phases that it goes through."""
+    """Asks to make a thread without starting it. `chain` names the phases that it goes through."""
 
     user_id: Name
     initial_input: str
@@ -48,31 +48,31 @@ class OfThread(Data):
 
 
 class StartThread(OfThread):
-    """A thread that was created is to be set on its way."""
+    """Asks to start a created thread."""
 
 
 class PauseThread(OfThread):
-    """No further phase of a thread is to start; the one that runs ends."""
+    """Asks to start no further phase of a thread; the running phase ends normally."""
 
 
 class ResumeThread(OfThread):
-    """A paused thread is to go on at its phase."""
+    """Asks to continue a paused thread at its phase."""
 
 
 class GetThreadStatus(OfThread):
-    """Where is a thread?"""
+    """Asks for the status of a thread."""
 
 
 class TerminateThread(OfThread):
-    """A thread is to be ended."""
+    """Asks to end a thread."""
 
     reason: str = ""
 
 
 class ThreadStatus(OfThread):
-    """Where a thread is. Completed and remaining phases together are those of its chain, in order.
+    """The status of a thread. Completed and remaining phases together are those of its chain, in order.
 
-    `result` is how it ended; None before.
+    `result` is its result; None before its end.
     """
 
     status: ThreadState
@@ -85,13 +85,13 @@ class ThreadStatus(OfThread):
 
 
 class ThreadCreated(OfThread):
-    """The thread is there."""
+    """The thread was created."""
 
     status: ThreadState
 
 
 class ThreadStarted(ThreadCreated):
-    """The thread is on its way; the answer does not wait for its phases."""
+    """The thread was started; the answer does not wait for its phases."""
 
     started_at: Time
 
@@ -104,7 +104,7 @@ class ThreadPaused(ThreadCreated):
 
 
 class ThreadResumed(ThreadCreated):
-    """The thread goes on at that phase."""
+    """The thread continues at that phase."""
 
     resumed_at: Time
     current_phase: str | None = None
@@ -118,7 +118,7 @@ class ThreadTerminated(ThreadCreated):
 
 
 class ThreadResult(ThreadCreated):
-    """What the client is told at the end: the last phase's output, or why the thread failed."""
+    """The message to the client at the end: the last phase's output, or why the thread failed."""
 
     output: JSONObject | None = None
     error_message: str | None = None
@@ -135,7 +135,7 @@ class OfPhase(Data):
 
 
 class PhaseOutput(Data):
-    """What a phase came to. `confidence` is what its model said of it (0 … 1), None where it said nothing."""
+    """The output of a phase. `confidence` is its model's own estimate (0 … 1), None if there is none."""
 
     response: str
     next_phase: str | None = None
@@ -143,7 +143,7 @@ class PhaseOutput(Data):
 
 
 class ProcessPhase(OfPhase):
-    """A phase of a thread is to be run."""
+    """Asks to run a phase of a thread."""
 
     thread_id: Name
     input: str
@@ -160,7 +160,7 @@ class PhaseProcessed(OfPhase):
 
 
 class AgentConfig(Data):
-    """How an agent asks: `model` as `sabir.adapter` takes it, `tools` the names of options that it may choose."""
+    """An agent's configuration: `model` as `sabir.adapter` takes it, `tools` the names of its options."""
 
     model: Name
     system_prompt: str | None = None
@@ -170,7 +170,7 @@ class AgentConfig(Data):
 
 
 class AgentChange(Data):
-    """What of an agent's configuration is to be another."""
+    """The changed fields of an agent's configuration."""
 
     model: Name | None = None
     system_prompt: str | None = None
@@ -180,7 +180,7 @@ class AgentChange(Data):
 
 
 class InitializePhase(OfPhase):
-    """A phase is to be made ready with an agent of that configuration."""
+    """Asks to prepare a phase with an agent of that configuration."""
 
     config: AgentConfig
 
@@ -193,14 +193,14 @@ class PhaseInitialized(OfPhase):
 
 
 class Turn(Data):
-    """One message of a conversation, by the role that says it."""
+    """One message of a conversation, with its role."""
 
     role: Literal["system", "user", "assistant"]
     content: str
 
 
 class PrepareContext(OfPhase):
-    """The context of a phase is to be made of what came before it."""
+    """Asks to make the context of a phase from the earlier phases."""
 
     thread_id: Name
     previous_phase_output: JSONObject | None = None
@@ -208,7 +208,7 @@ class PrepareContext(OfPhase):
 
 
 class PreparedContext(Data):
-    """What a phase's agent is given: the phase's own system message first."""
+    """The context for a phase's agent: the phase's own system message first."""
 
     messages: list[Turn]
     tools: list[str] = []
@@ -226,7 +226,7 @@ class ContextPrepared(OfPhase):
 
 
 class ProcessWithAgent(Data):
-    """An agent is to answer; without an id the one that the actor serves."""
+    """Asks an agent to answer; without an id, the actor's only agent."""
 
     input: str
     context: JSONObject = {}
@@ -235,13 +235,13 @@ class ProcessWithAgent(Data):
 
 
 class InvokeAgent(ProcessWithAgent):
-    """A named agent is to answer."""
+    """Asks a named agent to answer."""
 
     agent_id: Name
 
 
 class ToolCall(Data):
-    """One option that the agent chose, and what came of it."""
+    """One option call of the agent, and its result."""
 
     name: str
     arguments: JSONObject
@@ -249,7 +249,7 @@ class ToolCall(Data):
 
 
 class AgentResult(Data):
-    """What an agent said."""
+    """An agent's answer."""
 
     response: str
     confidence: float | None = Field(default=None, ge=0, le=1)
@@ -270,14 +270,14 @@ class AgentInvoked(AgentResponse):
 
 
 class UpdateAgentConfig(Data):
-    """An agent is to ask otherwise from its next run on."""
+    """Asks to change an agent's configuration from its next run on."""
 
     agent_id: Name
     config: AgentChange
 
 
 class AgentConfigUpdated(Data):
-    """The agent asks so from its next run on."""
+    """The agent has this configuration from its next run on."""
 
     agent_id: Name
     status: Literal["updated"] = "updated"
@@ -287,11 +287,11 @@ class AgentConfigUpdated(Data):
 
 
 class Heartbeat(Data):
-    """Is an actor alive?"""
+    """Asks whether an actor is alive."""
 
 
 class HeartbeatResponse(Data):
-    """It is. `load` is the share of its mailbox that is taken, 0 … 1."""
+    """The actor is alive. `load` is the used share of its mailbox, 0 … 1."""
 
     status: Literal["alive"] = "alive"
     uptime: Seconds
@@ -311,15 +311,15 @@ class ActorReason(OfActor):
 
 
 class Supervise(OfActor):
-    """A supervisor is to watch an actor."""
+    """Asks a supervisor to watch an actor."""
 
 
 class Restart(ActorReason):
-    """An actor is to forget what is volatile, and go on under its id."""
+    """Asks an actor to forget volatile state, and continue under its id."""
 
 
 class Stop(ActorReason):
-    """An actor is to take no more messages."""
+    """Asks an actor to take no more messages."""
 
 
 class SupervisionStarted(OfActor):
@@ -350,14 +350,14 @@ class ErrorData(Data):
 
 
 class ErrorNotification(ErrorData):
-    """A supervisor is told of an actor's error; `details` is what else is known of it."""
+    """Reports an actor's error to a supervisor; `details` holds further facts."""
 
     actor_id: Name
     details: Any = None
 
 
 class ErrorAcknowledged(Data):
-    """What the supervisor does about it."""
+    """The supervisor's action."""
 
     actor_id: str | None = None
     action_taken: str
@@ -365,7 +365,7 @@ class ErrorAcknowledged(Data):
 
 
 class Retry(Data):
-    """A message that failed is to be done again; `attempt` counts from 1."""
+    """Asks to handle a failed message again; `attempt` counts from 1."""
 
     original_message_id: Name
     attempt: int = Field(ge=1)

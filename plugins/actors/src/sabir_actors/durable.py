@@ -3,8 +3,8 @@
     worker     ActorSystem("provider:model", store=PostgresStore(url), queue=DurableQueue(url))       as many as wanted
     program    ActorSystem(store=PostgresStore(url), queue=DurableQueue(url, at_once=0))              asks, runs nothing
 
-Who has a thread is said by the engine alone: a worker that dies loses its threads to others within a few beats. What a
-thread came to is said by its journal alone: a worker that wakes after that records nothing.
+The engine alone decides which worker has a thread: a dead worker loses its threads to others within a few beats. The
+journal alone has a thread's state: a worker that wakes after that records nothing.
 """
 
 import asyncio
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from sabir_runtime import BoundPolicy
 
 AT_ONCE = 100
-"""Threads that a process takes at once where it is not told otherwise."""
+"""How many threads a process takes at once by default."""
 APPLICATION = "sabir-threads"
-"""Whose the runs of threads are, as `sabir runs list` shows them, where nothing else is said."""
+"""The default application of threads' runs, as `sabir runs list` shows it."""
 
 
 class DurableQueue:
@@ -73,7 +73,7 @@ class DurableQueue:
         await self._runner.submit(self._runs.thread, thread_id, run_id=run, run=run)
 
     async def aclose(self) -> None:
-        """Give no more runs to this process; those that it performs are left to another."""
+        """Give no more runs to this process; another process continues its present runs."""
         await self._runner.aclose()
 
 
@@ -95,8 +95,8 @@ async def _thread(
 ) -> list[Message]:
     """Perform a thread, whose id is observed, until it is paused or over.
 
-    The engine may call it in a loop of its own; actors live in that of their system. A run that fails is no end of its
-    thread: it is paused with the reason, and `sabir runs resume` carries it on.
+    The engine may call it in its own event loop; actors live in their system's loop. A failing run does not end its
+    thread: the run is paused with the reason, and `sabir runs resume` continues it.
     """
     performed = asyncio.run_coroutine_threadsafe(_performed(ctx, observations[-1].text, run), ctx.loop)
     try:

@@ -1,6 +1,6 @@
-"""What this package raises, and the codes of its ERROR responses.
+"""The errors of this package, and the codes of its ERROR responses.
 
-The text of each code says what helps: another message, a later attempt, another configuration, or nothing.
+The text of each code names the remedy: another message, a later attempt, another configuration, or none.
 """
 
 from enum import StrEnum
@@ -13,43 +13,45 @@ class ErrorCode(StrEnum):
     """Why a message was not done."""
 
     INVALID_MESSAGE = "INVALID_MESSAGE"
-    """It is no message of the protocol, or its data lacks a field; the sender mends it."""
+    """It is not a message of the protocol, or its data lacks a field; the sender must correct it."""
     UNKNOWN_TYPE = "UNKNOWN_TYPE"
-    """The actor handles no message of that type; the sender mends it."""
+    """The actor handles no message of that type; the sender must correct it."""
     UNKNOWN_ACTOR = "UNKNOWN_ACTOR"
-    """No actor has the receiver's id; the sender mends it."""
+    """No actor has the receiver's id; the sender must correct it."""
     UNKNOWN_THREAD = "UNKNOWN_THREAD"
-    """No thread has that id; the sender mends it."""
+    """No thread has that id; the sender must correct it."""
     UNKNOWN_AGENT = "UNKNOWN_AGENT"
-    """No agent has that id; the sender mends it."""
+    """No agent has that id; the sender must correct it."""
     UNKNOWN_MESSAGE = "UNKNOWN_MESSAGE"
-    """RETRY names a message that did not fail at that actor; the sender sends the original anew."""
+    """RETRY names a message that did not fail at that actor; the sender must send the original again."""
     INVALID_STATE = "INVALID_STATE"
     """The thread's state does not allow it; the state is unchanged."""
     INVALID_CONFIG = "INVALID_CONFIG"
-    """A model, an option, a chain or a setting is unknown; whoever configures the system or the agent mends it."""
+    """A model, an option, a chain or a setting is unknown; the configuration of the system or the agent must be
+    corrected."""
     MAILBOX_FULL = "MAILBOX_FULL"
-    """As many messages wait as the mailbox holds; time mends it: send it again later."""
+    """The mailbox is full; send the message again later."""
     STOPPED = "STOPPED"
-    """The actor was stopped; the sender sends to another."""
+    """The actor was stopped; send to another actor."""
     TIMEOUT = "TIMEOUT"
-    """The message was not done in its time; time may mend it."""
+    """The message was not finished in its time; a later attempt may help."""
     AGENT_ERROR = "AGENT_ERROR"
-    """The agent's model could not be asked, or answered with what cannot be used; `retryable` says if time mends it."""
+    """The agent's model could not be asked, or gave an unusable answer; `retryable` says whether a later attempt may
+    help."""
     RECORDING_FAILED = "RECORDING_FAILED"
-    """The thread's journal did not take a record: another wrote to it, or the store failed."""
+    """The thread's journal did not take a record: another process wrote to it, or the store failed."""
     PHASE_PROCESSING_ERROR = "PHASE_PROCESSING_ERROR"
     """A phase failed, for a reason that its actor does not name by a code."""
     RETRIES_EXHAUSTED = "RETRIES_EXHAUSTED"
-    """A message failed as often as it may be tried; nobody mends it."""
+    """A message failed in all its allowed attempts; there is no remedy."""
     FAILED = "FAILED"
-    """A handler raised what it should not have; its author mends it."""
+    """A handler raised an unexpected exception; its author must correct it."""
 
 
 class ActorError(SabirError, ValueError):
-    """A message cannot be done; `code` goes into the ERROR that says so, `details` beside it.
+    """A message failed; `code` and `details` go into its ERROR.
 
-    `retryable` says whether the same message may be done later. A detail that JSON cannot hold is kept as its text.
+    `retryable` says whether the same message may succeed later. A detail that JSON cannot hold is kept as its text.
     """
 
     def __init__(self, code: ErrorCode, message: str, /, *, retryable: bool = False, **details: object) -> None:
@@ -60,7 +62,7 @@ class ActorError(SabirError, ValueError):
 
 
 def _as_json(value: object) -> object:
-    """The value, or its text where JSON cannot hold it: an error must reach whoever sent the message."""
+    """The value, or its text if JSON cannot hold it: an error must reach the sender of the message."""
     try:
         encode_json(value)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Who is told of what happens among actors: logs, a trace, spans. What they raise stops no actor."""
+"""Observers of actors: logs, a trace, spans. Their errors stop no actor."""
 
 import logging
 from collections.abc import Callable, Coroutine
@@ -12,15 +12,16 @@ from sabir_actors.protocol import AnyMessage, Message, Response
 
 logger = logging.getLogger("sabir.actors")
 Spans: TypeAlias = Callable[[Message], AbstractContextManager[Callable[[Response], None]]]
-"""Makes a block around the handling of a message, which is given the response: `sabir_otel.message_span` is one."""
+"""Makes a context around the handling of a message, which receives the response: for example
+`sabir_otel.message_span`."""
 Told = TypeVar("Told")
 
 
 class Observers(TypedDict, total=False):
-    """Who is told of what happens in a system; none of them can stop an actor.
+    """Observers of a system; none of them can stop an actor.
 
-    `trace` is told of every message and response, `watch` of what agents say while they say it, with the message that
-    they answer. `spans` makes a block around the handling of each message, in the task that handles it.
+    `trace` gets every message and response, `watch` gets events of agents' replies as they arrive, with the message
+    that they answer. `spans` makes a context around the handling of each message, in the task that handles it.
     """
 
     trace: Callable[[AnyMessage], None] | None
@@ -53,7 +54,7 @@ async def spanned(
 
 
 def _told(name: str, message: Message | Response, observer: Callable[[Any], Told]) -> Told | None:
-    """What an observer gives; None for one that fails, which is logged."""
+    """An observer's return value; None if it fails, which is logged."""
     try:
         return observer(message)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""PhaseActor: one phase of a thread: prepare the context, let the agent answer, say what follows.
+"""PhaseActor: one phase of a thread: prepare the context, let the agent answer, name the next phase.
 
 PROCESS_PHASE ─▶ PREPARE_CONTEXT (to itself) ─▶ PROCESS_WITH_AGENT ─▶ AGENT_RESPONSE ─▶ PHASE_PROCESSED
                                                        └ ERROR ─▶ ERROR_NOTIFICATION ─▶ RETRY, or ERROR
@@ -24,7 +24,7 @@ class PhaseActor(Actor):
 
     def __init__(self, actor_id: str, system: ActorHost, chain: Chain, phase: Phase, agents: AgentManagerActor) -> None:
         self.most_attempts = system.restarts.limit + 1
-        """How often its agent is asked, where each time a retry might mend what went wrong."""
+        """How often its agent is asked at most, if a retry may help each time."""
         super().__init__(actor_id, system, longest=self.most_attempts * system.restarts.timeout)
         self.phases = chain.names
         self.chain, self.phase, self.agents = chain, phase, agents
@@ -38,7 +38,7 @@ class PhaseActor(Actor):
         return typed.PhaseInitialized(phase_type=self.phase.name, agent_id=self.agent_id)
 
     async def on_prepare_context(self, message: Message) -> typed.ContextPrepared:
-        """The phase's system message, the conversation so far, what the phase before it said."""
+        """Make the context: the phase's system message, the conversation so far, the previous phase's output."""
         wanted = data_of(message, typed.PrepareContext)
         self._check(wanted.phase_type)
         history = list(wanted.conversation_history)
@@ -98,7 +98,7 @@ class PhaseActor(Actor):
         return await self.on_prepare_context(request)
 
     async def _answered(self, message: Message, ask: dict[str, Any]) -> Response:
-        """What the agent answers; where it fails and a retry may mend it, after a restart, again."""
+        """The agent's answer; if it fails and a retry may help, it is asked again after a restart."""
         request = self._request("PROCESS_WITH_AGENT", ask, self.agents.actor_id, message.correlation_id)
         response = await self._asked(request)
         for attempt in count(2):
@@ -111,7 +111,7 @@ class PhaseActor(Actor):
         return response
 
     async def _asked(self, request: Message) -> Response:
-        """The answer of another actor, which gives it up where nobody waits for it any more."""
+        """The answer of another actor, which abandons the request if nobody waits for it any more."""
         try:
             return await self.system.send_message(request)
         except asyncio.CancelledError:
@@ -120,7 +120,7 @@ class PhaseActor(Actor):
             raise
 
     async def _is_mended(self, error: ErrorResponse, message: Message) -> bool:
-        """Tell the supervisor; whether it restarted the agents."""
+        """Report to the supervisor; returns whether it restarted the agents."""
         supervisor = self.system.supervisor_id
         if supervisor is None:
             return False
@@ -130,7 +130,7 @@ class PhaseActor(Actor):
 
 
 def _metadata(said: Mapping[str, Any]) -> dict[str, Any]:
-    """Whose the conversation is, and what else is said of it."""
+    """The conversation's user and further metadata."""
     found = said.get("metadata") or {}
     if not isinstance(found, Mapping):
         reason = f"metadata is of type {type(found).__name__}; give an object"

@@ -3,8 +3,8 @@
     Chain("aeiou-y", (Phase("action", …), …, Phase("yield", …)))       the document's, AEIOUY_CHAIN
     Chain("review", (Phase("draft", …), Phase("critique", output=Critique), Phase("final", …)))
 
-A phase is given what the one before it said. Its agent answers as `output` describes: `PhaseReply` unless it says
-otherwise, of which a model that answers in plain words fills `response` alone.
+A phase gets the output of the previous phase. Its agent answers with the type `output`, by default `PhaseReply`; a
+model that answers in plain text fills only its `response`.
 """
 
 from collections.abc import Sequence
@@ -26,10 +26,10 @@ class PhaseReply(BaseModel):
 class Phase:
     """One stage of a thread.
 
-    `instructions` become the system message. The first phase is asked what the user said, a later one `ask`, after what
-    the phases before it answered. `options` are names of what its agent may choose; None for all of the
-    system's. `model` is that of the system unless given. `output` is a pydantic model, whose field `response`, or else
-    whose JSON, is what the next phase is given; PhaseReply asks for a response and a confidence.
+    `instructions` become the system message. The first phase is asked the user's text, a later one `ask`, after the
+    answers of the phases before it. `options` names the options that its agent may choose; None for all of the
+    system's. `model` is by default the system's. `output` is a pydantic model, whose field `response`, or else whose
+    JSON, goes to the next phase; PhaseReply asks for a response and a confidence.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Phase:
 
 
 AGENTS = "agents"
-"""What follows the id of a thread in that of the actor of its agents; a phase's name follows it in the phase's."""
+"""Suffix of a thread's id in the id of its agents' actor; a phase actor's id has the phase's name instead."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Chain:
         object.__setattr__(self, "names", names)
 
     def phase(self, name: str) -> Phase:
-        """The phase of that name; ActorError where there is none."""
+        """The phase of that name; raises ActorError if there is none."""
         for phase in self.phases:
             if phase.name == name:
                 return phase

@@ -1,4 +1,4 @@
-"""When an actor has failed, and when it is restarted."""
+"""The policy for failures and restarts of actors."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ class RestartPolicy:
 
     The first pause is `first_pause` seconds, the longest `longest_pause`. A phase asks its agent once more after each
     restart, so at most `limit` + 1 times. A message may take `timeout` seconds, its wait in the mailbox included; one
-    that runs a phase may take so many for each time that its agent is asked.
+    that runs a phase may take that long for each time that its agent is asked.
     """
 
     limit: int = 3
@@ -19,6 +19,9 @@ class RestartPolicy:
     timeout: float = 600.0
 
     def pause(self, restarts: int, wanted: float = 0.0) -> float:
-        """Seconds before the restart after so many; `wanted` is what the provider that failed asked for."""
+        """Seconds before the next restart.
+
+        `restarts` counts earlier ones, `wanted` is the failed provider's requested wait.
+        """
         doubled = self.first_pause * 2.0 ** min(restarts, 100)
         return float(min(max(doubled, wanted), self.longest_pause))

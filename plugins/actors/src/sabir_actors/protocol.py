@@ -3,8 +3,8 @@
     Message(type="CREATE_THREAD", data={…}) ──▶ actor ──▶ Response(type="THREAD_CREATED", message_id=…)
                                                       └─▶ ErrorResponse(type="ERROR", data={error_message, error_code})
 
-TYPES says for each type what its data holds and what answers it. The data of another type is open: whoever handles it
-knows it. On the wire an envelope says by `envelope` which of the three classes it is. No attribute, item or
+TYPES names for each type its data model and the type of its response. The data of other types is open: only their
+handlers know it. On the wire the field `envelope` names one of the three classes. No attribute, item or
 nested value of a message can be changed: an answer that an actor keeps is the same each time that it is given.
 """
 
@@ -22,11 +22,11 @@ from sabir_actors import data as typed
 from sabir_actors.errors import ActorError, ErrorCode
 
 LARGEST = 4 * 2**20
-"""Characters that the text of a message may have, or bytes where it is given as bytes."""
+"""The most characters of a message's text, or bytes if it is given as bytes."""
 
 
 class MessageType(NamedTuple):
-    """What the data of a type holds, and what answers it."""
+    """The data model of a type, and the type of its response."""
 
     data: type[typed.Data]
     response: str = ""
@@ -55,7 +55,7 @@ TYPES: Mapping[str, MessageType] = {
     "RETRY": MessageType(typed.Retry),
     "THREAD_RESULT": MessageType(typed.ThreadResult, "THREAD_RESULT_ACKNOWLEDGED"),
 }
-"""Every type of the protocol. What answers RETRY is what answers the original."""
+"""Every type of the protocol. The response to RETRY has the type of the original's response."""
 _REQUEST_DATA: Mapping[str, type[typed.Data]] = {name: each.data for name, each in TYPES.items()}
 _RESPONSE_DATA: Mapping[str, type[typed.Data]] = {
     each.response: each.response_data for each in TYPES.values() if each.response
@@ -98,7 +98,7 @@ class Message(_Envelope):
     def get_response_type(self) -> str:
         """The type of the response to it; `<type>_RESPONSE` for a type that the protocol does not name.
 
-        What answers RETRY is known to who knows the original: it is the original's.
+        The type of a response to RETRY is that of the original, which only its actor knows.
         """
         known = TYPES.get(self.type)
         return (known and known.response) or f"{self.type}_RESPONSE"
@@ -109,7 +109,7 @@ class Message(_Envelope):
         return Response(type=response_type or self.get_response_type(), data=found, **self._answering())
 
     def error(self, error: ActorError) -> "ErrorResponse":
-        """The ERROR that says why it was not done, and whether it may be done later."""
+        """The ERROR that says why it failed, and whether it may succeed later."""
         return ErrorResponse(
             error_message=str(error),
             error_code=error.code.value,
@@ -127,7 +127,7 @@ class Message(_Envelope):
 
 
 class Response(_Envelope):
-    """What answers a message; `message_id` is the id of that."""
+    """The answer to a message; `message_id` is the id of that message."""
 
     envelope: Literal["response", "error"] = "response"
     message_id: Text | None = None
@@ -141,12 +141,12 @@ class Response(_Envelope):
 
     @property
     def is_error(self) -> bool:
-        """Whether it says that the message was not done."""
+        """Whether it reports a failure."""
         return isinstance(self, ErrorResponse)
 
 
 class ErrorResponse(Response):
-    """What answers a message that was not done: `data` holds error_message, error_code and details."""
+    """The answer to a failed message: `data` holds error_message, error_code and details."""
 
     envelope: Literal["error"] = "error"
     type: Literal["ERROR"] = "ERROR"
@@ -162,12 +162,12 @@ class ErrorResponse(Response):
             data: Mapping[str, Any] = ...,
             **envelope: Any,  # the fields of every envelope
         ) -> None:
-            """An error; `error_message` and `error_code` win over what `data` says."""
+            """An error; `error_message` and `error_code` override the fields in `data`."""
 
     @model_validator(mode="before")
     @classmethod
     def _merge(cls, given: Any) -> Any:
-        """`error_message` and `error_code` may be given beside `data`; they win over what it says."""
+        """`error_message` and `error_code` may be given beside `data`; they override its fields."""
         if not isinstance(given, Mapping) or "error_message" not in given:
             return given
         fields = dict(given)
@@ -206,7 +206,7 @@ _CLASSES: Mapping[str, type[Message] | type[Response]] = {
 
 
 def validate_message(message: AnyMessage, phases: Collection[str] = AEIOUY) -> bool:
-    """True for a valid message; ActorError, a ValueError, that names the type and the field.
+    """True for a valid message; else raises ActorError, a ValueError, which names the type and the field.
 
     `phases` are the phase types that are allowed: those of the thread's chain.
     """
@@ -235,7 +235,7 @@ def data_of(message: AnyMessage, model: type[typed.TypedData]) -> typed.TypedDat
 
 
 def raised(response: Response) -> Response:
-    """The response; an ERROR is raised as the ActorError that it tells of."""
+    """The response; an ERROR is raised as its ActorError."""
     if not isinstance(response, ErrorResponse):
         return response
     code = response.error_code if response.error_code in set(ErrorCode) else ErrorCode.FAILED
@@ -245,14 +245,14 @@ def raised(response: Response) -> Response:
 
 
 def serialize_message(message: AnyMessage) -> str:
-    """A message as JSON text; ActorError for one that is too large to be read again."""
+    """A message as JSON text; raises ActorError for a message too large to be read again."""
     text = message.model_dump_json()
     _check_size(text)
     return text
 
 
 def deserialize_message(text: str | bytes) -> AnyMessage:
-    """The message that a text describes, of its own class; ActorError for a text that describes none."""
+    """The message in a text, of its own class; raises ActorError for any other text."""
     _check_size(text)
     try:
         found = json.loads(text, object_pairs_hook=_unique)
@@ -272,14 +272,14 @@ def deserialize_message(text: str | bytes) -> AnyMessage:
 
 
 def _guessed(found: Mapping[str, Any]) -> str:
-    """Which of the three an envelope is that does not say so, as the document's own: responses have `message_id`."""
+    """The class of an envelope without the field `envelope`: responses have `message_id`."""
     if "message_id" not in found:
         return "request"
     return "error" if found.get("type") == "ERROR" else "response"
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object; ValueError for one that says two things of one name."""
+    """A JSON object; raises ValueError for a duplicate name."""
     found = dict(pairs)
     if len(found) < len(pairs):
         [(name, times)] = Counter(name for name, _ in pairs).most_common(1)

@@ -1,17 +1,17 @@
-"""Who performs threads: this process at once, or whichever process a queue gives them to.
+"""Queues of threads: a thread runs in this process, or in a process chosen by a queue.
 
     START, RESUME ─▶ recorded with the name of a run ─▶ queue.put(thread, run) ┄┄▶ perform(thread, run), in one of them
 
-A run is the way of a thread from its start, or from where it is resumed, until it is paused or over. A queue keeps it
-until `perform` returns, and gives it to another process where the one that performed it died. A process may be stopped
-for a while, and take up a run that was given to another since: it asks before it takes the thread.
+A run is a thread's work from its start or its resumption until it is paused or over. A queue keeps it until `perform`
+returns, and gives it to another process if its process died. A process may be suspended, and continue a run that was
+given to another since: so it asks before it takes the thread.
 """
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeAlias
 
 IsGiven: TypeAlias = Callable[[], Awaitable[bool]]
-"""Whether a run is still given to the process that performs it: False once it was given to another, or stopped."""
+"""Whether a run still belongs to the process that performs it: False once it was given to another, or stopped."""
 Perform: TypeAlias = Callable[[str, str, IsGiven], Awaitable[None]]
 """`perform(thread_id, run, is_given)`: perform a thread until it is paused or over, or the run is given to another;
 cancelled, it leaves the run unfinished."""

@@ -1,12 +1,12 @@
-"""The runs of threads in this process: phase by phase, each with actors of its own.
+"""The runs of threads in this process: phase by phase, each with its own actors.
 
     go_on ─┬─ no queue ─▶ here ─▶ taken ─▶ for each phase that is left:
            └─ queue.put ┄┄▶ perform ─┘       PROCESS_PHASE ─▶ PhaseActor ─▶ PHASE_PROCESSED ─▶ recorded
                                              then the client is told how the thread ended
 
-Whoever runs a thread says so in its journal first; its records end where another took it. A run of a queue takes its
-thread only while the thread has that run, and the queue gives it to this process. No thread waits for another's model:
-each has its own phase actor and agents, made when they are needed and let go after.
+The process that runs a thread records that in its journal first; its records end when another process takes the thread.
+A queue's run takes its thread only while the thread has that run, and the queue gives it to this process. No thread
+waits for another's model: each has its own phase actor and agents, made when needed and removed after.
 """
 
 import asyncio
@@ -31,14 +31,14 @@ from sabir_actors.thread import JOURNAL, KnownThreads, Thread, fail
 
 Given = TypeVar("Given")
 _Swept: TypeAlias = tuple[int | None, ThreadState]
-"""How many records a thread's journal held at a sweep, and the state it was in."""
+"""A thread's number of records at a sweep, and its state."""
 
 PAUSE, LONGEST_PAUSE = 0.5, 30.0
-"""Seconds before a thread goes on whose journal took no record, the first time and at most: they double."""
+"""Seconds of the first and the longest pause of a thread whose journal took no record: pauses double."""
 LOOK = 2.0
-"""Seconds between two looks at the journals of the threads that run here: for what other processes said of them."""
+"""Seconds between two checks of the journals of the threads that run here, for records of other processes."""
 SWEEP = 15
-"""After so many looks, a sweep puts the runs that were recorded and never put."""
+"""After this many checks, a sweep puts recorded runs that were never put."""
 
 
 class ThreadRuns:
@@ -57,7 +57,7 @@ class ThreadRuns:
         return self.queue is None or self.queue.performs
 
     def chain(self, name: str) -> Chain:
-        """The chain of that name; ActorError (INVALID_CONFIG) where the system has none."""
+        """The chain of that name; raises ActorError (INVALID_CONFIG) if the system has none."""
         found = self.system.chains.get(name)
         if found is None:
             known = ", ".join(self.system.chains)
@@ -66,7 +66,7 @@ class ThreadRuns:
         return found
 
     def check(self, thread: Thread) -> None:
-        """ActorError (INVALID_CONFIG) where a thread may run here, and lacks what its phases need."""
+        """Raise ActorError (INVALID_CONFIG) if a thread may run here, but its phases' model or options are missing."""
         if not self.performs:
             return
         chain, options = self.chain(thread.view.chain), self.system.options
@@ -81,7 +81,7 @@ class ThreadRuns:
                 raise ActorError(ErrorCode.INVALID_CONFIG, f"{reason}; give ActorSystem(options=…) with it")
 
     def beginning(self, thread: Thread) -> dict[str, str | None]:
-        """What the record says that sets a thread on its way: who runs it, or the name of the run that is to be put."""
+        """The fields of the record that starts a thread: its runner, or the name of the run to put."""
         if self.queue is None:
             return {"by": self.threads.runner, "run": None}
         view = thread.view
@@ -89,9 +89,9 @@ class ThreadRuns:
         return {} if is_at_work else {"by": None, "run": f"{view.thread_id}.{view.runs + 1}"}
 
     async def go_on(self, thread: Thread) -> None:
-        """Have a thread performed that is processing, as its latest record says; tell the client of one that is over.
+        """Perform a processing thread, as its latest record says; for a finished one, tell its client.
 
-        A run that the queue does not take now is put by a later sweep.
+        If the queue does not take the run now, a later sweep puts it.
         """
         view = thread.view
         if view.is_over or (view.status == "processing" and self.queue is None and thread.is_mine):
@@ -100,9 +100,9 @@ class ThreadRuns:
             await self.put(thread)
 
     def begin(self, thread: Thread, runner: str | None, run: str | None) -> asyncio.Task[None] | None:
-        """Run a thread here, if it does not yet, where that runner has it still, for that run of the queue, if any.
+        """Run a thread here, if it does not run yet and that runner still has it, for that run of the queue, if any.
 
-        The task that runs it; None once the system stops.
+        Returns the task that runs it; None once the system stops.
         """
         if self._is_stopped:
             return None
@@ -114,11 +114,13 @@ class ThreadRuns:
         return thread.run
 
     async def perform(self, thread_id: str, run: str, is_given: IsGiven) -> None:
-        """Perform a run that a queue gave; ActorError (INVALID_CONFIG) where what the thread needs is not here.
+        """Perform a run from a queue.
 
-        Where another takes the thread meanwhile, and the queue gives the run to this process still, the other was late:
-        the thread is taken again. The queue is asked after it was read who has the thread, so that the answer holds as
-        long as the journal says the same.
+        Raises ActorError (INVALID_CONFIG) if a model or option of the thread is missing here.
+
+        If another process takes the thread meanwhile, but the queue still gives the run to this process, the other was
+        late: the thread is taken again. The queue is asked after the thread's holder was read, so the answer is valid
+        as long as the journal does not change.
         """
         while (thread := await self._opened(thread_id)) is not None and thread.view.run == run:
             runner = thread.view.runner
@@ -145,7 +147,7 @@ class ThreadRuns:
             task.result()
 
     async def stop(self) -> None:
-        """Interrupt every run; those of a store go on when there is a process again."""
+        """Interrupt every run; runs with a store continue when a process opens it again."""
         self._is_stopped = True
         if self._looking is not None:
             self._looking.cancel()
@@ -153,7 +155,7 @@ class ThreadRuns:
             await self.halt(thread)
 
     async def halt(self, thread: Thread) -> None:
-        """Interrupt the run of a thread, and what it waits for."""
+        """Interrupt the run of a thread, and the actors that it waits for."""
         run = thread.run
         if run is None or run.done():
             return
@@ -165,7 +167,7 @@ class ThreadRuns:
         await self._let_go(thread)  # the run may have been interrupted while it did that
 
     async def put(self, thread: Thread) -> None:
-        """Put the run of a thread that is processing; one that has none, for it began without a queue, is given one."""
+        """Put the run of a processing thread; a thread that began without a queue gets a run."""
         assert self.queue is not None
         try:
             if thread.view.run is None:
@@ -176,7 +178,7 @@ class ThreadRuns:
             logger.warning("thread %s waits for a later sweep; its run was not put: %s", thread.thread_id, error)
 
     async def _opened(self, thread_id: str) -> Thread | None:
-        """A thread, once its journal can be read; None where there is none any more."""
+        """A thread, once its journal can be read; None if it no longer exists."""
         try:
             return await self._patiently(thread_id, lambda: self.threads.open(thread_id))
         except ActorError as error:
@@ -187,7 +189,7 @@ class ThreadRuns:
     # One run
 
     async def _run(self, thread: Thread, runner: str | None, run: str | None) -> None:
-        """Phase by phase, until the thread is paused or over; then its client is told how it ended."""
+        """Run phase by phase until the thread is paused or over; then tell its client the result."""
         while not thread.view.is_over:
             if thread.view.status == "processing":
                 if not thread.is_mine and not await self._take(thread, runner, run):
@@ -199,7 +201,7 @@ class ThreadRuns:
         await self._tell_client(thread.view)
 
     async def _take(self, thread: Thread, runner: str | None, run: str | None) -> bool:
-        """Say in the journal that the thread is run here; False where it is another's than that runner's and run's."""
+        """Record that the thread is run here; False if it belongs to another runner or run."""
 
         def take() -> None:
             thread.refresh()
@@ -211,7 +213,7 @@ class ThreadRuns:
         return thread.is_mine or thread.view.status != "processing"
 
     async def _leave(self, thread: Thread, run: str) -> bool:
-        """Record that no process runs a paused thread; False where it goes on in the same run."""
+        """Record that no process runs a paused thread; False if it continues in the same run."""
 
         def leave() -> None:
             thread.refresh()
@@ -222,7 +224,10 @@ class ThreadRuns:
         return thread.view.run != run
 
     async def _patiently(self, thread_id: str, step: Callable[[], Given]) -> Given:
-        """What a step on the journal gives, once that is there; what others wrote in between is no reason to wait."""
+        """The result of a step on the journal, waiting while the store fails.
+
+        Others' records in between cause no wait.
+        """
         pause = PAUSE
         while True:
             try:
@@ -237,7 +242,7 @@ class ThreadRuns:
             pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _work(self, thread: Thread) -> None:
-        """The phases that are left, until the thread is not processing, or another runs it."""
+        """Run the remaining phases, until the thread is not processing, or another process runs it."""
         try:
             try:
                 while thread.view.status == "processing" and (phase := thread.view.current_phase):
@@ -268,7 +273,7 @@ class ThreadRuns:
         await self._let_go_of(thread, actor)
 
     def _phase_actor(self, thread: Thread, chain: Chain, phase: Phase) -> PhaseActor:
-        """The actor of a phase, made for this thread alone, with the agent that its configuration says."""
+        """The actor of a phase, made only for this thread, with the agent of its configuration."""
         thread_id, system = thread.thread_id, self.system
         if thread.agents is None:
             thread.agents = AgentManagerActor(f"{thread_id}/{AGENTS}", system, thread.session)
@@ -281,7 +286,7 @@ class ThreadRuns:
         return actor
 
     def _ended(self, thread: Thread, run: asyncio.Task[None]) -> None:
-        """A run is over: tell of one that failed, and hold its thread no longer."""
+        """Handle the end of a run: log a failure, and release its thread."""
         error = None if run.cancelled() else run.exception()
         if error is not None:
             logger.error("thread %s is left where it is", thread.thread_id, exc_info=error)
@@ -294,12 +299,12 @@ class ThreadRuns:
         thread.agents = None
 
     async def _let_go_of(self, thread: Thread, actor: Actor) -> None:
-        """Let one actor go; two may do so at once, the run and who interrupts it."""
+        """Remove one actor; the run and its interrupter may do so at once."""
         await self.system.let_go(actor.actor_id)
         thread.actors = [each for each in thread.actors if each is not actor]
 
     async def _tell_client(self, view: ThreadView) -> None:
-        """Tell who created the thread how it ended; with a queue, whoever is in another process asks."""
+        """Tell the thread's client the result; with a queue, a client in another process asks itself."""
         if view.client is None or (self.queue is not None and view.client not in self.system.actors()):
             return
         said = result_of(view).model_dump(mode="json")
@@ -308,7 +313,7 @@ class ThreadRuns:
     # Other processes
 
     def look(self) -> None:
-        """Look from time to time at what other processes said of the threads that run here."""
+        """Start to check regularly for other processes' records of the threads that run here."""
         if self._looking is None and self.threads.store is not None:
             self._looking = asyncio.ensure_future(self._look())
 
@@ -323,11 +328,11 @@ class ThreadRuns:
                     await self._look_at(thread)
                 if self.queue is not None and self.queue.performs and looks % SWEEP == 0:
                     await self.sweep()
-            except Exception as error:  # whatever it is, the next look comes
+            except Exception as error:  # after any error, the next check follows
                 logger.warning("a look at the threads failed: %s", one_line(f"{type(error).__name__}: {error}", 200))
 
     async def _look_at(self, thread: Thread) -> None:
-        """Interrupt the run of a thread that is over, or that another took."""
+        """Interrupt the run of a thread that is over, or that another process took."""
         try:
             thread.refresh()
         except (ActorError, SessionError) as error:
@@ -351,7 +356,7 @@ class ThreadRuns:
                 logger.warning("thread %s stays as it is: %s", thread_id, error)
 
     async def _sweep(self, thread_id: str, known: _Swept | None) -> _Swept:
-        """What a thread is at now, given what it was at; its run is put where it waits for one."""
+        """A thread's present state at a sweep, given the previous one; its run is put if it waits."""
         assert self.threads.store is not None
         if known is not None and known[1] in ENDS:
             return known

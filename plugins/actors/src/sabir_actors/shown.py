@@ -1,4 +1,4 @@
-"""How a thread is shown: as a table for a terminal, as JSON for a program. What is unknown is "?", never 0."""
+"""Displays a thread: as a table for a terminal, as JSON for a program. An unknown value is "?", never 0."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SHORT = 8
 """Characters of a thread's id that are shown."""
 COLUMNS = {"phase": 13, "state": 10, "time": 8, "tokens in": 9, "out": 4, "cost": 8, "sure": 4}
-"""The columns of a table with the least width of each, so that none of them moves while a thread goes on."""
+"""The columns of a table with their least widths, so that no column moves while a thread runs."""
 
 
 def table_of(view: ThreadView, width: int) -> "Table":
@@ -49,7 +49,7 @@ def _footers(view: ThreadView) -> list[str]:
 
 
 def _cells(view: ThreadView, name: str) -> list[str]:
-    """What is said of a phase, in the order of the columns."""
+    """The cells of a phase, in the order of the columns."""
     output, usage = view.outputs.get(name), view.usage.get(name) or {}
     if output is None:
         is_next = name == view.current_phase
@@ -88,7 +88,7 @@ def tokens_of(usage: dict[str, Any], side: str) -> str:
 
 
 def cost_of_phase(usage: dict[str, Any]) -> Decimal | None:
-    """What a phase cost in US dollars, where sabir-prices is installed and knows; else None."""
+    """The cost of a phase in US dollars; None without sabir-prices or a known price."""
     try:
         from sabir_prices import cost_of
     except ImportError:

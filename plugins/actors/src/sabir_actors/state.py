@@ -1,11 +1,11 @@
-"""The state of a thread, as its journal tells it, and what is told of it: pure, one event at a time.
+"""The state of a thread, computed from its journal's events one at a time, and its public views; pure.
 
     created ──START──▶ processing ──last phase──▶ completed
-                        │   ▲   └──no retry mends──▶ failed
+                        │   ▲   └──no retry helps──▶ failed
                    PAUSE▼   │RESUME
-                       paused              TERMINATE, from any that is no end ──▶ terminated
+                       paused              TERMINATE, from any unfinished state ──▶ terminated
 
-An event and the response that it answers a message with are one record: they are written, or neither is.
+An event and the response that answers its message are one record: both are written, or neither.
 """
 
 from collections.abc import Mapping
@@ -33,20 +33,20 @@ MOVES: Mapping[What, tuple[frozenset[ThreadState], ThreadState]] = {
     "completed": (frozenset({"processing"}), "completed"),
     "failed": (frozenset({"processing", "paused"}), "failed"),
 }
-"""What happens → the states in which it may, and the state after it."""
+"""Kind of event → the states that allow it, and the state after it."""
 _IDS = UUID("6f1b8f0c-8a0e-4f2e-9d55-0f6f0d8e7a11")
-"""The namespace of ids: that of a thread is made of the id of the message that created it."""
+"""The namespace of thread ids, which are made from the id of the creating message."""
 ENDS: frozenset[ThreadState] = frozenset({"completed", "failed", "terminated"})
 
 
 class ThreadEvent(BaseModel):
-    """One thing that happened to a thread, as its journal keeps it.
+    """One event of a thread, as its journal keeps it.
 
-    `message_id` and `response` are those of the message that it answers; None where the thread itself went on. `data`
-    is what `what` needs: of "created" the request, the chain's name and its phases; of "phase_done" the phase, its
-    output, seconds and tokens; of "agent_updated" the phase and what changes; of "failed" and "terminated" why; of
-    "started", "resumed" and "taken" by whom the thread is run from now on; with a queue, of "started", "resumed" and
-    "queued" the run that it gives to a process, and "left" is the end of one whose thread was paused. "refused" is a
+    `message_id` and `response` belong to the message that it answers; None for the thread's own progress. `data`
+    depends on `what`: for "created" the request, the chain's name and its phases; for "phase_done" the phase, its
+    output, seconds and tokens; for "agent_updated" the phase and the changes; for "failed" and "terminated" the reason;
+    for "started", "resumed" and "taken" the new runner of the thread; with a queue, for "started", "resumed" and
+    "queued" the run that it gives to a process, and "left" is the end of a run whose thread was paused. "refused" is a
     message that was answered with an error, and changed nothing.
     """
 
@@ -60,38 +60,38 @@ class ThreadEvent(BaseModel):
 
 
 class ThreadView:
-    """What the events of a thread come to."""
+    """The state of a thread after its events."""
 
     def __init__(self) -> None:
         self.thread_id = ""
         self.status: ThreadState = "created"
         self.user_id = ""
         self.client: str | None = None
-        """Who is told of the end."""
+        """The client that gets the result."""
         self.correlation_id: str | None = None
         self.initial_input = ""
         self.metadata: dict[str, Any] = {}
         self.chain = ""
         self.phases: tuple[str, ...] = ()
         self.outputs: dict[str, PhaseOutput] = {}
-        """Phase → what it came to, in the order in which they ran."""
+        """Phase → its output, in the order in which the phases ran."""
         self.seconds: dict[str, float] = {}
         self.usage: dict[str, dict[str, int | None]] = {}
         self.configs: dict[str, list[AgentChange]] = {}
         """Phase → changes of its agent's configuration, in order."""
         self.answers: dict[str, dict[str, Any]] = {}
-        """Id of a message → the response that it was given first."""
+        """Id of a message → its first response."""
         self.created_at: datetime | None = None
         self.updated_at: datetime | None = None
         self.started_at: datetime | None = None
         self.cause: dict[str, Any] = {}
         """Why it failed or was terminated."""
         self.runner: str | None = None
-        """Which ThreadActor runs its phases: the one that started, resumed or took it last; None for none yet."""
+        """The ThreadActor that runs its phases: the one that started, resumed or took it last; None before that."""
         self.run: str | None = None
         """The run that a queue gives to a process until the thread is paused or over; None without a queue."""
         self.runs = 0
-        """How many runs there were."""
+        """The number of its runs so far."""
 
     @property
     def exists(self) -> bool:
@@ -100,7 +100,7 @@ class ThreadView:
 
     @property
     def is_over(self) -> bool:
-        """Whether it is at one of its ends."""
+        """Whether its state is final."""
         return self.status in ENDS
 
     @property
@@ -110,7 +110,7 @@ class ThreadView:
 
     @property
     def last_output(self) -> PhaseOutput | None:
-        """What the latest phase came to; None before the first is done."""
+        """The output of the latest phase; None before the first is done."""
         return next(reversed(self.outputs.values()), None)
 
     @property
@@ -119,7 +119,7 @@ class ThreadView:
         return next(iter(self.remaining), None)
 
     def allow(self, what: What) -> None:
-        """Raise ActorError (INVALID_STATE) where the state does not allow it."""
+        """Raise ActorError (INVALID_STATE) if the state does not allow it."""
         before, after = MOVES[what]
         if self.status not in before:
             allowed = " or ".join(sorted(before))
@@ -127,7 +127,7 @@ class ThreadView:
             raise ActorError(ErrorCode.INVALID_STATE, reason, thread_id=self.thread_id, status=self.status)
 
     def take(self, event: ThreadEvent) -> None:
-        """Take one event, of a journal or just written."""
+        """Apply one event, from a journal or just written."""
         said = event.data
         if event.what == "created":
             self._create(event)
@@ -160,12 +160,12 @@ class ThreadView:
 
 
 def thread_id_of(message_id: str) -> str:
-    """The id of the thread that the CREATE_THREAD of that id makes: a duplicate finds its thread."""
+    """The id of the thread that this CREATE_THREAD makes: a duplicate message finds the same thread."""
     return str(uuid5(_IDS, message_id))
 
 
 def request_of(message: Message, wanted: typed.CreateThread, chain: Chain) -> dict[str, Any]:
-    """What a journal keeps of the request that created its thread."""
+    """The journal's data of the request that created its thread."""
     thread_id = thread_id_of(message.id)
     return {
         "thread_id": thread_id,
@@ -180,12 +180,12 @@ def request_of(message: Message, wanted: typed.CreateThread, chain: Chain) -> di
 
 
 def input_of(view: ThreadView, phase: Phase) -> str:
-    """What a phase is asked: the user's words first, then to go on."""
+    """A phase's input: the user's text for the first phase, `ask` for later ones."""
     return view.initial_input if not view.outputs else phase.ask
 
 
 def context_of(view: ThreadView) -> dict[str, Any]:
-    """What a phase is told of its thread: what was said so far, whose it is."""
+    """The context of a phase: the conversation so far and its user."""
     last = view.last_output
     said = [{"role": "assistant", "content": output.response} for output in view.outputs.values()]
     asked = [{"role": "user", "content": view.initial_input}] if said else []
@@ -198,7 +198,7 @@ def context_of(view: ThreadView) -> dict[str, Any]:
 
 
 def status_of(view: ThreadView) -> typed.ThreadStatus:
-    """Where a thread that exists is; at its end with how it ended."""
+    """The status of an existing thread; with its result at its end."""
     assert view.created_at is not None and view.updated_at is not None
     return typed.ThreadStatus(
         thread_id=view.thread_id,
@@ -213,7 +213,7 @@ def status_of(view: ThreadView) -> typed.ThreadStatus:
 
 
 def result_of(view: ThreadView) -> typed.ThreadResult:
-    """How a thread ended."""
+    """The result of a thread."""
     last = view.last_output
     cause: Mapping[str, Any] = {name: view.cause.get(name) for name in ("error_message", "error_code")}
     output = last.model_dump(mode="json") if last else None

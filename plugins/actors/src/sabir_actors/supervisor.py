@@ -1,11 +1,11 @@
-"""SupervisorActor: what is done about errors: restart, with growing pauses and a limit, then escalate.
+"""SupervisorActor: handles errors: restart, with growing pauses and a limit, then escalate.
 
-ERROR_NOTIFICATION ─▶ can a restart mend it? ─no─▶ "escalate"
+ERROR_NOTIFICATION ─▶ may a restart help? ─no─▶ "escalate"
                           │yes
                           ├ restarts within the window < limit ─▶ pause, RESTART ─▶ "restart"
                           └ else ─▶ "escalate"
 
-A restart mends what the notification does not call `retryable: false`, and any error of an actor that is supervised.
+A restart may help unless the notification says `retryable: false`, and after any error of a supervised actor.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from sabir_actors.protocol import ErrorResponse, Message, Response, data_of, rai
 
 
 class SupervisorActor(Actor):
-    """Restarts the actors that failed, as the system's policy says, or says that nothing is to be gained by it."""
+    """Restarts failed actors by the system's policy, or reports that a restart does not help."""
 
     def __init__(self, actor_id: str, system: ActorHost) -> None:
         super().__init__(actor_id, system)
@@ -31,11 +31,11 @@ class SupervisorActor(Actor):
         self.supervised: WeakSet[Actor] = WeakSet()
         self._restarts: WeakKeyDictionary[Actor, deque[float]] = WeakKeyDictionary()
 
-    # Errors of several actors are met at once: each waits for its own pause.
+    # Errors of several actors are handled at once: each waits for its own pause.
     immediate = Actor.immediate | {"ERROR_NOTIFICATION"}
 
     async def on_supervise(self, message: Message) -> Handled:
-        """Supervise an actor from now on: whatever it fails of, it is restarted."""
+        """Supervise an actor from now on: it is restarted after any error."""
         actor_id = data_of(message, typed.OfActor).actor_id
         self.supervised.add(self.system.get_actor(actor_id))
         return typed.SupervisionStarted(actor_id=actor_id)
@@ -48,14 +48,14 @@ class SupervisorActor(Actor):
         return raised(await self._restart(wanted.actor_id, wanted.reason, message.correlation_id)).data
 
     async def on_error_notification(self, message: Message) -> Handled:
-        """Restart the actor that failed, or escalate. `data` may name by `culprit` who is to be restarted."""
+        """Restart the actor that failed, or escalate. `culprit` in `data` may name another actor to restart."""
         told = data_of(message, typed.ErrorNotification)
         logger.warning("%s failed: %s", told.actor_id, one_line(told.error_message, 200))
         action = "restart" if await self._mended(told, message.correlation_id) else "escalate"
         return typed.ErrorAcknowledged(actor_id=told.actor_id, action_taken=action)
 
     async def _mended(self, told: typed.ErrorNotification, correlation_id: str | None) -> bool:
-        """Restart whoever failed, where that may mend it and is within the limit; whether it works again."""
+        """Restart the failed actor, if that may help and is within the limit; returns whether it works again."""
         extra = told.model_extra or {}
         try:
             culprit = self.system.get_actor(str(extra.get("culprit") or told.actor_id))

@@ -1,7 +1,7 @@
-"""The system: a host of actors that has a supervisor and all threads, from its start to its stop.
+"""The system: a host of actors with a supervisor and all threads, from its start to its stop.
 
-What an agent may ask with is the system's: a model, options by name, settings, chains of phases, and a store in which
-threads outlive the process.
+Agents use the system's resources: a model, options by name, settings, chains of phases, and a store in which threads
+outlive the process.
 """
 
 from typing import Self
@@ -12,17 +12,17 @@ from sabir_actors.threads import ThreadActor
 
 
 class ActorSystem(ActorHost):
-    """The actors of one process, and what they have in common; an asynchronous context manager.
+    """The actors of one process, and their shared resources; an asynchronous context manager.
 
-    `model` is that of agents whose phase names none, `options` what agents may choose, by name, `settings` hold for
-    all. `chains` are known beside the document's. `store` is where threads outlive the process: those that were
-    interrupted go on at the start, unless `recovers` is False. `queue` gives threads to the processes that share a
+    `model` is for agents whose phase names no model, `options` are what agents may choose, by name, `settings` apply to
+    all. `chains` are added to AEIOUY_CHAIN. `store` keeps threads beyond the process: interrupted ones continue at the
+    start, unless `recovers` is False. `queue` gives threads to the processes that share a
     store, in place of this one (`sabir_actors.durable.DurableQueue`). `adapters` makes the adapter of a model,
     `restarts` says how long a message may take and when an actor is restarted. `observers` are told what happens.
     """
 
     async def __aenter__(self) -> Self:
-        """The system with its supervisor and its threads, of which those that were interrupted go on."""
+        """Start the supervisor and the threads; interrupted threads continue."""
         threads = ThreadActor(THREADS, self, self.store)
         self.add(SupervisorActor(SUPERVISOR, self))
         self.add(threads)
@@ -45,7 +45,7 @@ class ActorSystem(ActorHost):
 
     @property
     def threads(self) -> ThreadActor:
-        """The actor of all threads, once the system is at work."""
+        """The actor of all threads, once the system is started."""
         found = self.get_actor(THREADS)
         assert isinstance(found, ThreadActor)
         return found

@@ -1,10 +1,10 @@
-"""One thread as its journal tells it, and where all threads are.
+"""One thread with the state from its journal, and the list of all threads.
 
     journal `thread:<id>` ── ThreadEvent, ThreadEvent, InnerMessage … ─▶ ThreadView
                                                             record(): the journal first, then the view
 
-The journal decides who runs a thread. The process that runs it appends its records to what other processes wrote
-meanwhile (paused, an agent changed). Once the thread is over, or another process runs it, such a record fails.
+The journal decides which process runs a thread. That process appends its records after other processes' records
+(paused, an agent changed). Once the thread is over, or another process runs it, such a record fails.
 """
 
 import asyncio
@@ -34,15 +34,15 @@ from sabir_actors.protocol import Message, Response, deserialize_message
 from sabir_actors.state import ThreadEvent, ThreadView, What
 
 JOURNAL = "thread:"
-"""What the names of threads' journals begin with."""
+"""The prefix of the names of threads' journals."""
 APPENDED: frozenset[What] = frozenset({"phase_done", "failed"})
-"""Events that the process which runs a thread appends to what others wrote; any other event is true of one state."""
+"""Events that a thread's runner may append after others' records; others are valid only in one state."""
 _EVENT, _EVENTS = kind_of(ThreadEvent), Codec(ThreadEvent)
-"""What a journal calls an event, and what reads one."""
+"""The kind of an event in a journal, and its codec."""
 
 
 class Thread:
-    """One thread in this process: its session, what its events come to, and its run while there is one.
+    """One thread in this process: its session, its state, and its run while there is one.
 
     `runner` is the name under which this process runs threads; without a store a thread lives in memory alone.
     """
@@ -52,7 +52,7 @@ class Thread:
         self.run: asyncio.Task[None] | None = None
         self.agents: AgentManagerActor | None = None
         self.actors: list[Actor] = []
-        """Those that were made for its run."""
+        """The actors made for its run."""
         self.read()
 
     @property
@@ -62,14 +62,14 @@ class Thread:
 
     @property
     def is_behind(self) -> bool:
-        """Whether others wrote to its journal, or may have: one that cannot be asked is looked at too."""
+        """Whether others wrote to its journal; also true if the journal cannot be asked."""
         try:
             return self.journal is not None and self.journal.length() != self.journal.position
         except SessionError:
             return True
 
     def read(self) -> None:
-        """Hold what its journal says now, in place of what was held."""
+        """Replace the held state by the journal's present state."""
         journal = None if self.store is None else ThreadJournal(self, self.store)
         session, view = Session(journal=journal), ThreadView()
         session.mutate(ThreadEvent).register(ThreadEvent, append_item)
@@ -78,7 +78,7 @@ class Thread:
         self.journal, self.session, self.view = journal, session, view
 
     def refresh(self) -> None:
-        """Take what others wrote to the journal; ActorError (UNKNOWN_THREAD) where it was deleted."""
+        """Apply others' records in the journal; raises ActorError (UNKNOWN_THREAD) if it was deleted."""
         if self.journal is None:
             return
         length = self.journal.length()
@@ -90,7 +90,7 @@ class Thread:
     def record(
         self, what: What, said: dict[str, Any], message: Message | None = None, response: Response | None = None
     ) -> None:
-        """Write one event with the response that it is answered by, then let it count; raises RecordingFailed."""
+        """Write one event with its response, then apply it; raises RecordingFailed."""
         event = ThreadEvent(
             what=what,
             at=now(),
@@ -107,7 +107,7 @@ class Thread:
         self.view.take(event)
 
     def answer_to(self, message: Message) -> Response | None:
-        """The response that a message was given before, by whatever process."""
+        """The earlier response to a message, from any process."""
         found = self.view.answers.get(message.id)
         if found is None:
             return None
@@ -117,7 +117,7 @@ class Thread:
 
 
 class ThreadJournal:
-    """The journal of a thread for the process that runs it: records of agents are appended to what others wrote."""
+    """The journal of a thread for the process that runs it: agents' records are appended after others' records."""
 
     def __init__(self, thread: Thread, store: Store) -> None:
         self._thread, self._store, self._name = thread, store, f"{JOURNAL}{thread.thread_id}"
@@ -130,11 +130,11 @@ class ThreadJournal:
         return len(self._opened)
 
     def length(self) -> int | None:
-        """How many records it holds; None where it was deleted."""
+        """How many records it holds; None if it was deleted."""
         return self._store.length(self._name)
 
     def append(self, kind: str, body: str) -> None:
-        """Write one record; PositionTaken where another runs the thread now, or it is over."""
+        """Write one record; raises PositionTaken if another process runs the thread now, or it is over."""
         while True:
             try:
                 return self._opened.append(kind, body)
@@ -147,9 +147,9 @@ class ThreadJournal:
         return self._opened.read()
 
     def catch_up(self) -> bool:
-        """Take what others said of the thread; False, and from then on, where it is not run here any more.
+        """Apply others' records of the thread; False, now and later, if it is not run here any more.
 
-        Raises RecordingFailed where that cannot be read now, JournalInvalid where it says nothing that is known here.
+        Raises RecordingFailed if they cannot be read now, JournalInvalid if they are unknown here.
         """
         try:
             opened = self._store.journal(self._name)
@@ -172,15 +172,15 @@ class ThreadJournal:
 
 
 class KnownThreads:
-    """The threads of one process: those that it holds, and those of its store."""
+    """The threads of one process: those in memory, and those of its store."""
 
     def __init__(self, store: Store | None, runner: str) -> None:
         self.store, self.runner = store, runner
         self.held: dict[str, Thread] = {}
-        """Those that run here; without a store all."""
+        """The threads that run here; without a store, all threads."""
 
     def open(self, thread_id: str) -> Thread:
-        """A thread as its journal is now; ActorError (UNKNOWN_THREAD) where there is none."""
+        """A thread in its journal's present state; raises ActorError (UNKNOWN_THREAD) if there is none."""
         thread = self.held.get(thread_id)
         with _reading(thread_id):
             if thread is not None:
@@ -192,25 +192,25 @@ class KnownThreads:
         return thread
 
     def made(self, thread_id: str) -> Thread:
-        """The thread that is held, or else one with its journal, which is made where there is none."""
+        """The thread in memory, or one with its journal, which is made if it does not exist."""
         with _reading(thread_id):
             found = self.held.get(thread_id) or Thread(thread_id, self.store, self.runner)
         return found if self.store is not None else self.held.setdefault(thread_id, found)
 
     def ids(self) -> list[str]:
-        """Ids of all threads; a journal without a record is that of one that was not created."""
+        """Ids of all threads; a journal without a record belongs to a thread that was not created."""
         stored = [name for name in self.names() if self.store is not None and self.store.length(f"{JOURNAL}{name}")]
         return sorted({*self.held, *stored})
 
     def names(self) -> list[str]:
-        """Ids of what has a journal in the store."""
+        """Thread ids of the journals in the store."""
         names = () if self.store is None else self.store.names()
         return [name.removeprefix(JOURNAL) for name in names if name.startswith(JOURNAL)]
 
 
 @contextmanager
 def _reading(thread_id: str) -> Iterator[None]:
-    """Raise what is the store's failure as the ActorError that the sender of a message is told."""
+    """Raise a store's failure as an ActorError for the sender of a message."""
     try:
         yield
     except SessionError as error:
@@ -220,7 +220,7 @@ def _reading(thread_id: str) -> Iterator[None]:
 
 
 def done(message: Message, thread: Thread, step: Callable[[Thread], Response]) -> Response:
-    """Do a step; that the thread's state does not allow it is recorded too, so that a duplicate is told the same."""
+    """Do a step; a refusal by the thread's state is recorded too, so that a duplicate gets the same answer."""
     try:
         return step(thread)
     except ActorError as error:
@@ -232,7 +232,7 @@ def done(message: Message, thread: Thread, step: Callable[[Thread], Response]) -
 
 
 def fail(thread: Thread, error: Exception) -> None:
-    """Record that a thread failed, and why; RecordingFailed for what is the journal's failure, not the thread's."""
+    """Record a thread's failure; raises RecordingFailed for a failure of the journal, not of the thread."""
     if isinstance(error, RecordingFailed):
         raise error
     if not isinstance(error, ActorError):
@@ -246,6 +246,6 @@ def fail(thread: Thread, error: Exception) -> None:
 
 
 def unknown(thread_id: str) -> ActorError:
-    """That there is no such thread."""
+    """The error for an unknown thread."""
     reason = f"no thread {thread_id!r} is here; create one, or see the list of threads"
     return ActorError(ErrorCode.UNKNOWN_THREAD, reason, thread_id=thread_id)

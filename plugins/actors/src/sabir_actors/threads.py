@@ -1,10 +1,10 @@
-"""ThreadActor: threads from their creation to their end, each in a journal of its own.
+"""ThreadActor: threads from their creation to their end, each in its own journal.
 
     CREATE ─▶ journal `thread:<id>` ── START ─▶ ThreadRuns, here or by a queue: phase by phase
     START, PAUSE, RESUME, TERMINATE are recorded with their answers, before these are given.
 
 Any process that has the store reads a thread's state from its journal, and answers for it. A thread that was processing
-when its process died goes on at its phase as soon as a process opens the store.
+when its process died continues at its phase as soon as a process opens the store.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,10 @@ class ThreadActor(Actor):
         self.runs = ThreadRuns(system, self.threads, self._request)
 
     async def recover(self) -> list[str]:
-        """Let every thread of the store that was processing go on; their ids. What cannot go on here is logged."""
+        """Continue every processing thread of the store.
+
+        Returns their ids. Threads that cannot continue here are logged.
+        """
         going = []
         for thread_id in self.threads.ids():
             try:
@@ -48,10 +51,10 @@ class ThreadActor(Actor):
         return going
 
     async def go_on(self, thread_id: str) -> bool:
-        """Let a thread go on that was processing when its process died; False for one that was not.
+        """Continue a thread that was processing when its process died; False for any other thread.
 
-        Raises ActorError (INVALID_CONFIG), and leaves the thread as it is, where its chain, its model or an option of
-        its agents is not known here.
+        Raises ActorError (INVALID_CONFIG), without changing the thread, if its chain, its model or an option of its
+        agents is not known here.
         """
         thread = self.threads.open(thread_id)
         if thread.view.status != "processing":
@@ -64,11 +67,11 @@ class ThreadActor(Actor):
         return True
 
     def thread_ids(self) -> list[str]:
-        """Ids of all threads, of those in the store too."""
+        """Ids of all threads, including those in the store."""
         return self.threads.ids()
 
     def view(self, thread_id: str) -> ThreadView:
-        """What the events of a thread come to; ActorError (UNKNOWN_THREAD) where there is none."""
+        """The state of a thread; raises ActorError (UNKNOWN_THREAD) if there is none."""
         return self.threads.open(thread_id).view
 
     # Messages
@@ -87,19 +90,19 @@ class ThreadActor(Actor):
         return await self._changed(message, thread_id, create, self.threads.made)
 
     async def on_start_thread(self, message: Message) -> Handled:
-        """Set a thread on its way; the answer does not wait for it."""
+        """Start a thread; the answer does not wait for it."""
         return await self._moved(message, "started", typed.ThreadStarted)
 
     async def on_pause_thread(self, message: Message) -> Handled:
-        """Let no further phase start; the one that runs ends, and is kept."""
+        """Let no further phase start; the running one ends, and its output is kept."""
         return await self._moved(message, "paused", typed.ThreadPaused)
 
     async def on_resume_thread(self, message: Message) -> Handled:
-        """Go on at the phase that is next."""
+        """Continue with the next phase."""
         return await self._moved(message, "resumed", typed.ThreadResumed)
 
     async def on_terminate_thread(self, message: Message) -> Handled:
-        """End a thread; its phase is given up where it stands."""
+        """End a thread; its running phase is abandoned."""
         wanted = data_of(message, typed.TerminateThread)
         response = await self._moved(message, "terminated", typed.ThreadTerminated, reason=wanted.reason)
         thread = self.threads.held.get(wanted.thread_id)
@@ -109,11 +112,11 @@ class ThreadActor(Actor):
         return response
 
     async def on_get_thread_status(self, message: Message) -> Handled:
-        """Where a thread is, and how it ended."""
+        """A thread's status, and its result."""
         return status_of(self.threads.open(data_of(message, typed.OfThread).thread_id).view)
 
     async def on_update_agent_config(self, message: Message) -> Handled:
-        """Have the agent of a phase, `<thread>/<phase>`, ask otherwise from its next run on."""
+        """Change the configuration of a phase's agent, `<thread>/<phase>`, from its next run on."""
         wanted = data_of(message, typed.UpdateAgentConfig)
         thread_id, _, phase = wanted.agent_id.rpartition("/")
         probe = AgentManagerActor("probe", self.system)
@@ -136,7 +139,7 @@ class ThreadActor(Actor):
             await probe.stop()
 
     async def _moved(self, message: Message, what: What, answer: type[typed.ThreadCreated], **said: Any) -> Response:
-        """Have a thread change its state, where that is allowed."""
+        """Change a thread's state, if that is allowed."""
         after = MOVES[what][1]
         is_run = after == "processing"
 
@@ -166,7 +169,7 @@ class ThreadActor(Actor):
         step: Callable[[Thread], Response],
         opened: Callable[[str], Thread] | None = None,
     ) -> Response:
-        """Do what a message says, once: one that was recorded before has its answer in the journal."""
+        """Apply a message once: a message recorded before has its answer in the journal."""
         is_again = False
         while True:
             thread = (opened or self.threads.open)(thread_id)
@@ -179,12 +182,12 @@ class ThreadActor(Actor):
                 return done(message, thread, step)
             except PositionTaken:  # another wrote to the journal in between
                 continue
-            except RecordingFailed as error:  # it may be there all the same
+            except RecordingFailed as error:  # it may have been written nevertheless
                 if is_again:
                     reason = f"thread {thread_id}: {error}"
                     raise ActorError(ErrorCode.RECORDING_FAILED, reason, retryable=True) from None
                 is_again = True
 
     async def stopping(self) -> None:
-        """Interrupt every run; those of a store go on when there is a process again."""
+        """Interrupt every run; runs with a store continue when a process opens it again."""
         await self.runs.stop()

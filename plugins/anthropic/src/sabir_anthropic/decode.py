@@ -1,11 +1,11 @@
-"""A response → reply: every content block gives one part or option call, in order, and nothing of it is lost.
+"""A response → reply: every content block becomes one part or option call, in order, without loss.
 
-    text                        a text, its citations as they came
-    thinking, redacted_thinking reasoning; all but its text is the state, the signature with it
+    text                        a text with its citations unchanged
+    thinking, redacted_thinking reasoning; every field but its text is its state, including the signature
     tool_use                    an option call; further fields are its state
-    every other block           an opaque part, verbatim; a call of the vendor's server and its result are a pair
+    every other block           an opaque part, verbatim; a server-side call and its result are a pair
 
-What a part does not say itself is in its state, so that encoding gives the block back (law 3).
+Fields that a part cannot express are in its state, so that encoding restores the block (law 3).
 """
 
 from collections.abc import Callable, Mapping
@@ -46,11 +46,11 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 }
 """Stop reason → neutral reason; all others are `other`. https://platform.claude.com/docs/en/api/handling-stop-reasons"""
 OPENERS = frozenset({"server_tool_use", "mcp_tool_use"})
-"""Calls that the vendor's server answers itself, by a block whose type ends with the words below."""
+"""Types of calls that the vendor's server answers itself. The type of an answer's block ends with the suffix below."""
 CLOSER = "_tool_result"
 REASONING = frozenset({"thinking", "redacted_thinking"})
 PLACED = frozenset({"content", "id", "model", "role", "stop_reason", "type", "usage"})
-"""Fields of a response that stay out of its details: they have a place of their own."""
+"""Fields of a response that are not in the reply's details: the reply has its own fields for them."""
 _TEXT_FIELDS = frozenset({"type", "text", "citations"})
 _CALL_FIELDS = frozenset({"type", "id", "name", "input"})
 
@@ -66,7 +66,7 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
 
 
 def raise_reported(found: Fields, scope: DecodeScope) -> None:
-    """Raise the CallError for the `error` that a response or an event holds; nothing where it holds none."""
+    """Raise the CallError for the `error` of a response or an event; do nothing if it has no error."""
     if error := found.get("error"):
         request_id = text(found.get("request_id")) or scope.request_id
         raise ERRORS.report(error, replace(scope, request_id=request_id))
@@ -78,7 +78,7 @@ def origin_of(found: Fields, scope: DecodeScope) -> Origin:
 
 
 def read_end(found: Fields, scope: DecodeScope) -> dict[str, Any]:
-    """What a response says beside its blocks: the fields of a reply, and of a stream's ReplyEnd."""
+    """The fields of a reply, or of a stream's ReplyEnd, from everything in a response but its blocks."""
     raw = text(found.get("stop_reason"))
     return {
         "finish_reason": FINISH_REASONS.get(raw, "other"),
@@ -91,7 +91,7 @@ def read_end(found: Fields, scope: DecodeScope) -> dict[str, Any]:
 
 
 def read_usage(figures: JSONValue) -> Usage:
-    """The tokens of a call. The vendor counts cached input apart from the rest; here the input is all of it."""
+    """The tokens of a call. The vendor counts cached input separately; here `input` includes it."""
     found = fields(figures)
     if not found:
         return Usage()
@@ -108,7 +108,7 @@ def read_usage(figures: JSONValue) -> Usage:
 
 
 def _removals(found: Fields) -> list[Loss]:
-    """What the server left out of the request by itself: thinking that it could not use."""
+    """Losses for thinking that the server could not use and left out of the request."""
     changes = [fields(change) for change in items(found.get("input_transformations"))]
     return [
         Loss(
@@ -122,7 +122,7 @@ def _removals(found: Fields) -> list[Loss]:
 
 
 def decode_block(block: JSONValue, scope: DecodeScope) -> Block:
-    """The part or the option call that a content block is; an opaque part for one of an unknown shape."""
+    """The part or option call for a content block; an opaque part if its shape is unknown."""
     found = fields(block)
     reader = READERS.get(text(found.get("type")))
     return (reader(found, scope) if reader else None) or opaque_block(block)
@@ -136,7 +136,7 @@ def _text(found: Fields, scope: DecodeScope) -> Block | None:
 
 
 def _citation(source: JSONValue) -> Citation:
-    """A citation; the vendor's offsets are those of the document, not of the text, and stay in the source."""
+    """A citation; the vendor's offsets refer to the document, not to the text, and stay in the source."""
     found = fields(source)
     return Citation(
         kind=text(found.get("type")) or "citation",
@@ -158,7 +158,7 @@ def _call(found: Fields, scope: DecodeScope) -> Block | None:
 
 
 def opaque_block(block: JSONValue) -> OpaquePart:
-    """A block as it is; it opens or closes a pair where its type does."""
+    """A block, verbatim; it opens or closes a pair if blocks of its type do."""
     found = fields(block)
     kind = text(found.get("type"))
     if kind in OPENERS and (pair_id := text(found.get("id"))):
@@ -173,4 +173,4 @@ READERS: Mapping[str, Callable[[Fields, DecodeScope], Block | None]] = {
     **dict.fromkeys(REASONING, _thinking),
     "tool_use": _call,
 }
-"""Block type → what reads it; every other block is opaque."""
+"""Block type → the function that reads it; every other block is opaque."""

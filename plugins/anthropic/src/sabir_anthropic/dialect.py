@@ -1,4 +1,4 @@
-"""The wire of Messages: what it takes, as tables, and its pure functions under one name.
+"""The Messages wire: tables of what it accepts, and its pure functions under one name.
 
     leading system   top level `system`          later system   a message where the user's side ends, if the model can
     assistant        text, thinking, calls       results        text, images, documents, with an error flag
@@ -37,10 +37,10 @@ from sabir_anthropic.stream import MessagesDecoder, frame_event
 IMAGES = r"image/(jpeg|jpg|png|gif|webp)"
 """MIME types of the images that the models read. https://platform.claude.com/docs/en/build-with-claude/vision"""
 DOCUMENTS = r"application/pdf|text/.+|application/(json|xml|csv|x-ndjson)"
-"""MIME types of documents as bytes: PDF, and what is text. https://platform.claude.com/docs/en/build-with-claude/files"""
+"""MIME types of documents as bytes: PDF and text types. https://platform.claude.com/docs/en/build-with-claude/files"""
 PATH = "/v1/messages"
 CLOUD = "cloud"
-"""Quirk of Bedrock and Vertex: media as bytes alone, and no late system message."""
+"""Quirk of Bedrock and Vertex: they take media as bytes only, and no late system message."""
 
 
 _IMAGE = MediaRule(url="", data=IMAGES, file="")
@@ -91,12 +91,12 @@ _SNAPSHOT = re.compile(r"-(?:\d{8}|latest)$")
 
 
 def family(model: str) -> str:
-    """The model without a cloud's prefix and suffix and its snapshot's date: a signature is bound to its model."""
+    """The model without a cloud's prefix and suffix and its snapshot's date: signatures are bound to it."""
     return _SNAPSHOT.sub("", _CLOUD_NAME.sub("", model))
 
 
 def encode_count(body: Mapping[str, JSONValue], scope: TurnScope) -> tuple[str, Mapping[str, JSONValue]]:
-    """The vendor's own count, of what it takes of a request."""
+    """The path and body that ask for the vendor's own count, with the fields that the counting endpoint takes."""
     return f"{PATH}/count_tokens", {name: value for name, value in body.items() if name in COUNTED}
 
 

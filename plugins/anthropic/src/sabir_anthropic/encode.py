@@ -2,9 +2,9 @@
 
     system, user   one message each
     assistant      one message a turn, its blocks as decoding took them apart
-    results        one message of the user's a turn, each result a `tool_result` with the wire's own error flag
+    results        one user message a turn, each result a `tool_result` with the wire's own error flag
 
-Neighbouring messages of one role stay apart: the vendor joins them itself, and what was sent stays as it was.
+Neighbouring messages of one role stay apart: the vendor joins them, and the bytes already sent do not change.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,9 +27,9 @@ from sabir.authoring import (
 Item = dict[str, Any]
 """A message or a content block: a JSON object of the wire."""
 TOLD = "error"
-"""The type of an error result that a stored request holds: its text alone was told."""
+"""The error type of an error result in a stored request, which holds only its text."""
 EMPTY = "(empty)"
-"""What stands for a user's message of white space alone, which the wire refuses."""
+"""The text that replaces a user's message of white space only, which the wire refuses."""
 WITHIN_RESULTS = frozenset({"browser_state", "document", "image", "search_result", "tool_reference"})
 """Types of the vendor's own blocks that an option's result may hold."""
 BLANK = "the wire takes no text of white space alone"
@@ -47,7 +47,7 @@ _BLOCK = itemgetter(0)
 
 
 def _shown(pieces: Iterable[KnownPart], entry: Entry, scope: TurnScope, losses: LossLog) -> list[Placed]:
-    """The blocks of what anyone but the model says or shows."""
+    """The blocks of text and media that did not come from the model."""
     found: list[Placed] = []
     for piece in pieces:
         block: JSONValue = None
@@ -65,7 +65,7 @@ def _shown(pieces: Iterable[KnownPart], entry: Entry, scope: TurnScope, losses: 
 
 
 def _worded(placed: list[Placed], losses: LossLog) -> list[Placed]:
-    """The blocks without texts of white space alone, which the wire takes only beside another text."""
+    """The blocks without texts of white space only, which the wire takes only beside another text."""
     blank = []
     for index, (block, piece, _) in enumerate(placed):
         said = piece.text if isinstance(piece, TextPart) else piece and text(fields(block).get("text"))
@@ -79,7 +79,7 @@ def _worded(placed: list[Placed], losses: LossLog) -> list[Placed]:
 
 
 def _ended(placed: list[Placed], losses: LossLog) -> list[Placed]:
-    """The blocks without what no assistant's message may end with: white space of the user's making, thinking."""
+    """The blocks without an end that no assistant message may have: white space from the user, thinking."""
     while placed:
         block, piece, entry = placed[-1]
         if isinstance(piece, ReasoningPart):
@@ -122,7 +122,7 @@ def _said(role: str, entry: Entry, scope: TurnScope, losses: LossLog) -> list[It
 
 
 def encode_system(turns: Sequence[Turn], losses: LossLog) -> list[Item]:
-    """The text blocks of the hoisted system turns, which are no messages."""
+    """The text blocks of the hoisted system turns, which are not sent as messages."""
     found = []
     for entry in (entry for turn in turns for entry in turn.entries):
         for piece in entry.pieces:
@@ -148,7 +148,7 @@ def _source(piece: MediaPart) -> Item:
 
 
 def _document(piece: MediaPart, entry: Entry, scope: TurnScope, losses: LossLog) -> Item | None:
-    """A PDF or a file as it is; whatever else is text goes as plain text."""
+    """A PDF or an uploaded file as it is; any other document is text and goes as plain text."""
     source = _source(piece)
     mime = source.get("media_type", "application/pdf")
     if mime != "application/pdf":
@@ -194,7 +194,7 @@ def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
 
 
 def _fits_result(piece: KnownPart, entry: Entry, losses: LossLog) -> bool:
-    """Whether a result may hold a piece; of the vendor's own blocks it may hold a few."""
+    """Whether a result may hold a piece; it may hold a few types of the vendor's own blocks."""
     fits = not isinstance(piece, OpaquePart) or text(fields(piece.block).get("type")) in WITHIN_RESULTS
     if not fits:
         losses.lose("dropped", "the wire takes no such block within a result", piece, entry)
@@ -208,7 +208,7 @@ def _plain(entry: Entry, result: OptionResultPayload, losses: LossLog) -> str:
 
 
 def _texts(entry: Entry, scope: TurnScope, losses: LossLog) -> list[KnownPart]:
-    """What an error result says beside its message: the wire takes nothing but text where it is flagged as one."""
+    """The texts of an error result beside its message: the wire takes only text in a result flagged as an error."""
     reason, found = f"{scope.target.dialect} takes only text in an error result", list[KnownPart]()
     for piece in entry.pieces:
         if isinstance(piece, MediaPart):
@@ -234,7 +234,7 @@ def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
 
 
 def _own(piece: KnownPart, entry: Entry, losses: LossLog) -> JSONValue:
-    """What the model itself said, as the block that it came from; else as a new one."""
+    """The block that a piece of the model's own came from; else a new block for it."""
     if isinstance(piece, TextPart):
         return _text(piece, entry, losses)
     if isinstance(piece, ReasoningPart):

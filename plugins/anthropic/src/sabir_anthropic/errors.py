@@ -45,7 +45,7 @@ _WORDS = ErrorRule.by_words(
     (r"(prompt|input) is too long|exceed\w* (the )?(context|model's maximum)|context (window|size)", ContextTooLong),
     (r"credit balance is too low|(usage|spend\w*) limits?\b", QuotaExceeded),
     (r"content filter\w* policy", ContentFiltered),
-    at=(None, 400, 403, 429),  # elsewhere the type says more than the words; None is a stream
+    at=(None, 400, 403, 429),  # at other statuses the type says more than the words; None is a stream
 )
 ERRORS = ErrorTable(
     rules=(_WORDS, ErrorRule.by_codes(_TYPES), ErrorRule.by_words((r"overloaded", Overloaded), at=(503,))),

@@ -1,14 +1,14 @@
 """A stored request → messages, options and settings.
 
     system                    a leading system message; a later one where it stands
-    user                      what is said and shown; a `tool_result` is the result of the option that its call names
-    assistant                 as decoding a response gives it, of the scope's policy, its origin here
+    user                      texts and media; a `tool_result` is the result of the option that its call names
+    assistant                 as from decoding a response, with the scope's policy and this scope's origin
     every other block         an opaque part
-    tools                     options; those with a type are the vendor's own
-    their further fields      vendor hints of an option or a document, as far as those have them
-    cache_control             a breakpoint where it stands at one of the places that have a name; else a loss
+    tools                     options; declarations with a type are the vendor's own tools
+    their further fields      vendor hints of an option or a document, if a hint for the field exists
+    cache_control             a breakpoint if it stands at one of the named places; else a loss
 
-Roles need no hint: policies render to them.
+Messages need no role hints: their policies render to the same roles.
 """
 
 import base64
@@ -38,7 +38,7 @@ Blocks: TypeAlias = Sequence[tuple[dict[str, Any], str]]
 _CHOICES = {"auto": "auto", "none": "none", "any": "required"}
 _OPTION_FIELDS = frozenset({"cache_control", "description", "input_schema", "name", "type", *OptionHints.model_fields})
 _RESULT_FIELDS = frozenset({"content", "is_error", "tool_use_id", "toolset_name", "type"})
-"""Fields of a result; the toolset is that of its call."""
+"""Fields of a result; its toolset is the one of its call."""
 _SOURCE_FIELDS = frozenset({"type", "media_type", "data", "url", "file_id"})
 _NO_PLACE = "it has no place in a message"
 
@@ -53,7 +53,7 @@ def _document(found: Fields, scope: DecodeScope) -> MediaPart | None:
 
 
 def _url(source: Fields, scope: DecodeScope) -> str:
-    """The URL that a source says; empty for one that no part may carry."""
+    """The URL of a source; empty if no part may carry it."""
     match source.get("type"):
         case "base64":
             return f"data:{text(source.get('media_type'))};base64,{text(source.get('data'))}"
@@ -84,7 +84,7 @@ class _History(History):
     def __init__(self, found: Fields, scope: DecodeScope) -> None:
         super().__init__(found, scope)
         self._places: dict[str, str] = {}
-        """Path of a message whose last block a breakpoint marks → the breakpoint's place."""
+        """Path of a message whose last block is marked by a breakpoint → the breakpoint's place."""
         self._breakpoints: dict[str, JSONValue] = {}
 
     def leading(self, given: JSONValue) -> None:
@@ -117,7 +117,7 @@ class _History(History):
         self._instruct(self._content(message, path), path)
 
     def user(self, message: Fields, path: str) -> None:
-        """What the user says and shows, and the results of options, in their order."""
+        """The user's texts and media, and the results of options, in their order."""
         said: list[KnownPart] = []
         blocks = self._content(message, path)
         for block, place in blocks:
@@ -132,7 +132,7 @@ class _History(History):
             self.say("user", said, path)
 
     def _shown(self, block: Fields, path: str) -> KnownPart:
-        """The part that a block is; verbatim where a part cannot say all of it."""
+        """The part for a block; an opaque part, verbatim, where no other part can express all of the block."""
         return (None if _says_more(block) else self.part(block, path)) or opaque_block(block)
 
     def _result(self, block: Fields, path: str) -> None:
@@ -149,7 +149,7 @@ class _History(History):
         self.answer(call_id, rest, path, is_error=True, error_type=TOLD, error_message=first)
 
     def assistant(self, message: Fields, path: str) -> None:
-        """What the model said and called, as in a reply."""
+        """The model's parts and option calls, as in a reply."""
         blocks = self._content(message, path)
         for block, place in blocks:
             for name in ("name", "id") if block.get("type") == "tool_use" else ():
@@ -167,7 +167,7 @@ class _History(History):
         return found
 
     def _mark(self, block: Fields, place: str, path: str) -> None:
-        """A cache marker: a breakpoint at the place where it stands, or a loss."""
+        """Read a cache marker: a breakpoint at its place, or a loss."""
         given = block.get("cache_control")
         if given in (None, {}):
             return
@@ -230,7 +230,7 @@ decode_history = _History.decode
 
 
 def _says_more(block: Fields) -> bool:
-    """Whether a medium says what no part can."""
+    """Whether a medium has fields that no part can express."""
     kind, said = block.get("type"), {name for name, value in block.items() if value is not None}
     if kind not in ("image", "document"):
         return False
@@ -238,9 +238,9 @@ def _says_more(block: Fields) -> bool:
 
 
 def _closed(messages: list[JSONValue]) -> int:
-    """The message that ends the closed prefix: the one before the user's last, or before the last round of calls.
+    """Index of the message that ends the closed prefix, before the user's last one or before the last round of calls.
 
-    Negative where there is none.
+    Negative if there is no closed prefix.
     """
     roles = [text(fields(message).get("role")) for message in messages]
     last = fields(messages[-1]).get("content") if messages else None

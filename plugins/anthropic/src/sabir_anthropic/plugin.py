@@ -1,4 +1,4 @@
-"""The entry point: Anthropic, and its models at cloud platforms by the user's own client; and hints."""
+"""The entry point: Anthropic (its models at cloud platforms by the user's own client), and hints for other names."""
 
 from sabir_anthropic.provider import AnthropicProvider
 
@@ -6,4 +6,4 @@ anthropic = AnthropicProvider()
 CLAUDE = "Claude's provider is 'anthropic': write 'anthropic:model'"
 BEDROCK = "for Claude on Bedrock write sabir.adapter('anthropic:model', client=anthropic.AsyncAnthropicBedrock(…))"
 VERTEX = "for Claude on Vertex AI write sabir.adapter('anthropic:model', client=anthropic.AsyncAnthropicVertex(…))"
-"""What is told to whoever asks for providers of these names."""
+"""The error text for a caller that asks for one of these provider names."""

@@ -1,8 +1,9 @@
-"""Anthropic: URL, credentials, and the official SDK's clients that carry bytes; clouds by a client of the user's.
+"""Anthropic: URL, credentials, and the official SDK's clients that carry bytes; clouds by the user's own client.
 
-The SDK is imported at the first send. It writes the head of each kind of request once; then ready bytes go out under
-it, over an HTTP client of the class that the SDK takes by default (see sabir.authoring.transport). The clients of
-Bedrock and Vertex write the model into the path, for which they want the body as an object; one that signs, signs that.
+The SDK is imported at the first send. It writes the head of each kind of request once; then ready bytes are sent
+with it, over an HTTP client of the class that the SDK takes by default (see sabir.authoring.transport). The clients of
+Bedrock and Vertex write the model into the path, so they need the body as an object; a client that signs requests
+signs that.
 """
 
 import json
@@ -27,11 +28,11 @@ if TYPE_CHECKING:
     from sabir.authoring import Dialect
 
 CLOUD_CLIENTS = ("AnthropicBedrock", "AnthropicVertex")
-"""Clients that want the body as an object, and their endpoints media as bytes; the async ones begin with Async."""
+"""Clients that need the body as an object and whose endpoints need media as bytes; async names begin with Async."""
 
 
 def _is_cloud(client: object) -> bool:
-    """Whether a client is one of Bedrock's or Vertex's; told by name, so that the SDK need not be loaded."""
+    """Whether a client is for Bedrock or Vertex; its class name decides, so that the SDK need not be loaded."""
     names = {kind.__name__.removeprefix("Async") for kind in type(client).__mro__}
     return not names.isdisjoint(CLOUD_CLIENTS)
 
@@ -62,7 +63,7 @@ class AnthropicProvider(SDKProvider):
         return UsersConnection(self.name, ERRORS, client)
 
     def quirks(self, access: Access) -> frozenset[str]:
-        """Those of a cloud, and of an endpoint that speaks the dialect without being the vendor's."""
+        """The quirks of a cloud, or of another vendor's endpoint that speaks the dialect."""
         if access.client is not None:
             return frozenset({CLOUD}) if _is_cloud(access.client) else frozenset()
         return super().quirks(access)
@@ -75,14 +76,14 @@ class SDKConnection(PostingConnection):
 
 
 class UsersConnection(PostingClient):
-    """The user's own client, of the vendor's or of a cloud's."""
+    """The user's own client, for the vendor or for a cloud."""
 
     module = "anthropic"
     kinds = ("anthropic.SyncAPIClient", "anthropic.AsyncAPIClient")
     remedy = "a waiting call takes an Anthropic client, await takes an AsyncAnthropic, or a cloud's of its kind"
 
     def what(self, request: WireRequest) -> dict[str, Any]:
-        """The bytes; of a cloud's client, the object that it makes a request of."""
+        """The body to send: bytes, or for a cloud's client the object that it makes a request from."""
         if _is_cloud(self.client):
             return {"path": request.path, "body": json.loads(request.body)}
         return super().what(request)

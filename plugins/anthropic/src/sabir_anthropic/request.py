@@ -1,10 +1,10 @@
 """Settings, options and hoisted system text → the fields of a request beside its messages.
 
-    neutral settings by name ──▶ wire fields      what a model refuses, or the wire cannot say, is a loss
-    reasoning_effort ──▶ thinking and effort      by what models.toml says of the model
-    options ──▶ tools     vendor settings ──▶ as they are, last     cache breakpoints ──▶ markers, at the join
+    neutral settings by name ──▶ wire fields      settings that a model refuses or the wire lacks are losses
+    reasoning_effort ──▶ thinking and effort      by the model's row in models.toml
+    options ──▶ tools     vendor settings ──▶ verbatim, last     cache breakpoints ──▶ markers, at the join
 
-A row of models.toml may refuse what WORDS names beside wire settings and features.
+A row of models.toml may refuse the WORDS below in addition to wire settings and features.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,25 +33,25 @@ WORDS = frozenset(
     {BEYOND_CONTEXT, "forced_choice", "temperature_with_top_p", "thinking.adaptive", "thinking.between_tools",
      "thinking.disabled", "top_k", "xhigh_effort"}
 )  # fmt: skip
-"""What a row of models.toml may refuse beside wire settings and features: a maximum beyond the context, a forced choice
-of an option, both samplers at once, thinking without a budget, thinking between calls alone, not thinking, `top_k`,
-the effort `xhigh`."""
+"""Words that a row of models.toml may refuse in addition to wire settings and features: a maximum beyond the context, a
+forced choice of an option, both samplers at once, thinking without a budget, thinking only between calls, not thinking,
+`top_k`, the effort `xhigh`."""
 LEAST_BUDGET = 1024
 """The vendor's own. https://platform.claude.com/docs/en/build-with-claude/extended-thinking"""
 BUDGETS: Mapping[str, int] = {
     "minimal": LEAST_BUDGET, "low": 4096, "medium": 10_000, "high": 20_000, "xhigh": 32_000, "max": 64_000,
 }  # fmt: skip
-"""Effort → tokens of a model that thinks by a budget: at most half of what it may answer with."""
+"""Effort → tokens for a model that thinks by a budget: at most half of the tokens that it may answer with."""
 OLDER = "2023-06-01"
 """The version of the API before the one that the SDK asks for. https://platform.claude.com/docs/en/api/versioning"""
 COMPATIBLE = "compatible"
-"""Quirk of an endpoint of another vendor that speaks this dialect: it knows nothing of the newer version."""
+"""Quirk of another vendor's endpoint that speaks this dialect: it does not know the newer version."""
 PLACES = ("options", "system", "closed", "end", "automatic")
-"""Cache breakpoints in the order in which the vendor reads them, of which it takes four."""
+"""Places of cache breakpoints in the order in which the vendor reads them; it takes at most four breakpoints."""
 LONGEST = "1h"
 GO_ON, BEGIN = "Continue.", "Begin."
 _LEAST_TOP_P = 0.95
-"""What thinking leaves of `top_p`."""
+"""The least `top_p` that thinking allows."""
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
@@ -60,7 +60,7 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
 
 
 class _Request:
-    """The fields being put together; `thinking` is how the model will think, whoever said so."""
+    """The fields of a request under construction; `thinking` is how the model will think, from any setting."""
 
     def __init__(self, scope: RequestScope, vendor: dict[str, Any]) -> None:
         self._scope = scope
@@ -72,11 +72,11 @@ class _Request:
         self.thinking: Fields = self._thinking()
 
     def lose(self, kind: LossKind, reason: str, setting: str) -> None:
-        """Write down the loss of a setting."""
+        """Record the loss of a setting."""
         self._scope.losses.add(kind, reason, path=f"settings.{setting}")
 
     def whole(self) -> dict[str, Any]:
-        """The fields, in the order in which the vendor caches them as far as it goes."""
+        """The fields, as far as possible in the order in which the vendor caches them."""
         scope, vendor = self._scope, self._vendor
         if betas := vendor.pop("betas", ()):
             scope.headers["anthropic-beta"] = ",".join(betas)
@@ -108,7 +108,7 @@ class _Request:
         return {name: value for name, value in found.items() if value not in (None, [], {})} | vendor
 
     def _asked_to_think(self) -> int:
-        """Tokens of the budget that was asked for; 0 where the model thinks without one."""
+        """The requested thinking budget in tokens; 0 if the model thinks without a budget."""
         given = fields(self._vendor.get("thinking")).get("budget_tokens")
         by_effort = BUDGETS.get(self._scope.settings.take("reasoning_effort") or "", 0)
         return max(first_count(given) or 0, by_effort if "thinking.adaptive" in self._rejects else 0)
@@ -149,7 +149,7 @@ class _Request:
         return {"type": "enabled", "budget_tokens": budget}
 
     def _samplers(self, *, is_newer: bool) -> dict[str, Any]:
-        """Temperature and its kin: of the older version of the API alone, as far as the model takes them."""
+        """Temperature, `top_p` and `top_k`: only in the older version of the API, and only if the model takes them."""
         model, thinks = self._scope.target.model, self.thinking.get("type") in ("enabled", "adaptive")
         found = {setting: self._scope.take(setting) for setting in ("temperature", "top_p")}
         temperature, top_p = found.values()
@@ -233,7 +233,7 @@ class _Request:
         return {"type": "auto"}
 
     def _read_breakpoints(self) -> dict[str, dict[str, Any]]:
-        """Place → its marker. An hour's before one of five minutes; the vendor's own last, where it has a place left.
+        """Place → its marker: those of an hour before those of five minutes, an automatic one last, if a place is left.
 
         https://platform.claude.com/docs/en/build-with-claude/prompt-caching
         """
@@ -257,11 +257,11 @@ class _Request:
         return f"vendor.{self._scope.target.provider}.{setting}"
 
     def _marked(self, blocks: list[dict[str, Any]], place: str) -> list[dict[str, Any]]:
-        """The blocks, the last of them marked if the place shall be; a loss where there is none."""
+        """The blocks, with the last one marked if the caller marked the place; a loss if there is no block."""
         marker = self._markers.get(place)
         if marker is None:
             return blocks
-        # What the vendor loads later is no part of what it caches, and is refused with a marker.
+        # Tools that the vendor loads later are not cached, and the vendor refuses them with a marker.
         at = next((index for index in reversed(range(len(blocks))) if not blocks[index].get("defer_loading")), None)
         if at is None:
             self.lose("dropped", f"there are no {place} to mark", self._own("cache_breakpoints"))
@@ -269,7 +269,7 @@ class _Request:
         return [*blocks[:at], {**blocks[at], **marker}, *blocks[at + 1 :]]
 
     def _close(self, *, is_formatted: bool) -> None:
-        """End the messages with one of the user's where the wire wants it."""
+        """End the messages with a user message where the wire requires one."""
         scope, said = self._scope, GO_ON
         if scope.last_side is None:
             said, reason = BEGIN, "the wire wants a message of the user's"
@@ -292,7 +292,7 @@ class _Request:
 
     @property
     def _last(self) -> KnownPart | None:
-        """What the last turn ends with, where the model said it itself; no reasoning, which may be left out."""
+        """The last part of the last turn if the model said it; reasoning is skipped, since it may be left out."""
         last = self._scope.last_turn
         entry = last.entries[-1] if last and last.entries else None
         pieces = entry.pieces if entry and entry.keeps_state else ()

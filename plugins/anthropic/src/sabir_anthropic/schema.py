@@ -1,4 +1,4 @@
-"""JSON schemas as the vendor takes them, for replies and for parameters of options: what it does not take is told.
+"""JSON schemas as the vendor takes them, for replies and for options' parameters; keywords it refuses are losses.
 
     schema ──Fit──▶ keywords that the wire takes      others go into the description, annotations are left out
 
@@ -14,26 +14,26 @@ KEPT = frozenset(
     {"$defs", "$ref", "additionalProperties", "allOf", "anyOf", "const", "default", "definitions", "description",
      "enum", "format", "items", "minItems", "oneOf", "properties", "required", "title", "type"}
 )  # fmt: skip
-"""Keywords of a reply's schema that the vendor takes, of two of them not every value; others go into the description.
+"""Keywords of a reply's schema that the vendor takes (two of them with limited values); others go into the description.
 https://platform.claude.com/docs/en/build-with-claude/structured-outputs"""
 FORMATS = frozenset({"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uri", "uuid"})
 _ANNOTATIONS = frozenset({"$comment", "$id", "$schema", "deprecated", "examples", "readOnly", "writeOnly"})
 _MAPS = ("properties", "$defs", "definitions")
 _UNIONS = ("allOf", "anyOf", "oneOf")
 _HOLDING = frozenset({"$ref", "allOf", "anyOf", "const", "enum", "type"})
-"""Of these a part of a schema has one: the SDK's typed call refuses any other."""
+"""The SDK's typed call refuses a part of a schema that has none of these."""
 _BESIDE_REF = frozenset({"$ref", "$defs", "definitions"})
-"""What the SDK leaves beside a reference."""
+"""Keywords that the SDK keeps beside a reference."""
 
 
 class Fit:
-    """One schema put into the form that the vendor holds replies to."""
+    """One schema in the form that the vendor enforces."""
 
     def __init__(self) -> None:
         self.reasons: dict[str, None] = {}
-        """Why a reply may miss the schema given."""
+        """The reasons why a reply may not match the given schema."""
         self.left_out: dict[str, None] = {}
-        """Keywords that hold it to nothing."""
+        """Keywords that constrain nothing."""
 
     def read(self, schema: JSONValue) -> Any:
         """A part of the schema, in that form."""
@@ -57,7 +57,7 @@ class Fit:
         if told:
             found["description"] = f"{schema.get('description', '')} ({', '.join(told)})".strip()
         self._close(schema, found)
-        # Other keywords stand around a reference, not beside it, where the SDK would leave them out.
+        # Other keywords are put around a reference, because the SDK would drop them beside it.
         if "$ref" in found and found.keys() - _BESIDE_REF and "anyOf" not in found:
             found["anyOf"] = [{"$ref": found.pop("$ref")}]
         return found
@@ -75,7 +75,7 @@ class Fit:
 
 
 def _is_taken(name: str, value: JSONValue, schema: Mapping[str, JSONValue]) -> bool:
-    """Whether the vendor takes a keyword with that value; of two unions, one."""
+    """Whether the vendor takes a keyword with that value; beside `anyOf`, it does not take a second union."""
     match name:
         case "format":
             return value in FORMATS
@@ -87,7 +87,7 @@ def _is_taken(name: str, value: JSONValue, schema: Mapping[str, JSONValue]) -> b
 
 
 def fit_parameters(schema: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """An option's parameters as the schema of an object, and what they lost: a union at the top is refused."""
+    """An option's parameters as an object's schema, and the reason of a loss, or "": a union at the top is refused."""
     lost = [name for name in _UNIONS if name in schema]
     found = {name: value for name, value in schema.items() if name not in lost}
     reason = f"the wire takes no {' or '.join(lost)} at the top of parameters" if lost else ""

@@ -1,8 +1,8 @@
-"""What only Anthropic's wire has, as strict models; given as `vendor={"anthropic": {…}}`.
+"""Settings and hints that only Anthropic's wire has, as strict models; given as `vendor={"anthropic": {…}}`.
 
     AnthropicSettings   with settings      DocumentHints   with a document      OptionHints   with an option
 
-What a neutral setting says is not repeated here; fields that only some betas have go through `extra_body`.
+Neutral settings are not repeated here; fields that only some betas have go through `extra_body`.
 https://platform.claude.com/docs/en/api/messages/create
 """
 
@@ -13,14 +13,14 @@ from pydantic import Field
 from sabir.authoring import Frozen
 
 Fields: TypeAlias = dict[str, Any]
-"""An object of the vendor's own, sent as it is; the vendor checks what is in it, hence Any."""
+"""A vendor-defined object, sent verbatim; the vendor checks its contents, hence Any."""
 BreakpointPlace: TypeAlias = Literal["options", "system", "closed", "end"]
 """Where a cache breakpoint goes: after the last declaration, after the hoisted system text, at the end of the closed
 prefix, at the end of all messages."""
 
 
 class Breakpoint(Frozen):
-    """A cache breakpoint that lives for another time than the default five minutes."""
+    """A cache breakpoint whose lifetime is not the default five minutes."""
 
     at: BreakpointPlace
     ttl: Literal["5m", "1h"]
@@ -33,7 +33,7 @@ class Citations(Frozen, strict=True):
 
 
 class DocumentHints(Frozen, strict=True):
-    """Hints of a document that a user or an option's result shows. `context` is told beside it, and is not cited.
+    """Hints of a document in a user's message or an option's result. The model reads `context` but does not cite it.
 
     https://platform.claude.com/docs/en/build-with-claude/citations
     """
@@ -59,9 +59,9 @@ class AnthropicSettings(Frozen):
     """Vendor settings of `anthropic.messages`.
 
     `betas` are sent as the header that names them. `cache_control` caches automatically, `cache_breakpoints` names
-    places. `thinking` and `output_config` take the place of what `reasoning_effort` and `response_format` would say.
-    `tools` are declarations of the vendor's own, offered beside the options. `version` is that of the API: the older
-    one has `temperature`, `top_p` and `top_k`, which older models still take.
+    places. `thinking` and `output_config` replace the fields made from `reasoning_effort` and `response_format`.
+    `tools` declare the vendor's own tools, offered beside the options. `version` is the API's version; the older one
+    has `temperature`, `top_p` and `top_k`, which older models still take.
     """
 
     betas: tuple[str, ...] = ()

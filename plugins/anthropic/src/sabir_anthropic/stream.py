@@ -2,12 +2,12 @@
 
     message_start        ─▶ reply-start
     content_block_start  ─▶ …-start        content_block_delta ─▶ …-delta        content_block_stop ─▶ …-end
-    message_delta        ─▶ nothing yet: why it stopped, and its figures so far
-    message_stop         ─▶ the ends of what no event ended, then reply-end
+    message_delta        ─▶ nothing yet: it holds the stop reason and the usage so far
+    message_stop         ─▶ the ends of blocks that no event ended, then reply-end
 
-A block is put together as the vendor would have sent it whole, and read by the same functions (law 8).
+A block is assembled as the vendor would have sent it whole, and read by the same functions (law 8).
 
-    a frame's payload ─▶ event             what Bedrock's older endpoint streams in place of server-sent events
+    a frame's payload ─▶ event             the framing of Bedrock's older endpoint, in place of server-sent events
 """
 
 import base64
@@ -34,21 +34,21 @@ from sabir.errors import NotJSON
 from sabir_anthropic.decode import REASONING, decode_block, origin_of, raise_reported, read_end
 
 KINDS: Mapping[str, BlockKind] = {"text": "text", "tool_use": "option_call", **dict.fromkeys(REASONING, "reasoning")}
-"""Type of a block → what it grows as; all others are opaque."""
+"""Type of a block → the kind under which it is streamed; all others are opaque."""
 TEXTS: Mapping[str, str] = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
-"""Type of a delta → its field that holds the characters to show; all others set fields, but for citations."""
+"""Type of a delta → its field with the characters to show; all other deltas set fields, except citations."""
 
 
 @dataclass(slots=True)
 class _Growing:
-    """A block that has begun and not ended; `words` are the pieces of its texts by field, which are joined once."""
+    """A block that has begun and not ended; `words` holds the pieces of its texts by field, to be joined once."""
 
     block: dict[str, Any]
     kind: BlockKind
     words: dict[str, list[str]] = field(default_factory=dict)
 
     def take(self, delta: Fields) -> str:
-        """Take a delta; gives the characters to show."""
+        """Add a delta; return the characters to show."""
         kind = text(delta.get("type"))
         name = TEXTS.get(kind)
         if name is not None:
@@ -59,8 +59,8 @@ class _Growing:
             self.block["citations"] = cited = items(self.block.get("citations"))
             cited.append(delta.get("citation"))
             return ""
-        for name, value in delta.items():  # a signature, a compaction, whatever comes: fields of the block, whole
-            # What is no text takes the place of none.
+        for name, value in delta.items():  # a signature, a compaction or any other: whole fields of the block
+            # A value that is not a text does not replace a text.
             if name != "type" and value is not None and (name not in self.words or isinstance(value, str)):
                 self.block[name] = value
                 if name != "partial_json":
@@ -68,7 +68,7 @@ class _Growing:
         return ""
 
     def whole(self) -> dict[str, Any]:
-        """The block as the vendor would have sent it at once; an input that is no JSON stays a text."""
+        """The block as the vendor would have sent it at once; an input that is not JSON stays a text."""
         words = {name: "".join(pieces) for name, pieces in self.words.items()}
         arguments = words.pop("partial_json", "")
         whole = self.block | {name: text(self.block.get(name)) + said for name, said in words.items()}
@@ -101,7 +101,7 @@ class MessagesDecoder:
         }
 
     def feed(self, event: ServerEvent) -> Iterable[StreamEvent]:
-        """Core events of one wire event; raises the CallError that it reports."""
+        """The core events for one wire event; raises the CallError that it reports."""
         data = event.data.strip()
         if self._is_ended or not data:
             return ()
@@ -111,15 +111,15 @@ class MessagesDecoder:
         reader = self._readers.get(name)
         if self._is_started:
             return reader(found) if reader else ()
-        # What has no meaning here, as `ping` and types that are to come, begins no message.
+        # Events without a meaning here, such as `ping` and future types, begin no message.
         return self._started(found, reader) if reader or name == "message_start" else ()
 
     def close(self) -> tuple[StreamEvent, ...]:
-        """Nothing: `message_stop` has said all."""
+        """No events: `message_stop` has ended the reply."""
         return ()
 
     def _started(self, found: Fields, reader: Reader | None) -> Iterator[StreamEvent]:
-        """The first event that means something, whatever it is."""
+        """Begin the reply at the first event that has a meaning."""
         self._is_started = True
         self._message = dict(fields(found.get("message")))
         yield ReplyStart(origin=origin_of(self._message, self._scope))
@@ -163,7 +163,7 @@ class MessagesDecoder:
         yield BlockEnd(index=index, block=decode_block(growing.whole(), self._scope))
 
     def _changed(self, found: Fields) -> tuple[StreamEvent, ...]:
-        """What a message says of itself at its end. Its figures are totals; one that is missing stays as it was."""
+        """Read the fields that end a message. Usage figures are totals; a missing one keeps its earlier value."""
         said = {**without(found, "type", "delta", "usage"), **fields(found.get("delta"))}
         self._message |= {name: value for name, value in said.items() if value is not None}
         usage = {name: value for name, value in fields(found.get("usage")).items() if value is not None}
@@ -178,7 +178,7 @@ class MessagesDecoder:
 
 
 def frame_event(headers: Mapping[str, str], payload: bytes) -> ServerEvent | None:
-    """The event of a frame: what its payload carries in base64, or the exception that its headers name."""
+    """The event of a frame: the base64 content of its payload, or the exception that its headers name."""
     try:
         found = fields(decode_json(payload))
         if isinstance(found.get("bytes"), str):

@@ -1,4 +1,4 @@
-"""Wire bodies and losses for people: side by side where there is room, one below the other where there is none.
+"""Wire bodies and losses for people: side by side if there is room, else one below the other.
 
     View ──┐
     View ──┼──fits?──▶ columns │ a stack       each: target, body, losses
@@ -28,7 +28,7 @@ NARROWEST = 56
 LEAF_LINES = 3
 """Lines over which an object that holds no other may be folded before it is laid out."""
 LONGEST_DATA = 96
-"""Characters of a string without a space that are still shown whole."""
+"""The most characters of a string without spaces that is shown whole."""
 
 _highlight = JSONHighlighter()
 
@@ -42,7 +42,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class View:
-    """What one target makes of a history: a rendering, or the error that refused it."""
+    """One target's result for a history: a rendering, or the error that refused it."""
 
     title: str
     rendering: Rendering | None = None

@@ -27,7 +27,7 @@ from sabir_cli.inputs import (
 )
 from sabir_cli.output import Output
 
-if TYPE_CHECKING:  # what keeps conversations is loaded where one is held, not at the start of every command
+if TYPE_CHECKING:  # stores of conversations are loaded when needed, not at the start of every command
     from sabir_cli.keeping import Kept
     from sabir_cli.turns import Turn
 
@@ -38,7 +38,7 @@ DROP = "/drop"
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Keep:
-    """Where the conversation is kept, and what becomes of its last turn."""
+    """Where the conversation is kept, and what to do with its last turn."""
 
     history: Annotated[
         Path | None, Parameter(help="File of a conversation: it is continued, and saved after each turn.")
@@ -120,14 +120,14 @@ class _Chat:
             raise UsageError("--system begins a conversation, and the one in this file has begun; leave it out")
 
     def finish(self, resume: bool | None) -> "Turn | None":
-        """Finish the turn that was interrupted, as `--resume` says; UsageError where nobody says."""
+        """Finish the interrupted turn, as `--resume` says; raises UsageError without that option."""
         if not self.kept.is_resumable:
             if resume is not None:
                 raise UsageError("--resume finishes what a session holds; give its file: --session FILE")
             return None
         if resume and self.kept.is_begun:
             turn = self.kept.turn()
-            if not turn.heard:  # it was over: its record answers
+            if not turn.heard:  # it was finished: its record has the answer
                 self.output.write(turn.last.reply.text)
                 self.output.end_line()
             return turn
@@ -153,7 +153,7 @@ class _Chat:
             raise
 
     def loop(self, images: Sequence[str] | None) -> int:
-        """Turns until the user leaves. A failed or interrupted turn is forgotten, and the next one is asked for."""
+        """Turns until the user leaves. A failed or interrupted turn is forgotten, and the next one begins."""
         self.output.note(f"{self.kept.llm.target} · /quit or Ctrl-D leaves, Ctrl-C stops a reply, {DROP} takes it back")
         while (text := self._ask()) is not None:
             if not text.strip():
@@ -173,7 +173,7 @@ class _Chat:
         return Exit.OK
 
     def _ask(self) -> str | None:
-        """What the user types; None where he leaves. Ctrl-C gives up a line, and leaves from an empty one."""
+        """The user's input; None if the user leaves. Ctrl-C drops a line, and leaves on an empty one."""
         import_line_editing()
         try:
             text = input("you> ")
@@ -193,4 +193,4 @@ class _Chat:
 def import_line_editing() -> None:
     """Let `input` edit lines and remember them, where the platform can."""
     with suppress(ImportError):
-        import readline  # noqa: F401  # importing it is what does it
+        import readline  # noqa: F401  # the import itself enables it

@@ -1,4 +1,4 @@
-"""What is heard and shown of a conversation: one reply as it comes, calls and results in a line each.
+"""Shows a conversation: a reply as it arrives, calls and results in a line each.
 
 messages ──speak──▶ Spoken: the reply, and how fast it came
 """
@@ -34,7 +34,7 @@ class Spoken:
 
     @property
     def failed(self) -> bool:
-        """Whether the reply is none that was asked for: refused, filtered, broken off, or waiting for another."""
+        """Whether the reply is not a usable answer: refused, filtered, broken off, or waiting for other code."""
         return self.reply.refusal is not None or self.reply.finish_reason in FAILED_REASONS
 
     def summary(self) -> str:
@@ -89,7 +89,7 @@ def describe_call(message: sabir.Message) -> str:
 
 
 def describe_result(message: sabir.Message) -> str:
-    """What an option returned, or why it failed."""
+    """An option's return value, or why it failed."""
     result = message.result
     assert result is not None
     if result.is_error:

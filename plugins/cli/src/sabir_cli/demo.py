@@ -4,8 +4,8 @@
     2  that history ──render──▶ each installed dialect: bodies and losses; no key, no network
     3  that history ──send──▶ each vendor that was named with -m; with --vendors, all whose key is set
 
-Nothing is sent to whom nobody named. Nothing is canned: another question gives another call, another result, another
-answer. A step that fails says so in one line and the demonstration goes on with what there is.
+Only named vendors get requests. Nothing is scripted: another question gives another call, another result, another
+answer. A failing step prints one line, and the demonstration continues.
 """
 
 import time
@@ -70,7 +70,7 @@ def demo(
 
 
 class _Demonstration:
-    """The three parts, what they showed (as `--json` gives it), and the code of the first step that failed."""
+    """The three parts, their output for `--json`, and the exit code of the first failed step."""
 
     def __init__(self, output: Output, options: Sequence[sabir.Option], named: Sequence[str]) -> None:
         self.output = output
@@ -146,7 +146,7 @@ class _Demonstration:
     def _view(self, name: str, note: str | None) -> View:
         try:
             return View(name, sabir.adapter(name).render(self.messages, options=self.options), note=note)
-        except Exception as error:  # a plugin's own code: what it raises stops no other
+        except Exception as error:  # a plugin's own code: its errors stop no other plugin
             self.code = self.code or exit_of(error)
             return View(name, error=explain(error), note=note)
 

@@ -1,4 +1,4 @@
-"""The installed dialects, and who speaks them.
+"""The installed dialects, and the providers that speak them.
 
 providers ──▶ (provider, short name) … ──▶ one Spoken a dialect: its own provider's, and the gateways' names
 """
@@ -28,11 +28,11 @@ class Speaker(NamedTuple):
 
 @dataclass(frozen=True)
 class Spoken:
-    """A dialect, who is shown speaking it, and who else does."""
+    """A dialect, its shown speaker, and its other speakers."""
 
     dialect: Dialect
     carries: dict[str, Any]
-    """What it carries besides text, as JSON."""
+    """What it supports besides text, as JSON."""
     speaker: Speaker
     others: tuple[Speaker, ...]
 
@@ -43,7 +43,7 @@ class Spoken:
 
 
 def spoken_dialects(found: Iterable[sabir.ProviderStatus]) -> tuple[list[Spoken], list[str]]:
-    """Every dialect of the providers that work, once, sorted by name; and what went wrong, a line each.
+    """Every dialect of the providers that work, once, sorted by name; and errors, a line each.
 
     A dialect is named after the provider that it belongs to: that one speaks for it, else the first that does.
     """

@@ -69,7 +69,7 @@ def exit_of(error: BaseException) -> Exit:
 
 
 def explain(error: BaseException) -> str:
-    """What an error says to whoever typed the command: what is wrong, and how to mend it."""
+    """An error's text for the user: what is wrong, and the remedy."""
     if isinstance(error, CycloptsError):
         command = " ".join(("sabir", *(error.command_chain or ())))
         if isinstance(error, UnusedCliTokensError) and error.unused_tokens:

@@ -25,13 +25,13 @@ from sabir_cli.stored import Request, Value, as_requests, read_values
 
 
 class Imported(NamedTuple):
-    """One request, and what it says."""
+    """One request, and its contents."""
 
     request: Request
     history: sabir.DecodedHistory
 
     def losses(self) -> Iterator[sabir.Loss]:
-        """What had no place; in a file of several requests each says in which."""
+        """The losses; in a file of several requests, each names its request."""
         for loss in self.history.losses:
             path = f"{self.request.place} {loss.path}".strip()
             yield loss.model_copy(update={"path": path}) if self.request.place else loss

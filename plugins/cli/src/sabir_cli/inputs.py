@@ -1,4 +1,4 @@
-"""What command lines name, found: the model, the options, the media, the piped text.
+"""Finds the arguments of command lines: the model, the options, the media, the piped text.
 
 -m, SABIR_MODEL, or the embedded one ──▶ provider:model          module:function ──▶ option
 """
@@ -24,7 +24,7 @@ EMBEDDED = "local"
 
 
 def refuse_misspelt(kind: object, value: str | None) -> None:
-    """ValueError for what is no text and no file name but an option that does not exist."""
+    """Raise ValueError for a value that looks like a nonexistent option, not like a text or a file name."""
     if value is not None and re.fullmatch(r"--?[A-Za-z][\w-]*(=.*)?", value):
         raise ValueError("There is no such option")
 
@@ -46,7 +46,7 @@ OptionFlags: TypeAlias = Annotated[
 
 
 def choose_model(given: str | None) -> str:
-    """The model that a command shall use; ProviderMissing where none is named and none is embedded."""
+    """The model for a command; raises ProviderMissing if none is named and none is embedded."""
     named = given or os.environ.get(MODEL_VARIABLE)
     return named or embedded_model()
 

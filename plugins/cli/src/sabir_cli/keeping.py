@@ -3,8 +3,8 @@
 Kept ── turn(message) ──▶ Turn           drop_last() takes the last one back
 ├── History     --history FILE   saved after each turn; a failed turn leaves it as it was
 └── Recorded    --session FILE   each message the moment it is there; --resume finishes what was interrupted
-                                 chat ─┬─ · ─ · ─ turn     a log is never erased: what is taken back stays in it,
-                                       └─ chat-2 ─ turn    and a fork from before it goes on (one row)
+                                 chat ─┬─ · ─ · ─ turn     a log is never erased: removed turns stay in it,
+                                       └─ chat-2 ─ turn    and a fork from before them continues (one row)
 """
 
 from abc import ABC, abstractmethod
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from sabir_cli.output import Output
 
 SYSTEM, USER = "system", "user"
-"""The policies of instructions and of what the user says."""
+"""The policies of instructions and of the user's messages."""
 JOURNAL = "chat"
-"""The name of the one conversation in a session's file; "chat-2" goes on from before what was taken back of it."""
+"""The name of the one conversation in a session's file; "chat-2" continues from before its removed turns."""
 
 
 class Kept(SyncClosing, ABC):
     """A conversation with a model."""
 
     FORGOTTEN = "this turn is forgotten"
-    """What becomes of a turn that failed."""
+    """What happens to a failed turn, in words."""
     is_resumable = False
     """Whether a turn that was interrupted can be finished later."""
 
@@ -52,7 +52,7 @@ class Kept(SyncClosing, ABC):
 
     @abstractmethod
     def _read(self, file: Path | None) -> None:
-        """What was kept so far; UsageError for a file that nothing could be kept in."""
+        """Read the stored messages; raises UsageError for a file that cannot store any."""
 
     @property
     @abstractmethod
@@ -61,7 +61,7 @@ class Kept(SyncClosing, ABC):
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether the last turn has no end yet; only what is recorded can tell."""
+        """Whether the last turn is unfinished; only recorded conversations know."""
         return False
 
     @abstractmethod
@@ -70,10 +70,13 @@ class Kept(SyncClosing, ABC):
 
     @abstractmethod
     def drop_last(self) -> str:
-        """Take back what was said last, and all that came of it; its text. UsageError where nothing was said."""
+        """Remove the user's last message and everything after it.
+
+        Returns its text. Raises UsageError if there is none.
+        """
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to close."""
 
 
 class History(Kept):
@@ -91,7 +94,7 @@ class History(Kept):
         return bool(self.messages)
 
     def turn(self, *said: sabir.Message) -> Turn:
-        """Say something and hear all of the answer; what fails leaves the conversation as it was."""
+        """Say something and get the whole answer; a failure leaves the conversation as it was."""
         turn = take_turn(self.llm, [*self.messages, *said], self.options, self.output)
         self.messages = list(turn.messages)
         if self.file is not None:
@@ -99,7 +102,7 @@ class History(Kept):
         return turn
 
     def drop_last(self) -> str:
-        """Take back what was said last, and all that came of it; the file follows with the next turn."""
+        """Remove the user's last message and everything after it; the file is updated with the next turn."""
         said = [index for index, message in enumerate(self.messages) if message.policy == USER]
         if not said:
             raise _nothing_said()
@@ -108,7 +111,7 @@ class History(Kept):
 
 
 class Recorded(Kept):
-    """A conversation in a session's file: nothing of it is lost, and nothing that was finished is run again."""
+    """A conversation in a session's file: nothing is lost, and nothing finished runs again."""
 
     FORGOTTEN = "what was said is kept; --resume answers it, --drop-last or /drop takes it back"
     is_resumable = True
@@ -131,17 +134,17 @@ class Recorded(Kept):
 
     @property
     def _evaluation(self) -> str | None:
-        """The last one in which something was said, which the conversation is."""
+        """The id of the last evaluation with a user's message, which is the conversation."""
         said = [record for record in get_inner_messages(self.session) if record.role != SYSTEM]
         return said[-1].evaluation_id if said else None
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether the last turn has no end yet."""
+        """Whether the last turn is unfinished."""
         return self._evaluation in unfinished_evaluations(self.session)
 
     def turn(self, *said: sabir.Message) -> Turn:
-        """Say something and hear all of the answer; without anything to say, finish the last turn."""
+        """Say something and get the whole answer; without a message, finish the last turn."""
         records = get_inner_messages(self.session)
         if said and records and (self.is_begun or said[0].policy != SYSTEM):
             follow_up(self.session, *said, evaluation_id=self._evaluation)
@@ -149,7 +152,7 @@ class Recorded(Kept):
         return take_turn(self.llm, said, self.options, self.output, self.session, self._evaluation)
 
     def drop_last(self) -> str:
-        """Take back what was said last, and all that came of it: go on in a fork from before it."""
+        """Remove the user's last message and everything after it: continue in a fork from before it."""
         said = [record for record in get_inner_messages(self.session) if record.role == "user"]
         if not said:
             raise _nothing_said()

@@ -67,7 +67,7 @@ def main(tokens: Sequence[str] | None = None) -> int:
 
 
 def _report(error: BaseException, output: Output) -> int:
-    """Say in one line what went wrong; the exit code that stands for it."""
+    """Print the error in one line; returns its exit code."""
     code = exit_of(error)
     with suppress(OSError):
         if code is Exit.PIPE:

@@ -1,4 +1,4 @@
-"""`sabir models`: what the installed plugins know of models, as rows by the beginnings of their names."""
+"""`sabir models`: the installed plugins' rows of models, by the beginnings of their names."""
 
 import json
 from typing import Annotated

@@ -3,7 +3,7 @@
     NAME                     template/             a worked provider on a made-up wire, and a stand-in for its service
     NAME --compatible URL    compatible_template/  one row of data for sabir-openai
 
-Both templates are packages for a vendor called Acme. What is written is a template under another name.
+Both templates are packages for a vendor called Acme. The new package is a template under another name.
 """
 
 import keyword
@@ -30,7 +30,8 @@ URL = "https://api.acme.example/v1"
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _ACME = re.compile(r"sabir-acme|acme(?=\.example)|ACME|Acme|acme")
 _PLAIN_URL = re.compile(r"[!#-&(-;=?-\[\]-~]+")
-"""Printable ASCII without quotes, backslashes and angle brackets: what may stand in a string of any of the files."""
+"""Printable ASCII without quotes, backslashes and angle brackets: the characters allowed in a string of any of the
+files."""
 
 NEXT: Mapping[str, Mapping[str, str]] = {
     WORKED: {
@@ -47,7 +48,7 @@ NEXT: Mapping[str, Mapping[str, str]] = {
         "uv run pytest": "the conformance kit, offline",
     },
 }
-"""Template → what to do with what was made of it, and why."""
+"""Template → the next steps with the new package, and why."""
 
 
 def new_plugin(
@@ -86,14 +87,14 @@ def new_plugin(
 
 
 def next_steps(folder: Path, name: str, template: str) -> str:
-    """What to do now, a line each."""
+    """The next steps, a line each."""
     rows = [(renamed(what, name), renamed(why, name)) for what, why in NEXT[template].items()]
     width = max(len(what) for what, _ in rows)
     return "\n".join([f"wrote {folder}; next:", f"  cd {folder}", *(f"  {what:<{width}}  {why}" for what, why in rows)])
 
 
 def read(template: Traversable, within: str = "") -> Iterator[tuple[str, str]]:
-    """Every file of a template by its path; what tools and interpreters left there is none of it."""
+    """Every file of a template by its path; files left there by tools and interpreters are skipped."""
     for each in template.iterdir():
         if each.name == "__pycache__" or (each.name.startswith(".") and each.name != ".github"):
             continue
@@ -125,7 +126,7 @@ def renamed(text: str, name: str, url: str | None = None) -> str:
 
 
 def check_name(name: str, template: Mapping[str, str]) -> None:
-    """UsageError for a name that no provider can have, that is taken, or that the package needs for something else."""
+    """Raise UsageError for a name that no provider can have, that is taken, or that the package uses otherwise."""
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         near = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
         remedy = f"try {near!r}" if _NAME.fullmatch(near) and near != name else "try another"

@@ -1,11 +1,11 @@
-"""Where commands write: answers on standard output, everything about them on standard error.
+"""The output of commands: answers on standard output, everything about them on standard error.
 
-    out  ◀── what was asked for: text, tables, JSON        a pipe sees this alone
+    out  ◀── the requested output: text, tables, JSON      a pipe gets only this
     err  ◀── calls, results, usage, losses, errors         dim on a terminal, plain elsewhere
 
 With `--json` standard output holds one JSON document and standard error only errors. Colours follow the terminal and
-NO_COLOR, widths the terminal and COLUMNS: that is rich's business. What comes from a model or a server cannot steer a
-terminal: control characters are shown, not obeyed. A pipe gets a model's text as it is.
+NO_COLOR, widths the terminal and COLUMNS, which rich handles. A model's or a server's text cannot control a terminal:
+control characters are shown, not obeyed. A pipe gets a model's text unchanged.
 """
 
 import json
@@ -27,7 +27,7 @@ LOSS_STYLES = {
 
 
 class _Stream(Console):
-    """A console on which a closed pipe is the error that it is."""
+    """A console on which a closed pipe raises an error."""
 
     def on_broken_pipe(self) -> NoReturn:
         """Let the error boundary end the process quietly."""
@@ -88,7 +88,7 @@ class Output:
             self.err.print(Text(printable(text), style=style), soft_wrap=True)
 
     def losses(self, losses: Iterable[Loss]) -> None:
-        """What the target could not take, a line each, on standard error; each once, however often it is sent."""
+        """The losses, a line each, on standard error; each once, however often the content is sent."""
         for loss in losses:
             if loss not in self._reported:
                 self._reported.add(loss)

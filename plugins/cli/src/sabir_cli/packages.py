@@ -1,4 +1,4 @@
-"""Which package of this project brings a provider: told to whoever asks for one that is not installed.
+"""Provider → its package in this project, for the error about a provider that is not installed.
 
 The entry points of the group `sabir.hints` name one of these for each provider of the other packages.
 """

@@ -38,7 +38,7 @@ class Request(NamedTuple):
 
 
 def read_values(data: bytes) -> list[Value]:
-    """The JSON values in a file, one or more; HistoryInvalid for what is no JSON, and for what is sabir's already."""
+    """The JSON values in a file, one or more; raises HistoryInvalid for invalid JSON and for sabir's own histories."""
     encoding = json.detect_encoding(data)
     if not encoding.startswith("utf-8"):
         raise HistoryInvalid(f"it is {encoding.upper()} text; store it as UTF-8")

@@ -1,11 +1,11 @@
-"""How a program gets into a NATS server: credentials and certificates, by file or by variable.
+"""How a program authenticates to a NATS server: credentials and certificates, by file or by variable.
 
     Access(creds="desk.creds") ─┐
-    nats://user:password@host   ├─the first that says something─▶ Login ──▶ nats-py
+    nats://user:password@host   ├─the first that is set─▶ Login ──▶ nats-py
     NATS_CREDS, NATS_USER …    ─┘
 
-The variables are those of NATS' own command line. What is secret is read from a file or a variable when a connection is
-opened, and stands in no setting, no text and no error. Where TLS is asked for, nothing is sent without it.
+The variables are those of NATS' own command line. Secrets are read from a file or a variable when a connection is
+opened, and are in no setting, no text and no error. If TLS is requested, nothing is sent without it.
 """
 
 import os
@@ -27,12 +27,12 @@ _ONE = "give one of: creds, nkey, user and password_file, token_file"
 
 @dataclass(frozen=True, repr=False)
 class Login:
-    """What a connection is opened with; never shown."""
+    """The credentials with which a connection is opened; never shown."""
 
     creds: str | None = None
     """The text of a .creds file."""
     seed: str | None = None
-    """Of an nkey."""
+    """The seed of an nkey."""
     user: str | None = None
     password: str | None = None
     token: str | None = None
@@ -42,7 +42,7 @@ class Login:
 
 
 class Access(Frozen):
-    """Files that let a program into a NATS server; what is not given is taken from the URL, or from NATS_… variables.
+    """Files with credentials for a NATS server; missing ones are taken from the URL, or from NATS_… variables.
 
     Credentials are one of: `creds`, `nkey`, `user` with a password, a token. `ca` or `cert` ask for TLS, as a URL with
     tls:// does. AccessInvalid, when a connection is opened, names a file that cannot be used.
@@ -59,14 +59,14 @@ class Access(Frozen):
     token_file: Path | None = None
     """A file that holds a token (its text: NATS_TOKEN)."""
     ca: Path | None = None
-    """Certificates of the authorities that the server's is checked with, instead of the system's (NATS_CA)."""
+    """CA certificates that check the server's certificate, instead of the system's (NATS_CA)."""
     cert: Path | None = None
-    """A certificate of one's own, for servers that ask for one (NATS_CERT)."""
+    """The program's own certificate, for servers that ask for one (NATS_CERT)."""
     key: Path | None = None
     """Its key, not encrypted (NATS_KEY)."""
 
     def login(self, addresses: tuple[Address, ...]) -> Login:
-        """What to open a connection to these servers with; AccessInvalid where it cannot be read or is no one thing."""
+        """The credentials for these servers; raises AccessInvalid if they cannot be read or contradict each other."""
         tls = self._tls()
         needs_tls = tls is not None or any(each.is_encrypted for each in addresses)
         given = self._or_variables(any(each.has_login for each in addresses))
@@ -87,7 +87,7 @@ class Access(Frozen):
         )
 
     def _or_variables(self, is_in_url: bool) -> Self:
-        """Itself, where it or the URL holds credentials; else those of the variables."""
+        """Itself, if it or the URL has credentials; else those of the variables."""
         if is_in_url or any(getattr(self, kind) is not None for kind in (*_KINDS, "password_file")):
             return self
         creds, nkey = (_path(f"NATS_{kind}") for kind in ("CREDS", "NKEY"))
@@ -112,7 +112,7 @@ class Access(Frozen):
         try:
             context = ssl.create_default_context(cafile=ca)
             if cert:
-                context.load_cert_chain(cert, key, password="")  # or OpenSSL asks whoever sits there
+                context.load_cert_chain(cert, key, password="")  # or OpenSSL asks at the terminal
         except ssl.SSLError as error:
             files = ", ".join(str(file) for file in (ca, cert, key) if file)
             remedy = "give PEM files, a key that fits its certificate and is not encrypted"
@@ -140,7 +140,7 @@ def _read(file: Path) -> str:
 
 
 def _secret(file: Path) -> str:
-    """What a file holds, without the line break at its end."""
+    """A file's text, without the line break at its end."""
     held = _read(file).strip()
     if not held:
         raise AccessInvalid(f"{file} is empty; write the secret into it")
@@ -148,7 +148,7 @@ def _secret(file: Path) -> str:
 
 
 def _checked_creds(file: Path) -> str:
-    """A .creds file's text; nats-py would look for its parts without end."""
+    """A .creds file's text; checked, because nats-py would search for missing parts forever."""
     held = _read(file)
     if not all(part in held for part in _IN_CREDS):
         raise AccessInvalid(f"{file} is no .creds file; give one as nsc makes it, or an nkey's seed as nkey")

@@ -1,8 +1,8 @@
-"""Where NATS servers are: URLs, read strictly, and shown without what may be secret in them.
+"""The URLs of NATS servers, parsed strictly, and shown without possible secrets.
 
     "nats://ada:secret@one:4222, tls://two" ──read_addresses──▶ two addresses, shown as nats://one:4222,tls://two
 
-Nothing is repeated of a URL that cannot be read: what stands where it should not may be a piece of a password.
+Errors repeat nothing of an invalid URL: a misplaced part may belong to a password.
 """
 
 import re
@@ -23,25 +23,25 @@ class Address:
     """One server."""
 
     url: str = field(repr=False)
-    """With its scheme, and with what may be secret."""
+    """The whole URL, possible secrets included."""
     shown: str
-    """As it was given, with its host and its port alone."""
+    """The URL with only its scheme, host and port, for display."""
     is_encrypted: bool
     """Whether it demands TLS."""
     has_login: bool
     """Whether it holds credentials."""
     secrets: tuple[str, ...] = field(repr=False)
-    """A password or a token, as it was given and as it is meant."""
+    """A password or a token, as given and unquoted."""
 
 
 def read_addresses(target: str) -> tuple[Address, ...]:
-    """The servers of a target; AccessInvalid, which repeats nothing of it, where one cannot be read."""
+    """The servers of a target; raises AccessInvalid, which repeats nothing of it, if one is invalid."""
     given = [each.strip() for each in target.split(",")]
     return tuple(_read(each, f"NATS URL {place} of {len(given)}") for place, each in enumerate(given, 1))
 
 
 def without_secrets(text: str, addresses: tuple[Address, ...]) -> str:
-    """What somebody else says of a connection, without what is secret in the URLs."""
+    """Another library's text about a connection, without the secrets of the URLs."""
     for secret in sorted({each for address in addresses for each in address.secrets}, key=len, reverse=True):
         text = text.replace(secret, "***")
     return text
@@ -57,7 +57,7 @@ def _read(given: str, what: str) -> Address:
     try:
         parts = urlsplit(f"{scheme}://{rest}")
         host, port = parts.hostname or "", parts.port
-    except ValueError:  # its text may repeat what it could not read
+    except ValueError:  # its text may repeat the invalid part
         _refuse(what, "its port is no number, or its host is none")
     if not _HOST.fullmatch(host) or not given.isprintable() or " " in given:
         _refuse(what, "it has no host, or one that is none")

@@ -21,14 +21,14 @@ from sabir_distributed.settings import CallSettings
 from sabir_distributed.subjects import ALIVE, all_of, requests_for, requests_of
 
 NO_RESPONDERS = "503"
-"""The status by which the server says that nobody listens: https://docs.nats.io/reference/reference-protocols/nats-protocol"""
+"""The server's status for a subject without listeners: https://docs.nats.io/reference/reference-protocols/nats-protocol"""
 
 WORTH_SAYING = 0.1
-"""Seconds by which an envelope may overstate what is left."""
+"""Seconds by which an envelope may overstate the time that is left."""
 
 
 class CallerConnection:
-    """What a runner needs in one event loop."""
+    """A runner's connection in one event loop."""
 
     def __init__(self, target: Target, settings: CallSettings) -> None:
         self.connection = Connection(
@@ -46,7 +46,7 @@ class CallerConnection:
         return self.connection.is_open
 
     async def open(self) -> None:
-        """Connect and listen; NoServer where there is none."""
+        """Connect and listen; raises NoServer if there is no server."""
         await self.connection.open()
         self._inbox = self.connection.new_inbox()
         self._subscription = await self.connection.subscribe(f"{self._inbox}.>", self._hear)
@@ -55,7 +55,7 @@ class CallerConnection:
         self.connection.gone.add_done_callback(self._fail_all)
 
     async def ask(self, request: Request) -> Ending:
-        """What came of a request, once; its envelope says how long that may take."""
+        """Send a request, wait for its end and return that; the envelope limits the time."""
         pending = PendingRequest(request.id, request.context, request.policy, self._settings)
         await self._take_place(pending.what)
         self._pending[request.id] = pending
@@ -74,7 +74,7 @@ class CallerConnection:
                 await self._cancel(pending)
 
     async def close(self) -> None:
-        """Stop listening and end the connection; whoever still waits gets RunnerClosed, and the workers are told."""
+        """Stop listening and close the connection; waiting callers get RunnerClosed, and the workers are told."""
         self._is_closed = True
         for pending in [each for each in self._pending.values() if not each.is_over]:
             await self._cancel(pending)
@@ -94,7 +94,7 @@ class CallerConnection:
 
     async def _send(self, request: Request, pending: PendingRequest, left: float) -> None:
         if not self.connection.is_up:
-            with suppress(TimeoutError):  # the pending request then finds its time over
+            with suppress(TimeoutError):  # the pending request then times out itself
                 async with asyncio.timeout(left):
                     await self.connection.until_up()
         reply = f"{self._inbox}.{request.id}.{pending.sending}"
@@ -134,7 +134,7 @@ class CallerConnection:
                 self._pending[id].take(0, beat)
 
     def _refuse(self, subject: str, error: AccessRefused) -> None:
-        """End the requests that may not be sent there: nobody would answer them."""
+        """End the requests that may not be sent to a subject: nobody would answer them."""
         for pending in self._pending.values():
             if subject == _subject_of(pending).lower():
                 pending.take(0, error)
@@ -145,13 +145,13 @@ class CallerConnection:
 
 
 def _subject_of(pending: PendingRequest) -> str:
-    """Where its request goes: to any worker, or to the one that was chosen."""
+    """The subject of its request: of any worker, or of the chosen one."""
     meant = pending.context, pending.policy
     return requests_for(pending.chosen, *meant) if pending.chosen else requests_of(*meant)
 
 
 def _read(message: Msg, largest: int) -> Reply | Nobody | EnvelopeInvalid:
-    """What was said; an EnvelopeInvalid where that cannot be read."""
+    """The reply of a message; an EnvelopeInvalid if it is unreadable."""
     if message.headers and message.headers.get("Status") == NO_RESPONDERS:
         return Nobody()
     try:

@@ -1,10 +1,10 @@
 """`sabir worker module:Context --url nats://…`: a process that answers requests until it gets SIGTERM or SIGINT.
 
-no server yet ──▶ says so on stderr, and tries on until its patience is over
+no server yet ──▶ says so on stderr, and keeps trying until its patience is over
 SIGTERM ──▶ takes no more ──▶ finishes its work ──▶ leaves
         └ a second one ──▶ leaves at once, the rest goes to other workers
 
-What is secret is taken from files and NATS_… variables: others on the machine can read a command line.
+Secrets come from files and NATS_… variables: other users of the machine can read a command line.
 """
 
 import asyncio
@@ -83,7 +83,7 @@ def worker(  # noqa: PLR0913  # each is a flag
 
 
 def load_context(path: str) -> Callable[[InMemoryRunner], BaseContext]:
-    """The class, or another maker of contexts, that a path `module:Class` names; RuntimeFault where there is none."""
+    """The class, or another maker of contexts, that a path `module:Class` names; raises RuntimeFault if none."""
     module, colon, attribute = path.partition(":")
     remedy = "write module:Class, for example desk:Desk for the class Desk of desk.py"
     if not (module and colon and attribute):
@@ -94,7 +94,7 @@ def load_context(path: str) -> Callable[[InMemoryRunner], BaseContext]:
         found: object = importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise  # a module that it imports
+            raise  # a missing module that it imports
         raise RuntimeFault(f"{path!r}: there is no module {error.name!r}; {remedy}") from None
     for step in attribute.split("."):
         found = getattr(found, step, None)
@@ -125,7 +125,7 @@ async def _run(made: Worker, url: str, patience: float) -> None:
         print(f"worker {made.id} answers {made.name}: {', '.join(made.policies)} ({url})", flush=True)
 
     complained, waiting = asyncio.Event(), loop.call_later(SILENT_FOR, complain)
-    with suppress(NotImplementedError):  # where the system has no such signals, a key's interrupt ends it
+    with suppress(NotImplementedError):  # on a system without such signals, a keyboard interrupt ends it
         for each in STOPPING:
             loop.add_signal_handler(each, leave)
     with suppress(asyncio.CancelledError):
@@ -133,5 +133,5 @@ async def _run(made: Worker, url: str, patience: float) -> None:
 
 
 def _tell(said: str) -> None:
-    """Say it to whoever started the command, and not among its output."""
+    """Print it on stderr, apart from the command's output."""
     print(f"sabir worker: {said}", file=sys.stderr, flush=True)

@@ -1,9 +1,9 @@
 """One connection to NATS: opened within a patience, told when it breaks and when it is back, closed once.
 
-    url ──▶ Connection ──publish, subscribe──▶ server           a client of the user's own is used, and left open
+    url ──▶ Connection ──publish, subscribe──▶ server           the user's own client is used, and left open
                  └ is away for longer than the patience ──▶ every waiter gets NoServer
 
-nats-py reconnects by itself. Nothing is sent while it does: what it would buffer would arrive late, and twice.
+nats-py reconnects by itself. Nothing is sent meanwhile: buffered messages would arrive late, and twice.
 """
 
 import asyncio
@@ -34,16 +34,16 @@ logger = logging.getLogger("sabir.distributed")
 RECONNECT_WAIT = 0.1
 """Seconds between two attempts to reach a server."""
 CLOSES_WITHIN = 0.5
-"""Seconds that a connection which was never opened has to close."""
+"""Seconds in which a connection that never opened must close."""
 _UNBOUNDED = 0
-"""What a subscription holds back is bounded by the requests in flight, not by nats-py's limits, which drop."""
+"""The requests in flight limit a subscription's backlog, not nats-py's limits, which drop messages."""
 _LOGIN = re.compile("authorization|authentication", re.IGNORECASE)
 _TLS = re.compile("secure connection|tls|certificate", re.IGNORECASE)
 _SUBJECT = re.compile(r'permissions violation for (publish|subscription) to "([^"]+)"', re.IGNORECASE)
 
 
 def shown(target: Target) -> str:
-    """Where a target leads, without what a URL may hold of secrets; AccessInvalid where it cannot be read."""
+    """A target for display, without secrets of its URLs; raises AccessInvalid if a URL is invalid."""
     return ",".join(each.shown for each in _addresses_of(target))
 
 
@@ -55,10 +55,10 @@ def _addresses_of(target: Target) -> tuple[Address, ...]:
 
 
 class _Client(Client):
-    """A client that sends its credentials over TLS alone, where TLS is asked for.
+    """A client that sends its credentials only over TLS, if TLS is requested.
 
-    nats-py takes TLS up when the server's first words ask for it, which nothing protects: without this, whoever stands
-    in between takes them away, and hears the credentials.
+    nats-py starts TLS when the server's first message asks for it, which is unprotected: without this, an attacker in
+    between could remove that request and read the credentials.
     """
 
     needs_tls = False
@@ -91,7 +91,7 @@ class Connection:
         self._deaf_to: AccessRefused | None = None
         self._is_opening = True
         self.on_refused: Callable[[str, AccessRefused], None] = lambda subject, error: None
-        """Called with a subject, in small letters, that this client may not use; of a user's own client never."""
+        """Called with a lower-case subject that this client may not use; never for a user's own client."""
         self._is_ended = False
         self.gone: asyncio.Future[NoServer] = self.loop.create_future()
         """Done when the connection is over, with the reason."""
@@ -103,7 +103,7 @@ class Connection:
 
     @property
     def trouble(self) -> str:
-        """What went wrong last while the server is away, in one line; else nothing."""
+        """The last error while the server is away, in one line; else ""."""
         return "" if self._last is None else self._said(self._last)
 
     @property
@@ -112,7 +112,7 @@ class Connection:
         return self._client.max_payload
 
     async def open(self) -> None:
-        """Connect; NoServer where that does not succeed within the patience."""
+        """Connect; raises NoServer if that fails within the patience."""
         if self._owned:
             await self._connect()
         self._last, self._is_opening = None, False
@@ -145,14 +145,14 @@ class Connection:
             raise
         except (nats.errors.Error, OSError, TimeoutError) as error:
             raise self._missing(error) from None
-        except Exception as error:  # of whoever reads keys: its text may show them
+        except Exception as error:  # of a library that reads keys: its text may show them
             await self._abandon()
             remedy = "give a .creds file, or the seed of an nkey, as it was made"
             told = f"the credentials for {self.target} cannot be used: {type(error).__name__}"
             raise AccessInvalid(f"{told}; {remedy}") from None
 
     async def _abandon(self) -> None:
-        """Close what was half opened; asyncio never says that a connection is closed whose TLS failed."""
+        """Close a half-open connection; asyncio never reports the closing of a connection whose TLS failed."""
         self._is_opening = False
         if self._client.is_connecting:
             with suppress(TimeoutError):
@@ -174,18 +174,18 @@ class Connection:
         return one_line(without_secrets(str(error) or type(error).__name__, self._addresses), 200)
 
     async def publish(self, subject: str, body: bytes, reply: str = "") -> None:
-        """Send a message; NoServer where the connection is over."""
+        """Send a message; raises NoServer if the connection is over."""
         task = asyncio.current_task()
         asked = task.cancelling() if task else 0
         try:
             await self._client.publish(subject, body, reply)
         except nats.errors.Error as error:
             raise self._missing(error) from None
-        if task and task.cancelling() > asked:  # nats-py swallows a cancellation that meets it while it waits
+        if task and task.cancelling() > asked:  # nats-py swallows a cancellation while it waits
             raise asyncio.CancelledError
 
     async def subscribe(self, subject: str, handler: Handler, queue: str = "") -> Subscription:
-        """Hear what is sent to a subject; of a queue group one member hears each message."""
+        """Receive the messages of a subject; in a queue group, one member receives each message."""
         try:
             return await self._client.subscribe(
                 subject, queue, cb=handler, pending_msgs_limit=_UNBOUNDED, pending_bytes_limit=_UNBOUNDED
@@ -194,15 +194,15 @@ class Connection:
             raise self._missing(error) from None
 
     async def unsubscribe(self, subscription: Subscription) -> None:
-        """Hear no more."""
+        """End the subscription."""
         with suppress(nats.errors.Error):
             await subscription.unsubscribe()
 
     async def drain(self, subscription: Subscription) -> None:
-        """Hear no more, after what was sent here already was heard.
+        """End the subscription after all messages already sent here were received.
 
-        As nats-py's own `drain`, and by its means, but for its ping, which overtakes the word that ends the
-        subscription (see `flush`): what the server sends between the two would be dropped unheard.
+        Like nats-py's own `drain`, and with its functions, except for its ping, which overtakes the message that ends
+        the subscription (see `flush`): messages that the server sends between the two would be dropped.
         """
         with suppress(nats.errors.Error, NoServer):
             await self._client._send_unsubscribe(subscription._id)
@@ -211,17 +211,17 @@ class Connection:
             await subscription.unsubscribe()
 
     async def check_hears(self) -> None:
-        """Wait until the server has its subscriptions; AccessRefused where one of them is not allowed."""
+        """Wait until the server has the subscriptions; raises AccessRefused if one of them is not allowed."""
         await self.flush()
         if self._deaf_to is not None:
             await self.close()
             raise self._deaf_to
 
     async def flush(self) -> None:
-        """Wait until the server has all that was sent, subscriptions too.
+        """Wait until the server has received everything that was sent, subscriptions too.
 
-        nats-py's ping overtakes what its flusher has not written yet. The flusher writes while the answer to the first
-        ping is awaited, so the second one comes after all that was sent.
+        nats-py's ping overtakes data that its flusher has not written yet. The flusher writes while the answer to the
+        first ping is awaited, so the second ping follows everything that was sent.
         """
         try:
             await self._client.flush()
@@ -234,7 +234,7 @@ class Connection:
         return self._client.new_inbox()
 
     async def until_up(self) -> None:
-        """Wait while the server is away; NoServer where it stays away."""
+        """Wait while the server is away; raises NoServer if it stays away."""
         while not self._client.is_connected:
             if not self.is_open:
                 raise self._missing(self._client.last_error)
@@ -252,7 +252,7 @@ class Connection:
         return self._client.is_connected
 
     async def close(self) -> None:
-        """End the connection, what was sent first; a client of the user's own stays open."""
+        """Close the connection after everything was sent; the user's own client stays open."""
         self._is_ended = True
         if self._owned and not self._client.is_closed:
             await self._client.close()
@@ -275,7 +275,7 @@ class Connection:
             return
         self._last = error
         self._refusals += _is_refusal(error)
-        if self._is_opening and self._refusals >= len(self._addresses):  # all of them: it is no use to try on
+        if self._is_opening and self._refusals >= len(self._addresses):  # all servers refused: another try is useless
             raise self._missing(error)
 
     async def _on_disconnected(self) -> None:
@@ -293,14 +293,14 @@ class Connection:
 
 
 def _is_refusal(error: Exception | None) -> bool:
-    """Whether it is no use to ask again: the server is there, and does not want this client, or this client it."""
+    """Whether another attempt is useless: the server exists, but one side rejects the other."""
     if isinstance(error, ssl.SSLError | nats.errors.SecureConnWantedError | nats.errors.AuthorizationError):
         return True
     return isinstance(error, nats.errors.Error) and bool(_LOGIN.search(str(error)))
 
 
 def _remedy_for(refusal: Exception) -> str:
-    """What lets a client in."""
+    """The remedy for a refused client."""
     if isinstance(refusal, ssl.SSLError) or _TLS.search(str(refusal)):
         return "give the CA of its certificate (NATS_CA), and NATS_CERT and NATS_KEY where it asks for them"
     return (
@@ -309,6 +309,6 @@ def _remedy_for(refusal: Exception) -> str:
 
 
 def _kept_from(said: str) -> tuple[bool, str]:
-    """Whether a client may not hear a subject, and which subject it may not use, in small letters; else empty."""
+    """Whether a client may not subscribe, and the lower-case subject that it may not use; else empty."""
     found = _SUBJECT.search(said)
     return (False, "") if found is None else (found[1].lower() == "subscription", found[2].lower())

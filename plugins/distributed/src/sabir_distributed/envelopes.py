@@ -1,15 +1,15 @@
-"""What travels between a caller and a worker: frozen models as JSON, with a schema number, no pickle.
+"""The envelopes between a caller and a worker: frozen models as JSON, with a schema number, no pickle.
 
     Request ──────▶  id, context, policy, observations, options, arguments, depth, seconds_left, waited
             ◀──────  Answered(result) · Failed(error)                     one of these ends it
-            ◀──────  Accepted · Busy · Released                           what happens to it before
+            ◀──────  Accepted · Busy · Released                           its state before the end
             ◀──────  Alive(requests)                                      one for all requests of a caller
     Cancelled ────▶  id                                                   to all workers of the context
-    Sought ───────▶  id                                                   to them all too
-            ◀──────  Willing                                              from each that lives and has a place
+    Sought ───────▶  id                                                   to all of them too
+            ◀──────  Willing                                              from each living worker with a free place
 
-What is unknown inside (fields of a newer writer, kinds of parts) is kept, and comes out as it went in; an unknown
-schema number is refused by name. The time that is left travels, and no time of day: clocks differ.
+Unknown content (fields of a newer writer, kinds of parts) is kept verbatim; an unknown schema number is refused by
+name. Envelopes carry the time that is left, not a time of day: clocks differ.
 """
 
 import operator
@@ -45,7 +45,7 @@ Enveloped = TypeVar("Enveloped", bound="Envelope")
 
 
 class Envelope(AtRest):
-    """What all have: the number of their schema."""
+    """The base of all envelopes, with the schema number."""
 
     schema_number: int = Field(default=SCHEMA, alias="schema", ge=1)
 
@@ -62,11 +62,11 @@ class Request(Envelope):
     arguments: str = "{}"
     """The policy's own arguments as a JSON object, by their parameters' types."""
     seconds_left: float = Field(gt=0, allow_inf_nan=False)
-    """How long the caller still waits, counted from when the request is received; a worker's settings bound it."""
+    """Seconds that the caller still waits, from the arrival of the request; a worker's settings limit it."""
     depth: int = Field(default=0, ge=0, exclude_if=operator.not_)
-    """How many calls it is within."""
+    """The number of calls in which it is nested."""
     waited: float = Field(default=0.0, ge=0, allow_inf_nan=False)
-    """How long it was on its way before it was sent this time; 0 the first time: it does not wait then."""
+    """Seconds from its first sending to this one; 0 the first time: then it does not wait at a worker."""
 
 
 class Fault(Failure):
@@ -77,7 +77,7 @@ class Fault(Failure):
 
 
 class FromWorker(Envelope):
-    """What a worker says of one request."""
+    """A worker's reply to one request."""
 
     id: Name
     worker: WorkerName
@@ -95,26 +95,26 @@ class Failed(Envelope):
 
     kind: Literal["failed"] = "failed"
     id: str
-    """Empty where the request could not be read."""
+    """Empty if the request could not be read."""
     worker: WorkerName
     error: Fault
 
 
 class Accepted(FromWorker):
-    """A worker has it, and says so again every so many seconds."""
+    """A worker has the request, and repeats this every so many seconds."""
 
     kind: Literal["accepted"] = "accepted"
     every: float = Field(gt=0, allow_inf_nan=False)
 
 
 class Busy(FromWorker):
-    """A worker has as much as it takes, or as are older: ask again."""
+    """A worker is full, or full of older requests: ask again."""
 
     kind: Literal["busy"] = "busy"
 
 
 class Released(FromWorker):
-    """A worker stops before it is done: the request is for another."""
+    """A worker stops before the request is done: it goes to another worker."""
 
     kind: Literal["released"] = "released"
 
@@ -128,7 +128,7 @@ class Alive(Envelope):
 
 
 class Willing(FromWorker):
-    """A worker would take a request that another let down."""
+    """A worker offers to take a request that another worker failed."""
 
     kind: Literal["willing"] = "willing"
 
@@ -141,7 +141,7 @@ class Cancelled(Envelope):
 
 
 class Sought(Envelope):
-    """Who would take this request, that another let down?"""
+    """Asks which worker would take this request, which another worker failed."""
 
     kind: Literal["sought"] = "sought"
     id: Name
@@ -156,14 +156,14 @@ Notice: TypeAlias = Annotated[Cancelled | Sought, Field(discriminator="kind")]
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"')
 _OBSERVATIONS = {"observations"}
 _OPENED, _CLOSED, _EMPTY = b',"observations":[\n', b"\n]}", b',"observations":[]}'
-"""Around the lines of a request's messages; a line break within a JSON text is no part of any string."""
+"""Around the lines of a request's messages; a JSON string contains no raw line break."""
 _REQUEST: TypeAdapter[Request] = TypeAdapter(Request)
 _NOTICE: TypeAdapter[Notice] = TypeAdapter(Notice)
 _REPLY: TypeAdapter[Reply] = TypeAdapter(Reply)
 
 
 def encode(envelope: Envelope) -> bytes:
-    """An envelope as JSON; EnvelopeInvalid where a message holds what JSON cannot."""
+    """An envelope as JSON; raises EnvelopeInvalid if a message has a value that JSON cannot hold."""
     write = envelope.__pydantic_serializer__.to_json
     try:
         if not isinstance(envelope, Request) or not envelope.observations:
@@ -176,11 +176,11 @@ def encode(envelope: Envelope) -> bytes:
 
 
 def decode_request(data: bytes, known: KnownMessages) -> Request:
-    """The request that a caller sent, with messages that are known already; EnvelopeInvalid for anything else."""
+    """A caller's request, reusing known messages; raises EnvelopeInvalid for anything else."""
     _check_values("request", data)
     head, opened, rest = data.partition(_OPENED)
     if opened and rest.endswith(_CLOSED) and rest.count(BETWEEN) < MOST_OBSERVATIONS:
-        with suppress(ValidationError):  # a newer writer's, perhaps: then it is read as a whole
+        with suppress(ValidationError):  # perhaps from a newer writer: then it is read as a whole
             observations = known.read(rest[: -len(_CLOSED)].split(BETWEEN))
             if observations is not None:
                 request = _REQUEST.validator.validate_json(head + _EMPTY)
@@ -190,19 +190,19 @@ def decode_request(data: bytes, known: KnownMessages) -> Request:
 
 
 def decode_notice(data: bytes) -> Notice:
-    """What a caller says to all workers; EnvelopeInvalid for anything else."""
+    """A caller's notice to all workers; raises EnvelopeInvalid for anything else."""
     _check_values("notice", data)
     return _decode(_NOTICE, "notice", data)
 
 
 def decode_reply(data: bytes) -> Reply:
-    """What a worker says; EnvelopeInvalid for anything else."""
+    """A worker's reply; raises EnvelopeInvalid for anything else."""
     _check_values("reply", data)
     return _decode(_REPLY, "reply", data)
 
 
 def _check_values(what: str, data: bytes) -> None:
-    """EnvelopeInvalid where the JSON has more values than `MOST_VALUES`; it is not parsed to find that out."""
+    """Raise EnvelopeInvalid if the JSON has more values than `MOST_VALUES`; checked without parsing."""
     if _count(data) > MOST_VALUES and _count(_STRING.sub(b"", data)) > MOST_VALUES:
         remedy = "send fewer messages, or shorter lists"
         raise EnvelopeInvalid(f"{what} has more than {MOST_VALUES:,} JSON values; {remedy}")
@@ -222,7 +222,7 @@ def _decode(adapter: TypeAdapter[Enveloped], what: str, data: bytes) -> Envelope
 
 
 def _decode_tolerantly(validate: Callable[..., Enveloped], what: str, data: bytes) -> Enveloped:
-    """The same with what a newer writer added; where that fails too, the reason: its schema first."""
+    """Decode with a newer writer's additions; if that fails too, raise the reason: its schema first."""
     try:
         stored = decode_json(data)
     except ValueError as error:

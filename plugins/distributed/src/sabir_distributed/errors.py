@@ -1,17 +1,17 @@
-"""What can go wrong between a caller and the workers.
+"""The errors between a caller and the workers.
 
 RuntimeFault
 ├── AccessInvalid      a URL, a file of credentials or a certificate that cannot be used (ValueError)
-├── NoServer           no NATS server where one should be, or it was lost for good (ConnectionError)
-│   └── AccessRefused  the server does not let this program in, or keeps a subject from it (PermissionError)
+├── NoServer           no NATS server at the address, or it is permanently lost (ConnectionError)
+│   └── AccessRefused  the server refuses this program, or a subject to it (PermissionError)
 ├── NoWorkers          nobody answers for the policy (LookupError)
-├── WorkerLost         every worker that was given the request fell silent
+├── WorkerLost         every worker with the request fell silent
 ├── RequestTimedOut    no answer within the time of a call (TimeoutError)
 ├── RunnerClosed       the runner was closed while a call was under way
 ├── PayloadTooLarge    more bytes than the server carries in one message (ValueError)
-└── EnvelopeInvalid    what came is no envelope that this version reads, or does not fit the other side (ValueError)
+└── EnvelopeInvalid    not an envelope that this version reads, or it does not fit the other side (ValueError)
 
-What a policy itself raised at its worker is a `sabir_runtime.PolicyFailed`.
+A policy's own error at its worker becomes a `sabir_runtime.PolicyFailed`.
 """
 
 from sabir_runtime import RuntimeFault
@@ -26,7 +26,7 @@ class AccessInvalid(RuntimeFault, ValueError):
 
 
 class AccessRefused(NoServer, PermissionError):
-    """The NATS server does not let this program in, or its permissions keep it from a subject that it needs."""
+    """The NATS server refuses this program, or its permissions exclude a subject that it needs."""
 
 
 class NoWorkers(RuntimeFault, LookupError):
@@ -38,7 +38,7 @@ class WorkerLost(RuntimeFault):
 
 
 class RequestTimedOut(RuntimeFault, TimeoutError):
-    """A call had no answer within its timeout; whoever worked on it was told to stop."""
+    """A call had no answer within its timeout; its worker was told to stop."""
 
 
 class RunnerClosed(RuntimeFault):
@@ -50,4 +50,4 @@ class PayloadTooLarge(RuntimeFault, ValueError):
 
 
 class EnvelopeInvalid(RuntimeFault, ValueError):
-    """Something came that is no envelope, or one of another version or for another context."""
+    """A received message is not an envelope, or one of another version or for another context."""

@@ -1,4 +1,4 @@
-"""What a worker remembers of requests that are over, so that it runs none twice.
+"""A worker's memory of ended requests, so that it runs none twice.
 
     answered   id ──▶ the answer as it was sent: a repeated request is answered with it
     cancelled  id ──▶ nothing: a request that comes after its cancellation is dropped
@@ -22,11 +22,11 @@ class Kept(NamedTuple):
 
     answer: bytes
     asker: str
-    """As `asker_of` has it; empty where that is not known."""
+    """The result of `asker_of`; empty if it is not known."""
 
     @property
     def size(self) -> int:
-        """What it counts."""
+        """The bytes that it counts."""
         return len(self.answer) + len(self.asker)
 
 
@@ -34,7 +34,7 @@ _UNKNOWN = Kept(NOTHING, "")
 
 
 class Memory:
-    """Request id → what was answered, of the most recent."""
+    """Request id → answer, for the most recent requests."""
 
     def __init__(self, *, requests: int = MOST_REQUESTS, size: int = MOST_BYTES) -> None:
         self._requests = requests
@@ -52,5 +52,5 @@ class Memory:
             self._held -= forgotten.size
 
     def recall(self, id: str) -> Kept | None:
-        """What was answered, and to whom; `NOTHING` for what was cancelled, None for what is not known."""
+        """The answer and its asker; `NOTHING` for a cancelled request, None for an unknown one."""
         return self._answers.get(id)

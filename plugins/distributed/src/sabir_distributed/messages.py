@@ -1,11 +1,11 @@
-"""The messages of a request: a conversation sends the same ones every turn, and they are not written and read anew.
+"""The messages of a request: a conversation sends the same ones every turn, so they are not encoded and decoded again.
 
     caller    message ──by identity──▶ its line       kept from the second time on, while it lives
     worker    line ────by its bytes──▶ the message    kept from the second time on, within a size
 
-Each message is one line of the request. To JSON that is white space, so others may write and read requests as they
-like. A worker has the same object again for the same message: what core keeps with it, rendered prefixes above all,
-serves the next turn there as it does in one process. What is sent but once is not kept, and costs next to nothing.
+Each message is one line of the request. For JSON the line breaks are white space, so other programs may write and read
+requests freely. A worker gets the same object for the same message, so core's caches, such as rendered prefixes, serve
+the next turn as in one process. A message sent only once is not kept, and costs almost nothing.
 """
 
 import weakref
@@ -16,19 +16,19 @@ from sabir import Message
 LARGEST_LINE = 16 * 1024
 """Bytes; a larger message is written and read anew each time, so that media are not held twice."""
 MOST_BYTES = 8 * 1024 * 1024
-"""Of the lines whose messages a worker keeps."""
+"""The most bytes of lines whose messages a worker keeps."""
 BETWEEN = b",\n"
-"""Stands between two lines, and nowhere within one: the JSON of a message has no line breaks."""
+"""Separates lines; it is never within one, because the JSON of a message has no line breaks."""
 
 MOST_HEARD = 50_000
-"""Messages that are known to have come once: their hashes, numbers that the garbage collector need not look at."""
+"""The most messages remembered as seen once: only their hashes, which cost the garbage collector nothing."""
 
 _written: dict[int, "_Written"] = {}
 _sent: set[int] = set()
 
 
 class _Written(weakref.ref[Message]):
-    """A message and its line: one object, and no function, for what may be many."""
+    """A message and its line, in one object without a function, since there may be many."""
 
     __slots__ = ("key", "line")
     key: int
@@ -36,7 +36,7 @@ class _Written(weakref.ref[Message]):
 
 
 def lines_of(messages: Iterable[Message]) -> bytes:
-    """Messages as JSON, one a line; raises what pydantic raises where one holds what JSON cannot."""
+    """Messages as JSON, one a line; raises pydantic's error if one has a value that JSON cannot hold."""
     return BETWEEN.join(map(_line_of, messages))
 
 
@@ -53,7 +53,7 @@ def _line_of(message: Message) -> bytes:
 
 
 def _is_heard(heard: set[int], told: str | bytes) -> bool:
-    """Whether it came before; it has from now on."""
+    """Whether it came before; remembers it."""
     key = hash(told)
     if key in heard:
         return True
@@ -69,9 +69,9 @@ def _forget(written: "weakref.ref[Message]") -> None:
 
 
 class KnownMessages:
-    """Line → message, of those that were heard more than once; those that are kept longest are forgotten first.
+    """Line → message, for messages received more than once; the oldest are forgotten first.
 
-    A conversation's messages come again with each of its turns, and are kept anew with the next.
+    A conversation's messages come again with each of its turns, and then count as new.
     """
 
     def __init__(self, *, size: int = MOST_BYTES) -> None:
@@ -81,9 +81,9 @@ class KnownMessages:
         self._messages: dict[bytes, Message] = {}
 
     def read(self, lines: Sequence[bytes]) -> tuple[Message, ...] | None:
-        """The messages of some lines; None where all are new: to read them together is quicker.
+        """The messages of some lines; None if all are new: reading them together is faster.
 
-        Raises pydantic.ValidationError where a line is no message that this version knows.
+        Raises pydantic.ValidationError if a line is not a message that this version knows.
         """
         found = list(map(self._messages.get, lines))
         if not any(found) and self._heard.isdisjoint(map(hash, lines)):

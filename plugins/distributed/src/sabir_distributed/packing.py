@@ -1,7 +1,7 @@
-"""Bytes as one NATS message: as they are, or compressed where they are many (zlib); what is too large is refused.
+"""Bytes as one NATS message: unchanged, or compressed (zlib) if they are many; too large ones are refused.
 
 {…}  ──at most `compress_above`──▶ {…}             JSON begins with a brace,
-{…}  ──more──────────────────────▶ x…              zlib with an x (RFC 1950): nothing else has to say which it is
+{…}  ──more──────────────────────▶ x…              zlib with an x (RFC 1950): the first byte tells them apart
 """
 
 import zlib
@@ -15,7 +15,7 @@ _ZLIB = b"x"
 
 
 def pack(body: bytes, what: str, *, largest: int, compress_above: int) -> bytes:
-    """The body as it is sent; PayloadTooLarge where the server would not carry even its compressed form.
+    """The body as it is sent; raises PayloadTooLarge if even its compressed form exceeds the server's limit.
 
     `largest` is the server's `max_payload`: https://docs.nats.io/running-a-nats-service/configuration#limits
     """
@@ -33,7 +33,7 @@ def pack(body: bytes, what: str, *, largest: int, compress_above: int) -> bytes:
 def unpack(data: bytes, largest: int = LARGEST) -> bytes:
     """The body of a received message.
 
-    EnvelopeInvalid where it was damaged, or has more than `largest` bytes: no more are unpacked to find that out.
+    Raises EnvelopeInvalid if it is damaged, or has more than `largest` bytes: no more are unpacked.
     """
     stream = zlib.decompressobj()
     try:

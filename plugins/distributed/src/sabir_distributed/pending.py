@@ -1,13 +1,13 @@
-"""One request that has no answer yet: what was said about it, and what to do next.
+"""One request without an answer yet: the replies about it, and the next step.
 
     send ──▶ Answered · Failed             the end
-         ──▶ Busy                          the same again: at once, and it then waits there; later after pauses
-         ──▶ Nobody                        the same, until the patience is over ──▶ NoWorkers
+         ──▶ Busy                          send again: at once, and it then waits there; later after pauses
+         ──▶ Nobody                        send again, until the patience is over ──▶ NoWorkers
          ──▶ Accepted, Alive …             wait on
          ──▶ silence · Released            to another worker, under the same id ──▶ WorkerLost after `attempts`
                  └ seek ──▶ Willing ──▶ send to that one          a queue group may hold dead ones for minutes
 
-A request may so run more than once, when a worker falls silent without being dead; its caller gets one answer.
+So a request may run more than once if a worker falls silent without being dead; its caller gets one answer.
 """
 
 import asyncio
@@ -23,23 +23,23 @@ from sabir_distributed.settings import CallSettings
 FIRST_PAUSE = 0.01
 LONGEST_PAUSE = 1.0
 SHORTEST_WAIT = 1e-6
-"""Of a request that is sent again: more than no time, however fast the clock ticks."""
+"""The least waited time of a request that is sent again: more than 0 on any clock."""
 BEATS_MISSED = 3
-"""A worker is not silent before it missed so many of its own beats."""
+"""A worker counts as silent only after it missed this many of its beats."""
 
 
 @dataclass(frozen=True)
 class Nobody:
-    """The server's word that no worker listens."""
+    """The server's reply that no worker listens."""
 
 
 Said: TypeAlias = Busy | Released | Willing | Nobody
 Send: TypeAlias = Callable[["PendingRequest", float], Awaitable[None]]
-"""Sends a pending request, of which so many seconds are left."""
+"""Sends a pending request with that many seconds left."""
 
 
 class PendingRequest:
-    """What was said about one request, and who waits for it."""
+    """The replies about one request, and its waiting caller."""
 
     def __init__(self, id: str, context: str, policy: str, settings: CallSettings) -> None:
         self.id = id
@@ -47,11 +47,11 @@ class PendingRequest:
         self.policy = policy
         self.what = f"policy {policy!r} of {context!r}"
         self.sending = 0
-        """How often it was sent; what is said about an earlier sending, other than its end, no longer counts."""
+        """How often it was sent; replies to an earlier sending do not count, except its end."""
         self.given = 0
-        """How many workers let it down."""
+        """How many workers failed it."""
         self.seeks = False
-        """Whether a worker that lives is looked for before it is sent again."""
+        """Whether to look for a living worker before it is sent again."""
         self.chosen = ""
         """The worker that it is sent to; empty for any."""
         self.ending: Ending | Exception | None = None
@@ -69,21 +69,21 @@ class PendingRequest:
 
     @property
     def may_run_elsewhere(self) -> bool:
-        """Whether a worker may still be at it."""
+        """Whether a worker may still work on it."""
         return self.sending > 0 and (not self.is_over or self.given > 0)
 
     @property
     def waited(self) -> float:
-        """How long it is on its way; 0 when it is sent for the first time, and more than that afterwards."""
+        """Seconds since its first sending; 0 at the first sending, and more afterwards."""
         return max(self._loop.time() - self._began, SHORTEST_WAIT) if self.sending > 1 else 0.0
 
     @property
     def is_over(self) -> bool:
-        """Whether somebody ended it."""
+        """Whether it has ended."""
         return self.ending is not None
 
     def take(self, sending: int, reply: Reply | Nobody | Exception) -> None:
-        """Hear what was said about one of its sendings."""
+        """Take a reply to one of its sendings."""
         if isinstance(reply, Answered | Failed | Exception):
             self.ending = self.ending or reply
             self._wake()
@@ -94,14 +94,14 @@ class PendingRequest:
         else:
             if isinstance(reply, Accepted):
                 self._silence = max(self._settings.silence, BEATS_MISSED * reply.every)
-                self._pauses = 0  # it may wait there: it pauses no longer than it must to wait there again
+                self._pauses = 0  # it may wait there, so the pauses start again
             self.worker = reply.worker
             self._due = self._loop.time() + self._silence
 
     async def carry(self, send: Send) -> Ending:
-        """Send it until somebody ends it, and give that end.
+        """Send it until it ends, and return that end.
 
-        Raises RequestTimedOut, NoWorkers, WorkerLost, and whatever ended it otherwise.
+        Raises RequestTimedOut, NoWorkers, WorkerLost, and any other error that ended it.
         """
         while not self.is_over:
             self._said = None
@@ -115,7 +115,7 @@ class PendingRequest:
         return self.ending
 
     async def _react(self, said: Said | None) -> None:
-        """Pause where nobody took it; count whoever let it down, and look for another."""
+        """Pause if nobody took it; count a worker that failed it, and look for another."""
         if isinstance(said, Willing):
             self.seeks, self.chosen = False, said.worker
         elif isinstance(said, Busy | Nobody):
@@ -129,14 +129,14 @@ class PendingRequest:
         elif self.is_over:
             return
         elif self.seeks:
-            self.seeks = False  # those who live are full: their queue group says when one is not
+            self.seeks = False  # the living workers are full: their queue group shows when one is free
         else:
             self._pauses, self._missing_since = 0, None
             self._hand_over()
             self.seeks, self.chosen = True, ""
 
     async def _outcome(self) -> Said | None:
-        """What was said about this sending; None for silence, and where it is ended."""
+        """The reply to this sending; None for silence, and if the request has ended."""
         while not self.is_over and self._said is None:
             now = self._loop.time()
             if now >= self._ends:
@@ -181,7 +181,7 @@ class PendingRequest:
             raise NoWorkers(f"{self.what}: no worker answers, nor did within {self._settings.patience:g} s; {remedy}")
 
     def closed(self) -> RunnerClosed:
-        """What its caller gets where the runner is closed before it is over."""
+        """The error for its caller if the runner is closed before it ends."""
         fate = (
             f"{self.worker or 'a worker'} may have run it, and is told to stop" if self.sending else "it was not sent"
         )

@@ -3,8 +3,8 @@
     ctx = Desk(DistributedRunner("nats://127.0.0.1:4222"))
     await ctx.llm(history, options=["search"])          one request to a worker, which runs the policy and its options
 
-Observations, arguments and results travel as they are; what the policy raised there is raised here, as a
-PolicyFailed that names it.
+Observations, arguments and results are sent unchanged; the policy's error there is raised here, as a PolicyFailed that
+names it.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from sabir_distributed.subjects import check_context
 _REFUSALS: dict[str, type[SabirError]] = {
     error.__name__: error for error in (EnvelopeInvalid, PayloadTooLarge, PolicyInvalid, RequestTimedOut, UnknownOption)
 }
-"""What a worker refuses, by its name in the envelope → what the caller gets."""
+"""Name of a worker's refusal in the envelope → the caller's error."""
 
 _GIVEN = {"id", "context", "policy", "observations", "options", "arguments", "depth", "seconds_left"}
 
@@ -37,7 +37,7 @@ class DistributedRunner(Runner, AsyncClosing):
     """
 
     def __init__(self, target: Target, *, name: str | None = None, settings: CallSettings | None = None) -> None:
-        shown(target)  # a URL that cannot be read is said now
+        shown(target)  # an invalid URL is reported now
         self._target = target
         self._name = None if name is None else check_context(name)
         self._settings = settings or CallSettings()
@@ -45,7 +45,7 @@ class DistributedRunner(Runner, AsyncClosing):
         self._opening: asyncio.Lock | None = None
 
     def __repr__(self) -> str:
-        """With where it leads, and no password."""
+        """Its target, without a password."""
         return f"DistributedRunner({shown(self._target)!r})"
 
     async def perform(self, call: BoundCall) -> Batch:
@@ -69,7 +69,7 @@ class DistributedRunner(Runner, AsyncClosing):
             await caller.close()
 
     def _request(self, call: BoundCall) -> Request:
-        """The request of a call, in which everything was checked; PolicyInvalid for arguments that cannot be sent."""
+        """The request of a checked call; raises PolicyInvalid for arguments that cannot be sent."""
         bound = call.bound
         values = {
             "schema_number": SCHEMA,
@@ -109,7 +109,7 @@ class DistributedRunner(Runner, AsyncClosing):
 
 
 def _fault(failed: Failed) -> SabirError:
-    """What a failure at a worker is here."""
+    """The error here for a failure at a worker."""
     error = failed.error
     if error.raised_by == "policy":
         return error.error()

@@ -1,4 +1,4 @@
-"""How long is waited for what; all times in seconds.
+"""Timeouts and limits; all times are in seconds.
 
 caller   send ──acceptance──▶ accepted ──silence──▶ beat ──silence──▶ … ──▶ answer          all within timeout
 worker        ◀─accept_after─┘         └──beat────▶
@@ -19,7 +19,7 @@ Seconds = float
 
 
 class CallSettings(Frozen):
-    """What a caller waits for, and when it gives a request to another worker."""
+    """A caller's timeouts, and when it gives a request to another worker."""
 
     timeout: Seconds = Field(default=300.0, gt=0, allow_inf_nan=False)
     """How long one call may take, with all pauses and attempts."""
@@ -38,24 +38,24 @@ class CallSettings(Frozen):
     largest: int = Field(default=LARGEST, ge=1)
     """Bytes that an answer may have, unpacked."""
     inbox: Inbox = INBOXES
-    """What its inbox begins with; a name of its own lets permissions keep others from listening to it."""
+    """The prefix of its inbox; with an own prefix, permissions can keep others from listening."""
     access: Access = Access()
     """Credentials and certificates for the server."""
 
 
 class WorkerSettings(Frozen):
-    """How much a worker takes on, and what it tells of it."""
+    """A worker's limits, and how often it reports."""
 
     concurrency: int = Field(default=32, ge=1)
     """How many requests it works on at once."""
     waiting: int = Field(default=256, ge=0)
-    """How many more wait, those first that are on their way the longest; to others it says that it is busy."""
+    """How many more wait, the oldest first; further ones get Busy."""
     accept_after: Seconds = Field(default=0.05, ge=0)
     """After how long it accepts a request that it has not answered yet: short calls need no acceptance."""
     beat: Seconds = Field(default=1.0, gt=0)
-    """How often it tells callers that it still works on what it accepted."""
+    """How often it tells callers that it still works on accepted requests."""
     drain: Seconds = Field(default=30.0, ge=0)
-    """How long it finishes its work when it is told to stop; what is left then is given back to the callers."""
+    """How long it finishes its work when it is told to stop; the rest is given back to the callers."""
     patience: Seconds = Field(default=60.0, ge=0)
     """How long the server may be missing."""
     compress_above: int = Field(default=256 * 1024, ge=0)
@@ -63,10 +63,10 @@ class WorkerSettings(Frozen):
     largest: int = Field(default=LARGEST, ge=1)
     """Bytes that a request may have, unpacked."""
     held: int = Field(default=8 * LARGEST, ge=1)
-    """Bytes of the requests that it has at once; to others it says that it is busy."""
+    """Total bytes of the requests that it holds; further ones get Busy."""
     longest: Seconds = Field(default=86_400.0, gt=0, allow_inf_nan=False)
-    """How long it gives a request at most, whatever its caller would wait."""
+    """The most time for a request, however long its caller would wait."""
     inbox: Inbox = INBOXES
-    """What its callers' inboxes begin with, besides `_INBOX.`: it answers to inboxes alone."""
+    """The prefix of its callers' inboxes, besides `_INBOX.`: it answers only to inboxes."""
     access: Access = Access()
     """Credentials and certificates for the server."""

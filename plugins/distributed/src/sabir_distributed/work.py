@@ -31,23 +31,23 @@ from sabir_distributed.subjects import asker_of, requests_for, requests_of
 
 @dataclass(slots=True, eq=False)
 class Work:
-    """A request that a worker has taken, to begin it at once or when a place is free."""
+    """A request that a worker has taken; it begins at once or when a place is free."""
 
     request: Request
     reply: str
-    """Where its caller hears of it: of its latest sending."""
+    """The reply subject of its latest sending."""
     ends: float
-    """When nobody waits for it any more, on the event loop's clock."""
+    """The end of its caller's wait, on the event loop's clock."""
     since: float
-    """Since when it is on its way, on the same clock."""
+    """The time of its first sending, on the same clock."""
     size: int = 0
     """Bytes of its request."""
     task: "asyncio.Task[None] | None" = None
-    """What performs it, once it has begun."""
+    """The task that performs it, once it has begun."""
     timer: asyncio.TimerHandle = field(init=False)
     is_accepted: bool = False
     is_stopped: bool = False
-    """Whether nobody waits for its answer from here any more."""
+    """Whether nobody waits for this worker's answer any more."""
     is_released: bool = False
     """Whether it was stopped so that another worker takes it."""
     is_overdue: bool = False
@@ -55,7 +55,7 @@ class Work:
 
     @property
     def asker(self) -> str:
-        """Whom it is done for, whichever sending was the latest."""
+        """Its asker, the same for all its sendings."""
         return asker_of(self.request.policy, self.reply)
 
     def stop(self) -> None:
@@ -69,7 +69,7 @@ _REMEDY = "give it a class derived from BaseContext, whose __init__ needs a runn
 
 
 class WorkerRunner(InMemoryRunner):
-    """Performs calls at a worker: what would end a process ends the policy that raised it."""
+    """Performs calls at a worker: an exception that would end a process ends only its policy."""
 
     async def perform(self, call: BoundCall) -> Batch:
         """The batch of a call's policy, its option calls answered; PolicyFailed for whatever it raises."""
@@ -83,7 +83,10 @@ class WorkerRunner(InMemoryRunner):
 
 
 def make_context(context: Callable[[InMemoryRunner], BaseContext]) -> BaseContext:
-    """The context, made with a runner of this process; RuntimeFault where it is none, or needs more than a runner."""
+    """The context, made with a runner of this process.
+
+    Raises RuntimeFault if it is no context or needs other arguments.
+    """
     runner = WorkerRunner()
     called = getattr(context, "__qualname__", type(context).__name__)
     if isinstance(context, type) and not issubclass(context, BaseContext):
@@ -95,7 +98,7 @@ def make_context(context: Callable[[InMemoryRunner], BaseContext]) -> BaseContex
     except TypeError as error:
         raise RuntimeFault(f"a worker cannot make {called!r} with a runner alone: {error}; {_REMEDY}") from None
     except ValueError:
-        pass  # what is built in may show no signature
+        pass  # a builtin may have no signature
     made: object = context(runner)
     if not isinstance(made, BaseContext):
         raise RuntimeFault(f"a worker serves contexts, not a {type(made).__name__}; {_REMEDY}")
@@ -103,7 +106,7 @@ def make_context(context: Callable[[InMemoryRunner], BaseContext]) -> BaseContex
 
 
 def check_subject(subject: str, request: Request, worker: str) -> None:
-    """EnvelopeInvalid where a request came to a subject that is not its policy's: permissions are for subjects."""
+    """Raise EnvelopeInvalid if a request's subject is not its policy's: permissions apply to subjects."""
     meant = request.context, request.policy
     if subject not in (requests_of(*meant), requests_for(worker, *meant)):
         told = f"request is for {request.policy!r} of {request.context!r}, and came to {subject!r}"
@@ -111,14 +114,14 @@ def check_subject(subject: str, request: Request, worker: str) -> None:
 
 
 def check_asker(request: Request, reply: str, known: Kept | Work | None) -> None:
-    """EnvelopeInvalid where a known request of this id is another's: its answer is for nobody else."""
+    """Raise EnvelopeInvalid if a known request with this id has another asker: only that one may get its answer."""
     if known is not None and known.asker not in ("", asker_of(request.policy, reply)):
         told = f"request {request.id!r} was sent before, for another policy or inbox"
         raise EnvelopeInvalid(f"{told}; give each request an id of its own")
 
 
 async def answer_of(work: Work, bound: BoundPolicy, worker: str, limits: tuple[int, int]) -> bytes:
-    """The answer to a request, ready to be sent: the batch of the policy, or why there is none.
+    """The answer to a request, ready to be sent: the policy's batch, or the reason for a failure.
 
     `limits` are the bytes that the server carries, and those beyond which an answer is compressed.
     """
@@ -128,7 +131,7 @@ async def answer_of(work: Work, bound: BoundPolicy, worker: str, limits: tuple[i
     try:
         outcome = await _outcome_of(work, bound, worker)
         return pack(encode(outcome), what, largest=largest, compress_above=compress_above)
-    except BaseException as error:  # whatever it is, its caller waits for an answer
+    except BaseException as error:  # for any error, its caller waits for an answer
         if work.is_stopped and isinstance(error, asyncio.CancelledError):
             raise
         return encode(Failed(id=request.id, worker=worker, error=refusal_of(error)))
@@ -139,7 +142,7 @@ async def _outcome_of(work: Work, bound: BoundPolicy, worker: str) -> Answered |
     try:
         arguments = bound.signature.decode(request.arguments)
         performed = bound.perform(request.observations, request.options, arguments)
-    except Exception as error:  # what a caller gave
+    except Exception as error:  # an error from the caller's arguments
         return Failed(id=request.id, worker=worker, error=refusal_of(error, PolicyInvalid))
     try:
         with Depth(request.depth).entered():
@@ -153,12 +156,12 @@ async def _outcome_of(work: Work, bound: BoundPolicy, worker: str) -> Answered |
 
 
 def refusal_of(error: BaseException, kind: type[RuntimeFault] = EnvelopeInvalid) -> Fault:
-    """Why the worker could not run a request; `kind` is what an error of another library becomes."""
+    """The reason why the worker could not run a request; `kind` is the class for another library's error."""
     if not isinstance(error, RuntimeFault):
         error = kind(f"it cannot be read, run or answered: {type(error).__name__}")
     return Fault(type=type(error).__name__, message=_sendable(str(error)), raised_by="worker")
 
 
 def _sendable(text: str) -> str:
-    """A text as JSON can hold it, and not longer than a server carries."""
+    """A text in a form that JSON can hold and a server can carry."""
     return text[:MOST_CHARACTERS].encode(errors="replace").decode()

@@ -1,13 +1,13 @@
-"""The requests of a worker: some have begun, others wait until a place is free.
+"""A worker's requests: some have begun, others wait until a place is free.
 
     request ──a place is free──────────▶ begun ──done──▶ the first of those that wait begins
          ├─ the first time that it is sent ──▶ Busy: another worker may have a place
          └─ later ──▶ waits, the longest on its way first ──no place for a whole beat──▶ Busy: another may have one now
                         └ too many wait ──▶ Busy to the youngest
 
-While any request waits no place is free, so no newcomer passes it. They wait here and not at their callers because here
-the callers of all processes meet. A request brings its age along: to ask again costs it no turn, and a full queue takes
-it in as soon as a younger one is there. So none waits much longer than those of its age.
+While any request waits, no place is free, so no new request overtakes it. They wait here and not at their callers
+because this queue sees the callers of all processes. A request carries its age: asking again does not cost its place,
+and a full queue takes it as soon as it has a younger one. So no request waits much longer than others of its age.
 """
 
 from bisect import insort
@@ -23,7 +23,7 @@ class WorkQueue:
         self._settings = settings
         self.begun: dict[str, Work] = {}
         self.waiting: list[Work] = []
-        """The longest on its way first."""
+        """The oldest first."""
 
     @property
     def has_place(self) -> bool:
@@ -49,12 +49,12 @@ class WorkQueue:
         self.begun[work.request.id] = work
 
     def wait(self, work: Work) -> Work | None:
-        """Let it wait in the order of ages; the one that has no room then: the youngest, perhaps itself."""
+        """Let it wait in the order of ages; returns the request that has no room then: the youngest, perhaps itself."""
         insort(self.waiting, work, key=lambda each: each.since)
         return self.waiting.pop() if len(self.waiting) > self._settings.waiting else None
 
     def remove(self, work: Work) -> Work | None:
-        """Remove it; the one that has its place now and is to begin, if any."""
+        """Remove it; returns the request that now gets its place and must begin, if any."""
         if self.begun.pop(work.request.id, None) is None:
             self.waiting.remove(work)
         elif self.waiting and self.has_place:

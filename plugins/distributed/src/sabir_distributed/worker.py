@@ -7,8 +7,8 @@
                                                 ├ not readable    ──▶ Failed; every request with an inbox has an answer
                                                 └ told to stop    ──▶ finishes its work, Released for the rest
 
-A full worker stays in its queue group and says that it is busy: so a missing answer of the server's keeps its one
-meaning, that nobody is there; and leaving takes effect too late to spare callers that word anyway.
+A full worker stays in its queue group and replies Busy: so the server's reply that nobody listens keeps its one
+meaning, that there is no worker; and leaving the group would take effect too late to avoid Busy.
 """
 
 import asyncio
@@ -72,11 +72,11 @@ class Worker:
         name: str | None = None,
         settings: WorkerSettings | None = None,
     ) -> None:
-        shown(target)  # a URL that cannot be read is said now
+        shown(target)  # an invalid URL is reported now
         self.context = make_context(context)
         self.name = check_context(type(self.context).__name__ if name is None else name)
         self.id = f"{re.sub(r'[^A-Za-z0-9]+', '-', socket.gethostname())}-{os.getpid()}-{secrets.token_hex(3)}"
-        """Under which it speaks: host, process, and what tells two of one process apart."""
+        """Its name: host, process, and a number for workers of one process."""
         self._target = target
         self._settings = settings or WorkerSettings()
         self._policies: dict[str, BoundPolicy] = self.context.bound_policies()
@@ -106,7 +106,7 @@ class Worker:
 
     @property
     def trouble(self) -> str:
-        """Why it has no connection, as far as it knows; empty where nothing went wrong."""
+        """The known reason for a missing connection; empty if there is none."""
         return "" if self._connection is None else self._connection.trouble
 
     @property
@@ -115,13 +115,13 @@ class Worker:
         return bool(self._subscriptions)
 
     def __repr__(self) -> str:
-        """What it serves, and where."""
+        """Its context and its target."""
         return f"<worker {self.id} for {self.name!r} at {shown(self._target)}>"
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """Answer requests until `stop`; `ready` is called when the server knows that it listens.
 
-        Raises NoServer where the server is missing for longer than the patience.
+        Raises NoServer if the server is missing for longer than the patience.
         """
         await self.start()
         ready()
@@ -131,7 +131,10 @@ class Worker:
             await self.finish()
 
     def stop(self) -> None:
-        """Take no more, finish what was taken, and leave; said twice, leave at once and give the rest back."""
+        """Take no more requests, finish the taken ones, and leave.
+
+        The second call leaves at once and gives the rest back.
+        """
         if self._stop is None:
             return
         if self._stop.is_set():
@@ -144,11 +147,11 @@ class Worker:
         return self
 
     async def __aexit__(self, *raised: object) -> None:
-        """Finish what was taken, and leave."""
+        """Finish the taken requests, and leave."""
         await self.finish()
 
     async def start(self) -> None:
-        """Connect and listen; NoServer where there is no server within the patience."""
+        """Connect and listen; raises NoServer if there is no server within the patience."""
         self._stop = asyncio.Event()
         label, settings = f"sabir worker {self.id}", self._settings
         connection = Connection(self._target, label=label, patience=settings.patience, access=settings.access)
@@ -169,12 +172,12 @@ class Worker:
         logger.info("worker %s answers %s: %s", self.id, self.name, ", ".join(self.policies))
 
     async def finish(self) -> None:
-        """Take no more, finish what was taken within `drain` seconds, give the rest back, and close."""
+        """Take no more requests, finish the taken ones within `drain` seconds, give the rest back, and close."""
         assert self._stop is not None, "start it first"
         self._stop.set()
         connection = self._connected()
         heard, *taken = self._subscriptions
-        # While the server is away there is nothing to drain, but what stands would be taken up with the connection.
+        # While the server is away there is nothing to drain, but subscriptions would return with the connection.
         leave = connection.drain if connection.is_up else connection.unsubscribe
         await asyncio.gather(*(leave(each) for each in taken))
         self._refuse_all(self._queue.remove_waiting())
@@ -191,7 +194,7 @@ class Worker:
         await self.context.aclose()
 
     async def _settle(self, within: float) -> None:
-        """Wait until nothing is in hand and everything is said, or the time is over."""
+        """Wait until all requests are done and all replies are sent, or the time is over."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within):
                 while tasks := [*(work.task for work in self._queue.begun.values() if work.task), *self._sayings]:
@@ -217,7 +220,7 @@ class Worker:
             check_subject(message.subject, request, self.id)
             kept, known = self._memory.recall(request.id), self._queue.find(request.id)
             check_asker(request, message.reply, kept or known)
-        except Exception as error:  # whatever came, its caller waits for an answer
+        except Exception as error:  # for any error, its caller waits for an answer
             fault = refusal_of(error)
             logger.warning("worker %s refused a request: %s", self.id, fault.message)
             await self._say(message.reply, Failed(id="", worker=self.id, error=fault))
@@ -235,7 +238,7 @@ class Worker:
             await self._say(message.reply, Busy(id=request.id, worker=self.id))
 
     def _may_answer(self, message: Msg) -> bool:
-        """Whether what it says to a message's reply subject comes to an inbox, and nowhere else."""
+        """Whether a message's reply subject is an inbox."""
         if is_inbox(message.reply, self._settings.inbox):
             return True
         named = f"the reply subject {one_line(message.reply, 80)!r}" if message.reply else "nobody to answer to"
@@ -260,7 +263,7 @@ class Worker:
         work.task.add_done_callback(lambda task: self._end(work, task))
 
     def _refuse_all(self, dismissed: list[Work]) -> None:
-        """Tell the callers of requests that waited to ask again."""
+        """Tell the callers of waiting requests to ask again."""
         for work in dismissed:
             work.timer.cancel()
             self._later(self._say(work.reply, Busy(id=work.request.id, worker=self.id)))
@@ -276,7 +279,7 @@ class Worker:
             logger.warning("worker %s could not answer: %s", self.id, error)
 
     def _end(self, work: Work, task: asyncio.Task[None]) -> None:
-        """Put a request away, also one that was cancelled before its policy began, and begin the next."""
+        """Remove a request, also one cancelled before its policy began, and begin the next."""
         id = work.request.id
         work.timer.cancel()
         following = self._queue.remove(work)
@@ -303,7 +306,7 @@ class Worker:
             await self._say(message.reply, Willing(id=notice.id, worker=self.id))
 
     def _would_take(self, id: str) -> bool:
-        """Whether it has a place for a request, or has it already; not while it stops."""
+        """Whether it has a place for a request, or already has the request; False while it stops."""
         assert self._stop is not None
         known = self._queue.find(id) is not None or self._memory.recall(id) is not None
         return known or (self._queue.has_place and not self._stop.is_set())
@@ -326,7 +329,7 @@ class Worker:
             work.stop()
 
     def _accept(self, work: Work) -> None:
-        """Say that a request takes longer, and stop it when nobody waits for it any more."""
+        """Tell the caller that a request takes longer, and stop it when nobody waits any more."""
         loop = self._connected().loop
         work.timer = loop.call_at(work.ends, self._time_is_over, work)
         work.is_accepted = True
@@ -335,7 +338,7 @@ class Worker:
             self._beat = loop.call_later(self._settings.beat, self._tell_alive)
 
     def _time_is_over(self, work: Work) -> None:
-        """Stop a request, and tell its caller where that would have waited longer."""
+        """Stop a request, and tell its caller if that would have waited longer."""
         self._cancel(work.request.id)
         longest = self._settings.longest
         if work.request.seconds_left > longest:
@@ -347,7 +350,7 @@ class Worker:
         await self._say(work.reply, Accepted(id=work.request.id, worker=self.id, every=self._settings.beat))
 
     def _tell_alive(self) -> None:
-        """One beat: to each caller, the requests of its that were accepted and are not done."""
+        """One beat: tell each caller which of its accepted requests are not done."""
         self._refuse_all(self._queue.remove_overdue())
         callers: dict[str, list[str]] = {}
         for work in self._queue.all():

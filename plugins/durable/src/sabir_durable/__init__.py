@@ -1,7 +1,7 @@
 """A durable runner for sabir: runs that survive a crash, on SQLite or Postgres.
 
-runner ─▶ execution ─▶ ledger         what each bound call chose and gave
-   └─▶ worker ─▶ engine (DBOS)        which runs there are, who has them, in what state they are
+runner ─▶ execution ─▶ ledger         the batch and the result of each bound call
+   └─▶ worker ─▶ engine (DBOS)        the runs, their workers and their states
           └─▶ recovery ─▶ leases      whose worker is dead
 """
 
@@ -55,11 +55,11 @@ _ELSEWHERE = {
     "Runs": "runs",
     **dict.fromkeys(("CallRecord", "CallState", "RunDetails", "RunState", "RunSummary"), "views"),
 }
-"""Where the public names are that are not errors."""
+"""The modules of public names other than errors."""
 
 
 def __getattr__(name: str) -> Any:
-    """A public name; its module is loaded when somebody asks for it, for to look at runs takes no engine."""
+    """A public name; its module is loaded at its first use, because looking at runs needs no engine."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_ELSEWHERE.get(name, 'errors')}"), name)

@@ -1,12 +1,12 @@
-"""`sabir runs`: what the runs of a store are doing, and what shall become of them.
+"""`sabir runs`: shows and controls the runs of a store.
 
 sabir runs                              the newest runs
 sabir runs list --state waiting         those that wait for a person
 sabir runs show RUN                     its calls, as a tree
 sabir runs cancel|pause|resume RUN
-sabir runs fork RUN --at PATH           a new run, anew from that call on
-sabir runs delete RUN...                runs that have ended are forgotten
-sabir runs delete --older-than 30d      all of them that ended so long ago
+sabir runs fork RUN --at PATH           a new run, performed again from that call on
+sabir runs delete RUN...                forget runs that have ended
+sabir runs delete --older-than 30d      all runs that ended so long ago
 sabir runs decide RUN PATH TEXT         a person's answer; without TEXT, messages as JSON from standard input
 sabir runs recover                      give back what dead workers had
 """
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 Action: TypeAlias = Literal["list", "show", "cancel", "pause", "resume", "fork", "delete", "decide", "recover"]
 Told: TypeAlias = Sequence[RunSummary] | RunDetails | Mapping[str, Any]
-"""What a command tells: runs, one run, or what became of some."""
+"""The output of a command: runs, one run, or the outcome for some runs."""
 WIDTH = 80
 _UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 """Seconds in each, the largest first."""
 
 
-# A command line is one flat function: its parameters are what the user can write.
+# A command line is one flat function: its parameters are the command's arguments.
 def runs(
     action: Action = "list",
     run: str = "",
@@ -93,7 +93,7 @@ def runs(
     _check_names(action, run, more)
     with Runs(store) as stored:
         told = actions[action](stored)
-    print(printable(to_json(told, indent=2).decode() if json else "\n".join(_lines(told))))  # as no terminal obeys it
+    print(printable(to_json(told, indent=2).decode() if json else "\n".join(_lines(told))))  # no terminal obeys it
 
 
 def _check_names(action: Action, run: str, more: Sequence[str]) -> None:
@@ -140,7 +140,7 @@ def _seconds(age: str) -> float:
 
 
 def _lines(told: Told) -> Iterator[str]:
-    """What a command tells, in lines for people."""
+    """A command's output as lines for people."""
     if isinstance(told, RunDetails):
         yield from _details(told)
     elif isinstance(told, Mapping):

@@ -1,9 +1,9 @@
-"""Calls that wait for a person, for days if need be: over every restart, until somebody decides.
+"""Calls that wait for a person's decision, for days if need be, across restarts.
 
     self.approve = self._bind(human_policy(decision))        in the context
     await runner.decide("order-7", path, "yes")              from any process; or `sabir runs decide order-7 PATH yes`
 
-Those that wait are listed as such by `sabir runs list --state waiting`, and `show` says at which path.
+`sabir runs list --state waiting` lists the waiting runs, and `show` names the path of the call.
 """
 
 from sabir import Message
@@ -14,9 +14,9 @@ from sabir_durable.execution import place
 
 
 async def decision(question: Question) -> list[Message]:
-    """What somebody decides for the bound call that asks; a durable run waits for it, and so does its next process.
+    """A person's decision for the bound call that asks; a durable run waits for it, also in its next process.
 
-    `question` is in the ledger already, with the call. DurableFault outside of a durable run.
+    `question` is already in the ledger, with the call. Raises DurableFault outside of a durable run.
     """
     where = place.get()
     if where is None:

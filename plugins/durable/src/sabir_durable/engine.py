@@ -1,9 +1,9 @@
-"""DBOS in this process: it says which runs there are, who has them, and in what state they are.
+"""DBOS in this process: it keeps the runs, their workers and their states.
 
     DurableRunner ─▶ start_workflow / queue ─▶ sabir.run(workflow id = run) ─▶ execution ─▶ ledger
 
-One workflow serves all runs, and takes no steps: DBOS numbers steps in the order in which they start, which branches
-that run at once do not keep. Bound calls are in the ledger instead, by their paths.
+One workflow serves all runs, and takes no steps: DBOS numbers steps in the order in which they start, which varies
+for concurrent branches. Bound calls are in the ledger instead, by their paths.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _execute: Callable[[str], Awaitable[None]] | None = None
 
 @dataclass(frozen=True)
 class Service:
-    """What DBOS is launched with."""
+    """The settings with which DBOS is launched."""
 
     application: str
     version: str
@@ -37,10 +37,10 @@ class Service:
 
 
 class ReadableJSON(Serializer):
-    """What DBOS itself writes down, as JSON: nothing of a run is pickled."""
+    """Serializes DBOS's own data as JSON: nothing of a run is pickled."""
 
     def serialize(self, data: Any) -> str:
-        """JSON text; an exception by its class and what it says."""
+        """JSON text; an exception by its class and message."""
         return json.dumps(data, default=_readable)
 
     def deserialize(self, serialized_data: str) -> Any:
@@ -51,7 +51,7 @@ class ReadableJSON(Serializer):
         return value
 
     def name(self) -> str:
-        """The name under which it stands beside what it wrote."""
+        """The serializer's name, stored beside its data."""
         return "sabir_json"
 
 
@@ -69,7 +69,7 @@ async def run_workflow() -> None:
 
 
 def make_client(engine: Engine) -> DBOSClient:
-    """What asks DBOS for changes of runs, worker or not; a store that is away is told, and not waited for."""
+    """A client that asks DBOS for changes of runs, without a worker too; it reports an unreachable store at once."""
     _be_quiet()
     return DBOSClient(
         system_database_engine=engine, serializer=ReadableJSON(), lazy=True, retry_connection_errors=False
@@ -83,8 +83,8 @@ def migrate(url: str) -> None:
 
 
 def launch(engine: Engine, service: Service, queues: list[str], execute: Callable[[str], Awaitable[None]]) -> None:
-    """Start DBOS, on the event loop that runs execute; RunnerInUse where somebody else started it."""
-    global _execute  # noqa: PLW0603  # DBOS is one in each process, and so is what it runs
+    """Start DBOS, on the event loop that runs execute; raises RunnerInUse if other code started it."""
+    global _execute  # noqa: PLW0603  # one DBOS in each process, and one function that it runs
     from dbos._dbos import _dbos_global_instance
 
     if _dbos_global_instance is not None:
@@ -110,28 +110,28 @@ def listen(queue: str) -> None:
     """Take runs of this queue too; DBOS notices within a second."""
     listening = _instance()._listening_queues
     if listening is not None and queue not in listening:
-        listening.append(queue)  # what listen_queues, which DBOS takes before its launch only, is kept in
+        listening.append(queue)  # the list behind listen_queues, which DBOS takes only before its launch
 
 
 async def start(run: str) -> WorkflowHandleAsync[None]:
-    """Start a run here, or get hold of the one of that name."""
+    """Start a run here, or get a handle of the one with that name."""
     with SetWorkflowID(run):
         return await DBOS.start_workflow_async(run_workflow)
 
 
 async def find(run: str) -> WorkflowHandleAsync[None]:
-    """Get hold of a run."""
+    """Get a handle of a run."""
     return await DBOS.retrieve_workflow_async(run)
 
 
 async def shut_down() -> None:
-    """Stop DBOS if this module started it. What was running stays unfinished, for another worker."""
+    """Stop DBOS if this module started it. Running work stays unfinished, for another worker."""
     global _execute  # noqa: PLW0603
     if _execute is None:
         return
     await asyncio.to_thread(DBOS.destroy)
     _execute = None
-    # DBOS put its own threads behind asyncio.to_thread, and they have ended with it.
+    # DBOS replaced the threads of asyncio.to_thread with its own, which have ended with it.
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
 
 
@@ -143,12 +143,12 @@ _TOLD_ELSEWHERE = (
 
 
 class _Forward(logging.Handler):
-    """Hands DBOS's messages to our logger, which is quiet until somebody listens."""
+    """Forwards DBOS's messages to this package's logger, which is silent without a handler."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Hand one over; how a run failed is told to its caller, and that one was left to whoever closes the runner.
+        """Forward one, except those that the caller of a run or the closer of a runner learns otherwise.
 
-        What DBOS does at each start is of no more interest than the steps of this package.
+        DBOS's messages at each start get the level of this package's own steps.
         """
         if record.levelno < logging.WARNING or any(map(record.getMessage().__contains__, _TOLD_ELSEWHERE)):
             record.levelno, record.levelname = logging.DEBUG, "DEBUG"

@@ -1,13 +1,13 @@
-"""What can go wrong with durable runs, beside what policies themselves raise.
+"""The errors of durable runs, beside the errors of policies.
 
 RuntimeFault
 └── DurableFault
-    ├── StoreInvalid      no URL of a store, or a store that a newer version wrote (ValueError)
-    ├── RunnerInUse       this process runs its engine already, with other settings
+    ├── StoreInvalid      not a store's URL, or a store of a newer version (ValueError)
+    ├── RunnerInUse       this process already runs its engine with other settings
     ├── RunNotFound       no run of that name (LookupError)
-    ├── RunConflict       what was asked for does not fit the state that a run is in
+    ├── RunConflict       the request does not fit the run's state
     └── RunStopped        a run ends here without a result
-        ├── RunTaken      another worker has it now
+        ├── RunTaken      another worker has the run now
         ├── RunCancelled
         └── RunPaused
 """
@@ -20,11 +20,11 @@ class DurableFault(RuntimeFault):
 
 
 class StoreInvalid(DurableFault, ValueError):
-    """What was given as a store is none, cannot be reached, or was written by a newer version."""
+    """The given store is not a store, cannot be reached, or was written by a newer version."""
 
 
 class RunnerInUse(DurableFault):
-    """The engine serves one store in each process, and serves another one already."""
+    """The engine serves one store in each process, and already serves another one."""
 
 
 class RunNotFound(DurableFault, LookupError):
@@ -32,7 +32,7 @@ class RunNotFound(DurableFault, LookupError):
 
 
 class RunConflict(DurableFault):
-    """What was asked for does not fit the state that a run is in."""
+    """The request does not fit the run's state."""
 
 
 class RunStopped(DurableFault):
@@ -40,7 +40,7 @@ class RunStopped(DurableFault):
 
 
 class RunTaken(RunStopped):
-    """Another worker carries this run on: what this one still writes is refused."""
+    """Another worker continues this run: writes of this worker are refused."""
 
 
 class RunCancelled(RunStopped):
@@ -48,4 +48,4 @@ class RunCancelled(RunStopped):
 
 
 class RunPaused(RunStopped):
-    """The run is paused, by somebody or because its code no longer fits what it recorded."""
+    """The run is paused, on request or because its code no longer fits its records."""

@@ -1,14 +1,14 @@
-"""One run in this process: its calls are performed, and what the ledger holds is not performed again.
+"""One run in this process: its calls are performed, except those already in the ledger.
 
-    ctx.llm(…) ─▶ path ─▶ what stands in the ledger?
+    ctx.llm(…) ─▶ path ─▶ what is in the ledger?
                            ├ nothing     ▶ begin ▶ the policy chooses ▶ batch written ▶ calls answered ▶ result written
-                           ├ started     ▶         the policy chooses ▶ …        again, for nothing came of it
+                           ├ started     ▶         the policy chooses ▶ …        again, since it has no batch
                            ├ a batch     ▶                                        calls answered ▶ …
-                           ├ a result    ▶ given back, the policy is not run
+                           ├ a result    ▶ returned, the policy is not run
                            └ a failure   ▶ raised
 
-A call's failure is the same the first time: what a policy does about it must not depend on when it is told.
-What is wrong with the run itself stops it, whoever catches the error on the way.
+A call's failure is the same when it first occurs and when it is read: a policy's reaction must not depend on that.
+A fault of the run itself stops it, even if a policy catches the error.
 """
 
 import asyncio
@@ -39,14 +39,14 @@ Given = TypeVar("Given")
 
 
 class Worker(Protocol):
-    """What an execution needs of the worker that it runs in."""
+    """The methods of its worker that an execution needs."""
 
     ledger: Ledger
 
     async def store(
         self, work: Callable[Parameters, Given], *arguments: Parameters.args, **named: Parameters.kwargs
     ) -> Given:
-        """What a function of the ledger gives, which runs in a thread."""
+        """The value of a function of the ledger, which runs in a thread."""
 
     async def decision(self, run: str, path: str) -> str:
         """Wait until somebody has decided a call; the batch, as JSON."""
@@ -65,11 +65,11 @@ class Execution:
         self._at_work = 0
         self._at_rest = asyncio.Event()
         self.ended: Future[None] = Future()
-        self.ended.set_running_or_notify_cancel()  # whoever stops waiting for it does not cancel it
-        """Done when nothing of it runs any more, and its worker has let go of the run."""
+        self.ended.set_running_or_notify_cancel()  # a caller that stops waiting does not cancel it
+        """Done when no part of it runs, and its worker has released the run."""
 
     async def perform(self, call: BoundCall) -> Batch:
-        """Perform the call that the run is about; one that is stopped has stopped, all of it, before this ends."""
+        """Perform the run's call; a stopped run has stopped completely before this ends."""
         token = current.set(self)
         try:
             self._task = asyncio.create_task(self.record(f"0:{call.name}", call))
@@ -92,17 +92,17 @@ class Execution:
             self._task.cancel()
 
     async def is_held(self) -> bool:
-        """Whether the run is still this worker's: not stopped, and not taken by another, as the store says now."""
+        """Whether this worker still holds the run: by the store, it was not stopped or taken by another worker."""
         epochs = await self._store(self._ledger.epochs, [self.hold.run])
         return self._stopped is None and epochs.get(self.hold.run) == self.hold.epoch
 
     def check(self) -> None:
-        """Raise what the run was stopped for, if it was."""
+        """Raise the reason if the run was stopped."""
         if self._stopped is not None:
             raise self._stopped
 
     async def record(self, path: str, call: BoundCall) -> Batch:
-        """A bound call at its path: from the ledger, or performed and written down there."""
+        """The batch of a bound call at its path: from the ledger, or performed and recorded there."""
         self._at_work += 1
         try:
             return await self._record(path, call)
@@ -122,12 +122,12 @@ class Execution:
         return await self._carry_on(row, path, call)
 
     async def wait(self, path: str) -> list[Message]:
-        """What somebody decides for the call at that path."""
+        """A person's decision for the call at that path."""
         row = await self._store(self._ledger.wait, self.hold, path)
         return loads(row.batch or await self._worker.decision(self.hold.run, path))
 
     async def _carry_on(self, row: Call | None, path: str, call: BoundCall) -> Batch:
-        """From what stands in the ledger to the end of the call; another's word, where one came first, is kept."""
+        """Continue a call from its row in the ledger to its end; if another writer was first, its value is kept."""
         if row is not None and row.state not in OPEN:
             return row.outcome()
         chosen = row.batch if row else None
@@ -158,7 +158,7 @@ class Execution:
         return await self._carry_on(standing, path, call)
 
     async def _answer(self, places: dict[int, str], call: BoundCall, message: Message) -> Message:
-        """The result of an option call: the recorded one, or what the option gives now."""
+        """The result of an option call: the recorded one, or a new one."""
         path, request = places[id(message)], answer_request(message)
         row = self._known.get(path)
         if row is None:
@@ -174,7 +174,7 @@ class Execution:
         return row.outcome()[0]
 
     def _context(self, path: str, message: Message) -> ToolContext:
-        """What the option may know: it may have begun before if a call of this answer was written down."""
+        """The option's context: it may have begun before if a call of this answer was recorded."""
         call_id = message.call.invocation_id if message.call else ""
         has_begun = any(known.startswith(f"{path}/") for known in self._known)
         return ToolContext(call_id, has_begun, f"{message.id}/{call_id}")
@@ -204,7 +204,7 @@ class Execution:
 
 @dataclass(frozen=True)
 class Place:
-    """Where in a run a policy is at work."""
+    """The place in a run where a policy runs."""
 
     execution: Execution
     path: str
@@ -215,10 +215,10 @@ place: ContextVar[Place | None] = ContextVar("sabir_durable.place", default=None
 
 
 async def holds_run() -> bool:
-    """Whether the run that a policy or an option is in is still this worker's, as the store says now.
+    """Whether this worker still holds the run of the current policy or option, by the store.
 
-    A process can be stopped between any two instructions, and its run be given to another meanwhile. What this one
-    records then is refused; what it does to the world is not, so ask this before. DurableFault outside of a run.
+    A process can be suspended at any instruction, and its run given to another worker meanwhile. Its records are
+    refused then, but its effects on the world are not, so call this before them. Raises DurableFault outside of a run.
     """
     execution = current.get()
     if execution is None:
@@ -236,5 +236,5 @@ def _at(execution: Execution, path: str) -> Iterator[None]:
 
 
 def _places(path: str, calls: list[Message]) -> dict[int, str]:
-    """Where the results of these calls are written: at the lanes in which they are answered."""
+    """The paths of these calls' results: the lanes in which the calls are answered."""
     return {id(message): f"{path}/[{lane}]" for message, lane in zip(calls, lanes_of(calls), strict=True)}

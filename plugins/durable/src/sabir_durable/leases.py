@@ -1,10 +1,10 @@
-"""Whether a worker lives: it holds a lock that is let go of by whatever ends it, a kill or a power cut included.
+"""Whether a worker lives: it holds a lock that any end of it releases, even a kill or a power cut.
 
     Postgres    pg_advisory_lock on a connection of its own     the server frees it when that connection ends
     SQLite      SQLite's own lock on a file beside the store    the operating system frees it with the process
 
-Who can take another worker's lock knows that it is dead, and that nobody else is clearing up after it meanwhile.
-A worker that lives is never taken for dead, however long its program keeps it busy: no clock is asked.
+A worker that can take another worker's lock knows that the other is dead, and that no third one is cleaning up after
+it. A living worker is never taken for dead, however busy its program is: no clock is involved.
 """
 
 import sqlite3
@@ -21,7 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sabir_durable.stores import bounds_of, is_sqlite
 
 _KEEPALIVE = ("tcp_keepalives_idle = 5", "tcp_keepalives_interval = 2", "tcp_keepalives_count = 3")
-"""What the server is told for the connection that holds the lock: a machine that is gone is noticed within 11 s."""
+"""Settings of the connection that holds the lock: the server notices a dead machine within 11 s."""
 
 
 def make_lease(url: URL, worker: str) -> "Lease":
@@ -38,7 +38,7 @@ class FileLease:
         self._held: sqlite3.Connection | None = None
 
     def hold(self) -> bool:
-        """Take the lock, which nothing but the end of this process takes away."""
+        """Take the lock, which only the end of this process takes away."""
         if self._held is None:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             self._held = _lock_file(self._folder / self._worker)
@@ -46,7 +46,7 @@ class FileLease:
 
     @contextmanager
     def take(self, worker: str) -> Iterator[bool]:
-        """Within, the lock of another worker; False if that worker lives."""
+        """A context that holds the lock of another worker; yields False if that worker lives."""
         path = self._folder / worker
         self._folder.mkdir(mode=0o700, exist_ok=True)
         taken = _lock_file(path)
@@ -57,7 +57,7 @@ class FileLease:
                 _let_go(taken, path)
 
     def release(self) -> None:
-        """Let the lock go, and remove its file."""
+        """Release the lock, and remove its file."""
         if self._held is not None:
             _let_go(self._held, self._folder / self._worker)
             self._held = None
@@ -92,12 +92,12 @@ class ServerLease:
 
     @contextmanager
     def take(self, worker: str) -> Iterator[bool]:
-        """Within, the lock of another worker, on a connection of its own; False if that worker lives."""
+        """A context that holds another worker's lock, on a separate connection; yields False if that worker lives."""
         with closing(self._open()) as connection:
             yield _try_lock(connection, worker)
 
     def release(self) -> None:
-        """Let the lock go: its connection is closed."""
+        """Release the lock by closing its connection."""
         with self._one_at_a_time:
             self._drop()
 
@@ -119,7 +119,7 @@ class ServerLease:
 
 
 Lease: TypeAlias = FileLease | ServerLease
-"""`hold` takes the worker's own lock, `take` that of another one, `release` lets the own one go."""
+"""`hold` takes the worker's own lock, `take` that of another worker, `release` releases its own."""
 
 
 def _try_lock(connection: Connection, worker: str) -> bool:
@@ -142,5 +142,5 @@ def _lock_file(path: Path) -> sqlite3.Connection | None:
 
 def _let_go(held: sqlite3.Connection, path: Path) -> None:
     held.close()
-    with suppress(OSError):  # removed already, or being looked at
+    with suppress(OSError):  # already removed, or in use
         path.unlink()

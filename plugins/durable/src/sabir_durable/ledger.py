@@ -1,11 +1,11 @@
-"""The ledger: what every bound call of a run chose and gave, written before anything builds on it.
+"""The ledger: the batch and the result of every bound call of a run, written before anything uses them.
 
     begin ─▶ started ──decide──▶ batch written ──answer…──▶ ──finish──▶ done         one row a call, by run and path
                 │  └─wait─▶ waiting ──decide by a person──▶ …
                 └──fail──▶ failed
 
-First result wins: a row that has a batch, a result or a failure keeps it, and a later writer is told what is there.
-Every write of a worker names the epoch in which it took the run, and is refused when another one took it since.
+First result wins: a row that has a batch, a result or a failure keeps it, and a later writer gets the row. Every write
+of a worker names the epoch in which it took the run, and is refused if another worker took the run since.
 All of this blocks; `execution` calls it in threads.
 """
 
@@ -26,12 +26,11 @@ from sabir_durable.views import CallState
 OPEN = ("started", "waiting")
 """States of a call that has neither result nor failure."""
 MOST_DEATHS = 20
-"""After so many workers that died while they had a run, and wrote nothing new of it, it is paused: it may be what kills
-them."""
+"""After this many workers died while they held a run, without a new record of it, the run is paused: it may be why."""
 
 
 def name_of(run: str | None) -> str:
-    """The name, or a new one for None; RunConflict for what is no name, for it must stand in a line of a list."""
+    """The name, or a new one for None; raises RunConflict for an invalid name: it must fit in a line of a list."""
     if run is None:
         return uuid4().hex
     if not (run.strip() and len(run) <= 200 and run.isprintable()):
@@ -40,7 +39,7 @@ def name_of(run: str | None) -> str:
 
 
 def no_run(run: str) -> RunNotFound:
-    """What says that a store has no run of a name."""
+    """The error that a store has no run of that name."""
     return RunNotFound(f"there is no run {run!r}; `sabir runs list` shows those that there are")
 
 
@@ -54,7 +53,7 @@ class Hold:
 
 
 HELD = sa.exists().where(workers.c.worker == runs.c.holder)
-"""Whether a run's holder is still among the workers: one that is gone holds nothing."""
+"""Whether a run's holder is still in the list of workers: a removed one holds nothing."""
 _COLUMNS = tuple(column.name for column in calls.columns)
 _held = sa.exists(
     sa.select(runs.c.run).where(runs.c.run == sa.bindparam("of_run"), runs.c.epoch == sa.bindparam("in_epoch"))
@@ -84,7 +83,7 @@ _WAIT = (
 )
 _DECIDE_HELD = _DECIDE.where(_held).values(worker=sa.bindparam("by")).returning(calls.c.path)
 _AT_ONCE = 400
-"""So many calls are looked up in one query: each takes two of SQLite's parameters, of which there may be 999."""
+"""The number of calls looked up in one query: each takes two of SQLite's parameters, at most 999."""
 
 
 class Ledger:
@@ -92,16 +91,16 @@ class Ledger:
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
-        # The dialect that the engine has loaded: to load the others too takes a tenth of a second.
+        # The dialect that the engine has loaded: loading the others takes a tenth of a second.
         insert = import_module(f"sqlalchemy.dialects.{engine.dialect.name}").insert
         begun = insert(calls).from_select(_COLUMNS, sa.select(*_values).where(_held))
         self._begin = begun.on_conflict_do_nothing().returning(calls.c.path)
         self._create = insert(runs).on_conflict_do_nothing().returning(runs.c.run)
 
     def create(self, run: Run, then: Callable[[sa.Connection], object] | None = None, kept: Sequence[Call] = ()) -> Run:
-        """Write a run down with the calls that it begins with; the one that is there if there is one of that name.
+        """Record a run with the calls that it begins with; returns the existing run if there is one of that name.
 
-        `then` is done in the same transaction, if the run is new.
+        `then` runs in the same transaction, if the run is new.
         """
         with self._engine.begin() as connection:
             if connection.execute(self._create, vars(run) | {"created_at": time.time()}).first():
@@ -117,10 +116,10 @@ class Ledger:
             return self._run(connection, run)
 
     def claim(self, run: str, worker: str) -> tuple[Run, Hold, dict[str, Call]] | None:
-        """Take a run: whoever had it before is fenced off. Its calls so far, by path.
+        """Take a run, so that its former holder is fenced off. Returns its calls so far, by path.
 
-        None while another worker is at it: what it was at when the run was paused may have an effect yet. RunTaken if
-        the run was stopped meanwhile.
+        None while another worker still runs it: work that was going on when the run was paused may still have an
+        effect. Raises RunTaken if the run was stopped meanwhile.
         """
         with self._engine.begin() as connection:
             is_free = sa.or_(runs.c.holder.is_(None), runs.c.holder == worker, sa.not_(HELD))
@@ -139,7 +138,7 @@ class Ledger:
         return taken, Hold(run, taken.epoch, worker), known
 
     def release(self, run: str, worker: str) -> None:
-        """Let go of a run: nothing of it runs at this worker any more."""
+        """Release a run: no part of it runs at this worker any more."""
         with self._engine.begin() as connection:
             connection.execute(sa.update(runs).where(runs.c.run == run, runs.c.holder == worker).values(holder=None))
 
@@ -161,15 +160,15 @@ class Ledger:
             return self._call(connection, _at(run, path))
 
     def begin(self, hold: Hold, path: str, number: int, request: Request) -> Call | None:
-        """Write down that a call starts; None, or the row that stands at its path already."""
+        """Record that a call starts; None, or the row that is already at its path."""
         return self._write(self._begin, hold, path, **self._row(hold, path, number, request, "call", "started"))
 
     def decide(self, hold: Hold, path: str, batch: str) -> Call | None:
-        """Write down what a policy chose, before its calls are answered; None, or the row if another batch is there."""
+        """Record a policy's batch, before its calls are answered; None, or the row if another batch is there."""
         return self._write(_DECIDE_HELD, hold, path, given=batch)
 
     def wait(self, hold: Hold, path: str) -> Call:
-        """Write down that a call waits for a person; the row."""
+        """Record that a call waits for a person; returns the row."""
         with self._engine.begin() as connection:
             connection.execute(_WAIT, _key(hold, path))
             return self._standing(connection, hold, path)
@@ -177,32 +176,32 @@ class Ledger:
     def answer(
         self, hold: Hold, path: str, number: int, request: Request, result: str, started_at: float
     ) -> Call | None:
-        """Write down the result of an option call; None, or the row that stands there already."""
+        """Record the result of an option call; None, or the row that is already there."""
         row = self._row(hold, path, number, request, "answer", "done")
         written = {"result": result, "started_at": started_at, "ended_at": time.time()}
         return self._write(self._begin, hold, path, **row | written)
 
     def finish(self, hold: Hold, path: str, batch: str, result: str | None) -> Call | None:
-        """Write down what a call gave: `result` where the batch's calls were answered, else the batch itself.
+        """Record the end of a call: `result` if the batch's calls were answered, else the batch itself.
 
-        None, or the row where another batch, a result or a failure is there.
+        None, or the row if another batch, a result or a failure is there.
         """
         at = time.time()
         return self._write(_CLOSE, hold, path, to="done", given=batch, outcome=result, failed=None, at=at)
 
     def fail(self, hold: Hold, path: str, batch: str | None, failure: str) -> Call | None:
-        """Write down how a call failed; None, or the row where another batch or a result is there."""
+        """Record a call's failure; None, or the row if another batch or a result is there."""
         at = time.time()
         return self._write(_CLOSE, hold, path, to="failed", given=batch, outcome=None, failed=failure, at=at)
 
     def decide_for(self, run: str, path: str, batch: str) -> bool:
-        """Write down what a person chose; whether the call waited for it, and nothing was chosen there before."""
+        """Record a person's choice; returns whether the call waited for it and had no choice yet."""
         waiting = _DECIDE.where(calls.c.state == "waiting")
         with self._engine.begin() as connection:
             return bool(connection.execute(waiting, _at(run, path) | {"given": batch}).rowcount)
 
     def decided(self, waiting: list[tuple[str, str]]) -> list[Call]:
-        """Those of the waiting calls that have been decided, others of the same runs perhaps among them."""
+        """The waiting calls that have been decided; may include others of the same runs."""
         found: list[Call] = []
         with self._engine.connect() as connection:
             for start in range(0, len(waiting), _AT_ONCE):
@@ -213,7 +212,7 @@ class Ledger:
         return found
 
     def has_written(self, worker: str, run: str) -> bool:
-        """Whether a worker wrote anything new of a run."""
+        """Whether a worker recorded anything new of a run."""
         written = sa.select(calls.c.path).where(calls.c.run == run, calls.c.worker == worker).limit(1)
         with self._engine.connect() as connection:
             return connection.execute(written).first() is not None
@@ -225,12 +224,12 @@ class Ledger:
             return {run: epoch for run, epoch in rows}
 
     def fence(self, run: str, **changed: Any) -> None:
-        """End the hold that anybody has on a run; `changed` are further columns: wish, fault, deaths, worker."""
+        """End any hold on a run; `changed` are further columns: wish, fault, deaths, worker."""
         with self._engine.begin() as connection:
             connection.execute(sa.update(runs).where(runs.c.run == run).values(epoch=runs.c.epoch + 1, **changed))
 
     def condemn(self, over: sa.Select[tuple[str]]) -> list[str]:
-        """Mark the selected runs as cancelled, so that nobody takes them any more; their names."""
+        """Mark the selected runs as cancelled, so that no worker takes them; returns their names."""
         with self._engine.begin() as connection:
             marked = sa.update(runs).where(runs.c.run.in_(over)).values(epoch=runs.c.epoch + 1, wish="cancel")
             return [*connection.execute(marked.returning(runs.c.run)).scalars()]
@@ -242,14 +241,14 @@ class Ledger:
             connection.execute(sa.delete(runs).where(runs.c.run.in_(names)))
 
     def _write(self, statement: sa.Executable, hold: Hold, path: str, /, **values: Any) -> Call | None:
-        """None where the statement wrote a row, else the one that kept it out; RunTaken as `_standing` raises it."""
+        """None if the statement wrote a row, else the row that prevented it; raises RunTaken as `_standing` does."""
         with self._engine.begin() as connection:
             if connection.execute(statement, _key(hold, path) | values).first():
                 return None
             return self._standing(connection, hold, path)
 
     def _standing(self, connection: sa.Connection, hold: Hold, path: str) -> Call:
-        """The row that kept a write out; RunTaken where none did, so that the epoch must have moved on."""
+        """The row that prevented a write; raises RunTaken if there is none, since then the epoch has changed."""
         if self._run(connection, hold.run).epoch == hold.epoch:
             row = self._call(connection, _at(hold.run, path))
             if row is not None:

@@ -1,12 +1,11 @@
-"""What a bound call leaves in the ledger, and how two calls are told apart.
+"""The record of a bound call in the ledger, and how two calls are distinguished.
 
     request   {"name": …, "observations": {"count": 12, "last": {…}}, "options": […], "arguments": {…}}   to be read
     digest    SHA-256 of observations, options and arguments                                              to compare
 
-The digest ignores what differs though nothing else does: ids and origins of messages, their role hints and steps.
-It holds no function name and no time; options take part in it. The observations are in the
-ledger where they arose, so a request shows only how many there were and the last: a record does not grow with its
-history.
+The digest ignores ids, origins, role hints and steps of messages, which differ between equal calls. It includes the
+options, but no function name and no time. The observations are in the ledger where they arose, so a request shows only
+their number and the last one: a record does not grow with its history.
 """
 
 import json
@@ -27,7 +26,7 @@ _UNSHOWN = {*_UNCOUNTED, "schema"}
 _SHOWN = 160
 """Characters of a value that an error shows."""
 _BEFORE = 20
-"""How many of these may stand before the first that differs."""
+"""How many of these characters may precede the first one that differs."""
 _digests: dict[int, tuple["weakref.ref[Message]", bytes]] = {}
 
 
@@ -42,7 +41,7 @@ class Request:
 
 
 def request_of(call: BoundCall) -> Request:
-    """What is recorded of a bound call before it is performed; PolicyInvalid for arguments that JSON cannot hold."""
+    """The record of a bound call before it is performed; raises PolicyInvalid for arguments that JSON cannot hold."""
     arguments = call.bound.signature.encode(call.arguments) if call.arguments else "{}"
     options = json.dumps(call.options)
     digest = sha256(b"".join(_digest(message) for message in call.observations))
@@ -56,14 +55,14 @@ def request_of(call: BoundCall) -> Request:
 
 
 def whole_request(call: BoundCall) -> str:
-    """All that is needed to make the call again in another process, as JSON."""
+    """Everything needed to repeat the call in another process, as JSON."""
     arguments = call.bound.signature.encode(call.arguments)
     observations, options = dumps(call.observations), json.dumps(call.options)
     return f'{{"observations":{observations},"options":{options},"arguments":{arguments}}}'
 
 
 def answer_request(call: Message) -> Request:
-    """What is recorded of an option call when it is answered."""
+    """The record of an option call when it is answered."""
     assert call.call is not None
     return Request(call.call.option_name, _digest(call).hex(), f'{{"call":{encode_message(call)}}}')
 
@@ -79,7 +78,7 @@ def encode_failure(failure: PolicyFailed) -> str:
 
 
 def decode_failure(text: str) -> PolicyFailed:
-    """The failure that a text holds; what a newer version added is kept."""
+    """The failure in a text; fields of a newer version are kept."""
     return load_as(Failure.model_validate, json.loads(text)).error()
 
 
@@ -100,7 +99,7 @@ def difference(recorded: str, found: str) -> str:
 
 
 def _leaves(held: Any, place: str = "") -> Iterator[tuple[str, str]]:  # what JSON holds
-    """Place → what stands there, in JSON; without what is left out of the digests of messages."""
+    """Place → its value as JSON; without the fields that the digests of messages ignore."""
     if isinstance(held, dict):
         unshown = _UNSHOWN if {"policy", "payload"} <= held.keys() else ()
         inner = {f"{place}.{name}".lstrip("."): item for name, item in held.items() if name not in unshown}
@@ -121,7 +120,7 @@ def _windows(*texts: str) -> list[str]:
 
 
 def _digest(message: Message) -> bytes:
-    """That of one message, kept as long as the message lives: histories are looked at again and again."""
+    """The digest of one message, cached as long as the message lives: histories are read often."""
     key = id(message)
     known = _digests.get(key)
     if known is not None and known[0]() is message:

@@ -1,9 +1,9 @@
-"""Runs of dead workers go back to the queue, and only those: whoever holds a worker's lock knows that it is dead.
+"""Only runs of dead workers go back to the queue: the process that can take a worker's lock knows that it is dead.
 
 workers that were not seen lately ─▶ is its lock free? ─ no ─▶ it lives: nothing is done
                                             └ yes ─▶ for each of its runs: fence off, requeue ─▶ forget the worker
 
-A worker that is closed lets go of its runs first: then it did not die while it had them.
+A worker that is closed releases its runs first, so it did not die while it held them.
 """
 
 import logging
@@ -20,16 +20,16 @@ from sabir_durable.workers import WorkerList
 log = logging.getLogger("sabir.durable")
 
 BEATS_UNSEEN = 3
-"""So many beats may a worker on Postgres miss, to take its lock again after a lost connection."""
+"""How many beats a worker on Postgres may miss, so that it can take its lock again after a lost connection."""
 
 
 def patience_of(url: URL, beat: float = 1.0) -> float:
-    """Seconds for which a worker may be unseen and is left alone, so that a lost connection can come back."""
+    """Seconds for which an unseen worker is left alone, so that a lost connection can come back."""
     return 0.0 if is_sqlite(url) else BEATS_UNSEEN * beat
 
 
 def recover(runs: Runs, workers: WorkerList, lease: Lease, *, unseen: float, apart_from: str = "") -> list[str]:
-    """Give back to the queue what dead workers had; the names of those runs.
+    """Return the runs of dead workers to the queue; returns the names of those runs.
 
     Workers that were seen less than `unseen` seconds ago are left alone, so that one which lost its connection to the
     store can take its lock again.
@@ -46,7 +46,7 @@ def recover(runs: Runs, workers: WorkerList, lease: Lease, *, unseen: float, apa
 
 
 def recover_store(store: str, *, unseen: float | None = None) -> list[str]:
-    """Give back to the queue what dead workers of a store had, from a process that is no worker; those runs' names."""
+    """Return the runs of a store's dead workers to the queue, from a process without a worker; returns their names."""
     url = parse_store(store)
     patience = patience_of(url) if unseen is None else unseen
     with Runs(store) as runs:

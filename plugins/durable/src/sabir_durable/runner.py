@@ -1,11 +1,11 @@
-"""DurableRunner: policies whose calls are written down, so that another process carries on where one was killed.
+"""DurableRunner records the calls of policies, so that another process continues where one was killed.
 
     async with DurableRunner("sqlite:///runs.db") as runner:
         ctx = Assistant(runner)
         messages = await runner.run(ctx.main, [user("…")], run_id="order-7")     # the same name again: the same run
         messages = await ctx.main([user("…")])                                   # a run of its own
 
-What was unfinished when a process ended goes on as soon as one with the same contexts is launched.
+Unfinished runs of an ended process continue as soon as a process with the same contexts is launched.
 """
 
 import asyncio
@@ -46,11 +46,11 @@ class DurableRunner(Runner, AsyncClosing):
     """Performs bound calls in runs that survive their process.
 
     `store` is `sqlite:///file.db`, which needs nothing else, or `postgresql://…`, which many machines can share.
-    `application` and `version` say whose runs these are: work of one version is carried on by workers of that version
-    only, so raise it when a change of code makes old runs unrepeatable. `beat` seconds lie between two looks at what
-    was cancelled, decided, or left by the dead; `poll` between two looks at the queue. `at_once` bounds the runs that a
-    worker takes from a queue at once, so that others have some of them too: one number for all workers of a queue, for
-    the latest that was launched says it for all. `durability="power"` makes SQLite's writes outlive a power cut too.
+    `application` and `version` name the runs' owner: only workers of the same version continue a run, so raise it when
+    a change of code makes old runs unrepeatable. `beat`: seconds between two checks for cancelled runs, decisions and
+    dead workers; `poll`: seconds between two checks of the queue. `at_once` limits the runs that a worker takes from a
+    queue at once, so that others get some too: use one number for all workers of a queue, since the one launched last
+    sets it for all. `durability="power"` makes SQLite's writes survive a power cut too.
 
     The engine, DBOS, is one in each process: runners of equal settings share it, others raise RunnerInUse.
     """
@@ -81,9 +81,9 @@ class DurableRunner(Runner, AsyncClosing):
         self._opening = Lock()
 
     def create_bind_function(self, ctx: "BaseContext") -> Callable[..., BoundPolicy]:
-        """The function that binds policies to the context; runs of its class are carried on with it from now on.
+        """The function that binds policies to the context; runs of its class continue with it from now on.
 
-        Raises DurableFault where a class of another module has that name: their runs would be mixed up.
+        Raises DurableFault if a class of another module has the same name: their runs would be mixed up.
         """
         name = type(ctx).__qualname__
         check_one_class(self._contexts.get(name), ctx)
@@ -91,7 +91,7 @@ class DurableRunner(Runner, AsyncClosing):
         return super().create_bind_function(ctx)
 
     def perform(self, call: BoundCall) -> Awaitable[Batch]:
-        """The batch of a call: in a run, recorded at its path; outside of one, that of a run of its own."""
+        """The batch of a call: within a run, recorded at its path; outside, performed as a new run."""
         execution = current.get()
         if execution is not None:
             return execution.record(paths.next_path(call.name), call)
@@ -107,12 +107,12 @@ class DurableRunner(Runner, AsyncClosing):
         run_id: str | None = None,
         **arguments: Any,
     ) -> Batch:
-        """Perform a run here, and give what it gave. A run of that name is not performed twice: its result is given.
+        """Perform a run here, and return its batch. A run of that name is not performed twice: its result is returned.
 
-        Raises PolicyFailed if the policy failed, RunPaused or RunCancelled if somebody stopped the run, ReplayMismatch
-        if a run of that name was asked something else, or its code no longer does what it did, RunConflict if it
-        waits for another version, of which no worker is there, and StoreInvalid where the store cannot be written. To
-        stop waiting is not to stop the run: it goes on until `runs.cancel`.
+        Raises PolicyFailed if the policy failed, RunPaused or RunCancelled if the run was stopped, ReplayMismatch if a
+        run of that name had another request, or its code behaves differently, RunConflict if it waits for another
+        version without a worker, and StoreInvalid if the store cannot be written. A caller that stops waiting does not
+        stop the run: it continues until `runs.cancel`.
         """
         if current.get() is not None:
             raise RunConflict(f"a run within a run: call {bound.name!r} through its context instead")
@@ -128,7 +128,7 @@ class DurableRunner(Runner, AsyncClosing):
         run_id: str | None = None,
         **arguments: Any,
     ) -> str:
-        """Give a run to whichever worker is free, this one included; its name, for `result`."""
+        """Give a run to any free worker, this one included; returns its name, for `result`."""
         call = BoundCall(bound, observations, options, bound.signature.check(arguments))
         worker = await self.launch()
         asked = self._asked(call, name_of(run_id))
@@ -146,9 +146,9 @@ class DurableRunner(Runner, AsyncClosing):
         run_id: str | None = None,
         **arguments: Any,
     ) -> str:
-        """Give a run to the workers of the store, of which this process need not be one; its name.
+        """Give a run to the workers of the store; this process need not be a worker. Returns its name.
 
-        As `start`, but nothing is launched here: where no worker is there, the run waits for one.
+        As `start`, but nothing is launched here: if there is no worker, the run waits for one.
         """
         call = BoundCall(bound, observations, options, bound.signature.check(arguments))
         asked = self._asked(call, name_of(run_id))
@@ -172,9 +172,9 @@ class DurableRunner(Runner, AsyncClosing):
             raise unusable(url, error.orig or error, "used") from None
 
     async def result(self, run_id: str) -> Batch:
-        """Wait for a run, wherever it is performed, and give what it gave; raises as `run` does.
+        """Wait for a run, wherever it is performed, and return its batch; raises as `run` does.
 
-        A run of a version of which no worker is there is waited for too, with a warning in the log.
+        If no worker of the run's version exists, this waits too, with a warning in the log.
         """
         from sabir_durable import engine
 
@@ -185,14 +185,14 @@ class DurableRunner(Runner, AsyncClosing):
         except RunConflict as unserved:
             log.warning("%s", unserved)
         while stored.wish == "run" and not await worker.store(worker.runs.statuses.is_known, run_id):
-            await asyncio.sleep(worker.settings.poll)  # it is written down, and the engine does not know it yet
+            await asyncio.sleep(worker.settings.poll)  # it is recorded, but the engine does not know it yet
             stored = await worker.store(worker.ledger.run, run_id)
         return await self._result(worker, run_id, engine.find(run_id))
 
     async def recover(self, *contexts: "BaseContext") -> list[str]:
-        """Launch, and carry on what is unfinished; the names of the runs that are queued, running or waiting.
+        """Launch, and continue unfinished runs; returns the names of the runs that are queued, running or waiting.
 
-        `contexts` need not be given: those that were made with this runner are known to it.
+        `contexts` are optional: the runner knows the contexts that were made with it.
         """
         worker = await self.launch()
         for context in contexts:
@@ -200,12 +200,12 @@ class DurableRunner(Runner, AsyncClosing):
         return await worker.store(worker.runs.unfinished, self._settings.application)
 
     async def decide(self, run_id: str, path: str, messages: str | Message | Sequence[Message]) -> None:
-        """Say what a person chose for a call that waits for it; see Runs.decide, which needs no runner."""
+        """Record a person's choice for a call that waits for it; see Runs.decide, which needs no runner."""
         worker = await self.launch()
         await worker.store(worker.runs.decide, run_id, path, messages)
 
     async def launch(self) -> "Worker":
-        """Start working, if that has not been done: runs of dead workers go on here."""
+        """Start the worker, if it does not run yet: runs of dead workers continue here."""
         self._launching = self._launching or asyncio.Lock()
         async with self._launching:
             if self._worker is None:
@@ -217,13 +217,13 @@ class DurableRunner(Runner, AsyncClosing):
 
     @property
     def runs(self) -> "Runs":
-        """All runs of the store, to look at and to steer; its methods block. DurableFault before the launch."""
+        """All runs of the store, to inspect and control; its methods block. Raises DurableFault before the launch."""
         if self._worker is None:
             raise DurableFault("the runner is not launched yet; await runner.launch() first")
         return self._worker.runs
 
     async def aclose(self) -> None:
-        """Stop working here. What is unfinished stays so, for another worker or the next launch."""
+        """Stop the worker. Unfinished runs stay for another worker or the next launch."""
         worker, self._worker = self._worker, None
         runs, self._submitting = self._submitting, None
         if runs is not None:
@@ -242,7 +242,7 @@ class DurableRunner(Runner, AsyncClosing):
             worker.live.pop(name, None)
 
     async def _begin(self, worker: "Worker", asked: Run) -> "asyncio.Task[WorkflowHandleAsync[None]]":
-        """Write a run down and start it: whoever cancels its caller in between must not leave a run that nobody has."""
+        """Record a run and start it, as a task: a caller cancelled in between must not leave a run without a worker."""
         from sabir_durable import engine
 
         stored = await worker.store(worker.ledger.create, asked)
@@ -258,9 +258,9 @@ class DurableRunner(Runner, AsyncClosing):
             if worker.is_closed:
                 raise _left(name) from None
             raise
-        except StoreInvalid:  # nothing of it could be written down
+        except StoreInvalid:  # nothing of it could be recorded
             raise
-        except Exception as error:  # what it was is in the ledger
+        except Exception as error:  # the ledger has the error
             if worker.is_closed:
                 raise _left(name) from error
             ended = error
@@ -271,7 +271,7 @@ class DurableRunner(Runner, AsyncClosing):
         return recorded.outcome()
 
     async def _check_served(self, worker: "Worker", stored: Run) -> None:
-        """RunConflict for a run that waits for another version, of which no worker is there: for good, maybe."""
+        """Raise RunConflict for a run that waits for another version without a worker: it may wait forever."""
         version = self._settings.version
         if stored.version == version:
             return
@@ -293,7 +293,7 @@ _shared: "tuple[Worker, int] | None" = None
 
 
 async def _acquire(settings: Settings, contexts: "list[BaseContext]") -> "Worker":
-    global _shared  # noqa: PLW0603  # the engine is one in each process
+    global _shared  # noqa: PLW0603  # one engine in each process
     from sabir_durable.worker import Worker
 
     if _shared is None:

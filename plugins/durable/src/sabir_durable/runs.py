@@ -1,13 +1,13 @@
-"""All runs of a store, from any process: to look at them, and to say what shall become of them.
+"""All runs of a store, from any process: to inspect and control them.
 
     Runs("sqlite:///runs.db") ─┬─ list, show                   nothing is changed
-                               ├─ cancel, pause, resume        whoever has the run loses its hold, and stops
+                               ├─ cancel, pause, resume        the run's worker loses its hold, and stops
                                ├─ fork                         a run that begins with what another one recorded
-                               ├─ delete, delete_ended         runs that have ended are forgotten
+                               ├─ delete, delete_ended         ended runs are forgotten
                                ├─ decide                       a person's answer for a call that waits for it
                                └─ recover                      runs of dead workers go back to the queue
 
-The engine need not run here: workers see what was asked for within a beat.
+The engine need not run here: workers see a request within a beat.
 """
 
 import builtins
@@ -35,23 +35,23 @@ if TYPE_CHECKING:
     from dbos import DBOSClient, EnqueueOptions
 
 BATCH = 200
-"""So many runs are deleted at once."""
+"""How many runs are deleted at once."""
 
 
 def queue_of(application: str, context: str) -> str:
-    """The queue of the runs of one context's class: a worker takes from those whose code it has."""
+    """The queue of the runs of one context class: a worker takes from the queues whose code it has."""
     return f"{application}.{context}"
 
 
 def version_of(application: str, version: str) -> str:
-    """A version as the engine knows it: there it belongs to one application of a store."""
+    """A version's name in the engine, where it belongs to one application of a store."""
     return f"{application}.{version}"
 
 
 def check_one_class(known: object, context: object) -> None:
-    """DurableFault where contexts of two classes of one name would take each other's runs.
+    """Raise DurableFault if contexts of two classes with one name would take each other's runs.
 
-    Runs go by the class's name alone, for its module is `__main__` in a script and another one where that is imported.
+    Runs use only the class's name, because its module is `__main__` in a script and another name when it is imported.
     """
     classes = [type(known), type(context)] if known is not None else []
     if len({_file_of(each) for each in classes}) > 1:
@@ -79,13 +79,13 @@ class Runs(SyncClosing):
 
     @cached_property
     def _client(self) -> "DBOSClient":
-        """What changes runs at the engine, which takes a second to import."""
+        """The client that changes runs at the engine, which takes a second to import."""
         from sabir_durable.engine import make_client
 
         return make_client(self.engine)
 
     def close(self) -> None:
-        """Close the connections, if they are its own."""
+        """Close the connections, if this object opened them."""
         if "_client" in vars(self):
             self._client.destroy()
         if self._owned:
@@ -117,13 +117,13 @@ class Runs(SyncClosing):
         self._end(run, "cancel")
 
     def pause(self, run: str, *, reason: str | None = None) -> None:
-        """Stop a run until it is resumed; what its calls gave is kept. RunConflict if it has ended."""
+        """Stop a run until it is resumed; its calls' results are kept. Raises RunConflict if it has ended."""
         self._end(run, "pause", reason)
 
     def resume(self, run: str) -> None:
-        """Carry a paused or cancelled run on, on any worker that has its code; RunConflict if it is neither.
+        """Continue a paused or cancelled run on any worker that has its code; raises RunConflict for another state.
 
-        A worker that is still at it, for it has not seen yet that it was stopped, lets go of it first.
+        A worker that still runs it, because it has not seen the stop yet, releases it first.
         """
         summary = self.summary(run)
         if summary.state not in ("paused", "cancelled"):
@@ -134,11 +134,11 @@ class Runs(SyncClosing):
         self.requeue(self.ledger.run(run))
 
     def delete(self, *names: str) -> None:
-        """Forget runs that have ended, with all that was recorded of them; none, if one of them has not ended.
+        """Delete ended runs with all their records; deletes none if one of them has not ended.
 
-        A fork was given what it begins with, and stays whole when its origin is deleted. A name that was deleted can
-        be given again, to a new run. Raises RunNotFound for a name that there is not, and RunConflict for a run that
-        is not done, failed or cancelled, or that a worker has not let go of yet.
+        A fork has its own copy of its beginning, and stays complete when its origin is deleted. A deleted name can be
+        used again for a new run. Raises RunNotFound for an unknown name, and RunConflict for a run that is not done,
+        failed or cancelled, or that a worker has not released yet.
         """
         for name in names:
             state = self.summary(name).state
@@ -153,17 +153,17 @@ class Runs(SyncClosing):
                 raise RunConflict(f"run {kept[0]!r} is kept, for a worker is still at it; {remedy}")
 
     def delete_ended(self, seconds: float) -> int:
-        """Forget all runs that ended so many seconds ago or earlier; how many these were. See `delete`."""
+        """Delete all runs that ended so many seconds ago or earlier; returns their number. See `delete`."""
         if not 0 <= seconds < float("inf"):
             raise SettingsInvalid(f"{seconds} is no age of runs; give seconds, 0 or more")
         names = self.statuses.ended_before(time.time() - seconds)
         return sum(len(self._delete(names[start : start + BATCH])) for start in range(0, len(names), BATCH))
 
     def fork(self, run: str, *, at: str | None = None, name: str | None = None, version: str | None = None) -> str:
-        """Begin a new run of the same request, for workers of the same version if no other is given; its name.
+        """Begin a new run of the same request, for workers of the same version by default; returns its name.
 
-        It is given what the other one recorded before the call at the path `at` began, so that this call and all that
-        depends on it are performed anew; without a path, nothing. RunNotFound for a run or a path that is not there.
+        It gets the other run's records from before the call at the path `at`, so that this call and everything that
+        depends on it are performed again; without a path, it gets none. Raises RunNotFound for an unknown run or path.
         """
         origin = self.ledger.run(run)
         kept = _before(at, self.ledger.calls(run)) if at is not None else []
@@ -180,10 +180,10 @@ class Runs(SyncClosing):
         return forked.run
 
     def decide(self, run: str, path: str, messages: str | Message | Sequence[Message]) -> None:
-        """Say what a person chose for the call at a path, which waits for it; a text is said by "human".
+        """Record a person's choice for the waiting call at a path; a text becomes a message of "human".
 
-        A run that was paused because its workers died goes on: it waited for this. RunNotFound if the run has no such
-        call; RunConflict if it does not wait, or something was chosen there already.
+        A run that was paused because its workers died continues: it waited for this. Raises RunNotFound if the run has
+        no such call, RunConflict if the call does not wait, or already has a choice.
         """
         said = [sabir.assistant(messages, policy="human")] if isinstance(messages, str) else as_messages(messages)
         if not self.ledger.decide_for(run, path, dumps(said)):
@@ -198,11 +198,11 @@ class Runs(SyncClosing):
             self.resume(run)
 
     def enqueue(self, run: Run, kept: Sequence[Call] = ()) -> Run:
-        """Write a run down for any worker that has its code; the one that is there if there is one of that name."""
+        """Record a run for any worker that has its code; returns the existing run if there is one of that name."""
         return self.ledger.create(run, lambda connection: self._enqueue(run, connection), kept)
 
     def requeue(self, run: Run) -> None:
-        """Give a run, which nobody works on, to any worker that has its code."""
+        """Give a run without a worker to any worker that has its code."""
         from dbos import error
 
         try:
@@ -216,7 +216,7 @@ class Runs(SyncClosing):
         self._client.cancel_workflow(run)
 
     def stay_stopped(self, run: str) -> None:
-        """Tell the engine of a run that was stopped before the engine knew of it."""
+        """Report to the engine a run that was stopped before the engine knew it."""
         if self.ledger.run(run).wish != "run":
             self._client.cancel_workflow(run)
 
@@ -248,9 +248,9 @@ class Runs(SyncClosing):
             self._client.enqueue_in_transaction(connection, options)
 
     def _delete(self, names: Sequence[str]) -> "builtins.list[str]":
-        """Delete those that have ended: first marked, then gone at the engine, then here.
+        """Delete ended runs: mark them, delete them at the engine, then here.
 
-        Whatever ends this process in between, what is left is a cancelled run, which can be deleted.
+        If this process ends in between, a cancelled run is left, which can be deleted.
         """
         over = self.ledger.condemn(self.statuses.over(names))
         if over:
@@ -260,13 +260,13 @@ class Runs(SyncClosing):
 
 
 def _shown(call: Call) -> CallRecord:
-    """A row of the ledger as it is shown."""
+    """A row of the ledger for display."""
     columns = {name: value for name, value in vars(call).items() if name in CallRecord.model_fields}
     return CallRecord(**columns, messages=tuple(loads(call.given)))
 
 
 def _before(path: str, recorded: Sequence[Call]) -> Sequence[Call]:
-    """What had ended, and began before the call at that path: it cannot depend on that call, unless it contains it."""
+    """The ended calls that began before the call at that path: they cannot depend on it, unless they contain it."""
     number = next((call.number for call in recorded if call.path == path), -1)
     return [
         call

@@ -1,10 +1,10 @@
-"""Looking at runs: what the tables here say of them, joined with the engine's own, which is only read.
+"""Queries of runs: the tables here joined with the engine's own, which are only read.
 
     sabir_runs ─┬─ workflow_status   the engine's row of the run: its status, since when, at which worker
                 ├─ sabir_calls       whether one of its calls waits for a person
-                └─ sabir_workers     whether somebody is there who can take it
+                └─ sabir_workers     whether a worker exists that can take it
 
-No engine is imported for this. What changes the status of a run goes through the engine (`runs`).
+No engine is imported for this. Changes of a run's status go through the engine (`runs`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,14 +18,14 @@ from sabir_durable.views import RunState, RunSummary
 from sabir_durable.workers import WorkerList
 
 ENDED: tuple[RunState, ...] = ("done", "failed", "cancelled")
-"""States of runs that nothing more becomes of, unless somebody resumes a cancelled one."""
+"""Final states of runs; only a cancelled run can be resumed."""
 LIVE_SECONDS = 60.0
-"""A worker that was not seen for so long is not counted on: what only it can take is shown as waiting for one."""
+"""Seconds after which an unseen worker does not count: runs that only it can take are shown as waiting for a worker."""
 
 _QUEUED = ("ENQUEUED", "DELAYED")
 _IS_NEW = runs.c.epoch == sa.literal_column("0")  # as the index has it
 _COLUMNS = [column for column in runs.columns if column is not runs.c.request]
-"""What is shown of many runs at once; a request can be long."""
+"""The columns for lists of runs, without the request, which can be long."""
 
 
 def _engine_table(schema: str | None) -> sa.Table:
@@ -43,7 +43,7 @@ _TABLES = {"sqlite": _engine_table(None), "postgresql": _engine_table("dbos")}
 
 
 def check_store(engine: sa.Engine) -> None:
-    """StoreInvalid where the tables of runs, or the engine's, are missing or of a newer version."""
+    """Raise StoreInvalid if the tables of runs, or the engine's, are missing or of a newer version."""
     check_tables(engine)
     table = _TABLES[engine.dialect.name]
     if not sa.inspect(engine).has_table(table.name, schema=table.schema):
@@ -65,7 +65,7 @@ class Statuses:
         return self._summaries(newest_first if state is None else newest_first.where(self._is(state)))
 
     def find(self, names: Sequence[str]) -> list[RunSummary]:
-        """Those of these runs that there are."""
+        """The existing runs among these names."""
         return self._summaries(self._select().where(runs.c.run.in_(names)))
 
     def unfinished(self, application: str) -> list[str]:
@@ -76,7 +76,7 @@ class Statuses:
             return [*connection.execute(oldest_first.where(runs.c.application == application, is_open)).scalars()]
 
     def left_by(self, worker: str) -> list[Run]:
-        """The runs that a worker has, and those that it wrote down and did not come to start."""
+        """The runs that a worker holds, and those that it recorded but did not start."""
         status = self._table.c
         has = sa.and_(status.executor_id == worker, status.status == "PENDING")
         wrote = sa.and_(runs.c.worker == worker, _IS_NEW, status.status.is_(None))
@@ -85,17 +85,17 @@ class Statuses:
             return [Run(**row) for query in queries for row in connection.execute(query).mappings()]
 
     def ended_before(self, moment: float) -> list[str]:
-        """The names of runs that ended before that time, and that nobody is still at."""
+        """The names of runs that ended before that time, and that no worker still runs."""
         at = sa.func.coalesce(self._table.c.updated_at / 1000.0, runs.c.created_at)
         with self._engine.connect() as connection:
             return [*connection.execute(self._over().where(at < moment)).scalars()]
 
     def over(self, names: Sequence[str]) -> sa.Select[tuple[str]]:
-        """Selects those of these runs that have ended, and that nobody is still at."""
+        """A query for these runs' names, limited to those that have ended and that no worker still runs."""
         return self._over().where(runs.c.run.in_(names)).correlate(None)
 
     def stranded(self, application: str) -> Mapping[str, int]:
-        """How many queued runs of an application wait for a version of which no worker is there: version → number."""
+        """Version → how many queued runs of an application wait for it, for versions without a worker."""
         queued = (
             sa.select(runs.c.version, sa.func.count())
             .join(self._table, self._table.c.workflow_uuid == runs.c.run)
@@ -122,7 +122,7 @@ class Statuses:
         return sa.select(runs.c.run).select_from(self._joined).where(ended, sa.not_(HELD))
 
     def _is(self, state: RunState) -> sa.ColumnElement[bool]:
-        """The condition of a state; a run that waits for a person is running as far as the engine knows."""
+        """The condition of a state; for the engine, a run that waits for a person is running."""
         asks = sa.exists().where(calls.c.run == runs.c.run, calls.c.state == "waiting")
         if state == "waiting":
             return sa.and_(self._states["running"], asks)
@@ -145,7 +145,7 @@ class Statuses:
 
 
 def _states(status: sa.ColumnElement[str | None]) -> dict[RunState, sa.ColumnElement[bool]]:
-    """When a run is in which state, of which exactly one fits; `waiting` is `running` here."""
+    """State → its condition; exactly one is true for a run; `waiting` is `running` here."""
     is_unknown, is_cancelled = status.is_(None), runs.c.wish == "cancel"  # unknown to the engine: not begun yet
     is_stopped = status.in_(("CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"))
     return {
@@ -170,5 +170,5 @@ def _summary(row: Mapping[Any, Any], state: RunState, live: frozenset[tuple[str,
 
 
 def _is_served(live: frozenset[tuple[str, str | None]], application: str, version: str) -> bool:
-    """Whether a worker is there that takes such runs; one of before workers said their version may be."""
+    """Whether a worker takes such runs; an old worker that does not report its version may."""
     return (application, version) in live or (application, None) in live

@@ -1,10 +1,10 @@
-"""From a URL to a database engine with the settings that runs need.
+"""Makes a database engine from a URL, with the settings that runs need.
 
     sqlite:///runs.db         WAL, so that readers never wait; one writer at a time, others wait for it
     postgresql://host/name    through psycopg 3, a pool of connections
 
-`durability` says what a finished write outlives on SQLite: the process, or a power cut too. Postgres has its own
-setting for this (synchronous_commit), which stays as the server has it.
+`durability` says what a finished write survives on SQLite: the end of the process, or also a power cut. Postgres has
+its own setting for this (synchronous_commit), which is not changed.
 """
 
 import os
@@ -38,15 +38,15 @@ _BOUNDS = {
     "keepalives_count": 3,
     "tcp_user_timeout": 15_000,
 }
-"""What is asked of each connection to Postgres where its URL says nothing else: a network that swallows packets ends it
-within 15 s, whichever side is to speak (https://www.postgresql.org/docs/current/libpq-connect.html)."""
+"""Default settings of each connection to Postgres: if the network drops packets, the connection ends within 15 s,
+whichever side is to send (https://www.postgresql.org/docs/current/libpq-connect.html)."""
 _VARIABLES = {"connect_timeout": "PGCONNECT_TIMEOUT"}
 _FORMS = "give sqlite:///file.db or postgresql://user@host/database"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a worker is made with; runners with equal settings share one."""
+    """The settings of a worker; runners with equal settings share one."""
 
     url: URL
     application: str
@@ -58,14 +58,14 @@ class Settings:
 
 
 def parse_store(store: str) -> URL:
-    """The URL of a store; StoreInvalid for what is none, for it would keep nothing or cannot be spoken to."""
+    """The URL of a store; raises StoreInvalid for a URL that is invalid, keeps nothing or has an unsupported scheme."""
     try:
         url = make_url(store)
     except (ArgumentError, ValueError):
         raise StoreInvalid(f"the store is no URL that can be read; {_FORMS}") from None  # it may hold a password
     backend = url.drivername.partition("+")[0]
     if backend in ("postgresql", "postgres"):
-        if "@" in f"{url.host}{url.database}":  # a password that holds / or @ as they are ends up there
+        if "@" in f"{url.host}{url.database}":  # the rest of a password with an unescaped / or @ is parsed into these
             raise StoreInvalid("the store is no URL that can be read; write / as %2F and @ as %40 in user and password")
         return url.set(drivername="postgresql+psycopg")
     if backend != "sqlite":
@@ -76,7 +76,7 @@ def parse_store(store: str) -> URL:
 
 
 def shown(url: URL) -> str:
-    """A store's URL without a password, which may stand in its query too."""
+    """A store's URL without a password, which may also be in its query."""
     return url.set(query={}).render_as_string()
 
 
@@ -95,7 +95,7 @@ def bounds_of(url: URL) -> dict[str, int]:
 
 
 def open_store(url: URL, durability: Durability = "process") -> Engine:
-    """An engine of that store; nothing is connected to yet."""
+    """An engine of that store; it does not connect yet."""
     if is_sqlite(url):
         engine = create_engine(url)
         _prepare(engine, _SYNCHRONOUS[durability])
@@ -113,7 +113,7 @@ def open_store(url: URL, durability: Durability = "process") -> Engine:
 
 
 def _prepare(engine: Engine, synchronous: str) -> None:
-    """Have each connection to SQLite made ready as it is opened."""
+    """Configure each connection to SQLite when it is opened."""
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, record: object) -> None:  # the driver's own connection
@@ -127,14 +127,14 @@ def _prepare(engine: Engine, synchronous: str) -> None:
 
 
 def _unixepoch(modifier: str) -> float:
-    """What the engine asks of SQLite; it takes newer Pythons for a sign of a newer SQLite, which theirs need not be."""
+    """The SQL function that the engine needs; it assumes that newer Pythons have a newer SQLite, which may not hold."""
     if modifier != "subsec":
         raise ValueError(f"unixepoch: {modifier!r} is not known here; it takes 'subsec'")
     return time.time()
 
 
 def reach_store(engine: Engine) -> None:
-    """Connect once; StoreInvalid with what the store says where it cannot be reached, or is none."""
+    """Connect once; raises StoreInvalid with the store's own words if it cannot be reached, or is not a store."""
     try:
         engine.connect().close()
     except DBAPIError as error:
@@ -142,13 +142,13 @@ def reach_store(engine: Engine) -> None:
 
 
 def unusable(url: URL, error: BaseException, task: str = "opened") -> StoreInvalid:
-    """What says that a store cannot be worked with: in the driver's words, without the password, and with a remedy."""
+    """The error that a store is unusable: in the driver's words, without the password, with a remedy."""
     secrets = [str(url.password or ""), *(str(url.query.get(name, "")) for name in ("password", "sslpassword"))]
     return StoreInvalid(f"{shown(url)} cannot be {task}: {DatabaseFailure(error, tuple(secrets))}")
 
 
 def close_store(engine: Engine) -> None:
-    """Close its connections, those too that a thread of the engine still uses: these when it gives them back."""
+    """Close its connections; those that a thread of the engine still uses are closed when it returns them."""
 
     @event.listens_for(engine, "checkin")
     def close(connection: Any, record: ConnectionPoolEntry) -> None:

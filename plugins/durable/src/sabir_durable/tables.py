@@ -1,7 +1,7 @@
 """The tables beside the engine's own: runs, their calls, and the workers.
 
-    sabir_runs      one row a run       what was asked; the epoch that fences off who lost it; its holder, who has not
-                                        let go of it yet; what somebody wishes
+    sabir_runs      one row a run       its request; the epoch that fences off former holders; its holder until it is
+                                        released; the wish for its future
     sabir_calls     one row a call      path, digest, request, state, batch, result or failure: JSON, readable
     sabir_workers   one row a worker    when it was last seen; its lock says whether it lives
 
@@ -32,17 +32,17 @@ _SINCE = {
         "CREATE INDEX sabir_runs_new ON sabir_runs (worker) WHERE epoch = 0",
     ),
 }
-"""What each layout added to the one before it; a store of an older one is brought up when it is opened."""
+"""The additions of each layout; a store of an older layout is upgraded when it is opened."""
 SETUP_LOCK = 0x5AB1_D0AB
 """The advisory lock under which Postgres tables are made: two workers may start at once."""
 
 Wish: TypeAlias = Literal["run", "pause", "cancel"]
-"""What shall become of a run."""
+"""The requested change of a run."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A row of `sabir_runs`: what was asked of a run, and who has it."""
+    """A row of `sabir_runs`: a run's request, and its holder."""
 
     run: str
     application: str
@@ -53,12 +53,12 @@ class Run:
     request: str
     epoch: int = 0
     deaths: int = 0
-    """How many workers died while they had it, since something new of it was written or it was resumed by hand."""
+    """How many workers died while they held it, since its last new record or since it was resumed by hand."""
     wish: Wish = "run"
     fault: str | None = None
     worker: str | None = None
     holder: str | None = None
-    """Who is at it, stopped or not, until nothing of it runs there any more."""
+    """The worker that runs it, stopped or not, until no part of it runs there."""
     forked_from: str | None = None
     created_at: float = 0.0
 
@@ -84,11 +84,11 @@ class Call:
 
     @property
     def given(self) -> str:
-        """What it gave, as JSON; while it is open, what its policy chose."""
+        """Its result as JSON; while it is open, its policy's batch."""
         return self.result or self.batch or "[]"
 
     def outcome(self) -> list[Message]:
-        """What it gave, once it is closed; raises the PolicyFailed that it failed with."""
+        """Its result, once it is closed; raises its PolicyFailed if it failed."""
         if self.state == "failed":
             raise decode_failure(self.failure or "{}")
         return loads(self.given)
@@ -128,7 +128,7 @@ workers = sa.Table(
 
 
 def make_tables(engine: sa.Engine) -> None:
-    """Make the tables that are missing, and bring older ones up; StoreInvalid for a store of a newer version."""
+    """Make the tables that are missing, and upgrade older ones; raises StoreInvalid for a store of a newer version."""
     with engine.begin() as connection:
         if engine.dialect.name == "postgresql":
             connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": SETUP_LOCK})
@@ -146,7 +146,7 @@ def make_tables(engine: sa.Engine) -> None:
 
 
 def check_tables(engine: sa.Engine) -> None:
-    """Bring older tables up, make none; StoreInvalid where they are missing or of a newer version."""
+    """Upgrade older tables, make none; raises StoreInvalid if they are missing or of a newer version."""
     path = engine.url.database or ""
     is_missing = engine.dialect.name == "sqlite" and not Path(path).exists()  # SQLite would make the file
     if not is_missing:
@@ -160,7 +160,7 @@ def check_tables(engine: sa.Engine) -> None:
 
 
 def no_runs(engine: sa.Engine) -> StoreInvalid:
-    """What says that a store was made by something else."""
+    """The error that a store was made by another program."""
     return StoreInvalid(f"{shown(engine.url)} holds no runs; give the store that a DurableRunner was made with")
 
 

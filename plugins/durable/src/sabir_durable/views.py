@@ -1,4 +1,4 @@
-"""Runs and their calls as they are shown: by `Runs`, and by `sabir runs`."""
+"""Runs and their calls as `Runs` and `sabir runs` show them."""
 
 import json
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ class RunSummary(Frozen):
     context: str
     name: str
     worker: str | None = None
-    """Who has it, or had it last."""
+    """The worker that has it, or had it last."""
     fault: str | None = None
     """Why it is paused."""
     waits_for: str | None = None
-    """Which worker it waits for, where that is not just any that is free."""
+    """The worker that it waits for, if it does not wait for any free worker."""
     forked_from: str | None = None
     created_at: float
     updated_at: float
@@ -42,7 +42,7 @@ class CallRecord(Frozen):
     request: str
     """Readable JSON."""
     messages: tuple[Message, ...] = ()
-    """What it gave; while it is not done, what its policy chose."""
+    """Its result; while it is not done, its policy's batch."""
     failure: str | None = None
     worker: str | None = None
     started_at: float
@@ -87,7 +87,7 @@ def _line(call: CallRecord, calls: Sequence[CallRecord], width: int) -> str:
 
 
 def one_line_kept(head: str, tail: str, width: int) -> str:
-    """A line that begins with `head` whole, and holds of the rest what fits."""
+    """A line with all of `head`, and as much of the rest as fits."""
     room = width - len(head) - 2
     return f"{head}  {one_line(tail, room)}" if tail and room > 8 else head
 

@@ -1,11 +1,11 @@
-"""A worker: the part of this process that performs runs, and looks after those that others left behind.
+"""A worker: the part of this process that performs runs, and recovers those of dead workers.
 
     event loop      executions of runs, each a task
     threads         the ledger: a database never blocks the loop
-    one thread      the beat: keep the lock · tell executions that their run was taken · hand over what people decided
-                              · give back what dead workers had
+    one thread      the beat: keep the lock · tell executions that their run was taken · deliver people's decisions
+· requeue runs of dead workers
 
-One in each process, as the engine is; runners of the same store share it.
+One in each process, like the engine; runners of the same store share it.
 """
 
 import asyncio
@@ -56,11 +56,11 @@ Given = TypeVar("Given")
 log = logging.getLogger("sabir.durable")
 
 CLOSING = 20.0
-"""Seconds for which a worker that closes waits for what it stops, and for its last beat."""
+"""Seconds for which a closing worker waits for the runs that it stops, and for its last beat."""
 
 
 def make_store(database: Engine, url: URL) -> None:
-    """Reach a store, and make the tables of runs in it, the engine's too, or bring older ones up."""
+    """Connect to a store, and make or upgrade the tables of runs and of the engine."""
     if is_sqlite(url):
         with suppress(OSError):  # it is there already, or SQLite says why it cannot be made; nobody else may read it
             Path(str(url.database)).touch(0o600)
@@ -84,17 +84,17 @@ class Worker:
         self._lease, self._workers = make_lease(settings.url, self.name), WorkerList(self.engine)
         self._contexts: dict[str, BaseContext] = {}
         self.live: dict[str, BoundPolicy] = {}
-        """Run → the very policy that it is performed with while its caller is here."""
+        """Run → the policy object to use while its caller is in this process."""
         self._executions: set[Execution] = set()
         self._performing: dict[Future[None], asyncio.AbstractEventLoop] = {}
-        """What the engine asked for: ended once the run is let go of, or was never taken."""
+        """Runs that the engine asked for: each ends when the run is released, or was never taken."""
         self._stranded: dict[str, int] = {}
         self._waiting: dict[asyncio.Future[str], tuple[str, str]] = {}
         self._ended = threading.Event()
         self._beating = threading.Thread(target=self._beat, name="sabir-durable-beat", daemon=True)
 
     async def launch(self, contexts: "list[BaseContext]") -> None:
-        """Take the lock, start the engine, and give back what dead workers had; nothing stays open if it fails."""
+        """Take the lock, start the engine, and requeue runs of dead workers; nothing stays open if it fails."""
         try:
             await self._launch(contexts)
         except BaseException:
@@ -136,9 +136,9 @@ class Worker:
         return self._contexts.get(name)
 
     async def close(self) -> None:
-        """Stop what runs here, unfinished, and let go of the lock: other workers take it from there.
+        """Stop the runs here, unfinished, and release the lock: other workers continue them.
 
-        What does not stop within `CLOSING` seconds, and a store that does not answer, are waited for no longer.
+        It waits at most `CLOSING` seconds for runs to stop and for a store to answer.
         """
         self._ended.set()
         for execution in list(self._executions):
@@ -155,9 +155,9 @@ class Worker:
     async def store(
         self, work: Callable[Parameters, Given], *arguments: Parameters.args, **named: Parameters.kwargs
     ) -> Given:
-        """What a function that reads or writes the store gives, from a thread; it waits for a store that is away.
+        """The value of a function that reads or writes the store, run in a thread; it waits for an unreachable store.
 
-        Every write of the ledger may be repeated: the first one that arrived counts.
+        Every write of the ledger may be repeated: the first one counts.
         """
         loop = asyncio.get_running_loop()
         while True:
@@ -193,7 +193,7 @@ class Worker:
         try:
             if not self.runs.statuses.left_by(self.name):
                 self._workers.remove(self.name)
-        except DBAPIError as error:  # who takes the lock, once it is back, signs this worker off
+        except DBAPIError as error:  # a worker that takes the lock once the store is back removes this one
             refused = unusable(self.settings.url, error.orig or error, "used")
             log.warning("worker %s ends while the store is away: %s", self.name, refused)
         finally:
@@ -206,13 +206,13 @@ class Worker:
         close_store(self.engine)
 
     async def _execute(self, name: str) -> None:
-        """What the engine runs: one run, to its end, or to the end of this worker."""
+        """The engine's function: performs one run to its end, or to the end of this worker."""
         ended: Future[None] = Future()
-        ended.set_running_or_notify_cancel()  # whoever stops waiting for it does not cancel it
+        ended.set_running_or_notify_cancel()  # a caller that stops waiting does not cancel it
         self._performing[ended] = asyncio.get_running_loop()
         try:
             if self.is_closed:
-                raise asyncio.CancelledError  # nothing is taken: another worker carries it on
+                raise asyncio.CancelledError  # nothing is taken: another worker continues it
             await self._perform(name)
         finally:
             del self._performing[ended]
@@ -225,10 +225,10 @@ class Worker:
             await execution.perform(self._call_of(run))
         except (RunStopped, asyncio.CancelledError) as stopped:
             if isinstance(stopped, asyncio.CancelledError) or self.is_closed:
-                raise asyncio.CancelledError from None  # nothing is written down: another worker carries it on
+                raise asyncio.CancelledError from None  # nothing is recorded: another worker continues it
             if execution is None:
                 await self.store(self.runs.stay_stopped, name)
-            raise DBOSWorkflowCancelledError(str(stopped)) from None  # the engine waits for whoever has it now
+            raise DBOSWorkflowCancelledError(str(stopped)) from None  # the engine waits for its present worker
         except (ReplayMismatch, PolicyInvalid, DurableFault) as fault:
             if isinstance(fault, PolicyFailed):
                 raise  # the policy's own, and in the ledger
@@ -241,7 +241,7 @@ class Worker:
                 await asyncio.shield(asyncio.ensure_future(self._release(execution)))
 
     async def _take(self, name: str) -> tuple[Run, Execution]:
-        """Take a run, once nobody is at it any more: who was when it was paused may be in the middle of an effect."""
+        """Take a run once no worker runs it: a worker may be in the middle of an effect after a pause."""
         while True:
             await self._end_earlier(name)
             taken = await self.store(self.ledger.claim, name, self.name)
@@ -259,11 +259,11 @@ class Worker:
         return run, execution
 
     def _here(self, name: str) -> list[Execution]:
-        """Those of a run that can come to an end: their event loop has not ended before them."""
+        """The executions of a run that can still end: their event loops are running."""
         return [each for each in list(self._executions) if each.hold.run == name and each.loop.is_running()]
 
     async def _end_earlier(self, name: str) -> None:
-        """Paused and resumed within a beat, a run may be taken by the worker that is at it."""
+        """End earlier executions here: a run resumed within a beat may be taken by the worker that still runs it."""
         for execution in self._here(name):
             self._stop(execution, "was taken up again")
             await asyncio.shield(asyncio.wrap_future(execution.ended))
@@ -271,7 +271,7 @@ class Worker:
     async def _release(self, execution: Execution) -> None:
         try:
             await self.store(self.ledger.release, execution.hold.run, self.name)
-        except (DurableFault, RuntimeError) as fault:  # closed meanwhile: the worker's lock says that it is gone
+        except (DurableFault, RuntimeError) as fault:  # closed meanwhile: the worker's lock shows that it has ended
             log.warning("run %s was not let go of: %s", execution.hold.run, fault)
         finally:
             self._executions.discard(execution)
@@ -304,7 +304,7 @@ class Worker:
                 self._hand_over()
                 if self._recover():
                     self._tell_stranded()
-            except Exception:  # whatever it is, the lock is kept and the next beat looks again
+            except Exception:  # after any error, the lock is kept and the next beat tries again
                 log.warning("a beat of worker %s failed", self.name, exc_info=True)
 
     def _recover(self) -> list[str]:
@@ -312,7 +312,7 @@ class Worker:
         return recover(self.runs, self._workers, self._lease, unseen=unseen, apart_from=self.name)
 
     def _tell_stranded(self) -> None:
-        """Warn of runs that wait for another version, once while they are as many."""
+        """Warn of runs that wait for another version, once for each number of them."""
         found = dict(self.runs.statuses.stranded(self.settings.application))
         if found and found != self._stranded:
             shown = ", ".join(f"{number} of version {version!r}" for version, number in found.items())
@@ -330,7 +330,7 @@ class Worker:
 
     def _stop(self, execution: Execution, why: str) -> None:
         reason = RunTaken(f"run {execution.hold.run!r} {why}")
-        with suppress(RuntimeError):  # its loop has ended
+        with suppress(RuntimeError):  # its event loop has ended
             execution.loop.call_soon_threadsafe(execution.stop, reason)
 
     def _hand_over(self) -> None:

@@ -1,1 +1,1 @@
-"""The smallest provider for sabir: it answers with what it was asked."""
+"""The smallest provider for sabir: it answers with the text that it was sent."""

@@ -3,7 +3,7 @@
     request  {"model": …, "options": […], "settings": {…}, "messages": [{"from": "user", "text": …}, …]}
     answer   [piece, …], or a stream of them
 
-A piece is {"text": word} or {"call": {"id": …, "name": …, "arguments": …}}, and at last {"finish": …, "usage": {…}}.
+A piece is {"text": word} or {"call": {"id": …, "name": …, "arguments": …}}; the last is {"finish": …, "usage": {…}}.
 """
 
 import json
@@ -69,7 +69,7 @@ def encode_request(scope: RequestScope) -> dict[str, JSONValue]:
 
 
 def decode(body: bytes, scope: DecodeScope) -> Reply:
-    """A whole answer is a stream that came at once."""
+    """A whole answer, read as a stream that came at once."""
     fold, decoder = Fold(scope), PlainDecoder(scope)
     found = json.loads(body)
     for piece in found if isinstance(found, list) else [found]:
@@ -79,7 +79,7 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
 
 
 def decode_history(body: bytes, scope: DecodeScope) -> DecodedHistory:
-    """Every known field of a request has its place, and core reports what is no request."""
+    """The messages, options and settings of a stored request; core raises for a body that is not a request."""
     found = json.loads(body)
     policies, calls = {"system": "system", "user": "user", "assistant": scope.policy}, dict[str, str]()
     messages = []
@@ -101,7 +101,7 @@ ERRORS = ErrorTable()
 
 
 class PlainDecoder:
-    """Words make one block of text, which ends where anything else comes; core reports what fits nowhere."""
+    """Words make one block of text, which ends before any other piece; core reports pieces that fit nowhere."""
 
     def __init__(self, scope: DecodeScope) -> None:
         self._scope, self._index = scope, -1
@@ -113,7 +113,7 @@ class PlainDecoder:
         if error := piece.get("error"):
             raise ERRORS.report(error, self._scope)
         if not piece.keys() & {"text", "call", "finish"}:
-            return  # a word that this wire learns one day
+            return  # a kind of piece that this wire may have later
         if self._index < 0:
             self._index = 0
             yield ReplyStart(origin=self._scope.origin())
@@ -137,14 +137,14 @@ class PlainDecoder:
             yield ReplyEnd(finish_reason=FINISH_REASONS[reason], raw_finish_reason=reason, usage=usage)
 
     def close(self) -> tuple[StreamEvent, ...]:
-        """Nothing is due: the last piece ends everything."""
+        """No events: the last piece has ended the reply."""
         return ()
 
 
 def _decode_item(
     item: Mapping[str, JSONValue], calls: dict[str, str], scope: DecodeScope
 ) -> PartsPayload | OptionCallPayload | OptionResultPayload:
-    """What one item says; `calls` are the options called so far, by the ids that results refer to."""
+    """The messages of one item; `calls` are the options called so far, by the ids that results refer to."""
     if call := item.get("call"):
         calls[call["id"]] = scope.option_names.get(call["name"], call["name"])
         return scope.read_call(call["id"], call["name"], call["arguments"])
@@ -174,7 +174,7 @@ PLAIN = Dialect(
     name=NAME,
     tables=Tables(),
     path=lambda target: "/echo",
-    family=lambda model: "echo",  # nothing is signed here, so that all models are one family
+    family=lambda model: "echo",  # nothing is signed here, so all models are one family
     encode_turn=encode_turn,
     encode_request=encode_request,
     decode=decode,

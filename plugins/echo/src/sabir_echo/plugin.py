@@ -1,6 +1,6 @@
 """The provider `echo`, and the service behind it: a function of this process, so that nothing leaves it.
 
-A line `call <option> <arguments>` chooses an option that was offered, `fail <status>` fails, all else comes back as it
+A line `call <option> <arguments>` chooses an offered option, `fail <status>` fails, any other text comes back as it
 was.
 """
 
@@ -30,11 +30,11 @@ class Echo:
         return PLAIN
 
     def endpoint(self, access: Access) -> str:
-        """Where a real provider has its URL."""
+        """The endpoint's name; a real provider returns its URL."""
         return "echo:"
 
     def connect(self, access: Access) -> InProcessConnection:
-        """Where a real provider makes its SDK client, at the first send."""
+        """A connection to this process; a real provider makes its SDK client here, at the first send."""
         return InProcessConnection(serve)
 
     def quirks(self, access: Access) -> frozenset[str]:
@@ -42,12 +42,12 @@ class Echo:
         return frozenset()
 
     def models(self) -> tuple[ModelInfo, ...]:
-        """One row for any name: it reads no media."""
+        """One row for any name: no model here reads media."""
         return (ModelInfo(prefix="", family="echo", modalities=()),)
 
 
 def serve(request: WireRequest) -> Served:
-    """The answer to what was said last."""
+    """The answer to the last message."""
     asked = json.loads(request.body)
     said = next(item["text"] for item in reversed(asked["messages"]) if "text" in item)
     if failure := re.fullmatch(r"fail ([45]\d\d)", said):
@@ -58,7 +58,7 @@ def serve(request: WireRequest) -> Served:
 
 
 def answer(asked: JSONValue, said: str) -> list[JSONValue]:
-    """The pieces of an answer: a call where one is asked for and offered, else as many words as are allowed."""
+    """The pieces of an answer: a call if the text asks for an offered option, else as many words as are allowed."""
     words = re.split(r"(?<=\s)(?=\S)", said)
     pieces: list[JSONValue] = [{"text": word} for word in words[: asked["settings"].get("max_output_tokens")]]
     finish = "done" if len(pieces) == len(words) else "limit"

@@ -1,11 +1,11 @@
-"""Option calls whose arguments come in pieces, each at the path of the value that it is or goes on with.
+"""Option calls whose arguments come in pieces, each with the path of the value that it sets or extends.
 
     {"name": …, "willContinue": true}                           begins a call
     {"partialArgs": [{"jsonPath": "$.a[0].b", "stringValue": …}], "willContinue": true}
-                                                                adds to it: a further piece of a string is appended
+                                                                adds arguments: a further piece of a string is appended
     a piece without `willContinue`, which may be empty          ends it
 
-A call that never ended is kept with the text of its arguments so far, which is no JSON, so that nobody runs it.
+A call that never ended keeps the text of its arguments so far, which is not valid JSON, so that nobody runs it.
 https://docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling#streaming-fc
 """
 
@@ -18,24 +18,24 @@ from sabir.authoring import DecodeScope, Fields, JSONValue, fields, items, one_l
 from sabir.errors import ResponseInvalid
 
 Path: TypeAlias = tuple[str | int, ...]
-"""The steps from the arguments to a value: the names of fields, the places in arrays."""
+"""The steps from the arguments to a value: field names and array indices."""
 
 _STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d{1,9})\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]""")
 _LONGEST = 100
-"""Steps that a path may have."""
+"""The most steps that a path may have."""
 _VALUES: Mapping[str, tuple[type, ...]] = {
     "stringValue": (str,),
     "numberValue": (int, float),
     "boolValue": (bool,),
     "nullValue": (str, type(None)),
 }
-"""Field of a piece → the types of the value that it holds; a null is told by its name."""
+"""Field of a piece → the types of its value; the name alone identifies a null."""
 _PLACE = frozenset({"jsonPath", "willContinue"})
 _PIECES = ("args", "partialArgs", "willContinue")
 
 
 def join_calls(parts: Iterable[Any], scope: DecodeScope) -> list[Any]:
-    """Parts of which those that are pieces of one call are one part."""
+    """The parts, with the pieces of one call joined into one part."""
     joined: list[Any] = []
     last: GrowingCall | None = None
     for part in parts:
@@ -51,7 +51,7 @@ def join_calls(parts: Iterable[Any], scope: DecodeScope) -> list[Any]:
 
 
 def is_piece(part: JSONValue) -> bool:
-    """Whether a part is a call of which more may follow, or whose arguments are in pieces."""
+    """Whether a part is a call that may continue, or whose arguments come in pieces."""
     call = fields(fields(part).get("functionCall"))
     return call.get("willContinue") is True or bool(call.get("partialArgs"))
 
@@ -71,7 +71,7 @@ class GrowingCall:
         self.is_whole = False
 
     def is_continued_by(self, part: JSONValue) -> bool:
-        """Whether a part goes on with this call: it names no other. Of a whole call, only an empty piece does."""
+        """Whether a part continues this call: it names no other call. Only an empty piece continues a whole call."""
         call = fields(part).get("functionCall")
         if not isinstance(call, dict):
             return False
@@ -80,7 +80,7 @@ class GrowingCall:
         return all(text(call.get(name)) in ("", self._call.get(name, "")) for name in ("name", "id"))
 
     def take(self, part: Fields) -> str:
-        """Take a piece; gives the argument text that it added, as far as that is known before the end."""
+        """Add a piece; return the argument text that it added, as far as it is known before the end."""
         call = fields(part["functionCall"])
         self._beside |= without(part, "functionCall")
         self._call |= {name: value for name, value in call.items() if name not in _PIECES and value}
@@ -92,7 +92,7 @@ class GrowingCall:
         return "".join([*more, self._text.end()] if self.is_whole else more)
 
     def whole(self) -> Fields:
-        """The part as one that came at once holds it."""
+        """The part as if the call had come at once."""
         for path, pieces in self._strings.items():
             holder: Any = self._arguments
             for step in path[:-1]:
@@ -113,9 +113,9 @@ class GrowingCall:
         raise self._damaged(place, f"holds none of {', '.join(_VALUES)}")
 
     def _put(self, path: Path, value: Any) -> str:
-        """Put a value where it belongs, or append a further piece of a string; gives the text that it adds."""
+        """Set a value at its path, or append a further piece of a string; return the text that it adds."""
         holder: Any = self._arguments
-        newest, last = len(path), len(path) - 1  # the first step that the arguments did not have; the last of all
+        newest, last = len(path), len(path) - 1  # the first step that the arguments did not have; the last step
         for place, step in enumerate(path):
             if isinstance(step, str) and isinstance(holder, dict):
                 is_new = step not in holder
@@ -145,17 +145,17 @@ class GrowingCall:
 
 
 class _Text:
-    """The JSON text of arguments, as long as they come in the order in which they stand there."""
+    """The JSON text of arguments, as long as the values come in the text's order."""
 
     __slots__ = ("_at", "_in_string")
 
     def __init__(self) -> None:
         self._at: Path | None = ()
-        """Where the text is; None once a value came out of order."""
+        """The current path in the text; None after a value came out of order."""
         self._in_string = False
 
     def add(self, path: Path, value: JSONValue, newest: int) -> str:
-        """The text up to and with a value, whose path was known up to the step `newest`."""
+        """The text up to and including a value, whose path was known up to the step `newest`."""
         if self._in_string and path == self._at and isinstance(value, str):
             return _json(value)[1:-1]
         is_next = newest < len(path) and (not self._at or newest < len(self._at))
@@ -170,7 +170,7 @@ class _Text:
         return said + (_json(value)[:-1] if self._in_string else _json(value))
 
     def end(self) -> str:
-        """What closes the text."""
+        """The closing brackets of the text."""
         if self._at is None:
             return ""
         return f"{self._closed(0)}}}" if self._at else "{}"
@@ -181,7 +181,7 @@ class _Text:
 
 
 def _path(given: str) -> Path:
-    """The steps of a JSON path; none where it is no path to one value."""
+    """The steps of a JSON path; none if it is not a path to one value."""
     steps = [*_STEP.finditer(given, 1)]
     is_whole = given == "$" + "".join(step[0] for step in steps) and len(steps) <= _LONGEST
     try:

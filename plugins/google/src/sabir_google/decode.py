@@ -1,12 +1,12 @@
-"""A response → reply: every part gives one block, in order, and nothing of it is lost.
+"""A response → reply: every part becomes one block, in order, without loss.
 
     text, inlineData        text · media; with `thought`, the text is reasoning
-    functionCall            an option call; its id is made up where the wire has none, and never sent then; one whose
+    functionCall            an option call; if the wire has no id, one is made up and never sent; a call whose
                             arguments come in pieces is one call (see arguments)
-    every other part        opaque, verbatim; a call of the vendor's own and its output are a pair where they have an id
+    every other part        opaque, verbatim; a vendor's own call and its output are a pair if they have an id
 
-What else a part holds, its thought signature above all, is its block's state, so that it goes back on that very part
-(law 3). Grounding and citations are told in bytes of the wire, here in characters; the metadata itself is in the
+The other fields of a part, such as its thought signature, are its block's state, so that they go back on the same part
+(law 3). The wire counts grounding and citations in bytes, here they are in characters; the metadata itself is in the
 reply's details, each candidate's under `candidates`. https://ai.google.dev/api/generate-content
 """
 
@@ -75,13 +75,13 @@ PAIRS: Mapping[str, Literal["opens", "closes"]] = {
     "toolCall": "opens",
     "toolResponse": "closes",
 }
-"""What the vendor's own server did: which half of a pair it is, where its `id` says with what."""
+"""Parts of the vendor's own server → which half of a pair each is; its `id` names the pair."""
 _PLACED = frozenset({"candidates", "modelVersion", "responseId", "usageMetadata"})
-"""Fields of a response that have a place of their own."""
+"""Fields of a response that have their own place in the reply."""
 
 
 def decode(body: bytes, scope: DecodeScope) -> Reply:
-    """A whole response → reply; ResponseInvalid, or the CallError that the body reports."""
+    """A whole response → reply; raises ResponseInvalid, or the CallError that the body reports."""
     found = read_response(body, scope)
     candidates = [fields(candidate) for candidate in items(found.get("candidates"))]
     if not candidates and not found.keys() & {"promptFeedback", "usageMetadata"}:
@@ -94,7 +94,7 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
 
 
 def read_response(body: bytes | str, scope: DecodeScope) -> Fields:
-    """The response that a body or an event holds; raises the CallError that it reports, in a list of one also."""
+    """The response in a body or an event; raises the CallError that it reports, also within a list of one."""
     try:
         found = scope.read_object(body)
     except ResponseInvalid:
@@ -117,9 +117,9 @@ def origin_of(found: Fields, scope: DecodeScope) -> Origin:
 def read_end(
     found: Fields, candidates: Sequence[Fields], answers: Sequence[Sequence[Block]], scope: DecodeScope
 ) -> dict[str, Any]:
-    """What a response says beside its blocks: the fields of a reply, and of a stream's ReplyEnd.
+    """The fields of a reply, or of a stream's ReplyEnd, from everything in a response but its blocks.
 
-    Without candidates, it ended as its prompt was blocked.
+    A response without candidates ended because its prompt was blocked.
     """
     reasons = [_finish(each, blocks) for each, blocks in zip(candidates, answers, strict=True)]
     blocked = text(fields(found.get("promptFeedback")).get("blockReason"))
@@ -149,7 +149,7 @@ def _finish(candidate: Fields, blocks: Collection[Block]) -> tuple[FinishReason,
 
 
 def _told(candidate: Fields) -> Fields:
-    """What a candidate says beside its blocks and its reason."""
+    """The fields of a candidate beside its blocks and its finish reason."""
     told = left_over(candidate, {"content", "finishReason"})
     if content := left_over(fields(candidate.get("content")), {"parts", "role"}):
         told["content"] = content
@@ -157,7 +157,7 @@ def _told(candidate: Fields) -> Fields:
 
 
 def read_usage(figures: JSONValue) -> Usage:
-    """The tokens of a call: what the vendor's own tools put into the prompt is input, thoughts are output."""
+    """The tokens of a call: tokens that the vendor's own tools put into the prompt are input, thoughts are output."""
     found = fields(figures)
     if not found:
         return Usage()
@@ -176,12 +176,12 @@ def _sum(found: Fields, *names: str) -> int | None:
 
 
 def parts_of(candidate: Fields) -> list[Any]:
-    """The parts of a candidate, without those that hold nothing at all: none may be sent back."""
+    """The parts of a candidate, without empty ones: these may not be sent back."""
     return [part for part in items(fields(candidate.get("content")).get("parts")) if part != {}]
 
 
 def part_block(part: JSONValue, scope: DecodeScope) -> Block:
-    """The block that one part is."""
+    """The block for one part."""
     found = fields(part)
     reader = next((reader for name, reader in READERS.items() if name in found), None)
     return (reader(found, scope) if reader else None) or _opaque(part)
@@ -197,7 +197,7 @@ def _text(part: Fields, scope: DecodeScope) -> Block | None:
 
 
 def _state(**beside: Fields) -> Fields | None:
-    """What stood beside what a block says; under names of its own, so that no other maker's state is taken for it."""
+    """A block's state: fields that the block cannot express, under names that no other maker's state has."""
     return {name: value for name, value in beside.items() if value} or None
 
 
@@ -208,7 +208,7 @@ def _call(part: Fields, scope: DecodeScope) -> Block:
 
 
 def _media(part: Fields, scope: DecodeScope) -> Block | None:
-    """What the model made; what it made while thinking, or of a type that no part may carry, stays as it is."""
+    """A medium that the model made; None if it was made while thinking or no part may carry its type."""
     blob = fields(part["inlineData"])
     mime, data = text(blob.get("mimeType")), text(blob.get("data")).replace("-", "+").replace("_", "/")
     state = _state(part=without(part, "inlineData"), blob=without(blob, "mimeType", "data"))
@@ -218,7 +218,7 @@ def _media(part: Fields, scope: DecodeScope) -> Block | None:
 
 
 def modality_of(mime: str) -> Modality:
-    """What a MIME type is for a model; what is no image, sound or video is a document."""
+    """The modality of a MIME type; anything but an image, audio or video is a document."""
     match mime.partition("/")[0].lower():
         case "image" | "audio" | "video" as modality:
             return modality
@@ -238,11 +238,11 @@ READERS: Mapping[str, Callable[[Any, DecodeScope], Block | None]] = {
     "inlineData": _media,
     "text": _text,
 }
-"""Field of a part → what reads it; every other part is opaque."""
+"""Field of a part → the function that reads it; every other part is opaque."""
 
 
 def cite(blocks: Sequence[Block], candidate: Fields) -> list[Block]:
-    """The blocks of a candidate, its texts with the citations that its metadata tells of."""
+    """The blocks of a candidate, its texts with the citations from its metadata."""
     texts = {place: block.text for place, block in enumerate(blocks) if isinstance(block, TextPart) and block.text}
     found: dict[int, list[Citation]] = {}
     for place, citation in _citations(texts, candidate) if texts else ():
@@ -277,10 +277,10 @@ def _citation(
 
 
 def _locate(texts: Mapping[int, str], segment: Fields) -> tuple[int, int | None, int | None]:
-    """Where a segment is: its text's place, start and end.
+    """A segment's position: the index of its text, start and end.
 
-    The part that it names is looked at first. The vendor's offsets are one off at times, and a stream's parts are not
-    those that it counts: the segment's own words decide then, the nearest of them.
+    The part that it names is tried first. The vendor's offsets are sometimes off by one, and it does not count a
+    stream's parts: then the nearest occurrence of the segment's own words decides.
     """
     named = first_count(segment.get("partIndex"), 0)
     places = sorted(texts, key=lambda place: place != named)
@@ -291,7 +291,7 @@ def _locate(texts: Mapping[int, str], segment: Fields) -> tuple[int, int | None,
 
 
 def _span(said: str, segment: Fields) -> tuple[int, int] | None:
-    """A segment's start and end in characters; None where the text does not hold it."""
+    """A segment's start and end in characters; None if the text does not contain it."""
     data, words = said.encode(), text(segment.get("text"))
     first, last = first_count(segment.get("startIndex"), 0) or 0, first_count(segment.get("endIndex"))
     start = len(data[:first].decode(errors="replace"))

@@ -1,7 +1,7 @@
-"""The wire of generateContent: what it takes, as tables, and its pure functions under one name.
+"""The generateContent wire: tables of what it accepts, and its pure functions under one name.
 
     leading system   hoisted to systemInstruction        later system   renders as user
-    media            bytes and addresses alike           the model      stands in the path, not in the body
+    media            bytes and addresses alike           the model      is in the path, not in the body
 
 https://ai.google.dev/api/generate-content
 """
@@ -42,7 +42,7 @@ SOUNDS = r"audio/(wav|x-wav|wave|vnd\.wave|mp3|mpeg|mpga|mp4|m4a|aiff|aac|ogg|fl
 VIDEOS = r"video/(mp4|mpeg|mov|quicktime|avi|x-flv|mpg|webm|wmv|3gpp)"
 """…/video-understanding"""
 DOCUMENTS = r"application/(pdf|json|xml|rtf)|text/.+"
-"""…/document-processing; of other documents than PDF only the text is read."""
+"""…/document-processing; only the text is read of documents other than PDF."""
 _ANSWERS = r"image/(png|jpe?g|webp)"
 """MIME types of the images that a function response may hold. https://ai.google.dev/gemini-api/docs/function-calling"""
 
@@ -74,23 +74,23 @@ TABLES = Tables(
     },
     CALLS,
 )
-"""A model's own media go back to it; one from elsewhere becomes a placeholder. Ids are made for pairing alone: those of
-other makers are not sent, so that they need no rule."""
+"""A model's own media go back to it; media from elsewhere become placeholders. Ids are made only for pairing: ids of
+other providers are not sent, so they need no rule."""
 
 _COUNTED = frozenset({"contents", "generationConfig", "systemInstruction", "tools"})
-"""What Vertex AI counts, with these names and no other. https://docs.cloud.google.com/vertex-ai/docs/reference/rest"""
+"""The fields that Vertex AI's counting endpoint takes. https://docs.cloud.google.com/vertex-ai/docs/reference/rest"""
 _MODEL = re.compile(r"^(?:.*/)?([^/]+?)(?:-\d{3}|-\d{2}-\d{2,4}|-preview|-exp|-latest)*$")
 
 
 def model_path(target: Target) -> str:
-    """A model's path below the endpoint, where the SDK looks for it: in its own folder, or in that of all models."""
+    """A model's path below the endpoint, as the SDK makes it: in the folder that its name has, or in `models`."""
     is_placed = target.model.startswith(("models/", "tunedModels/"))
     name = target.model if is_placed else f"models/{target.model}"
     return f"/v1beta/{quote(name, safe='/').replace('..', '%2E%2E')}"
 
 
 def path(target: Target) -> str:
-    """The model's, and the method; v1beta, for JSON schemas of parameters are read there alone."""
+    """The path of the model and its method; v1beta, because only that version reads JSON schemas of parameters."""
     return f"{model_path(target)}:generateContent"
 
 
@@ -100,12 +100,12 @@ def stream_path(target: Target) -> str:
 
 
 def family(model: str) -> str:
-    """The model without its folder, and without what names one release of it."""
+    """The model's name without its folder and without the suffix of a release."""
     return _MODEL.sub(r"\1", model)
 
 
 def encode_count(body: Mapping[str, JSONValue], scope: TurnScope) -> tuple[str, Mapping[str, JSONValue]]:
-    """The vendor's own count of the whole request, with the model, which is in its path elsewhere."""
+    """The path and body that ask for the vendor's own count of the request; the body names the model too."""
     path = model_path(scope.target)
     if VERTEX in scope.quirks:
         return f"{path}:countTokens", {name: value for name, value in body.items() if name in _COUNTED}

@@ -2,14 +2,14 @@
 
     system, user   one `user` content a turn            assistant   one `model` content a turn
     results        one `user` content: a functionResponse for each call of the turn before, in their order, and no
-                   other part, for a content with others is read as the model's own
+                   other part, because a content with others is read as the model's own
 
-Order: a conversation starts with the user, and a turn that calls stands after the user's or after results; where
-neither comes before, a few dots of the user's stand there (loss: synthesized).
+Order: a conversation starts with the user, and a turn with calls follows a user turn or results; where neither
+precedes it, a user text of a few dots is inserted (loss: synthesized).
 
-Identifiers: the wire pairs calls and results by their order, and `id` is only ever the maker's own. A call that came
-with one takes it back, and so does its result; a call without, or from elsewhere, gets none, because older endpoints
-of Google Cloud refuse the field (vercel/ai#15891, langchainjs#10292).
+Identifiers: the wire pairs calls and results by their order, and `id` is always the vendor's own. A call that came
+with one goes back with it, and so does its result; a call without an id, or from elsewhere, gets none, because older
+endpoints of Google Cloud refuse the field (vercel/ai#15891, langchainjs#10292).
 
 Thought signatures go back on the part that they came on. From Gemini 3 on, the first call of every step must carry
 one: a call from elsewhere gets the documented dummy. https://ai.google.dev/gemini-api/docs/thought-signatures
@@ -38,14 +38,14 @@ Item = dict[str, Any]
 """A content or a part of one: a JSON object of the wire."""
 
 FILLER: Mapping[str, JSONValue] = {"role": "user", "parts": [{"text": "…"}]}
-"""What stands for the user where the wire wants one and nobody spoke."""
+"""The user's text where the wire requires a user content and there is none."""
 WANTS_USER = "a conversation starts with the user, and calls stand after the user or after results"
 NO_SIGNATURE = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
-"""The bytes `skip_thought_signature_validator`, which the vendor documents for calls of foreign history."""
+"""The bytes `skip_thought_signature_validator`, which the vendor documents for calls from elsewhere."""
 PLAIN_ERROR = "error"
-"""The type of an error of which only the message is told."""
+"""The error type of an error with only a message."""
 FILES = "https://generativelanguage.googleapis.com/v1beta/files/"
-"""Where the files are that were uploaded to the vendor."""
+"""The base address of files that were uploaded to the vendor."""
 
 _GENERATION = re.compile(r"(?:^|/)gemini-(?:(\d+)|[a-z-]*latest)")
 _ALIASES: Mapping[str, str] = {
@@ -54,7 +54,7 @@ _ALIASES: Mapping[str, str] = {
     "audio/x-wav": "audio/wav",
     "image/jpg": "image/jpeg",
 }
-"""Spellings of a type that the wire knows under another."""
+"""Spelling of a MIME type → the spelling that the wire knows."""
 _ENDINGS: Mapping[str, str] = {
     "aac": "audio/aac", "avi": "video/avi", "csv": "text/csv", "flac": "audio/flac", "heic": "image/heic",
     "heif": "image/heif", "html": "text/html", "jpeg": "image/jpeg", "jpg": "image/jpeg", "json": "application/json",
@@ -62,7 +62,7 @@ _ENDINGS: Mapping[str, str] = {
     "ogg": "audio/ogg", "pdf": "application/pdf", "png": "image/png", "rtf": "application/rtf", "txt": "text/plain",
     "wav": "audio/wav", "webm": "video/webm", "webp": "image/webp", "xml": "application/xml",
 }  # fmt: skip
-"""Ending of a path or a name → MIME type, where nothing else tells it: none is guessed, a wrong one is refused."""
+"""Extension of a path or a name → MIME type, if nothing else gives it; never guessed: a wrong one is refused."""
 
 
 @lru_cache(maxsize=256)
@@ -85,7 +85,7 @@ def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONV
 
 
 def system_parts(turns: Sequence[Turn]) -> list[Item]:
-    """The parts of the hoisted system turns: texts, as their tables take nothing else."""
+    """The parts of the hoisted system turns: only texts, because the tables allow nothing else."""
     return [_said(piece) for turn in turns for entry in turn.entries for piece in entry.pieces]
 
 
@@ -190,7 +190,7 @@ def _piece(piece: KnownPart, entry: Entry, scope: TurnScope, losses: LossLog) ->
 
 
 def _own_media(piece: MediaPart, state: Fields, entry: Entry, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
-    """A medium of the model's; what came from elsewhere is told in words."""
+    """A medium of the model's own; a placeholder text for one from elsewhere."""
     if entry.keeps_state:
         data = piece.data_url()
         blob = {"mimeType": data.type, "data": data.base64, **fields(state.get("blob"))}
@@ -210,7 +210,7 @@ def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
 
 
 def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
-    """A result under `output`, an error under `error`; an object that has neither key stands for itself."""
+    """A result under `output`, an error under `error`; an object without these keys is sent as it is."""
     result = entry.result
     wire_id = fields(entry.call_state.get("call")).get("id")
     found: Item = {"id": wire_id} if wire_id else {}
@@ -254,4 +254,4 @@ def _refers(value: JSONValue) -> bool:
 
 
 _PARTS = {"system": _users, "user": _users, "assistant": _models, "results": _results}
-"""Side → what makes its parts."""
+"""Side → the function that makes its parts."""

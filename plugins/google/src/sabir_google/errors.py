@@ -1,6 +1,6 @@
-"""The error table of Google's APIs: the details decide, else the vendor's status and the words, else the HTTP status.
+"""The error table of Google's APIs: the details decide, then the vendor's status and the words, then the HTTP status.
 
-The vendor names neither a waiting time nor the kind of a limit in headers: both are among the error's details.
+The vendor puts neither a waiting time nor the kind of a limit into headers: both are in the error's details.
 https://ai.google.dev/gemini-api/docs/troubleshooting and https://docs.cloud.google.com/apis/design/errors
 """
 
@@ -32,7 +32,7 @@ _EXACT = {
     "RESOURCE_EXHAUSTED": RateLimited,
     "UNAUTHENTICATED": AuthenticationFailed,
 }
-"""The vendor's own name of a status, where the words say no more than it."""
+"""The vendor's own name of a status, for errors whose words add nothing."""
 _VAGUE = {
     "ABORTED": Unavailable,
     "CANCELLED": Unavailable,
@@ -43,7 +43,7 @@ _VAGUE = {
 }
 _WORDS = ErrorRule.by_words(
     (r"input token count|number of tokens allowed|maximum number of tokens", ContextTooLong),
-    (r"context (length|window|size)", ContextTooLong),  # of servers that speak this wire for other models
+    (r"context (length|window|size)", ContextTooLong),  # from servers that speak this wire for other models
     (r"api[ _]key (not valid|expired|not found)", AuthenticationFailed),
     (r"payload size exceeds", RequestTooLarge),
     (r"overloaded|experiencing high demand", Overloaded),
@@ -68,7 +68,7 @@ def _details(found: Failure, name: str) -> Iterator[Fields]:
 
 
 def _delay(found: Failure) -> float | None:
-    """Seconds to wait, as RetryInfo says them."""
+    """Seconds to wait, from the detail RetryInfo."""
     delays = (_DELAY.fullmatch(text(detail.get("retryDelay"))) for detail in _details(found, "RetryInfo"))
     return next((float(delay[1]) for delay in delays if delay), None)
 

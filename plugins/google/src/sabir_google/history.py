@@ -2,10 +2,10 @@
 
     systemInstruction      a leading system message            functionResponse   a result of the call that it answers
     user, no role          the user's parts                    every other part   an opaque part
-    model                  as decoding a response gives it, of the scope's policy, its origin here
+    model                  as from decoding a response, with the scope's policy and this scope's origin
 
-A result answers the call of its id; without one, the first call of its name that has none yet. What stands beside
-results in one content is the user's, and renders as a content of its own.
+A result answers the call of its id; without an id, the first call of its name that has no result. Other parts beside
+results in one content belong to the user, and render as a content of their own.
 """
 
 import re
@@ -37,20 +37,20 @@ from sabir_google.request import DEFAULT_NAME, FIELDS, MODES
 from sabir_google.settings import MEDIA_HINTS, GoogleSettings, OptionHints, camel, spelled
 
 _NEUTRAL: Mapping[str, str] = {name: setting for setting, name in FIELDS.items()}
-"""Field of generationConfig → the neutral setting that says the same."""
+"""Field of generationConfig → the neutral setting with the same meaning."""
 _SNAKE: Mapping[str, str] = {camel(name): name for name in GoogleSettings.model_fields}
 _OBJECTS = frozenset(
     {"codeExecutionResult", "executableCode", "fileData", "functionCall", "functionResponse", "inlineData", "toolCall",
      "toolResponse", "videoMetadata", "mediaResolution"}
 )  # fmt: skip
-"""Fields of a part whose own fields have two spellings as well."""
+"""Fields of a part whose own fields also have two spellings."""
 _DECLARED = frozenset({"name", "description", "parameters", "parametersJsonSchema"})
 _CHOICES: Mapping[str, str] = {mode: choice for choice, mode in MODES.items()}
 _NO_PLACE = "it has no place in a message"
 
 
 class _History(History):
-    """A history of this dialect; `waiting` are calls without a result: id, name on the wire, invocation id."""
+    """A history of this dialect; `waiting` holds calls without a result: id, name on the wire, invocation id."""
 
     vendor_model = GoogleSettings
     messages_field = "contents"
@@ -77,7 +77,7 @@ class _History(History):
         return [_part(each) for each in History.listed(content, "parts")]
 
     def model_content(self, content: Fields, path: str) -> None:
-        """What the model said and called."""
+        """The model's parts and option calls."""
         blocks = []
         try:
             parts = join_calls(self._wholes(content, path), self.scope)
@@ -94,7 +94,7 @@ class _History(History):
         self.extend(blocks, path)
 
     def user_content(self, content: Fields, path: str) -> None:
-        """What the user says and shows, and the results of options."""
+        """The user's texts and media, and the results of options."""
         said: list[KnownPart] = []
         parts = self._wholes(content, path)
         for index, part in enumerate(parts):
@@ -123,7 +123,7 @@ class _History(History):
         self.answer(call_id, (), path, self.scope.option_names.get(name, name), **said)
 
     def _answered(self, wire_id: str, name: str) -> str:
-        """The invocation id of the call that a result answers; "" where there is none."""
+        """The invocation id of the call that a result answers; "" if there is none."""
         found = [each for each in self.waiting if (each[0] == wire_id if wire_id else each[1] == name)]
         if not found:
             return ""
@@ -131,7 +131,7 @@ class _History(History):
         return found[0][2]
 
     def _response(self, response: Fields, path: str) -> dict[str, Any]:
-        """What a result says: an error, an output, or the whole."""
+        """The payload fields of a result: an error, an output, or the whole response."""
         if response.keys() == {"error"}:
             error = response["error"]
             inner = {"message": error, "type": PLAIN_ERROR} if isinstance(error, str) else fields(error)
@@ -147,7 +147,7 @@ class _History(History):
         return {"result": dict(response)}
 
     def _texts(self, result: JSONValue, path: str) -> list[TextPart]:
-        """The text that stands beside a result's media."""
+        """The text beside a result's media."""
         if result in (None, {}):
             return []
         if not isinstance(result, str):
@@ -168,7 +168,7 @@ class _History(History):
                 self.add_vendor_tool(rest, path)
 
     def _option(self, declared: Fields) -> bool:
-        """Add the option that is declared; whether it is one."""
+        """Add the declared option; return whether the declaration is an option."""
         schema = declared.get("parametersJsonSchema") or _json_schema(declared.get("parameters"))
         said = {name: value for name, value in declared.items() if value and name not in _DECLARED}
         vendor = _hints(said, OptionHints, self.scope)
@@ -176,7 +176,7 @@ class _History(History):
         return vendor is not None and self.add_option(name, description, schema, vendor)
 
     def read_setting(self, name: str, value: JSONValue) -> None:
-        """A field of the request that has no reader of its own, under the name of its vendor setting."""
+        """A field of the request without its own reader, under the name of its vendor setting."""
         self.put_vendor(_SNAKE.get(name, name), value, name)
 
     def generation(self, given: JSONValue) -> None:
@@ -227,7 +227,7 @@ def _is_result(given: Mapping[str, Any]) -> bool:
 
 
 def _part(part: JSONValue) -> Any:
-    """A part, and the objects in it, as the wire spells them; what is within calls and results stays as it is."""
+    """A part, and the objects in it, as the wire spells them; the contents of calls and results stay as they are."""
     if isinstance(part, str):
         return {"text": part}
     if not isinstance(part, dict):
@@ -239,7 +239,7 @@ def _part(part: JSONValue) -> Any:
 
 
 def _said(part: Any, scope: DecodeScope) -> KnownPart | None:
-    """A part of the user's: a text, a medium, or what only this dialect has; None for an empty text."""
+    """A part of the user: a text, a medium, or an opaque part of this dialect; None for an empty text."""
     found = fields(part)
     if found.keys() == {"text"} and isinstance(found["text"], str):
         return TextPart(text=found["text"]) if found["text"] else None
@@ -247,7 +247,7 @@ def _said(part: Any, scope: DecodeScope) -> KnownPart | None:
 
 
 def _named(values: Any) -> Any:
-    """An object of the wire with its own names as hints have them: `startOffset` is `start_offset`."""
+    """An object of the wire with field names as in hints: `startOffset` is `start_offset`."""
     if not isinstance(values, dict):
         return values
     return {re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name): value for name, value in values.items()}
@@ -260,7 +260,7 @@ def _hints(said: Fields, model: type[Frozen], scope: DecodeScope) -> Mapping[str
 
 
 def _medium(found: Fields, scope: DecodeScope) -> MediaPart | None:
-    """A medium with its hints; None for a part that says more, or is none."""
+    """A medium with its hints; None for a part that has further fields or is not a medium."""
     blob, file = fields(found.get("inlineData")), fields(found.get("fileData"))
     mime = text(blob.get("mimeType") or file.get("mimeType")).lower()
     said = {name: _named(value) for name, value in without(found, "inlineData", "fileData").items()}

@@ -4,14 +4,14 @@
                                └ client=▶ UsersConnection ─┘
 
 The SDK is imported at the first send. Its public `generate_content` writes the head of each kind of request once; then
-ready bytes go out under it, over a plain HTTP client (see sabir.authoring.transport): so the SDK never takes aiohttp,
-which it else does wherever that is installed, and neither repeats nor continues a call by itself. Its variables that
-lead elsewhere (GOOGLE_GENAI_USE_VERTEXAI and its kin, GOOGLE_GENAI_API_VERSION) decide nothing here.
+ready bytes are sent with it, over a plain HTTP client (see sabir.authoring.transport). So the SDK never uses aiohttp,
+which it otherwise does if that is installed, and neither repeats nor continues a call by itself. Its variables for
+other endpoints (GOOGLE_GENAI_USE_VERTEXAI and its kin, GOOGLE_GENAI_API_VERSION) have no effect here.
 
 A client that the user gave writes the head of each request, and is never closed. The SDK has no method that takes
-bytes, and lets nobody see or change the HTTP client of a client that is made. So it must be made with
-`sabir_google.http_options()`, whose HTTP clients keep what bears sabir's mark, and send all else. One that was not is
-refused before anything is sent: before its first request, a call that leads nowhere looks who would send it.
+bytes, and does not expose the HTTP client of an existing client. So the client must be made with
+`sabir_google.http_options()`, whose HTTP clients keep requests that bear sabir's mark, and send all others. Any other
+client is refused before anything is sent: before its first request, a call to an unusable address shows who sends it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -48,15 +48,15 @@ NAME = "google"
 _REMEDY = "make it with genai.Client(http_options=sabir_google.http_options(), …)"
 _UNSEEN = f"client= of {NAME} does not send through sabir; {_REMEDY}"
 _NOWHERE = "sabir://nowhere"
-"""An address that no HTTP client knows how to reach: a request to it is refused before it leaves."""
+"""An address with a scheme that no HTTP client supports: a request to it is refused before it is sent."""
 _MARK = "x-sabir-keep"
 """The header of a request that an HTTP client of `http_options` keeps; it is never sent."""
 
 
 def http_options(**further: Any) -> "HttpOptions":
-    """Options for a `genai.Client` that sabir is to send with; `further` are other fields of HttpOptions.
+    """Options for a `genai.Client` that sabir sends with; `further` are other fields of HttpOptions.
 
-    The HTTP clients in them are the user's to close. One waits, one is for a single event loop.
+    The user closes the HTTP clients in them. One is synchronous, one is for a single event loop.
     """
     from google.genai.types import HttpOptions
     from httpx2 import AsyncClient, Client
@@ -93,7 +93,7 @@ class GoogleProvider(SDKProvider):
         return GENERATE_CONTENT
 
     def url_of(self, access: Access) -> str:
-        """As of any; a client does not tell its own, so that `base_url` counts, else what it is a client of."""
+        """The endpoint; a user's client does not tell its own, so `base_url` counts, else the service of the client."""
         if access.client is not None:
             return access.base_url or (VERTEX_URL if self.quirks(access) else self.url)
         return super().url_of(access)
@@ -107,7 +107,7 @@ class GoogleProvider(SDKProvider):
         return UsersConnection(NAME, ERRORS, client)
 
     def quirks(self, access: Access) -> frozenset[str]:
-        """That of Vertex AI, for a client of it."""
+        """The quirk of Vertex AI, for a client of Vertex AI."""
         return frozenset({VERTEX} if getattr(access.client, "vertexai", False) else ())
 
 
@@ -115,19 +115,19 @@ class SDKConnection(OwnConnection["genai.Client", "genai.Client"]):
     """The SDK's clients for one endpoint, made at the first send."""
 
     def library(self) -> Library:
-        """The library's own clients: the SDK's defaults are theirs."""
+        """The HTTP library's own clients: the SDK uses its defaults."""
         from httpx2 import AsyncClient, Client, create_ssl_context
 
         return Library(Client, AsyncClient, create_ssl_context)
 
     def make_sync(self, keys: Mapping[str, str], http_client: "httpx2.Client") -> "genai.Client":
-        """A client of the SDK that writes heads by its waiting half; the other half costs no TLS context."""
+        """A client of the SDK that writes heads with its synchronous half; the other half needs no TLS context."""
         from httpx2 import AsyncBaseTransport, AsyncClient
 
         return self._made(keys, http_client, AsyncClient(transport=AsyncBaseTransport()))
 
     def make(self, keys: Mapping[str, str], http_client: "httpx2.AsyncClient") -> "genai.Client":
-        """A client of the SDK that writes heads by its async half; the other half costs no TLS context."""
+        """A client of the SDK that writes heads with its async half; the other half needs no TLS context."""
         from httpx2 import BaseTransport, Client
 
         return self._made(keys, Client(transport=BaseTransport()), http_client)
@@ -141,7 +141,7 @@ class SDKConnection(OwnConnection["genai.Client", "genai.Client"]):
         return await client.aio.models.generate_content(**_call(request, client))
 
     def url_of(self, made: "httpx2.Request", request: WireRequest) -> "httpx2.URL":
-        """The SDK's, with the method that the request is for."""
+        """The SDK's URL, with the request's method."""
         return _url_of(made, request)
 
     def _made(
@@ -155,7 +155,7 @@ class SDKConnection(OwnConnection["genai.Client", "genai.Client"]):
 
 
 class UsersConnection(ClientConnection):
-    """The user's own client, sync or async: it is asked to send each request, and never closed."""
+    """The user's own client, sync or async: it sends each request, and is never closed."""
 
     kinds = ("google.genai.Client", "google.genai.Client")
     remedy = _REMEDY
@@ -189,9 +189,9 @@ class UsersConnection(ClientConnection):
 
 @contextmanager
 def _looking() -> Iterator[None]:
-    """Within it, a call that leads nowhere looks who would send it; SettingsInvalid where that is not sabir.
+    """A context for a call to an unusable address, to see who sends it; raises SettingsInvalid if that is not sabir.
 
-    What is no lack of access failed to reach the address.
+    Any exception other than missing access means that another HTTP client tried the address.
     """
     with Kept.caught() as found:
         try:
@@ -214,19 +214,19 @@ def _send(found: list[Kept], request: WireRequest) -> Any:
 
 
 def _url_of(made: "httpx2.Request", request: WireRequest) -> "httpx2.URL":
-    """The URL that the SDK made, with the method that the request is for."""
+    """The URL that the SDK made, with the request's method."""
     from httpx2 import URL
 
     return URL(f"{str(made.url).rpartition(':')[0]}:{request.path.rpartition(':')[2]}")
 
 
 def _marked(request: WireRequest) -> WireRequest:
-    """The request as an HTTP client of `http_options` keeps it."""
+    """The request with the mark by which an HTTP client of `http_options` keeps it."""
     return replace(request, headers={**request.headers, _MARK: "1"})
 
 
 def _call(request: WireRequest, client: "genai.Client", base_url: str | None = None) -> dict[str, Any]:
-    """What `generate_content` is called with: the model, a text that is never sent, and how to send."""
+    """The arguments of `generate_content`: the model, a text that is never sent, and how to send."""
     from google.genai.types import AutomaticFunctionCallingConfig, GenerateContentConfig, HttpOptions, HttpRetryOptions
 
     version, _, model = request.path.rpartition(":")[0].lstrip("/").partition("/")

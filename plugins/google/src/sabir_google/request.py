@@ -1,8 +1,8 @@
 """Settings and options → the fields of a request beside its contents. The model is not among them: the path names it.
 
-    neutral settings ──▶ generationConfig, toolConfig      what the wire cannot say is a loss
-    options ──▶ functionDeclarations, by JSON schema       vendor settings ──▶ as they are, last
-    system texts ──▶ systemInstruction                     nobody spoke, or the model last ──▶ a closing user content
+    neutral settings ──▶ generationConfig, toolConfig      settings that the wire lacks are losses
+    options ──▶ functionDeclarations, by JSON schema       vendor settings ──▶ verbatim, last
+    system texts ──▶ systemInstruction                     no user content, or none last ──▶ a closing user content
 
 https://ai.google.dev/api/generate-content and https://ai.google.dev/gemini-api/docs/thinking
 """
@@ -46,12 +46,12 @@ LEVELS: Mapping[str, tuple[ReasoningEffort, ...]] = {
     "gemini-4-neon": (*_THREE, "xhigh"),
     "gemini-flash-lite-latest": ("minimal", *_THREE),
 }
-"""Part of a model's name, the longest counts → the thinking levels that it has; any other is refused.
+"""Part of a model's name (the longest match counts) → its thinking levels; the vendor refuses any other level.
 https://ai.google.dev/gemini-api/docs/thinking, and as the API itself answered: https://github.com/vercel/ai/issues/19031"""
 BUDGETS: Mapping[ReasoningEffort, int] = {
     "none": 0, "minimal": 512, "low": 1024, "medium": 8192, "high": 24_576, "xhigh": 24_576, "max": 24_576,
 }  # fmt: skip
-"""Effort → thinking tokens of Gemini 2.5; no model of it takes less but 0, or more but the largest."""
+"""Effort → thinking tokens of Gemini 2.5; no model of it takes less, except 0, and only the largest takes more."""
 LEAST_BUDGET: Mapping[str, int] = {"gemini-2.5-pro": 128}
 """Models that always think, by a part of their names."""
 SCHEMA_KEYWORDS = frozenset(
@@ -61,11 +61,11 @@ SCHEMA_KEYWORDS = frozenset(
         "required", "title", "type",
     }
 )  # fmt: skip
-"""What the vendor reads of a response's JSON schema. https://ai.google.dev/api/generate-content#GenerationConfig"""
+"""Keywords of a response's JSON schema that are read. https://ai.google.dev/api/generate-content#GenerationConfig"""
 _ANNOTATIONS = frozenset({"$comment", "$schema", "default", "examples"})
-"""Keywords that hold a reply to nothing."""
+"""Keywords that constrain nothing."""
 DEFAULT_NAME = "output"
-"""The name of a response format that was given none."""
+"""The name of a response format without one."""
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
@@ -93,7 +93,7 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
 
 
 def _close(scope: RequestScope) -> None:
-    """A content of the user's where the wire wants one at the end: nobody spoke, or the model may not end."""
+    """Add a user content at the end where the wire requires one: nobody spoke, or the model may not speak last."""
     if scope.last_side is None:
         reason = "the wire wants a content of the user's, and there is none"
     elif scope.last_side == "assistant" and "ending_assistant" in scope.model_info.rejects:
@@ -129,7 +129,7 @@ def _thinking(scope: RequestScope, vendor: dict[str, Any]) -> dict[str, Any]:
 
 
 def _next_to(effort: ReasoningEffort, levels: tuple[ReasoningEffort, ...]) -> ReasoningEffort:
-    """The level that is nearest to an effort; of two, the higher."""
+    """The level nearest to an effort; the higher one of two."""
     order = list(BUDGETS)
     return min(reversed(levels), key=lambda level: abs(order.index(level) - order.index(effort)))
 
@@ -144,9 +144,9 @@ def _declarations(scope: RequestScope) -> list[dict[str, Any]]:
 
 
 def _choice(scope: RequestScope, *, offers: bool) -> dict[str, Any]:
-    """Which option is to be chosen; SettingsInvalid for one that is not offered, a loss where none is.
+    """The option that the model must choose; raises SettingsInvalid if it is not offered, a loss if no option is.
 
-    The vendor's own tools are no options: a choice beside them alone is refused (pydantic-ai#5791).
+    The vendor's own tools do not count as options: the vendor refuses a choice beside them alone (pydantic-ai#5791).
     """
     choice = scope.take("option_choice")
     if choice is None:
@@ -161,9 +161,9 @@ def _choice(scope: RequestScope, *, offers: bool) -> dict[str, Any]:
 
 
 def _format(scope: RequestScope) -> dict[str, Any]:
-    """The schema that replies are held to; its name and description as the schema's own where it has none.
+    """The schema that replies must match; the format's name and description are put into it if it has none.
 
-    Beside a `$ref` the vendor takes nothing else, so that they are a loss there.
+    Beside a `$ref` the vendor takes no other keyword, so they are a loss there.
     """
     wanted: ResponseFormat | None = scope.take("response_format")
     if wanted is None:
@@ -182,7 +182,7 @@ def _format(scope: RequestScope) -> dict[str, Any]:
 
 
 def _keywords(schema: JSONValue) -> Iterator[str]:
-    """The keywords of a schema and of all within it; names of properties and definitions are none."""
+    """The keywords of a schema and of all schemas within it, without the names of properties and definitions."""
     if isinstance(schema, Mapping):
         for name, value in schema.items():
             yield name

@@ -1,9 +1,9 @@
-"""What one of the vendor's two services takes and the other does not: the Gemini API, and Vertex AI.
+"""Fields that only one of the vendor's two services takes: the Gemini API or Vertex AI.
 
     vendor settings ── of the other service alone ──▶ left out (loss: dropped)
                     └─ all else ─────────────────────▶ as they are
 
-The SDK's typed calls raise ValueError for such a field; ready bytes pass that guard by, so that it stands here
+The SDK's typed calls raise ValueError for such a field; ready bytes bypass that guard, so it is repeated here
 (docs/reference/guards.md).
 """
 
@@ -16,7 +16,7 @@ from sabir_google.settings import Fields, camel
 VERTEX = "vertex"
 """Quirk of a client of Vertex AI; without it the service is the Gemini API."""
 VERTEX_URL = "https://aiplatform.googleapis.com"
-"""What names Vertex AI in an origin: its signatures and those of the Gemini API are not read by the other."""
+"""The endpoint of Vertex AI in an origin: neither service reads the signatures of the other."""
 ONLY_VERTEX = (
     "audio_timestamp", "image_config.image_output_options", "image_config.output_compression_quality",
     "image_config.output_mime_type", "image_config.person_generation", "image_config.prominent_people",
@@ -30,12 +30,12 @@ ONLY_GEMINI = (
     "store", "tool_config.include_server_side_tool_invocations", "tools.file_search", "tools.mcp_servers.name",
     "tools.mcp_servers.streamable_http_transport",
 )  # fmt: skip
-"""Those that it refuses to send to Vertex AI."""
+"""Vendor settings that the SDK refuses to send to Vertex AI."""
 CACHES = "cachedContents/"
 
 
 def leave_out_the_others(vendor: Fields, scope: RequestScope) -> None:
-    """Take out of the vendor settings what only the other service has; a loss for each."""
+    """Remove vendor settings that only the other service has; each is a loss."""
     others, service = (ONLY_GEMINI, "Vertex AI") if VERTEX in scope.quirks else (ONLY_VERTEX, "the Gemini API")
     for path in others:
         if _taken_out(vendor, path.split(".")):
@@ -52,7 +52,7 @@ def whole_name(cache: str, scope: RequestScope) -> str:
 
 
 def _taken_out(holder: Any, names: list[str]) -> bool:
-    """Whether a field stood anywhere in a holder, in either spelling; it does no longer."""
+    """Remove a field everywhere in `holder`, in either spelling; return whether it was there."""
     if isinstance(holder, list):
         return any([_taken_out(each, names) for each in holder])
     if not isinstance(holder, dict):

@@ -1,7 +1,7 @@
-"""What only this wire has, strict; given as `vendor={"google": {…}}`, and sent in the vendor's own spelling.
+"""Strict models of what only this wire has; given as `vendor={"google": {…}}`, and sent in the vendor's own spelling.
 
-What a neutral setting says is not repeated here; `thinking_config` holds what stands beside the neutral effort, and
-wins over it. Media and options have hints of their own. https://ai.google.dev/api/generate-content
+Neutral settings are not repeated here; `thinking_config` holds the fields beside the neutral effort, and overrides
+it. Media and options have their own hints. https://ai.google.dev/api/generate-content
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from sabir.authoring import Frozen
 
 Fields: TypeAlias = dict[str, Any]
-"""An object of the vendor's own, sent as it is; the vendor checks what is in it, hence Any."""
+"""A vendor-defined object, sent verbatim; the vendor checks its contents, hence Any."""
 
 TOP_LEVEL = frozenset(
     {
@@ -53,7 +53,7 @@ class GoogleSettings(Frozen):
 
 
 class VideoMetadata(Frozen, strict=True):
-    """What is read of a video: frames a second, and from where to where, such as "2.5s"."""
+    """The part of a video that is read: frames per second, start and end offset, such as "2.5s"."""
 
     fps: int | float | None = None
     start_offset: str | None = None
@@ -62,7 +62,7 @@ class VideoMetadata(Frozen, strict=True):
 
 
 class MediaResolution(Frozen, strict=True):
-    """How many tokens a medium is read as; `level` is one of the vendor's, such as "MEDIA_RESOLUTION_LOW"."""
+    """How many tokens a medium is read as; `level` is a vendor's name, such as "MEDIA_RESOLUTION_LOW"."""
 
     level: str | None = None
     num_tokens: int | None = None
@@ -81,7 +81,7 @@ class VideoHints(MediaHints):
 
 
 class OptionHints(Frozen, strict=True):
-    """Vendor hints of an option: what its declaration has besides; `response` is a schema of the vendor's own form."""
+    """Vendor hints of an option: further fields of its declaration; `response` is a schema in the vendor's own form."""
 
     behavior: str | None = None
     response: Fields | None = None
@@ -89,7 +89,7 @@ class OptionHints(Frozen, strict=True):
 
 
 MEDIA_HINTS: Mapping[str, type[MediaHints]] = {"image": MediaHints, "video": VideoHints, "document": MediaHints}
-"""Modality → its hints; a sound is read alike at every resolution."""
+"""Modality → its hints; audio has none, because the resolution does not change how it is read."""
 
 
 def camel(name: str) -> str:
@@ -99,5 +99,5 @@ def camel(name: str) -> str:
 
 
 def spelled(values: Mapping[str, Any]) -> Fields:
-    """An object whose own field names are as the wire spells them; what they hold stays as it is."""
+    """An object with its own field names in the wire's spelling; the values stay as they are."""
     return {camel(name): value for name, value in values.items() if value is not None}

@@ -1,14 +1,14 @@
-"""Chunks of a stream → core events. Every chunk is a full response that holds what came since the last.
+"""Chunks of a stream → core events. Every chunk is a full response with the content since the last chunk.
 
     a plain text         ─▶ text-start, -delta …          neighbours of one kind are one block, as in the whole reply
     a signed text        ─▶ a block of its own: its signature belongs to that part, which may be empty
-    a call in pieces     ─▶ option_call-start, -delta … -end     its end is a piece after which no more comes
-    every other part     ─▶ its start and end at once     as does a call that arrives whole
+    a call in pieces     ─▶ option_call-start, -delta … -end     it ends with the piece without `willContinue`
+    every other part     ─▶ its start and end at once     as for a call that arrives whole
     the end of the bytes ─▶ the ends of the texts, with their citations, then reply-end
 
-The terminal marker is a finish reason, or the reason for which the prompt was blocked. Chunks that come after it may
-still hold text, metadata and figures, so that the reply ends where the bytes do. Figures and metadata that a later
-chunk leaves out hold as an earlier one told them.
+The terminal marker is a finish reason, or the reason why the prompt was blocked. Later chunks may
+still have text, metadata and usage, so the reply ends where the bytes end. Usage and metadata that a later chunk
+leaves out keep their earlier values.
 """
 
 from collections.abc import Iterable, Iterator
@@ -38,7 +38,7 @@ _PLAIN = frozenset({"text", "thought"})
 
 @dataclass(slots=True)
 class _Growing:
-    """A text that may still grow: the part that began it, and its words, which are joined once."""
+    """A text that may still grow: the part that began it, and its pieces, which are joined once."""
 
     part: Fields
     kind: BlockKind
@@ -46,13 +46,13 @@ class _Growing:
     words: list[str]
 
     def whole(self, scope: DecodeScope) -> Block:
-        """The text as far as it came."""
+        """The text so far."""
         return part_block({**self.part, "text": "".join(self.words)}, scope)
 
 
 @dataclass(slots=True)
 class _Calling:
-    """A call whose arguments come in pieces: what came of it, and where its block began with which ids."""
+    """A call whose arguments come in pieces: the pieces so far, and the place and ids with which its block began."""
 
     call: GrowingCall
     start: BlockStart
@@ -64,14 +64,14 @@ class _Calling:
 
 @dataclass(slots=True)
 class _Candidate:
-    """One answer as far as it came: its metadata, its blocks, and the last call that came in pieces."""
+    """One answer so far: its metadata, its blocks, and the last call that came in pieces."""
 
     told: dict[str, Any] = field(default_factory=dict)
     grown: list[Block | _Growing | _Calling] = field(default_factory=list)
     calling: _Calling | None = None
 
     def take(self, candidate: Fields, scope: DecodeScope) -> Iterable[StreamEvent]:
-        """Add what a chunk holds of it."""
+        """Add a chunk's part of this candidate."""
         _merge(self.told, candidate, but="content")
         parts = parts_of(candidate)
         if len(parts) == 1:
@@ -80,7 +80,7 @@ class _Candidate:
 
     def _add(self, part: Any, scope: DecodeScope) -> Iterable[StreamEvent]:
         words = fields(part).get("text")
-        if isinstance(words, str) and len(part) == 1:  # as most are
+        if isinstance(words, str) and len(part) == 1:  # as most parts are
             return self._grow(part, "text", words) if words else ()
         if is_piece(part) or (self.calling is not None and self.calling.call.is_continued_by(part)):
             return self._call(part, scope)
@@ -107,7 +107,7 @@ class _Candidate:
             yield BlockEnd(index=index, block=block)
 
     def _grow(self, part: Fields, kind: BlockKind, more: str) -> tuple[StreamEvent, ...]:
-        """A text goes on with one of its kind, where both parts hold nothing else."""
+        """Continue the last text with one of its kind, if neither part has other fields."""
         is_plain = len(part) == 1 or part.keys() <= _PLAIN
         index = len(self.grown) - 1
         last = self.grown[index] if self.grown else None
@@ -125,7 +125,7 @@ class _Candidate:
 
 
 def _merge(held: dict[str, Any], found: Fields, *, but: str = "") -> None:
-    """Lay what a chunk says over what was said before: objects field by field, nulls not at all."""
+    """Merge a chunk's fields over earlier ones: objects field by field, nulls are ignored."""
     for name, value in found.items():
         if name == but or value is None:
             continue
@@ -147,7 +147,7 @@ class GenerateContentDecoder:
         self._is_started = False
 
     def feed(self, event: ServerEvent) -> Iterable[StreamEvent]:
-        """Core events of one chunk; raises the CallError that it reports."""
+        """The core events for one chunk; raises the CallError that it reports."""
         if event.data.strip() in ("", "[DONE]"):
             return ()
         found = read_response(event.data, self._scope)
@@ -167,7 +167,7 @@ class GenerateContentDecoder:
             yield from self._take(fields(candidate))
 
     def _take(self, candidate: Fields) -> Iterable[StreamEvent]:
-        """Add what a chunk holds of a candidate; only the first one's blocks are shown."""
+        """Add a chunk's part of a candidate; only the first candidate's blocks become events."""
         index = first_count(candidate.get("index")) or 0
         if index not in self._candidates:
             self._candidates[index] = _Candidate()
@@ -179,7 +179,7 @@ class GenerateContentDecoder:
         return ()
 
     def close(self) -> Iterator[StreamEvent]:
-        """The ends of the texts and of the reply, if the terminal marker came."""
+        """The ends of the texts and of the reply; no events without the terminal marker."""
         candidates = list(self._candidates.values())
         is_blocked = text(fields(self._response.get("promptFeedback")).get("blockReason"))
         if not any(candidate.told.get("finishReason") for candidate in candidates) and not is_blocked:

@@ -1,10 +1,10 @@
 """Chat Completions as the embedded server speaks it.
 
-    openai.chat ── as it is, but for whether the model is to call
+    openai.chat ── unchanged, except for the choice of an option
 
-A model of this size calls when it is made to and answers when it is kept from calling; left to itself it does neither
-reliably. So where the caller leaves the choice open, a turn of the user's asks for a call, and any other turn for an
-answer (figures, and the command that repeats them: server.py).
+A model of this size calls if a call is required and answers if calls are forbidden; with a free choice it does neither
+reliably. So if the caller leaves the choice open, a request whose last turn is the user's requires a call, and any
+other request requires an answer (figures, and the command that repeats them: server.py).
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,19 +15,19 @@ from sabir.authoring import Entry, JSONValue, LossLog, RequestScope, Turn, TurnS
 from sabir_openai.chat_dialect import CHAT
 
 OPEN_CHOICES: Mapping[str | None, str] = {"user": "required"}
-"""The side of the last turn → what an open choice becomes; "none" for every other."""
+"""The side of the last turn → the choice that replaces an open one; "none" for every other side."""
 EXPECTS_CALL: Mapping[str, bool] = {"required": True, "none": False}
-"""The choice → what the chat template is told."""
+"""The choice → the value that is passed to the chat template."""
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
-    """As `openai.chat` encodes it; argument text that is no JSON object, which the server fails at, becomes {}."""
+    """As `openai.chat` encodes it; argument text that is not a JSON object, on which the server fails, becomes {}."""
     entries = tuple(_with_object(entry, losses) for entry in turn.entries)
     return CHAT.encode_turn(Turn(turn.side, entries), scope, losses)
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
-    """As `openai.chat` encodes it; an open choice of an option is decided by whose turn it is."""
+    """As `openai.chat` encodes it; the side of the last turn decides an open choice of an option."""
     body = dict(CHAT.encode_request(scope))
     if "tools" not in body:
         return body
@@ -56,7 +56,7 @@ def _choice(body: Mapping[str, Any], scope: RequestScope) -> Mapping[str, JSONVa
     choice = body.get("tool_choice", "auto")
     if choice == "auto":
         choice = OPEN_CHOICES.get(scope.last_side, "none")
-    if isinstance(choice, Mapping):  # the server ignores a name: the tool alone is offered, and required
+    if isinstance(choice, Mapping):  # the server ignores a name: only that tool is offered, and required
         name = choice.get("function", {}).get("name")
         named = [tool for tool in body["tools"] if tool["function"]["name"] == name]
         return {"tools": named, **_told("required")}

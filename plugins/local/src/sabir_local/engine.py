@@ -1,12 +1,12 @@
 """The program of the child process: one model server, until the parent closes the pipe.
 
-    standard input   one line of JSON (Order)   …then nothing; its end means: stop
+    standard input   one line of JSON (Order)   …then nothing; its end means stop
     standard output  one line: the server's address, once it answers
-    standard error   what llama.cpp has to say, errors only
+    standard error   llama.cpp's error messages
 
 A process of its own because the server is built while the interpreter's lock is held: in the user's process that
-freezes every thread and event loop, and the interrupt key, for as long as the weights load. It is run by its path and
-imports nothing of sabir, so that it starts fast; the key comes by the pipe, since other users can read arguments.
+blocks every thread, every event loop and the interrupt key while the weights load. It is run by its path and
+imports nothing of sabir, so that it starts fast; the key is sent over the pipe, since other users can read arguments.
 """
 
 import json
@@ -16,15 +16,15 @@ from typing import Any, TypedDict
 
 ERRORS_ONLY = 1
 PROMPT_CACHE_MIB = 256
-"""For conversations that take turns; llama.cpp's own default is 8 GiB."""
+"""Size of the prompt cache for alternating conversations; llama.cpp's own default is 8 GiB."""
 
 AGAINST_LOOPS = {"dry_multiplier": 1.0, "dry_allowed_length": 8, "dry_penalty_last_n": 128}
-"""Repeating more than eight tokens in a row gets ever less likely: else one question in sixty never closes its call.
+"""Makes repeats of more than eight tokens less and less likely: else one question in sixty never closes its call.
 A penalty on single tokens (`repeat_penalty`) keeps the model from copying arguments and results."""
 
 
 class Order(TypedDict):
-    """What the parent asks for. `import_path` is the parent's own; an empty `template` means the weights' own."""
+    """The parent's order. `import_path` is the parent's own; an empty `template` means the template of the weights."""
 
     import_path: list[str]
     weights: str
@@ -37,10 +37,10 @@ class Order(TypedDict):
 
 
 def parameters(xllamacpp: Any, order: Order) -> Any:
-    """llama.cpp's parameters. Both thread counts are set, or prompts are read on every core there is."""
+    """llama.cpp's parameters. Both thread counts are set, or prompts are read on every core."""
     wanted = xllamacpp.CommonParams()
     wanted.model.path = order["weights"]
-    wanted.model_alias = {order["model"]}  # else replies and error texts name the file's whole path
+    wanted.model_alias = {order["model"]}  # else replies and error texts contain the file's whole path
     wanted.api_keys = [order["api_key"]]
     wanted.port = 0
     wanted.cpuparams.n_threads = order["threads"]
@@ -61,7 +61,7 @@ def parameters(xllamacpp: Any, order: Order) -> Any:
 
 
 def main() -> None:
-    """Start, say where, wait for the end of the input."""
+    """Start the server, print its address, wait for the end of the input."""
     order: Order = json.loads(sys.stdin.buffer.readline())
     sys.path[:] = order["import_path"]
     import xllamacpp
@@ -69,10 +69,10 @@ def main() -> None:
     try:
         server = xllamacpp.Server(parameters(xllamacpp, order))
     except Exception:
-        os._exit(1)  # llama.cpp has written the reason; a traceback would bury it
+        os._exit(1)  # llama.cpp has written the reason; a traceback would hide it
     print(server.listening_address, flush=True)
     sys.stdin.buffer.read()
-    os._exit(0)  # at once: requests in flight have no one left to answer
+    os._exit(0)  # at once: nobody waits for the requests in flight
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""What can go wrong before the embedded server answers; its answers are mapped by the dialect."""
+"""Errors before the embedded server answers; the dialect maps the server's own errors."""
 
 from sabir.errors import CallError
 
 
 class WeightsMissing(CallError):
-    """No weights were found, or what was named is no GGUF file."""
+    """No weights were found, or the named file is not a GGUF file."""
 
 
 class ServerNotStarted(CallError):

@@ -3,7 +3,7 @@
     LocalProvider ──connect──▶ LocalConnection ──first open──▶ LocalServer (a child process, on a loopback port)
                                       └─ then the official SDK's client carries the bytes, as for any endpoint
 
-`client=` takes a LocalServer of the user's own: other weights, more threads, a longer context. Without one, all
+`client=` takes the user's own LocalServer: other weights, more threads, a longer context. Without one, all
 adapters of a process share one server, which starts at the first send and stops at exit.
 """
 
@@ -29,7 +29,7 @@ from sabir_local.dialect import LOCAL_CHAT
 from sabir_local.server import LocalServer, shared_server
 
 ENDPOINT = "local:"
-"""The port changes at every start; what a reply's origin says does not."""
+"""The endpoint in a reply's origin: it stays the same although the port changes at every start."""
 
 
 class LocalProvider:
@@ -61,16 +61,16 @@ class LocalProvider:
         return LocalConnection(access.client)
 
     def quirks(self, access: Access) -> frozenset[str]:
-        """Those of llama.cpp's server."""
+        """The quirks of llama.cpp's server."""
         return frozenset({"max_tokens", "system_role", "plain_text"})
 
     def models(self) -> tuple[ModelInfo, ...]:
-        """What is known of the embedded model."""
+        """The row of the embedded model."""
         return packaged_models("sabir_local")
 
 
 class LocalConnection:
-    """The SDK's clients for the embedded server, which starts when something is first sent."""
+    """The SDK's clients for the embedded server, which starts at the first send."""
 
     def __init__(self, server: LocalServer | None = None) -> None:
         self._given = server
@@ -89,7 +89,7 @@ class LocalConnection:
         return await (await asyncio.to_thread(self._started)).open(_alone(request))
 
     def translate(self, error: Exception) -> SabirError | None:
-        """The library error for what the SDK or its HTTP client raised; None for what is not the wire's."""
+        """The library's error for an exception of the SDK or its HTTP client; None for any other exception."""
         return self._connection.translate(error) if self._connection else None
 
     def close(self) -> None:
@@ -104,7 +104,7 @@ class LocalConnection:
 
     def _started(self) -> SDKConnection:
         server = self._given or shared_server()
-        url = f"{server.address}/v1"  # another one, where the server had to be started anew
+        url = f"{server.address}/v1"  # it changes when the server is started again
         with self._lock:
             if self._connection is None or url != self._url:
                 key = KeySource("local", lambda: server.api_key)
@@ -113,5 +113,5 @@ class LocalConnection:
 
 
 def _alone(request: WireRequest) -> WireRequest:
-    """The request on a connection of its own: this server now and then drops one that it should keep."""
+    """The request on its own connection: this server sometimes drops a connection that it should keep."""
     return replace(request, headers={**request.headers, "Connection": "close"})

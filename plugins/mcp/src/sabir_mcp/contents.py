@@ -1,12 +1,12 @@
-"""What an MCP server answered, as an option returns it. Nothing is left out: what no result can hold becomes text.
+"""An MCP server's answer as an option's return value. Nothing is left out: unsupported content becomes text.
 
     text             ──▶ text part
     image, audio     ──▶ media part, a data URL
     resource         ──▶ its address as text, then text or media part
     resource link    ──▶ text that describes it
-    structured value ──▶ the JSON value alone where the contents only repeat it, else JSON text after them
+    structured value ──▶ only the JSON value if the contents repeat it, else JSON text after them
 
-Annotations and `_meta` are notes to programs, and no contents. The protocol's words:
+Annotations and `_meta` are notes to programs, not contents. The protocol's definition:
 https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool-result
 """
 
@@ -87,7 +87,7 @@ KINDS = frozenset(READERS)
 
 
 def _medium(modality: Modality, mime: str, data: str, *, name: str | None = None) -> ResultPart:
-    """A medium; text that says what was there, where its bytes are broken or no message may carry its type."""
+    """A medium; a text that describes it if its bytes are broken or no message may carry its type."""
     try:
         content = base64.b64decode("".join(data.split()), validate=True)  # some servers wrap its lines
     except binascii.Error as error:

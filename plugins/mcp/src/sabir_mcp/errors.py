@@ -1,11 +1,11 @@
-"""What can go wrong with an MCP server. But for the first, each becomes the error result of the call that met it.
+"""The errors of MCP servers. Each but ServerUnreachable becomes the error result of its call.
 
     MCPFault
     ├── ServerUnreachable   no connection, or no list of options: raised where the block is entered
     ├── ServerLost          the connection ended, or the block was left
     ├── ServerTimedOut      no answer in time
     ├── ServerRefused       the server answered with a protocol error
-    └── AnswerInvalid       the answer is none that the protocol or the option's own schema allows
+    └── AnswerInvalid       the protocol or the option's own schema does not allow the answer
 
 The class's name is the result's `error_type`, its message the `error_message` that a model reads. A failure that the
 option itself reports is core's OptionFailed, of type `option_failed`.
@@ -23,7 +23,7 @@ class ServerUnreachable(MCPFault, ConnectionError):
 
 
 class ServerLost(MCPFault, ConnectionError):
-    """The connection ended before an answer came. It is not made anew: enter a new block."""
+    """The connection ended before an answer came. It is not made again: enter a new block."""
 
 
 class ServerTimedOut(MCPFault, TimeoutError):
@@ -35,4 +35,4 @@ class ServerRefused(MCPFault):
 
 
 class AnswerInvalid(MCPFault, ValueError):
-    """The server's answer holds what the protocol does not know, or does not fit the option's own output schema."""
+    """The server's answer does not fit the protocol, or does not fit the option's own output schema."""

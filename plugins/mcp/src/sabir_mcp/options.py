@@ -1,4 +1,4 @@
-"""The options of an MCP server: what it offers, chosen and named, each an option that asks the server.
+"""The options of an MCP server: its tools, chosen and named, each as an option that calls the server.
 
 async with options_from_mcp(server, only=…, prefix=…) as options ─▶ sabir.answer(reply, options)
 """
@@ -27,14 +27,14 @@ Returned: TypeAlias = JSONValue | list[ResultPart]
 
 @dataclass(frozen=True)
 class Choice:
-    """Which of a server's options are taken, by the server's own names, and what stands before these names."""
+    """The chosen options of a server, by the server's own names, and the prefix for these names."""
 
     only: frozenset[str] | None
     exclude: frozenset[str]
     prefix: str
 
     def of(self, offered: "Iterable[Tool]", server: str) -> "dict[str, Tool]":
-        """Name of each option taken → what the server says of it. OptionInvalid for a name that is not offered."""
+        """Name of each chosen option → its declaration. Raises OptionInvalid for a name that is not offered."""
         by_name: dict[str, Tool] = {}
         for each in offered:
             by_name.setdefault(each.name, each)
@@ -63,11 +63,11 @@ class MCPOptions(Sequence[Option]):
 
     @property
     def instructions(self) -> str:
-        """What the server tells models of itself, to go into a system message if you trust it; may be empty."""
+        """The server's instructions for models, for a system message if you trust it; may be empty."""
         return self._connection.instructions
 
     async def refresh(self) -> None:
-        """Ask the server again what it offers; this sequence then holds that.
+        """Ask the server for its options again, and replace this sequence's contents.
 
         A server's notice that its list changed is not waited for: ask when you expect one. Raises MCPFault, and
         OptionInvalid for a chosen name that is offered no more; the options then stay as they were.
@@ -124,7 +124,7 @@ async def options_from_mcp(
     the same. Seconds: `timeout` for each call, None for as long as it takes; `connect_timeout` for starting, greeting
     and listing.
 
-    Raises ServerUnreachable, SettingsInvalid for what is no server, OptionInvalid for a name that is not offered. Later
+    Raises ServerUnreachable, SettingsInvalid for an invalid server, OptionInvalid for a name that is not offered. Later
     faults are raised by the options, and so become error results.
     """
     choice = Choice(_names("only", only), _names("exclude", exclude) or frozenset(), prefix)

@@ -1,4 +1,4 @@
-"""What a user may name as a server, as a client of the SDK.
+"""Converts a user's server argument to a client of the SDK.
 
     "python -m my_server" · ["cmd", "arg"]       ──▶ a process of its own, by stdin and stdout
     "https://host/mcp"                           ──▶ streamable HTTP
@@ -33,7 +33,10 @@ EXPECTED = "a command, an http(s) URL, or an object of the SDK: parameters, tran
 
 
 def client_of(server: "ServerLike") -> "Client | ClientSession":
-    """The client that reaches a server, not yet entered unless it was given; SettingsInvalid for what is no server."""
+    """The client that reaches a server, not yet entered unless it was given.
+
+    Raises SettingsInvalid for any other object.
+    """
     from mcp import Client, ClientSession
     from mcp.types import Implementation
 
@@ -43,19 +46,19 @@ def client_of(server: "ServerLike") -> "Client | ClientSession":
 
 
 def is_entered(client: "Client | ClientSession") -> bool:
-    """Whether whoever gave the client has entered it, and so will leave it. A session has always been."""
+    """Whether the client's owner has entered it, and so will leave it; always true for a session."""
     from mcp import ClientSession
 
     if isinstance(client, ClientSession):
         return True
     try:
         return client.session is not None
-    except RuntimeError:  # how the SDK says no
+    except RuntimeError:  # the SDK's error for a client that is not entered
         return False
 
 
 def shown(server: "ServerLike") -> str:
-    """A server as errors name it before it has told its own name."""
+    """A server's name in errors before its own name is known."""
     if isinstance(server, str) and _is_url(server):
         return urlsplit(server).hostname or "server"
     words = _words(server) if isinstance(server, str | Sequence) else []

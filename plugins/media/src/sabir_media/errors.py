@@ -1,4 +1,4 @@
-"""What the fetcher refuses, as one tree, and how a refusal names a URL: without credentials and query.
+"""The fetcher's errors, as one tree, and the form of a URL in their texts: without credentials and query.
 
     sabir.errors.MediaRefused
     ├── AddressRefused      the URL, its host or the host's address may not be visited
@@ -33,7 +33,7 @@ class TypeRefused(MediaRefused):
 
 
 class FetchFailed(MediaRefused):
-    """The medium could not be had: no connection, a refusing or broken server, too many redirects."""
+    """The medium could not be fetched: no connection, a refusing or broken server, too many redirects."""
 
 
 class FetchTimedOut(FetchFailed):

@@ -1,4 +1,4 @@
-"""The guarded fetcher, given by a user to whoever may fetch on their behalf."""
+"""The guarded fetcher, which a user gives to code that may fetch on their behalf."""
 
 import ssl
 from collections.abc import Collection
@@ -29,7 +29,7 @@ class GuardedFetcher:
     kept.
 
     A fetcher keeps nothing between fetches but the certificates: threads and tasks may share it, and there is
-    nothing to close. Raises SettingsInvalid for a setting that cannot be.
+    nothing to close. Raises SettingsInvalid for an invalid setting.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class GuardedFetcher:
         self._ssl_context = ssl_context
 
     def fetch_sync(self, url: str) -> FetchedMedia:
-        """The bytes behind a URL, their type and final URL; a MediaRefused where a rule is broken."""
+        """The bytes behind a URL, their type and final URL; raises a MediaRefused if a rule is broken."""
         progress = Progress(fetch_steps(url, self._rules))
         with closing(Driver(self._resources())) as driver:
             while progress.step is not None:

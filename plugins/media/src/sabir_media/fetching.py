@@ -1,10 +1,10 @@
-"""An adapter around an adapter: media that its target takes only as bytes are fetched; without it nothing fetches.
+"""An adapter around an adapter: it fetches media that its target takes only as bytes; nothing else fetches.
 
     message with a web URL ──render──▶ lost? ──a stand-in's bytes──▶ taken? ──fetcher──▶ message with a data URL, a loss
 
-What a target takes is asked of it: the wrapped adapter renders the conversation, and once more with stand-ins in place
-of what was lost. What was derived from a message is kept as long as that message lives, so that equal histories stay
-identical and nothing is fetched twice. Rendering itself never fetches.
+To find out what a target takes, the wrapped adapter renders the conversation, and again with stand-ins in place of lost
+media. A derived message is kept as long as its original lives, so that equal histories stay identical and nothing is
+fetched twice. Rendering itself never fetches.
 """
 
 import weakref
@@ -46,11 +46,11 @@ from sabir_media.fetcher import GuardedFetcher
 from sabir_media.medium import FetchedMedia, Fetcher
 
 Wanted: TypeAlias = Mapping[int, Mapping[int, MediaPart]]
-"""Of each message that was looked at, by its index, the parts that are to be fetched, by theirs."""
+"""Index of an inspected message → index of each part to fetch → the part."""
 
 
 class Derived(NamedTuple):
-    """Messages with their media as bytes, and what was rewritten for it."""
+    """Messages with their media as bytes, and the losses of that rewriting."""
 
     messages: list[Message]
     losses: tuple[Loss, ...] = ()
@@ -61,7 +61,7 @@ class Derived(NamedTuple):
 
     @contextmanager
     def blamed(self) -> Iterator[None]:
-        """Within it a request is made: its error tells what was rewritten for it."""
+        """A context for a request: its error also reports the losses of the rewriting."""
         try:
             yield
         except CallError as error:
@@ -78,7 +78,7 @@ class _Kept(NamedTuple):
 class FetchingAdapter(AsyncClosing, SyncClosing):
     """An adapter that fetches media for another; made by `fetching`.
 
-    Its methods raise what the wrapped adapter's raise, and MediaRefused for media that cannot be fetched.
+    Its methods raise the wrapped adapter's errors, and MediaRefused for media that cannot be fetched.
     """
 
     def __init__(self, adapter: Adapter, fetcher: Fetcher) -> None:
@@ -102,11 +102,11 @@ class FetchingAdapter(AsyncClosing, SyncClosing):
         return f"fetching({self._adapter!r})"
 
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
-        """The wrapped adapter's, of the messages as they are: pass them through `fetch_media` to render their bytes."""
+        """The wrapped adapter's rendering of the unchanged messages: call `fetch_media` first to render their bytes."""
         return self._adapter.render(messages, **how)
 
     async def fetch_media(self, messages: Messages) -> list[Message]:
-        """The messages with media as bytes where the target takes them only so."""
+        """The messages, with media as bytes if the target takes them only so."""
         return (await self._fetched(as_messages(messages), {})).messages
 
     def fetch_media_sync(self, messages: Messages) -> list[Message]:
@@ -144,7 +144,7 @@ class FetchingAdapter(AsyncClosing, SyncClosing):
             derived = await self._fetched(given, how)
             return derived, self._adapter.stream(derived.messages, **how)
 
-        if not any(wanted.values()):  # nothing is waited for: what is refused is refused here
+        if not any(wanted.values()):  # nothing to fetch: a refusal is raised here
             derived = self._derived(given, how, wanted, {})
             relay = _Fetching(derived, self._adapter.stream(derived.messages, **how))
         else:
@@ -160,7 +160,7 @@ class FetchingAdapter(AsyncClosing, SyncClosing):
         return SyncReplyStream(relay, relay.start)
 
     async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
-        """Fetch, and count; SettingsInvalid where the wrapped adapter counts none."""
+        """Fetch, and count; raises SettingsInvalid if the wrapped adapter cannot count."""
         derived = await self._fetched(*_prepared(messages, how))
         return await counting(self._adapter).count_tokens(derived.messages, **how)
 
@@ -188,7 +188,7 @@ class FetchingAdapter(AsyncClosing, SyncClosing):
         return self._derived(messages, how, wanted, fetched)
 
     def _wanted(self, messages: list[Message], how: CallArguments) -> Wanted:
-        """What is to be fetched of messages that were not looked at before."""
+        """The parts to fetch of messages that were not inspected before."""
         there = {
             number: media
             for number, each in enumerate(messages)
@@ -216,7 +216,7 @@ class FetchingAdapter(AsyncClosing, SyncClosing):
     def _derived(
         self, messages: list[Message], how: CallArguments, wanted: Wanted, fetched: Mapping[str, FetchedMedia]
     ) -> Derived:
-        """The messages with fetched media in their place; those without such media as they are."""
+        """The messages with fetched media in their place; messages without such media are unchanged."""
         derived: list[Message] = []
         losses: list[Loss] = []
         for number, message in enumerate(messages):
@@ -242,12 +242,12 @@ class FetchingAdapter(AsyncClosing, SyncClosing):
         key = id(message)
         original = weakref.ref(message, lambda _: self._kept.pop(key, None))
         kept = _Kept(original, _replaced(message, urls), tuple(losses))
-        with self._lock:  # whoever came first keeps its place: all callers share one derived message
+        with self._lock:  # the first one is kept: all callers share one derived message
             return self._find(message) or self._kept.setdefault(key, kept)
 
 
 class _Fetching(Relay):
-    """Hands on the stream that is opened for fetched media; one for the media as they are stands for it before."""
+    """Relays the stream opened for fetched media; before, a stream for the unchanged media takes its place."""
 
     def __init__(
         self,
@@ -276,12 +276,12 @@ class _Fetching(Relay):
 
 
 def fetching(adapter: Adapter, fetcher: Fetcher | None = None) -> FetchingAdapter:
-    """The adapter, for which media are fetched that its target takes only as bytes; by a GuardedFetcher by default."""
+    """The adapter, with media fetched that its target takes only as bytes; by default with a GuardedFetcher."""
     return FetchingAdapter(adapter, GuardedFetcher() if fetcher is None else fetcher)
 
 
 def _prepared(messages: Messages, how: CallArguments) -> tuple[list[Message], CallArguments]:
-    """What is rendered more than once: a list of messages, and options that may be read again."""
+    """Arguments that can be rendered more than once: a list of messages, and a list of options."""
     if "options" in how:
         how["options"] = Option.all_of(how["options"] or ())
     return as_messages(messages), how
@@ -300,7 +300,7 @@ def _by_url(message: Message) -> Mapping[int, MediaPart]:
 
 
 def _urls(wanted: Wanted) -> Iterable[str]:
-    """What is to be fetched, each URL once."""
+    """The URLs to fetch, each once."""
     return dict.fromkeys(part.url for media in wanted.values() for part in media.values())
 
 

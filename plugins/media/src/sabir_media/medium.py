@@ -1,4 +1,4 @@
-"""What a fetch brings, and whoever fetches."""
+"""The result of a fetch, and the Fetcher protocol."""
 
 from typing import Protocol
 

@@ -1,13 +1,13 @@
-"""What a medium is: the server's word, checked against the bytes.
+"""The type of a medium: the server's claim, checked against the bytes.
 
     Content-Type ──▶ claimed (None: says nothing) ──┐
                                                     ├──▶ the type, or a refusal
     bytes ──▶ core's signatures, ISO brands ────────┘
 
-A claim and the bytes must agree. A server that says nothing (no Content-Type, octet-stream) leaves the word
-to the bytes. Text has no signature: it must be UTF-8 without NUL, and no markup that a browser would run:
-what begins with a tag is a page, whatever the server calls it. Markdown may begin with a tag, though with none
-of a page, a drawing or a script.
+A claim and the bytes must agree. Without a claim (no Content-Type, octet-stream), the bytes decide. Text has no
+signature: it must be UTF-8 without NUL, and not markup that a browser would run: a body that begins with a tag
+is a page, whatever the server claims. Markdown may begin with a tag, but not with one of a page, a drawing or a
+script.
 """
 
 import re
@@ -68,7 +68,7 @@ _ALSO = {
     "video/quicktime": frozenset({"video/mp4"}),
     "video/webm": frozenset({"audio/webm"}),
 }
-"""What a container, told by its signature, may rightly be called besides."""
+"""Container type by signature → other types that a server may claim for it."""
 _SIGNED = frozenset(mime for mime in ALLOWED_MIMES if not mime.startswith("text/")) - {"application/json"}
 _MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*+<[a-z/!?]", re.IGNORECASE)
 """A tag, a comment or a declaration after a byte order mark and spaces: https://html.spec.whatwg.org/#tag-open-state."""
@@ -90,7 +90,7 @@ def plain_mime(text: str) -> str | None:
 
 
 def claimed_mime(url: str, content_type: str | None, allowed: frozenset[str]) -> str | None:
-    """The type that the server claims, None where it says nothing; TypeRefused if it is not allowed."""
+    """The type that the server claims, None without a claim; raises TypeRefused if it is not allowed."""
     if content_type is None or not content_type.strip():
         return None
     mime = plain_mime(content_type)
@@ -102,7 +102,7 @@ def claimed_mime(url: str, content_type: str | None, allowed: frozenset[str]) ->
 
 
 def settled_mime(url: str, claimed: str | None, data: bytes, allowed: frozenset[str]) -> str:
-    """The type of a whole body that agrees with the server's claim; TypeRefused where the two differ."""
+    """The type of a whole body that agrees with the server's claim; raises TypeRefused if the two differ."""
     if not data:
         raise refusal(TypeRefused, url, "the body is empty", "check the URL")
     if (_PAGE if claimed == "text/markdown" else _MARKUP).match(data):

@@ -1,4 +1,4 @@
-"""Connections that go where they were told: to given addresses, never to a name, and never past a deadline.
+"""Connections only to given addresses, never to a name, and never past a deadline.
 
 httpcore2 asks its network backend to connect to a URL's host. These backends connect to the addresses that
 were judged instead, so that no second look-up can answer otherwise (DNS rebinding); Host header, TLS server

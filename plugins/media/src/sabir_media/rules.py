@@ -1,4 +1,4 @@
-"""What a fetcher allows: a frozen value, checked once when it is made, that every decision reads."""
+"""A fetcher's rules: a frozen value, checked once when it is made, that every decision reads."""
 
 import re
 from collections.abc import Collection

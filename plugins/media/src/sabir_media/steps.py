@@ -1,4 +1,4 @@
-"""One fetch as a generator without I/O: it yields steps, is sent what came of them, and returns the medium.
+"""One fetch as a generator without I/O: it yields steps, gets their results, and returns the medium.
 
     URL ──▶ Target ──LookUp──▶ addresses, all judged ──Open──▶ status, headers ──Read, Read, …──▶ FetchedMedia
                ▲                                                     │
@@ -74,11 +74,11 @@ class Progress:
         self._move(steps.send, None)
 
     def answer(self, answer: Sequence[str] | Head | bytes) -> None:
-        """What came of the step."""
+        """Continue with the step's result."""
         self._move(self._steps.send, answer)
 
     def fail(self, error: Exception) -> None:
-        """What went wrong in the step, one of FAILURES; raises the refusal that it comes to."""
+        """Continue with the step's exception, one of FAILURES; raises the matching refusal."""
         self._move(self._steps.throw, error)
 
     def _move(self, move: Callable[[Any], Step], value: object) -> None:
@@ -116,7 +116,7 @@ _FAILURES: tuple[tuple[type[Exception], type[FetchFailed], str, str], ...] = (
     (OSError, FetchFailed, "its host was not found ({error})", "check the URL and the network"),
     (UnicodeError, FetchFailed, "its host was not found ({error})", "check the URL"),
 )
-"""What drivers meet → the refusal, its reason and its remedy; the first that fits counts."""
+"""A driver's exception → the refusal, its reason and its remedy; the first match counts."""
 FAILURES = tuple(kind for kind, *_ in _FAILURES)
 """The exceptions that a driver throws into a fetch; all others are not about the URL."""
 
@@ -195,7 +195,7 @@ def _too_large(target: Target, reason: str, rules: Rules) -> Exception:
 
 @contextmanager
 def _failures_of(target: Target) -> Iterator[None]:
-    """What a driver throws, as a refusal that names the target."""
+    """Turn a driver's exception into a refusal that names the target."""
     try:
         yield
     except FAILURES as error:

@@ -1,9 +1,9 @@
-"""A Chat Completions response → reply; everything of the body is in it, and a stream's chunks end here, too.
+"""A Chat Completions response → reply, without loss; a stream's joined chunks are read here, too.
 
     choices[0].message ─▶ (place, block) …    places order blocks alike, whether they came at once or as a stream
-    further choices    ─▶ alternatives        what has no neutral place ─▶ details, verbatim
+    further choices    ─▶ alternatives        fields without a neutral place ─▶ details, verbatim
 
-What a part does not say itself is in its state, so that encoding gives it back (law 3).
+Fields that a part cannot express are in its state, so that encoding restores them (law 3).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -44,9 +44,9 @@ Block: TypeAlias = KnownPart | OptionCallPayload
 Placed: TypeAlias = tuple[int, Block]
 
 REASONING, CONTENT, REFUSAL, SOUND, TRANSCRIPT, PICTURES, CALLS = 0, 1, 1000, 1001, 1002, 1003, 2000
-"""Where the blocks of a message stand; content, pictures and calls take as many places as they need."""
+"""The places of a message's blocks; content, pictures and calls take as many places as they need."""
 REASONING_FIELDS = ("reasoning_content", "reasoning")
-"""Fields in which compatible endpoints give a model's thoughts; the first that holds text counts."""
+"""Fields in which compatible endpoints put a model's reasoning; the first that holds text counts."""
 
 FINISH_REASONS: Mapping[str, FinishReason] = {
     **dict.fromkeys(("stop", "eos", "end_turn"), "stop"),
@@ -59,7 +59,7 @@ _BODY_FIELDS = frozenset({"id", "model", "object", "choices", "usage", "obfuscat
 _CHOICE_FIELDS = frozenset({"index", "message", "finish_reason"})
 _MESSAGE_FIELDS = frozenset({"role", "content", "refusal", "annotations", "tool_calls", "function_call"})
 _SHAPES = {"refusal": str, "annotations": list, "tool_calls": list, "function_call": dict}
-"""What these fields of a message are where they can be read."""
+"""Field of a message → the type that its value must have to be read."""
 _CALL_FIELDS = frozenset({"id", "type", "index", "function", "custom"})
 
 
@@ -80,7 +80,7 @@ def origin_of(found: Fields, scope: DecodeScope) -> Origin:
 
 
 def read_answer(found: Fields, scope: DecodeScope) -> tuple[tuple[Placed, ...], dict[str, Any]]:
-    """The first choice's blocks, and what else a reply and a stream's ReplyEnd hold; choices may stand in any order."""
+    """The first choice's blocks, and the other fields of a reply or ReplyEnd; choices may come in any order."""
     origin = origin_of(found, scope)
     choices = [fields(choice) for choice in items(found.get("choices"))]
     first, *others = [_read_choice(choice, scope) for choice in sorted(choices, key=_index)]
@@ -110,7 +110,7 @@ def _built(placed: Iterable[Placed], scope: DecodeScope) -> ReplyBuilder:
 
 
 def message_blocks(message: Fields, scope: DecodeScope) -> tuple[tuple[Placed, ...], dict[str, Any]]:
-    """An assistant message's blocks in their order, and its fields that are none of them."""
+    """An assistant message's blocks in their order, and its remaining fields."""
     reader = _Message(message, scope)
     return tuple(sorted(reader.blocks(), key=itemgetter(0))), reader.left
 
@@ -118,7 +118,7 @@ def message_blocks(message: Fields, scope: DecodeScope) -> tuple[tuple[Placed, .
 def _read_choice(
     choice: Fields, scope: DecodeScope
 ) -> tuple[tuple[Placed, ...], FinishReason, str | None, dict[str, Any]]:
-    """A choice's blocks, finish reason (neutral and raw), and what else it says."""
+    """A choice's blocks, finish reason (neutral and raw), and remaining fields."""
     blocks, further = message_blocks(fields(choice.get("message")), scope)
     raw = text(choice.get("finish_reason")) or None
     left = left_over(choice, _CHOICE_FIELDS)
@@ -141,7 +141,7 @@ def _finish_reason(raw: str | None, blocks: tuple[Placed, ...]) -> FinishReason:
 
 
 class _Message:
-    """Reads one message; `left` is what is no block."""
+    """Reads one message; `left` holds the fields that are not blocks."""
 
     def __init__(self, message: Fields, scope: DecodeScope) -> None:
         self.message = message
@@ -153,7 +153,7 @@ class _Message:
 
     def blocks(self) -> Iterator[Placed]:
         """Every block with its place."""
-        further = bool(self.left)  # nothing of what only some endpoints give
+        further = bool(self.left)  # False if no field is left that only some endpoints send
         if further:
             yield from self._reasoning()
         yield from self._content()
@@ -192,7 +192,7 @@ class _Message:
             yield CONTENT + len(chunks), TextPart(text="", citations=citations)
 
     def _chunk(self, chunk: JSONValue) -> KnownPart:
-        """One part of a content array; one of an unknown type or shape is kept as it is."""
+        """One part of a content array; a part of an unknown type or shape is kept verbatim."""
         found = fields({"type": "text", "text": chunk} if isinstance(chunk, str) else chunk)
         match found.get("type"):
             case "text" if isinstance(said := found.get("text"), str):
@@ -218,7 +218,7 @@ class _Message:
             yield TRANSCRIPT, TextPart(text=transcript, state={"transcript_of": audio.get("id")})
 
     def _pictures(self) -> Iterator[Placed]:
-        """Pictures as OpenRouter and others give them, beside the content."""
+        """Pictures beside the content, as OpenRouter and others send them."""
         found = items(self.message.get("images"))
         pictures = [picture for each in found if (picture := _picture(each))]
         if found and len(pictures) == len(found):
@@ -252,7 +252,7 @@ def _picture(block: JSONValue) -> MediaPart | None:
 
 
 def read_citation(annotation: JSONValue) -> Citation:
-    """What an annotation of either dialect cites."""
+    """The citation for an annotation of either dialect."""
     found = fields(annotation)
     kind = text(found.get("type")) or "annotation"
     about = fields(found.get(kind)) or found
@@ -269,7 +269,7 @@ def read_citation(annotation: JSONValue) -> Citation:
 
 
 def read_usage(figures: JSONValue) -> Usage:
-    """The tokens of a call; chat's and responses' names alike, and what compatible endpoints add."""
+    """The tokens of a call, by the field names of both dialects and of compatible endpoints."""
     found = fields(figures)
     if not found:
         return Usage()

@@ -1,4 +1,4 @@
-"""The wire of Chat Completions: what it takes, as tables, and its pure functions under one name.
+"""The Chat Completions wire: tables of what it accepts, and its pure functions under one name.
 
     system, user   one message each                  assistant   one message a turn: content, then calls
     results        one `tool` message each, text     audio out   goes back by its id alone
@@ -37,7 +37,7 @@ _TABLES = Tables(
     calls=Calls(ids=IdentifierRule(characters=r"[A-Za-z0-9_.:-]", longest=64), names=IdentifierRule(longest=64)),
 )
 TABLES = replace(_TABLES, calls=replace(_TABLES.calls, hints=ChatOptionHints), variants={"no_strict": _TABLES})
-"""Assistant audio is taken because its id goes back; a sound from elsewhere becomes a placeholder."""
+"""Assistant audio is taken because its id goes back; audio from elsewhere becomes a placeholder."""
 
 QUIRKS: Mapping[str, str] = {
     "max_tokens": "the output limit is called max_tokens, except for OpenAI's own reasoning models",
@@ -55,7 +55,7 @@ _FAMILY = re.compile(r"(?:[^/]+/)*[A-Za-z]*")
 
 
 def family(model: str) -> str:
-    """A model's maker and line, so that `deepseek-chat` and `deepseek-reasoner` read each other's reasoning."""
+    """A model's maker and product line, so that `deepseek-chat` and `deepseek-reasoner` read each other's reasoning."""
     match = _FAMILY.match(model)
     return match[0] if match else ""
 
@@ -73,4 +73,4 @@ CHAT = Dialect(
     decode_error=ERRORS.decode,
     decode_history=decode_history,
 )
-"""The dialect `openai.chat`; an endpoint that rejects a field that streams ask for has a variant of its own."""
+"""The dialect `openai.chat`; an endpoint that rejects a field of streamed requests has its own variant."""

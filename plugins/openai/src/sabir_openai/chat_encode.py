@@ -3,7 +3,7 @@
     system ─▶ developer | system     user ─▶ user     results ─▶ tool, one for each result
     assistant ─▶ {content, audio?, tool_calls?}: its parts in order, then its calls
 
-An error result is the JSON text {"error": {"type", "message", "retryable"?}}, for the wire has no flag.
+An error result is the JSON text {"error": {"type", "message", "retryable"?}}, because the wire has no flag.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,11 +26,11 @@ from sabir.authoring import (
 )
 
 CUSTOM_CALLS = "openai.chat"
-"""The dialect whose calls of free text are calls with a state of their own."""
+"""The dialect whose free-text calls have their own state."""
 Wire = dict[str, Any]
 """A JSON object of the wire."""
 _ENDINGS = {"text/plain": "txt", "text/markdown": "md", "text/csv": "csv", "application/json": "json"}
-"""Type of a document → the ending of a name for it; all others are PDF."""
+"""MIME type of a document → the extension of its made-up name; all other documents are PDF."""
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
@@ -54,8 +54,8 @@ def _speakers(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
 
 
 def _content(parts: list[Wire], scope: TurnScope, separator: str = "\n\n") -> str | list[Wire]:
-    """One text is a string, which every endpoint takes; more are an array, unless all is text and must be one."""
-    # A block of the wire's own, which goes back as it came, is a FrozenDict: its type says nothing here.
+    """A string for one text, which every endpoint takes; else an array, or one joined text if the endpoint needs it."""
+    # A verbatim block of the wire is a FrozenDict; its `type` does not matter here.
     if len(parts) == 1:
         part = parts[0]
         return str(part["text"]) if type(part) is dict and part["type"] == "text" else parts
@@ -134,7 +134,7 @@ def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
 
 
 class _Answer:
-    """One assistant message being put together."""
+    """One assistant message under construction."""
 
     __slots__ = ("calls", "further", "losses", "parts", "refusals", "scope")
 
@@ -145,7 +145,7 @@ class _Answer:
         self.calls: list[Wire] = []
         self.further: Wire = {}
         self.refusals: list[tuple[Wire, KnownPart, Entry]] = []
-        """Those among the parts, with where they come from."""
+        """The refusals among the parts, with their source."""
 
     def take(self, piece: KnownPart, entry: Entry) -> None:
         """Put one piece where it belongs."""
@@ -175,7 +175,7 @@ class _Answer:
             self.refusals.append((self.parts[-1], piece, entry))
 
     def _chunk(self, chunk: JSONValue, piece: KnownPart, entry: Entry) -> None:
-        """A block of the wire's own, where the endpoint takes it back."""
+        """Put a block of the wire's own back, if the endpoint takes it."""
         if chunk is not None and "echoes_reasoning" in self.scope.quirks:
             self.parts.append(chunk)
         else:
@@ -203,7 +203,7 @@ class _Answer:
             self.losses.lose("dropped", f"{self.scope.target} takes no reasoning back", piece, entry)
 
     def _settle_refusals(self) -> None:
-        """The wire takes texts, or exactly one refusal: beside anything else, each becomes a text."""
+        """Turn refusals into texts unless one stands alone: the wire takes texts, or exactly one refusal."""
         for part, piece, entry in self.refusals if len(self.parts) > 1 else ():
             self.losses.lose("downgraded", "a refusal stands alone in its message; it renders as text", piece, entry)
             said = part["refusal"]
@@ -211,7 +211,7 @@ class _Answer:
             part.update(type="text", text=said)
 
     def messages(self) -> list[Wire]:
-        """The message, or none where nothing is left of it."""
+        """The message; an empty list if it has no content left."""
         if self.refusals:
             self._settle_refusals()
         message: Wire = {"role": "assistant"}
@@ -240,7 +240,7 @@ def _call(entry: Entry, scope: TurnScope, losses: LossLog) -> Wire:
 
 
 def call_arguments(entry: Entry, call: OptionCallPayload, scope: TurnScope, losses: LossLog) -> str:
-    """The argument text of a function call; a custom call's, which is free text, in an object."""
+    """The argument text of a function call; a custom call's free text is put into an object."""
     origin = None if entry.keeps_state else entry.message.origin
     is_chat = origin is not None and origin.dialect == CUSTOM_CALLS
     if is_chat and fields(call.state).get("type") == "custom":

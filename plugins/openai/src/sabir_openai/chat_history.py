@@ -3,8 +3,8 @@
     system, developer ─▶ policy "system"      user ─▶ policy "user"      assistant ─▶ the scope's policy
     tool              ─▶ a result of the option that its call names
 
-What the assistant said has its origin here, so that it goes back as it came. Roles need no hint: policies render to
-them. A `name` beside a role is a loss. The older `functions`,
+Assistant messages get this scope's origin, so that they go back unchanged. Messages need no role hints: their policies
+render to the same roles. A `name` beside a role is a loss. The older `functions`,
 `function_call` and role `function` become options, calls and results, and render as today's (loss: rewritten).
 """
 
@@ -35,7 +35,7 @@ _CHOSEN: Mapping[str, frozenset[str]] = {
     "function": frozenset({"name", "arguments"}),
     "custom": frozenset({"name", "input"}),
 }
-"""Kind of a call → what its inner object says; the call's own further fields are its state."""
+"""Kind of a call → the fields of its inner object; the call's other fields are its state."""
 _OLDER = "the older form becomes today's"
 _NO_PLACE = "a message has no place for it"
 
@@ -74,7 +74,7 @@ class _History(RequestHistory):
     def __init__(self, found: Fields, scope: DecodeScope) -> None:
         super().__init__(found, scope)
         self.unanswered: dict[str, list[str]] = {}
-        """Option name → ids made up for its calls in the older form, which have none."""
+        """Option name → ids made up for its calls in the older form, which has no ids."""
 
     def system(self, message: Fields, path: str) -> None:
         """Instructions, under either name."""
@@ -89,7 +89,7 @@ class _History(RequestHistory):
         self.say(policy, self.parts(message.get("content"), f"{path}.content"), path)
 
     def assistant(self, message: Fields, path: str) -> None:
-        """What the model said and called, as decoding its response gives it."""
+        """The model's parts and option calls, as from decoding its response."""
         if not isinstance(message.get("content"), str | list | None):
             raise HistoryInvalid(f"{path}.content is {ascii(message['content'])[:40]}; expected a string or an array")
         self._check_calls(message, path)
@@ -105,7 +105,7 @@ class _History(RequestHistory):
             self.lose("rewritten", f"{path}.function_call", _OLDER)
 
     def _kept_sound(self, left: dict[str, Any]) -> MediaPart | None:
-        """A sound that the vendor keeps, by its id."""
+        """Audio that the vendor stores, by its id."""
         name = text(fields(left.get("audio")).get("id"))
         part = MediaPart.read("audio", self.scope.file_url(name)) if name else None
         if part is not None:
@@ -162,19 +162,19 @@ class _History(RequestHistory):
             self.lose("rewritten", path, _OLDER)
 
     def older_choice(self, choice: JSONValue) -> None:
-        """Which function is to be called, in the older form."""
+        """The function that the model must call, in the older form."""
         self.lose("rewritten", "function_call", _OLDER)
         if not self.choose(choice, text(fields(choice).get("name"))):
             self.put_extra("function_call", choice)
 
     def choice(self, choice: JSONValue) -> None:
-        """Which option is to be chosen."""
+        """The option that the model must choose."""
         found = fields(choice)
         if not self.choose(choice, text(fields(found.get(text(found.get("type")))).get("name"))):
             self.put_vendor("tool_choice", choice)
 
     def format(self, wanted: JSONValue) -> None:
-        """The schema that replies are held to."""
+        """The schema that replies must match."""
         found = fields(wanted)
         schema, path = fields(found.get("json_schema")), "response_format.json_schema"
         if found.get("type") != "json_schema" or not self.hold_to_format(schema, path):

@@ -1,6 +1,6 @@
 """Settings and options → the fields of a Chat Completions request beside its messages.
 
-neutral settings by name ──▶ wire fields        what a model refuses, or the wire cannot say, is a loss
+neutral settings by name ──▶ wire fields        settings that a model refuses or the wire lacks are losses
 options ──▶ tools        vendor settings ──▶ as they are, last
 """
 
@@ -27,10 +27,10 @@ FIELDS: Mapping[str, str] = {
 }
 """Neutral setting → field that takes its value as it is."""
 _SAMPLING = frozenset({"temperature", "top_p"})
-"""What a model takes only while it does not reason."""
+"""Settings that a model takes only while it does not reason."""
 MOST_STOPS = 4
 Declared: TypeAlias = Callable[[Mapping[str, Any]], tuple[Any, dict[str, Any]]]
-"""A declared tool → its name, and what a choice of it says on this wire."""
+"""A declared tool → its name, and the wire fields that choose it."""
 FORMAT_NAMES = IdentifierRule(longest=64)
 
 
@@ -49,7 +49,7 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
 
 
 def take(scope: RequestScope, setting: str) -> Any:
-    """A wire setting's value; None, and a loss, where the model refuses it, or refuses it while it reasons."""
+    """A wire setting's value; None and a loss if the model refuses it, always or while it reasons."""
     reasons = scope.model_info.reasoning and scope.settings.take("reasoning_effort") not in (None, "none")
     if setting in _SAMPLING and reasons and scope.settings.take(setting) is not None:
         scope.refuse(setting)
@@ -65,7 +65,7 @@ def _renamed(name: str, scope: RequestScope) -> str:
 
 
 def encode_options(scope: RequestScope) -> list[dict[str, Any]]:
-    """The options as function declarations; strict as they hint, else where their schema is so as it stands."""
+    """The options as function declarations; strict by their hint, else if their schema is strict without a change."""
     declared = []
     for index, option in enumerate(scope.options):
         function, strict, hints = scope.declare(option), make_strict(option.parameters), scope.target.hints_of(option)
@@ -81,17 +81,17 @@ def encode_options(scope: RequestScope) -> list[dict[str, Any]]:
 
 
 def tell_changes(strict: StrictSchema, path: str, scope: RequestScope) -> None:
-    """Write down the keywords that a strict schema does not have, and what it asks more."""
+    """Record as losses the keywords that a strict schema leaves out and the constraints that it adds."""
     told = [f"strict schemas have no such keyword: {keyword}" for keyword in strict.left_out]
     for reason in [*told, *(f"strict schemas ask more: {each}" for each in strict.reasons if strict.strict)]:
         scope.losses.add("rewritten", reason, path=path)
 
 
 def encode_choice(scope: RequestScope, tools: list[dict[str, Any]], declared: Declared) -> dict[str, Any]:
-    """The choice of an option and whether several may be called at once; losses where nothing is offered.
+    """The choice of an option and whether several may be called at once; losses if no option is offered.
 
-    `declared` gives a tool's name and, for a choice by name, what the wire says of it. SettingsInvalid
-    for another name.
+    `declared` gives a tool's name and, for a choice by name, the wire value. Raises SettingsInvalid for a
+    name that is not offered.
     """
     choice, parallel = take(scope, "option_choice"), take(scope, "parallel_options")
     said = choice
@@ -128,7 +128,7 @@ def _format(scope: RequestScope) -> dict[str, Any]:
 
 
 def encode_format(scope: RequestScope) -> dict[str, Any]:
-    """The schema that replies are held to, with its name: strict where it can be; none where none is asked for."""
+    """The schema that replies must match, with its name: strict if possible; empty if the caller asks for none."""
     wanted: ResponseFormat | None = take(scope, "response_format")
     if wanted is None:
         return {}

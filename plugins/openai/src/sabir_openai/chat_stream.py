@@ -1,6 +1,6 @@
-"""Chunks of a Chat Completions stream → events, and at the end the very body that the same answer has at once.
+"""Chunks of a Chat Completions stream → events, and at the end the same body as the answer without streaming.
 
-    chunk ─▶ deltas of text, reasoning, refusal, transcript, arguments ─▶ events for whoever watches
+    chunk ─▶ deltas of text, reasoning, refusal, transcript, arguments ─▶ events for the caller
          └─▶ body so far ──read_answer──▶ the blocks' ends and the reply's (law 8: fold = whole)
 
 The terminal marker is the finish reason; `[DONE]`, or a clean close, then ends the reply.
@@ -54,7 +54,7 @@ class ChatDecoder:
         self._is_done = False
 
     def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
-        """Core events of one wire event; raises the CallError that an `error` object stands for."""
+        """The core events for one wire event; raises the CallError for an `error` object."""
         data = event.data.strip()
         if self._is_done or not data:
             return
@@ -69,7 +69,7 @@ class ChatDecoder:
             self._has_begun = True
             yield ReplyStart(origin=origin_of(chunk, self._scope))
         choices, _ = chunk.pop("choices", None), chunk.pop("obfuscation", None)
-        if chunk != self._head:  # in nearly every chunk it is as before
+        if chunk != self._head:  # it is the same in nearly every chunk
             self._head = chunk
             self._body |= {name: value for name, value in chunk.items() if value not in (None, "")}
         for found in map(fields, items(choices)):
@@ -85,7 +85,7 @@ class ChatDecoder:
                     yield BlockDelta.of(place, kind, more)
 
     def _begun(self, place: int, kind: BlockKind, more: str, choice: "_Choice") -> Iterator[StreamEvent]:
-        """A block's start, and as far as it came; a call's has to wait for its name."""
+        """A block's start and its content so far; a call's start waits for the call's name."""
         if kind != "option_call":
             yield BlockStart(index=place, kind=kind)
         else:
@@ -100,7 +100,7 @@ class ChatDecoder:
             yield BlockDelta.of(place, kind, more)
 
     def close(self) -> Iterator[StreamEvent]:
-        """The ends of all blocks and of the reply; nothing where no choice had a finish reason."""
+        """The ends of all blocks and of the reply; no events if no choice had a finish reason."""
         if self._is_done or not any(choice.found.get("finish_reason") for choice in self._choices.values()):
             return
         self._is_done = True
@@ -114,7 +114,7 @@ class ChatDecoder:
 
 
 Grown = tuple[int, BlockKind, str]
-"""A block's place and kind, and by what it grew."""
+"""A block's place, its kind and the text that was added."""
 
 
 class _Words(list[str]):
@@ -137,7 +137,7 @@ class _Choice:
         self._reasoning_field: str | None = None
 
     def take(self, found: Fields) -> Iterable[Grown]:
-        """Take a chunk's part of this choice; gives what grew."""
+        """Add a chunk's part of this choice; return the blocks that grew."""
         grown: Iterable[Grown] = ()
         for name, value in found.items():
             if value is None or name == "index":
@@ -145,7 +145,7 @@ class _Choice:
             if name == "delta":
                 for each, said in fields(value).items():
                     if said is not None and each != "role":
-                        is_text = each == "content" and isinstance(said, str)  # as in most
+                        is_text = each == "content" and isinstance(said, str)  # as in most chunks
                         more = self._chunk(said) if is_text else self._further(each, said)
                         grown = chain(grown, more) if grown else more
             elif name == "logprobs":
@@ -155,7 +155,7 @@ class _Choice:
         return grown
 
     def _further(self, name: str, value: JSONValue) -> Iterable[Grown]:
-        """Take one field of a delta."""
+        """Add one field of a delta."""
         match name:
             case "content":
                 return chain.from_iterable(map(self._chunk, value if isinstance(value, list) else [value]))
@@ -184,7 +184,7 @@ class _Choice:
         return ()
 
     def _chunk(self, chunk: JSONValue) -> tuple[Grown, ...]:
-        """Take a chunk of content, which is a text or an object."""
+        """Add a chunk of content, which is a text or an object."""
         more = chunk if isinstance(chunk, str) else _plain_text(chunk)
         if more is None:
             self.chunks.append(chunk)
@@ -220,10 +220,10 @@ class _Choice:
             yield CALLS + place, "option_call", more
 
     def _place_of(self, delta: Fields) -> int:
-        """The latest call that a delta continues, else the next place.
+        """The place of the latest call that a delta continues, else the next place.
 
-        It is of its index and no other id; without an index, of its id or none; without both, of the last where it
-        brings no name.
+        A delta continues the call with its index and no other id; without an index, the call with its id or without
+        one; without both, the last call, if the delta has no name.
         """
         index, wire_id = _key(delta.get("index")), text(delta.get("id"))
         if index is None and not wire_id:
@@ -235,7 +235,7 @@ class _Choice:
         return found if found >= 0 else len(self.calls)
 
     def _place_without_id(self, index: str | float | None) -> int:
-        """The latest call of that index, or of any, that has no id yet; -1 for none. One index has one at most."""
+        """The latest call without an id that has that index, or any; -1 for none. An index has one at most."""
         if index is not None:
             place = self._latest.get((index, ""), -1)
             return place if place >= 0 and not self.calls[place].id else -1
@@ -244,7 +244,7 @@ class _Choice:
         return self._without_id[-1] if self._without_id else -1
 
     def whole(self) -> dict[str, Any]:
-        """The choice as a response that came at once holds it."""
+        """The choice as in a response that is not streamed."""
         message = {name: _settled(said) for name, said in self.message.items()}
         if self.chunks:
             message["content"] = [_whole(chunk) for chunk in self.chunks]
@@ -273,7 +273,7 @@ class _Call:
         self.further: dict[str, Any] = {}
 
     def take(self, delta: Fields) -> str:
-        """Take a delta; gives the argument text that it added."""
+        """Add a delta; return the argument text that it added."""
         self.id = self.id or text(delta.get("id"))
         self.kind = "custom" if isinstance(delta.get("custom"), dict) else self.kind
         inner = fields(delta.get(self.kind))
@@ -288,10 +288,10 @@ class _Call:
         return text(more)
 
     def whole(self) -> dict[str, Any]:
-        """The call as a response that came at once holds it."""
+        """The call as in a response that is not streamed."""
         said = "input" if self.kind == "custom" else "arguments"
         words = "".join(self.arguments)
-        if self.parsed is not None and words:  # together they are no arguments, and nothing is lost
+        if self.parsed is not None and words:  # both together are no valid arguments; both are kept
             words = json.dumps(self.parsed) + words
         inner = {"name": self.name, said: words if words or self.parsed is None else self.parsed}
         return {**self.further, "id": self.id, "type": self.kind, self.kind: inner}
@@ -302,7 +302,7 @@ def _whole(chunk: Any) -> Any:
 
 
 def _plain_text(chunk: JSONValue) -> str | None:
-    """The text of a chunk of content that is nothing else."""
+    """The text of a chunk of content that has no other field; else None."""
     if not isinstance(chunk, dict) or chunk.keys() != {"type", "text"} or chunk["type"] != "text":
         return None
     said = chunk["text"]
@@ -314,7 +314,7 @@ def _key(index: JSONValue) -> str | float | None:
 
 
 def _grown(found: dict[str, Any], more: Fields) -> dict[str, Any]:
-    """Fields grown in place by a delta: texts and arrays are appended, all else is replaced."""
+    """Fields extended in place by a delta: texts and arrays are appended, other values are replaced."""
     for name, value in more.items():
         before = found.get(name)
         if isinstance(value, str) and isinstance(before, str):
@@ -329,14 +329,14 @@ def _grown(found: dict[str, Any], more: Fields) -> dict[str, Any]:
 
 
 def _settled(value: Any) -> Any:
-    """A value in which no text grows any more."""
+    """A value with all its growing texts joined."""
     if isinstance(value, dict):
         return {name: _settled(member) for name, member in value.items()}
     return "".join(value) if isinstance(value, _Words) else value
 
 
 def _joined(sounds: list[str]) -> str:
-    """Base64 of all pieces of a sound; each may be padded on its own."""
+    """Base64 of all pieces of a sound; each piece may have its own padding."""
     if any("=" in sound for sound in sounds[:-1]):
         try:
             return base64.b64encode(b"".join(base64.b64decode(sound) for sound in sounds)).decode()

@@ -1,4 +1,4 @@
-"""The two dialects of OpenAI by their short names; each is loaded when it is asked for.
+"""The two dialects of OpenAI by their short names; each is loaded when it is requested.
 
 chat ─▶ openai.chat (Chat Completions)        responses ─▶ openai.responses
 """
@@ -9,7 +9,7 @@ from sabir.authoring import Dialect, IdentifierRule, Tables
 
 
 def variant(short_name: str, call_id_length: int | None = None, streams_usage: bool = True) -> Dialect:
-    """A dialect; of chat, the variant of an endpoint with ids of one length, or that takes no `stream_options`."""
+    """A dialect; for chat, also a variant for endpoints with fixed-length ids or without `stream_options`."""
     if short_name == "responses":
         from sabir_openai.responses_dialect import RESPONSES
 

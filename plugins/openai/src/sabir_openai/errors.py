@@ -52,7 +52,7 @@ _WORDS = ErrorRule.by_words(
     (r"model\b.{0,80}\b(not found|does not exist|is not available)", ModelNotFound),
 )
 _BLAME_WHAT_WAS_SENT = ("*image*", "*data_residency_mismatch*", "invalid_request_error")
-"""Codes of a failed response, which has no status."""
+"""Codes of a failed response, which has no HTTP status."""
 ERRORS = ErrorTable(
     rules=(
         ErrorRule.by_words((r"overloaded", Overloaded), at=(503,)),  # its type says no more than that the server failed

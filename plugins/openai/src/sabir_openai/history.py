@@ -1,7 +1,7 @@
-"""What the readers of both dialects' stored requests have beside what all readers share: hints, strict declarations.
+"""Shared code of both dialects' stored-request readers: hints and strict declarations.
 
-a function declaration ──offer──▶ an option, or a tool of the vendor's own
-a content part         ──part───▶ a part, with what it says by hints alone
+a function declaration ──offer──▶ an option, or a vendor's own tool
+a content part         ──part───▶ a part; some of its fields become hints
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ _HINTS: Mapping[str, type[BaseModel]] = {
     "input_image": ImageHints,
     "input_file": FileHints,
 }
-"""Type of a content part → its hints, which stand in the part; chat's `detail` in the object of its type's name."""
+"""Type of a content part → its hints, which are fields of the part; chat's `detail` is in the object of that name."""
 _OPTION_FIELDS = frozenset({"type", "name", "description", "parameters"})
 _FORMAT_FIELDS = frozenset({"type", "name", "description", "schema", "strict"})
 
@@ -46,7 +46,7 @@ class RequestHistory(History):
     }
 
     def part(self, content: JSONValue, path: str) -> KnownPart | None:
-        """As every history's; a medium has the hints that it says."""
+        """As in every history; the part of a medium gets its hints."""
         whole = fields(content)
         kind = text(whole.get("type"))
         if kind not in _HINTS:
@@ -61,7 +61,7 @@ class RequestHistory(History):
         return part.model_copy(update={"vendor": {self.scope.target.provider: hints}}) if part and hints else part
 
     def _hints(self, found: Fields, model: type[BaseModel]) -> Fields:
-        """The fields that are hints of a model and say something."""
+        """The fields that are hints of a model and have a value."""
         given = {name: found[name] for name, field in model.model_fields.items() if name in found and not field.exclude}
         return {
             name: value
@@ -70,14 +70,14 @@ class RequestHistory(History):
         }
 
     def offer(self, tool: JSONValue, declared: JSONValue, model: type[BaseModel], path: str) -> None:
-        """Add an option by its declaration, with the hints of that model; what is none stays the vendor's own tool."""
+        """Add the option of a declaration, with that model's hints; other declarations stay a vendor's own tools."""
         found = fields(declared)
         hints = self._hints(found, model)
         strict = make_strict(fields(found.get("parameters")) or {"type": "object", "properties": {}})
         said = without(hints, "strict") if hints.get("strict") is (strict.strict and not strict.reasons) else hints
         vendor = {self.scope.target.provider: said} if said else None
         name, description = text(found.get("name")), text(found.get("description"))
-        # What is loaded later by a field that is no hint is nothing that every model may choose.
+        # A declaration that a field other than a hint loads later is not an option that every model may choose.
         is_option = bool(found) and ("defer_loading" in hints or not found.get("defer_loading"))
         if is_option and self.add_option(name, description, found.get("parameters"), vendor):
             self.lose_unknown(found, {*_OPTION_FIELDS, *hints}, path, "an option has no place for it")
@@ -85,7 +85,7 @@ class RequestHistory(History):
             self.add_vendor_tool(tool, path)
 
     def hold_to_format(self, found: Fields, path: str) -> bool:
-        """Set the schema that replies are held to; whether a neutral setting can say it."""
+        """Set the schema that replies must match; return whether a neutral setting can express it."""
         name, description = text(found.get("name")), text(found.get("description")) or None
         if found.keys() - _FORMAT_FIELDS or not self.hold_to(name, found.get("schema"), description):
             return False

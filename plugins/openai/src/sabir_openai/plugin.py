@@ -4,7 +4,7 @@ from sabir_openai.provider import OPENAI, CompatibleProvider, gateways
 
 openai = CompatibleProvider(OPENAI)
 AZURE = "for Azure write sabir.adapter('openai.chat:deployment', client=openai.AsyncAzureOpenAI(…))"
-"""What is told to whoever asks for a provider of that name."""
+"""The error text for a caller that asks for a provider of that name."""
 
 
 def __getattr__(name: str) -> CompatibleProvider:

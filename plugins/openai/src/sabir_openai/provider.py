@@ -3,8 +3,8 @@
     row of data ──▶ CompatibleProvider ──connect(access)──▶ SDKConnection ──open──▶ status, headers, byte chunks
                                                    └ client=▶ UsersConnection ─┘
 
-The SDK is imported at the first send. It writes the head of each kind of request once; then ready bytes go out under
-it, over an HTTP client of the class that the SDK takes by default (see sabir.authoring.transport).
+The SDK is imported at the first send. It writes the head of each kind of request once; then ready bytes are sent
+with it, over an HTTP client of the class that the SDK takes by default (see sabir.authoring.transport).
 """
 
 import json
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from sabir.authoring import Dialect
 
 COMPATIBLE = frozenset({"max_tokens", "system_role"})
-"""What is assumed of an endpoint that the user names by `base_url` alone and that is not a vendor's of these models."""
+"""Quirks assumed of an endpoint that the user names only by `base_url` and that is not known to sell these models."""
 ACCOUNT = (
     Credential(name="organization", variables=("OPENAI_ORG_ID",), default="", secret=False),
     Credential(name="project", variables=("OPENAI_PROJECT_ID",), default="", secret=False),
 )
-"""What OpenAI itself takes beside its key, as arguments of the SDK's client."""
+"""Access settings that only OpenAI itself takes beside its key, as arguments of the SDK's client."""
 
 
 class Row(Frozen):
@@ -100,28 +100,28 @@ class CompatibleProvider(SDKProvider):
         return UsersConnection(self.name, ERRORS, client)
 
     def quirks(self, access: Access) -> frozenset[str]:
-        """The row's; for OpenAI's dialects at an endpoint of unknown make, those that are safest."""
+        """The row's quirks; for OpenAI's dialects at an unknown endpoint, the safest quirks."""
         return self._row.quirks | super().quirks(access)
 
 
 class SDKConnection(PostingConnection):
-    """The SDK's own clients; organisation and project are the vendor's alone."""
+    """The SDK's own clients; only OpenAI itself gets organisation and project."""
 
     module, client_name = "openai", "OpenAI"
     vendor_headers = ("OpenAI-Organization", "OpenAI-Project")
 
 
 class UsersConnection(PostingClient):
-    """The user's own client, Azure's among them."""
+    """The user's own client, which may be Azure's."""
 
     module = "openai"
     kinds = ("openai.OpenAI", "openai.AsyncOpenAI")
     remedy = "the waiting calls take an OpenAI client, await takes an AsyncOpenAI"
 
     def what(self, request: WireRequest) -> dict[str, Any]:
-        """The bytes; the path has the deployment in it for an Azure client that names none.
+        """The arguments of the SDK's call; for an Azure client without a deployment, the path gets the deployment.
 
-        The SDK puts it there itself for the bodies that it makes, but does not look into ready bytes.
+        The SDK adds it to the path for bodies that it makes, but does not read ready bytes.
         """
         from openai import AsyncAzureOpenAI, AzureOpenAI
 

@@ -1,13 +1,13 @@
-"""A response → reply: every output item gives its blocks, in order, and nothing of it is lost.
+"""A response → reply: every output item becomes its blocks, in order, without loss.
 
-    message                 a text or a refusal for each content part, its annotations as citations
+    message                 a text or a refusal for each content part, with its annotations as citations
     reasoning               the text of its summary and content; the whole item is its state
-    function_call           an option call, its argument text as it came
+    function_call           an option call with its argument text unchanged
     image_generation_call   the image that it holds
-    every other item        an opaque part, verbatim; a call of the vendor's own and its output are a pair, and one that
+    every other item        an opaque part, verbatim; a vendor's own call and its output are a pair, and a call that
                             the client must answer ends the reply as `native_calls`
 
-What a block does not say itself is in its state, so that encoding gives the item back (law 3).
+Fields that a block cannot express are in its state, so that encoding restores the item (law 3).
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -68,10 +68,10 @@ PAIRS: Mapping[str, tuple[str, Literal["opens", "closes"]]] = {
     "mcp_approval_request": ("id", "opens"),
     "mcp_approval_response": ("approval_request_id", "closes"),
 }
-"""Type of an opaque item → the field that holds its pair's id. A `program` has none: option calls stand within it."""
+"""Type of an opaque item → the field that holds its pair's id. A `program` has no pair: it contains option calls."""
 
 UNMADE = ("queued", "in_progress")
-"""Status of an answer that is still being made."""
+"""Statuses of an answer that is not finished."""
 
 REQUEST_ECHOES = frozenset(
     {
@@ -83,9 +83,9 @@ REQUEST_ECHOES = frozenset(
 )  # fmt: skip
 """Fields of a response that repeat the request."""
 PLACED = REQUEST_ECHOES | {"error", "id", "model", "object", "output", "status", "usage"}
-"""Fields of a response that stay out of its details: they are repeated or have a place of their own."""
+"""Fields of a response that are not in the reply's details: repeated, or fields of the reply itself."""
 PARAGRAPH = "\n\n"
-"""What stands between two passages of one reasoning item."""
+"""The separator between two passages of one reasoning item."""
 
 
 def decode(body: bytes, scope: DecodeScope) -> Reply:
@@ -101,7 +101,7 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
 
 
 def _expect_made(found: Fields, scope: DecodeScope) -> None:
-    """Raise CallError for an answer that the vendor makes in the background, of which nothing is here yet."""
+    """Raise CallError for an answer that the vendor is still making in the background: the body has no content yet."""
     if (status := text(found.get("status"))) in UNMADE:
         said = f"{scope.target} answered {status!r}: response {text(found.get('id'))} is made in the background"
         remedy = "stream it, fetch it later by that id, or leave out `background`"
@@ -110,7 +110,7 @@ def _expect_made(found: Fields, scope: DecodeScope) -> None:
 
 
 def raise_reported(found: Fields, scope: DecodeScope) -> None:
-    """Raise the CallError for the `error` object that a response or an event holds; nothing where it holds none."""
+    """Raise the CallError for the `error` object of a response or an event; do nothing if it has none."""
     if error := found.get("error"):
         raise ERRORS.report(error, scope)
 
@@ -121,7 +121,7 @@ def origin_of(found: Fields, scope: DecodeScope) -> Origin:
 
 
 def read_end(response: Fields, blocks: Collection[Block], scope: DecodeScope) -> dict[str, Any]:
-    """What a response says beside its items: the fields of a reply, and of a stream's ReplyEnd."""
+    """The fields of a reply, or of a stream's ReplyEnd, from everything in a response but its items."""
     status = text(response.get("status"))
     raw = text(fields(response.get("incomplete_details")).get("reason")) or status
     reason = FINISH_REASONS.get(raw, "other")
@@ -136,7 +136,7 @@ def read_end(response: Fields, blocks: Collection[Block], scope: DecodeScope) ->
 
 
 def _reason_of(blocks: Collection[Block]) -> FinishReason:
-    """Why a response ended that is complete."""
+    """The finish reason of a complete response."""
     kinds = {block.kind for block in blocks}
     if "refusal" in kinds:
         return "content_filter"
@@ -149,13 +149,13 @@ def _reason_of(blocks: Collection[Block]) -> FinishReason:
 
 
 def _waits(call: Fields) -> bool:
-    """Whether a call of the vendor's own is for the client to answer: the vendor runs some by itself."""
+    """Whether the client must answer a vendor's own call; the vendor's server answers some of them."""
     is_hosted = fields(call.get("environment")).get("type") == "container_reference"
     return not is_hosted and call.get("execution") != "server"
 
 
 def _removals(response: Fields) -> list[Loss]:
-    """What the server left out of the request by itself: reasoning that it could not use."""
+    """Losses for reasoning that the server could not use and left out of the request."""
     removed = [fields(change) for change in items(response.get("input_transformations"))]
     return [
         Loss(
@@ -201,7 +201,7 @@ def _call(item: Fields, scope: DecodeScope) -> list[Block]:
 
 
 def _image(item: Fields, scope: DecodeScope) -> list[Block]:
-    """The image that a call made, or the call itself where it made none that a media part may carry."""
+    """The image that a call made, or the call itself if it made no image that a media part may carry."""
     mime = f"image/{text(item.get('output_format')) or 'png'}".replace("svg", "svg+xml")
     hint, state = text(item.get("revised_prompt")) or None, {"item": without(item, "result")}
     url = f"data:{mime};base64,{result}" if (result := text(item.get("result"))) else ""
@@ -209,7 +209,7 @@ def _image(item: Fields, scope: DecodeScope) -> list[Block]:
 
 
 def opaque_item(item: JSONValue) -> OpaquePart:
-    """An item as it is; it opens or closes a pair where its type does."""
+    """An item, verbatim; it opens or closes a pair if items of its type do."""
     found = fields(item)
     field, pair = PAIRS.get(text(found.get("type")), (None, None))
     pair_id = text(found.get("call_id")) or text(found.get(field)) if field else ""
@@ -222,4 +222,4 @@ READERS: Mapping[str, Callable[[Any, DecodeScope], list[Block]]] = {
     "function_call": _call,
     "image_generation_call": _image,
 }
-"""Item type → what reads it; every other item is opaque."""
+"""Item type → the function that reads it; every other item is opaque."""

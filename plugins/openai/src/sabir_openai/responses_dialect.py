@@ -1,6 +1,6 @@
-"""The wire of Responses: what it takes, as tables, and its pure functions under one name.
+"""The Responses wire: tables of what it accepts, and its pure functions under one name.
 
-    system, user   a message item each               assistant   an item for each thing that the model did
+    system, user   a message item each               assistant   an item for each block
     results        one function_call_output each     images out  go back as the call that made them
 
 https://developers.openai.com/api/reference/resources/responses
@@ -41,7 +41,7 @@ TABLES = Tables(
     },
     calls=Calls(ids=IdentifierRule(longest=64), names=IdentifierRule(longest=128), hints=ResponsesOptionHints),
 )
-"""Assistant images are taken because the call that made them goes back; one from elsewhere becomes a placeholder."""
+"""Assistant images are taken because the call that made them goes back; images from elsewhere become placeholders."""
 
 COUNTED = frozenset(
     {
@@ -55,12 +55,12 @@ _SNAPSHOT = re.compile(r"-\d{4}-\d{2}-\d{2}$")
 
 
 def family(model: str) -> str:
-    """The model without its snapshot's date: encrypted reasoning is read by the model that wrote it alone."""
+    """The model without its snapshot's date: only the model that wrote encrypted reasoning can read it."""
     return _SNAPSHOT.sub("", model)
 
 
 def encode_count(body: Mapping[str, JSONValue], scope: TurnScope) -> tuple[str, Mapping[str, JSONValue]]:
-    """The vendor's own count, of what it takes of a request."""
+    """The path and body that ask for the vendor's own count, with the fields that the counting endpoint takes."""
     return f"{PATH}/input_tokens", {name: value for name, value in body.items() if name in COUNTED}
 
 

@@ -1,12 +1,12 @@
 """Turns → input items; a leaf function for each kind of piece.
 
-    system, user   one message item a message; an opaque item stands for itself between two
-    assistant      the items that decoding took apart: messages, reasoning, option calls, images, the vendor's own
+    system, user   one message item a message; an opaque item stays an item of its own between them
+    assistant      the items that decoding split: messages, reasoning, option calls, images, the vendor's own items
     results        one function_call_output each: text, or texts and media
 
 System messages stay inline: `instructions` would join them into one text, is not inherited from a previous response,
-and would put the start of the prefix into another field than the rest. The role is `system` for every model: the
-vendor reads it as `developer` where a model wants that, and compatible endpoints know no other.
+and would put the start of the prefix into a different field. The role is `system` for every model: the
+vendor reads it as `developer` for models that want that, and compatible endpoints know only `system`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,7 +35,7 @@ Item = dict[str, Any]
 CONTENTS = frozenset(
     {"input_audio", "input_file", "input_image", "input_text", "output_audio", "output_text", "refusal"}
 )
-"""Types of blocks that stand in a message's content; every other block is an item of the input."""
+"""Types of blocks in a message's content; every other block is an item of the input."""
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
@@ -105,7 +105,7 @@ def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
 
 
 def _output(entry: Entry, scope: TurnScope, losses: LossLog) -> str | list[Item]:
-    """A result as text, or as content parts where it has some; an error says what it is in JSON."""
+    """A result as text, or as content parts if it has media; an error as JSON text."""
     result = entry.result
     parts = [_part(piece, scope) for piece in entry.pieces]
     if result.is_error:
@@ -125,7 +125,7 @@ def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
 
 
 class _Answer:
-    """The items of one assistant turn being put together."""
+    """The items of one assistant turn under construction."""
 
     __slots__ = ("identified", "items", "lacks_reasoning", "losses", "scope")
 
@@ -135,17 +135,17 @@ class _Answer:
         self.items: list[Any] = []
         self.lacks_reasoning = False
         self.identified: list[tuple[KnownPart | None, Entry]] = []
-        """What goes back under an id of the vendor's own that may be bound to reasoning."""
+        """Items sent with the vendor's own id, which may be bound to reasoning."""
 
     def call(self, entry: Entry) -> None:
-        """Give a call back, as the item that it came from where it did."""
+        """Add a call: the item that it came from, or a new one."""
         item = _call(entry, self.scope, self.losses)
         self.items.append(item)
         if "id" in item:
             self.identified.append((None, entry))
 
     def take(self, piece: KnownPart, entry: Entry) -> None:
-        """Give one piece back as the item, or the part of an item, that it came from; else as a new one."""
+        """Add one piece: the item, or the part of an item, that it came from; else a new one."""
         if isinstance(piece, TextPart):
             self._text(piece, entry.state_of(piece), entry)
         elif isinstance(piece, ReasoningPart):
@@ -159,7 +159,7 @@ class _Answer:
             self._refusal(piece, entry.state_of(piece), entry)
 
     def _append(self, item: JSONValue) -> None:
-        """One more item; a further part of the message that came last joins it."""
+        """Append an item; a further part of the last message is joined to that message."""
         last, found = fields(self.items[-1]) if self.items else {}, fields(item)
         if last.get("id") and last["id"] == found.get("id"):
             before, more = last.get("content"), found.get("content")
@@ -200,12 +200,12 @@ class _Answer:
             self._say(self.scope.stand_in(reason, piece, entry, self.losses))
 
     def _say(self, said: str) -> None:
-        # Without an id a message of the assistant's is one string: the array form is for the vendor's own.
+        # An assistant message without an id is one string: the array form is for the vendor's own messages.
         if said:
             self.items.append({**_SPOKEN, "content": said})
 
     def _reasoning(self, piece: ReasoningPart, state: Fields, entry: Entry) -> None:
-        # A bare id is unknown where nothing is stored, and what it led to is refused without it.
+        # If nothing is stored, the vendor does not know a bare id, and refuses the items that depend on it.
         if state.get("encrypted_content") or state.get("content"):
             self.items.append(state)
             return
@@ -214,7 +214,7 @@ class _Answer:
         self.losses.lose("dropped", reason, piece, entry)
 
     def whole(self) -> list[Any]:
-        """The items; an id that is bound to lost reasoning stays out."""
+        """The items, without ids that are bound to lost reasoning."""
         if not self.lacks_reasoning:
             return self.items
         for piece, entry in self.identified:

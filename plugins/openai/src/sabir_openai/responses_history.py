@@ -2,12 +2,12 @@
 
     instructions              a leading system message; rendered back it is the first item of `input` (loss: relocated)
     system, developer, user   a message each                   a string `input` is the user's
-    what the model did        as decoding a response gives it, of the scope's policy, its origin here
+    the model's items         as from decoding a response, with the scope's policy and this scope's origin
     function_call_output      a result of the option that its call names
-    every other item          an opaque part; the outputs of a user's own program are the user's
+    every other item          an opaque part; outputs of the user's own program belong to the user
 
-A reference to an item that only the vendor holds is a loss, and so is what a result of such a call would have paired
-with. Roles need no hint: policies render to them.
+A reference to an item that only the vendor stores is a loss, and so is the pairing of a result with such a call.
+Messages need no role hints: their policies render to the same roles.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ from sabir_openai.responses_request import FIELDS
 from sabir_openai.settings import ResponsesOptionHints, ResponsesSettings
 
 _STORED = ("prompt", "conversation", "previous_response_id")
-"""Fields that name what the vendor holds; with one of them a request may have no input."""
+"""Fields that refer to state that the vendor stores; with one of them a request may have no input."""
 _TEXT_FORMATS = frozenset({"format", "verbosity"})
 _NO_PLACE = "it has no place in a message"
 
@@ -53,7 +53,7 @@ _TEXT = Leaf.of_text()
 
 
 class _History(RequestHistory):
-    """A history of this dialect; what the model did one after the other becomes messages together, as in a reply."""
+    """A history of this dialect; consecutive items of the model become messages together, as in a reply."""
 
     vendor_model = ResponsesSettings
     messages_field = "input"
@@ -76,7 +76,7 @@ class _History(RequestHistory):
             self.lose("relocated", "instructions", "they render as the first message of the input")
 
     def input(self, given: JSONValue) -> None:
-        """All items, or what the user says."""
+        """All items, or the user's text."""
         if isinstance(given, str):
             self.say("user", [TextPart(text=given)], "input")
         elif given is not None or not any(self.found.get(name) for name in _STORED):
@@ -95,7 +95,7 @@ class _History(RequestHistory):
             _ITEMS.get(kind, _History.other)(self, message, path)
 
     def _flush(self) -> None:
-        """End what the model did."""
+        """Turn the model's consecutive items into messages."""
         if self.done:
             self.extend(self.done, "input")
         self.done = []
@@ -109,7 +109,7 @@ class _History(RequestHistory):
         self._say("user", item, path)
 
     def _say(self, policy: str, item: Fields, path: str) -> None:
-        """A message; a part of a kind that no part is becomes a message item of its own."""
+        """A message; content of an unknown kind becomes its own message item."""
         self._flush()
         self.lose_unknown(item, {"role", "content"}, path, _NO_PLACE)
         head = without(item, "content")
@@ -118,7 +118,7 @@ class _History(RequestHistory):
         )
 
     def assistant(self, item: Fields, path: str) -> None:
-        """A message of the model's; it is the vendor's own, and keeps its form, where it says more than its text."""
+        """A message of the model; if it has more fields than its text, it is the vendor's own and keeps its form."""
         content = item.get("content")
         parts = [content] if isinstance(content, str) else History.expect(content, list, f"{path}.content")
         parts = [{"type": "output_text", "text": part} if isinstance(part, str) else part for part in parts]
@@ -144,12 +144,12 @@ class _History(RequestHistory):
         self.answer(call_id, said if isinstance(said, str) else self.parts(said, f"{path}.output"), path)
 
     def reference(self, item: Fields, path: str) -> None:
-        """An item that only the vendor holds."""
+        """An item that only the vendor stores."""
         shown = one_line(ascii(item.get("id")), 80)
         self.lose("dropped", path, f"only the vendor holds the item {shown}; give the item itself")
 
     def other(self, item: Fields, path: str) -> None:
-        """Any other item: what the model or the vendor's server did, or what a user's own program answered."""
+        """Any other item: from the model or the vendor's server, or an answer of the user's own program."""
         _, half = PAIRS.get(text(item.get("type")), (None, None))
         is_output = half == "closes" and item.get("execution") != "server"
         if not is_output and item.get("role", "assistant") == "assistant":
@@ -165,7 +165,7 @@ class _History(RequestHistory):
             self.offer(tool, declared, ResponsesOptionHints, f"tools[{index}]")
 
     def choice(self, choice: JSONValue) -> None:
-        """Which option is to be chosen."""
+        """The option that the model must choose."""
         found = fields(choice)
         if not self.choose(choice, text(found.get("name")) if found.keys() == {"type", "name"} else ""):
             self.put_vendor("tool_choice", choice)
@@ -201,12 +201,12 @@ _ITEMS: Mapping[str, Callable[[_History, Fields, str], None]] = {
     "function_call_output": _History.output,
     "item_reference": _History.reference,
 }
-"""Type of an item that is no message → what reads it."""
+"""Type of an item other than a message → the function that reads it."""
 decode_history = _History.decode
 
 
 def _bare(block: Block) -> Block:
-    """A text of the assistant's that is nothing but its characters, as such; any other block as it is."""
+    """A text of the assistant without other fields, as plain text; any other block unchanged."""
     if not isinstance(block, TextPart):
         return block
     says_more = block.citations or any(without(fields(fields(block.state).get("part")), "type").values())

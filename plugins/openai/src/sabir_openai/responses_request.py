@@ -1,10 +1,10 @@
 """Settings and options → the fields of a Responses request beside its input.
 
-    neutral settings by name ──▶ wire fields        what a model refuses, or the wire cannot say, is a loss
+    neutral settings by name ──▶ wire fields        settings that a model refuses or the wire lacks are losses
     options ──▶ tools        vendor settings ──▶ as they are, last
 
 Nothing is stored unless the vendor settings ask for it: a conversation carries its own state, as encrypted reasoning.
-The vendor returns that by default; of models known to reason it is asked for too, as older endpoints want.
+The vendor returns that by default; for models known to reason it is also requested, as older endpoints require.
 """
 
 from collections.abc import Mapping
@@ -46,14 +46,14 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
 
 
 def _expect_news(previous: str, scope: RequestScope) -> None:
-    """Raise SettingsInvalid where the server holds a part of the history and would read it twice."""
+    """Raise SettingsInvalid if the server stores a part of the sent history and would read it twice."""
     if any(message.origin is not None and message.origin.response_id == previous for message in scope.messages):
         said = f"previous_response_id {previous!r} names an answer of the history: the server holds all up to it"
         raise SettingsInvalid(f"{said}, and would read that twice; give the messages after it alone, or leave it out")
 
 
 def _flat(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """A declaration of chat's as this wire has it: without its inner object, and with `strict` always said."""
+    """A chat declaration in this wire's form: without its inner object, and always with `strict`."""
     return {"type": tool["type"], "strict": False, **tool[tool["type"]]}
 
 

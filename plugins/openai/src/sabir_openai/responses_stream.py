@@ -1,12 +1,12 @@
 """Stream events of a response → core events. A block's index is its item's place, then its place in the item.
 
     response.created           ─▶ reply-start
-    response.…delta            ─▶ …-delta, after a …-start where the block is new
-    response.output_item.done  ─▶ …-end of every block of the item: the whole item is the truth
-    response.completed         ─▶ the ends of what no item ended, then reply-end; incomplete and failed alike
+    response.…delta            ─▶ …-delta, after a …-start if the block is new
+    response.output_item.done  ─▶ …-end of every block of the item: the whole item decides
+    response.completed         ─▶ the ends of blocks that no item ended, then reply-end; incomplete and failed alike
 
-Every other event only repeats what an item holds when it is done; items that the final response alone holds are
-read from there (law 8). Reasoning is taken from its item's end, as the vendor asks: the encrypted content of an
+Every other event only repeats content of a finished item; items that only the final response has are read from there
+(law 8). Reasoning is read from its item's end, as the vendor's documentation requires: the encrypted content of an
 earlier event may be incomplete.
 """
 
@@ -39,7 +39,7 @@ from sabir.authoring import (
 from sabir_openai.responses_decode import PARAGRAPH, Block, item_blocks, origin_of, raise_reported, read_end
 
 WIDTH = 1000
-"""Places of blocks that one output item has."""
+"""The number of block places reserved for one output item."""
 
 DELTAS: Mapping[str, tuple[BlockKind, str]] = {
     "response.output_text.delta": ("text", "content_index"),
@@ -48,25 +48,25 @@ DELTAS: Mapping[str, tuple[BlockKind, str]] = {
     "response.reasoning_text.delta": ("reasoning", "content_index"),
     "response.function_call_arguments.delta": ("option_call", ""),
 }
-"""Event → the kind of its block, and the field that says where in its item it belongs."""
+"""Event → the kind of its block, and the field with the block's place in its item."""
 PARTS: Mapping[str, type[ReasoningPart | RefusalPart | TextPart]] = {
     "reasoning": ReasoningPart, "refusal": RefusalPart,
 }  # fmt: skip
 TERMINAL = ("response.completed", "response.incomplete", "response.failed")
 ANNOUNCED: Mapping[str, BlockKind] = {"reasoning": "reasoning", "function_call": "option_call"}
-"""Items of one block that begins as soon as they are added."""
+"""Items with one block, which begins when the item is added."""
 
 
 @dataclass(slots=True)
 class _Growing:
-    """A block that has begun and not ended; `passage` is where its last delta belongs."""
+    """A block that has begun and not ended; `passage` is the place of its last delta."""
 
     start: BlockStart
     texts: list[str] = field(default_factory=list)
     passage: tuple[object, ...] | None = None
 
     def whole(self, scope: DecodeScope) -> Block:
-        """The block as far as it came, for a response whose end does not hold it."""
+        """The block so far, for a response whose final event does not contain it."""
         so_far = "".join(self.texts)
         if self.start.kind == "option_call":
             return scope.read_call(self.start.invocation_id, self.start.option_name, so_far)
@@ -110,11 +110,11 @@ class ResponsesDecoder:
         return self._started(found, reader) if not self._is_started else reader(found) if reader else ()
 
     def close(self) -> tuple[StreamEvent, ...]:
-        """Nothing: the terminal event has said all."""
+        """No events: the terminal event has ended the reply."""
         return ()
 
     def _started(self, found: Fields, reader: Reader | None) -> Iterator[StreamEvent]:
-        """The first event, whatever it is."""
+        """Begin the reply at the first event, of any type."""
         self._is_started = True
         yield ReplyStart(origin=origin_of(fields(found.get("response")), self._scope))
         if reader is not None:
@@ -129,7 +129,7 @@ class ResponsesDecoder:
             yield from self._begun(BlockStart(index=index, kind=kind, **ids))
 
     def _place(self, found: Fields) -> int:
-        """The place of an event's item: what the event says; else the order in which the items' ids appeared."""
+        """The place of an event's item: the event's own field, else the order in which the items' ids appeared."""
         key = text(found.get("item_id"))
         if not key:
             item = fields(found.get("item"))

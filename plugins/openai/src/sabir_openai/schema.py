@@ -1,11 +1,11 @@
 """JSON schemas as OpenAI's strict mode takes them, where that is possible.
 
-    schema ──make_strict──▶ StrictSchema(schema, strict=True, changes, left_out)   every reply fits the one given, too
+    schema ──make_strict──▶ StrictSchema(schema, strict=True, changes, left_out)   every reply fits the given one, too
                           ▶ StrictSchema(as given, strict=False, why not)
 
 Strict schemas are a subset: every object closed, every property required, no root union, no keyword but those in
 STRICT_KEYWORDS (https://developers.openai.com/api/docs/guides/structured-outputs). A schema is only ever narrowed, and
-each keyword of it is in the strict one or told of, but for a default of null where null stands for absent.
+each of its keywords is kept or reported, except a default of null where null means absent.
 """
 
 from collections.abc import Mapping
@@ -32,18 +32,18 @@ class StrictSchema(NamedTuple):
     strict: bool
     reasons: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
-    """Keywords that hold a reply to nothing and that strict schemas do not have, each with its place."""
+    """Keywords that constrain nothing and that strict schemas do not have, each with its place."""
 
 
 class _NotStrict(Exception):
-    """The schema says something that strict mode cannot."""
+    """The schema has a constraint that strict mode cannot express."""
 
 
 def make_strict(schema: Mapping[str, Any]) -> StrictSchema:
-    """The schema in strict form; as given, and not strict, where its meaning cannot be kept.
+    """The schema in strict form; unchanged and not strict if its meaning cannot be kept.
 
-    `reasons` names what was narrowed in a strict one (an optional property that became required), or the one thing
-    that keeps a schema from being strict.
+    `reasons` names what was narrowed in a strict schema (an optional property that became required), or the one
+    reason why a schema cannot be strict.
     """
     walk = _Walk(schema)
     try:
@@ -60,9 +60,9 @@ def make_strict(schema: Mapping[str, Any]) -> StrictSchema:
 
 
 def as_object(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of an option's parameters, not strict, as the wire takes it: its root an object with properties.
+    """The schema of an option's parameters, not strict, in the wire's form: its root is an object with properties.
 
-    A reference at the root, as of a recursive model, gives way to what it names; one that names nothing stays.
+    A reference at the root, as in a recursive model, is replaced by its target; one without a target stays.
     """
     walk, found, seen = _Walk(schema), dict(schema), set[str]()
     while "$ref" in found and (reference := str(found["$ref"])) not in seen:
@@ -105,7 +105,7 @@ class _Walk:
         return strict
 
     def inlined(self, schema: Mapping[str, Any]) -> dict[str, Any]:
-        """A schema with what its reference names in the reference's place; its own keywords win."""
+        """A schema with its reference replaced by the reference's target; the schema's own keywords win."""
         reference = schema["$ref"]
         if reference != "#" and not str(reference).startswith("#/"):
             raise _NotStrict(f"{reference} names nothing in the schema")
@@ -120,7 +120,7 @@ class _Walk:
         return {**target, **{name: value for name, value in schema.items() if name != "$ref"}}
 
     def _plain(self, schema: Mapping[str, Any], path: str) -> dict[str, Any]:
-        """The schema without annotations, single unions and a default that says nothing."""
+        """The schema without annotations, single-member unions and a default that has no effect."""
         found = {name: value for name, value in schema.items() if name not in _ANNOTATIONS}
         for name in filter(_ANNOTATIONS.__contains__, schema):
             (self.changes if name == "examples" else self.left_out).append(f"{path} loses {name!r}")

@@ -1,6 +1,6 @@
 """Settings and hints that only OpenAI's wires have, as strict models; given as `vendor={"openai": {…}}`.
 
-What a neutral setting says is not repeated here. An endpoint's own settings that OpenAI does not have go through
+Neutral settings are not repeated here. An endpoint's own settings that OpenAI does not have go through
 `extra_body`. https://developers.openai.com/api/reference/resources/chat and …/responses
 """
 
@@ -11,12 +11,12 @@ from pydantic import Field, StrictBool, create_model
 from sabir.authoring import Frozen
 
 Fields: TypeAlias = dict[str, Any]
-"""An object of the vendor's own, sent as it is; the vendor checks what is in it, hence Any."""
+"""A vendor-defined object, sent verbatim; the vendor checks its contents, hence Any."""
 Level: TypeAlias = Literal["low", "medium", "high"]
 
 
 class _Shared(Frozen):
-    """What both dialects have. `tools` are declarations of the vendor's own, offered beside the options."""
+    """Settings of both dialects. `tools` are declarations of the vendor's own tools, offered beside the options."""
 
     metadata: dict[str, str] | None = None
     moderation: Fields | None = None
@@ -48,7 +48,7 @@ class ChatSettings(_Shared):
 
 
 class ResponsesSettings(_Shared):
-    """Vendor settings of `openai.responses`; `reasoning` holds what stands beside the neutral effort."""
+    """Vendor settings of `openai.responses`; `reasoning` holds the fields beside the neutral effort."""
 
     access_programs: Fields | None = None
     background: bool | None = None
@@ -64,25 +64,25 @@ class ResponsesSettings(_Shared):
 
 
 class MediaHints(Frozen):
-    """What every medium may say. What is not given is not sent, so that no hint may be null."""
+    """Hints of every medium. A hint that is not set is not sent, so no hint may be null."""
 
     prompt_cache_breakpoint: Fields = Field(default_factory=dict)
 
 
 class ImageHints(MediaHints):
-    """What an image may say."""
+    """Hints of an image."""
 
     detail: Literal["auto", "low", "high", "original"] = "auto"
 
 
 class FileHints(MediaHints):
-    """What a document may say to `openai.responses`."""
+    """Hints of a document for `openai.responses`."""
 
     detail: Literal["auto", "low", "high"] = "auto"
 
 
 class ChatFileHints(FileHints):
-    """The same to `openai.chat`, which has no `detail`."""
+    """Hints of a document for `openai.chat`, which has no `detail`."""
 
     detail: Literal["auto", "low", "high"] = Field(default="auto", exclude=True)
 
@@ -93,11 +93,11 @@ _FURTHER: Mapping[str, Any] = {
     "defer_loading": StrictBool,
     "output_schema": Fields,
 }
-"""What functions of `openai.responses` have alone; no class statement can name a field `async`."""
+"""Hints that only functions of `openai.responses` have; made by a call because a class cannot name a field `async`."""
 
 
 def _option_hints(name: str, *, further: bool) -> type[Frozen]:
-    """What an option may say: `strict`, which holds whatever its schema is, and what one wire alone takes."""
+    """The hints of an option: `strict`, which applies to any schema, and hints that only one wire takes."""
     fields: dict[str, Any] = {
         field: (kind, Field(default=None, exclude=not further)) for field, kind in _FURTHER.items()
     }

@@ -1,10 +1,10 @@
-"""What a call asked for, read from the very bytes that were sent.
+"""The settings and messages of a call, read from the sent bytes.
 
     rendering ──decode_history──▶ settings, options, messages
 
-A hook is given a rendering, which holds no messages: they may never have been in this process, where a stored rendering
-is sent. Every dialect reads its own requests, so that nothing more has to be handed over, and what is recorded is what
-the model got. Without contents the messages are left out before anything is decoded.
+A hook gets a rendering, which holds no messages: for a stored rendering they may never have been in this process. Every
+dialect reads its own requests, so a hook needs nothing else, and records exactly what the model got. If contents are
+not recorded, the messages are left out before anything is decoded.
 """
 
 import json
@@ -22,7 +22,7 @@ Attributes = dict[str, Any]  # what OpenTelemetry takes as values; contents are 
 
 
 def asked_settings(rendering: Rendering) -> Attributes:
-    """The settings that the conventions have names for; none where the dialect cannot read its own request."""
+    """The settings that have a name in the conventions; none if the dialect cannot read its own request."""
     try:
         pure = dialect(rendering.target.dialect)
         body = json.loads(rendering.body_bytes)
@@ -33,7 +33,7 @@ def asked_settings(rendering: Rendering) -> Attributes:
 
 
 def asked_contents(rendering: Rendering) -> Attributes:
-    """The conversation and what was offered; instructions apart where the wire has a place of their own for them."""
+    """The conversation and the offered options; instructions separately if the wire has a field for them."""
     try:
         pure = dialect(rendering.target.dialect)
         history = pure.decode_history(rendering.body_bytes)

@@ -3,7 +3,7 @@
     messages ──▶ [{"role": "user", "parts": [{"type": "text", "content": "…"}]}, …]
 
 The shape: https://github.com/open-telemetry/semantic-conventions/blob/v1.41.1/docs/gen-ai/gen-ai-input-messages.json.
-What media are is recorded, never their bytes: a picture may have more of them than all else in a trace.
+The type of media is recorded, never their bytes, which may exceed everything else in a trace.
 """
 
 import json
@@ -22,7 +22,7 @@ from sabir_otel.conventions import FINISH_REASONS
 Contents: TypeAlias = Literal["none", "span", "event", "span_and_event"]
 """Where the contents of a conversation are recorded."""
 Events: TypeAlias = Literal["on", "off"]
-"""Whether each call is told as an event too."""
+"""Whether each call is also recorded as an event."""
 Shape: TypeAlias = dict[str, Any]  # JSON, as the conventions' schemas have it
 
 CONTENTS_VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
@@ -48,7 +48,7 @@ logger = logging.getLogger("sabir")
 
 
 def checked(name: str, word: Word | None, words: object) -> Word | None:
-    """The choice as given; SettingsInvalid for a word that is none of these."""
+    """The choice as given; raises SettingsInvalid for any other word."""
     if word is not None and word not in get_args(words):
         raise SettingsInvalid(f"{name} is {word!r}; expected {' or '.join(map(repr, get_args(words)))}")
     return word
@@ -62,18 +62,18 @@ def _read(variable: str, values: Mapping[str, Word], otherwise: Word) -> Word:
 
 
 contents_of_environment = partial(_read, CONTENTS_VARIABLE, CONTENTS_VALUES, "none")
-"""What the environment asks for; nothing, and a warning, where its word is unknown."""
+"""The environment's choice; "none", with a warning, for an unknown word."""
 events_of_environment = partial(_read, EVENTS_VARIABLE, EVENTS_VALUES, "on")
-"""What the environment asks for; events are on unless it says otherwise."""
+"""The environment's choice; events are on by default."""
 
 
 def input_messages(messages: Iterable[Message]) -> list[Shape]:
-    """What was sent, one entry a message."""
+    """The sent messages, one entry for each."""
     return [{"role": _role(message), "parts": message_parts([message])} for message in messages]
 
 
 def output_messages(reply: Reply) -> list[Shape]:
-    """What came back: one entry for each answer, however many messages hold it."""
+    """The answers: one entry for each, however many messages it has."""
     answers = [(reply.messages, reply.finish_reason)]
     answers += [(other.messages, other.finish_reason) for other in reply.alternatives]
     return [
@@ -83,7 +83,7 @@ def output_messages(reply: Reply) -> list[Shape]:
 
 
 def definitions(options: Sequence[Option]) -> list[Shape]:
-    """What was offered, by name alone, as the conventions recommend."""
+    """The offered options, only their names, as the conventions recommend."""
     return [{"type": "function", "name": option.name} for option in options]
 
 

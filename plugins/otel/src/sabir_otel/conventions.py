@@ -1,9 +1,9 @@
 """OpenTelemetry's GenAI conventions as tables: names, well-known values, bucket boundaries.
 
-Followed is version 1.41.1, the last that was released with GenAI in it:
+This follows version 1.41.1, the last release that includes GenAI:
 https://github.com/open-telemetry/semantic-conventions/blob/v1.41.1/docs/gen-ai/gen-ai-spans.md (and gen-ai-metrics.md,
 gen-ai-events.md beside it). They have since moved to https://github.com/open-telemetry/semantic-conventions-genai,
-which has released nothing yet. What the conventions have no name for begins with `sabir.`.
+which has released nothing yet. Names that the conventions lack begin with `sabir.`.
 """
 
 import re
@@ -27,7 +27,7 @@ SERVER_ADDRESS = "server.address"
 SERVER_PORT = "server.port"
 ERROR_TYPE = "error.type"
 OTHER = "_OTHER"
-"""The error type of what has no class or code of its own."""
+"""The error type of errors without a class or code."""
 STATUS_CODE = "http.response.status_code"
 TOKEN_TYPE = "gen_ai.token.type"
 INPUT_MESSAGES = "gen_ai.input.messages"
@@ -101,7 +101,7 @@ HISTOGRAMS = (
 
 
 def target_attributes(target: Target) -> dict[str, str | int]:
-    """What a span and a metric say of where a call goes: operation, provider, model, server."""
+    """The attributes of a call's target, for spans and metrics: operation, provider, model, server."""
     split = urlsplit(target.endpoint)
     host = split.hostname or ""
     attributes: dict[str, str | int] = {OPERATION: CHAT, PROVIDER: provider_name(target.provider, host)}

@@ -1,9 +1,9 @@
-"""What the entry point names: the hooks of the one Telemetry that sees every call where this package is installed."""
+"""The entry point: the hooks of the one Telemetry that sees every call if this package is installed."""
 
 from sabir_otel.telemetry import Telemetry
 
 installed = Telemetry()
-"""Told of every call; `sabir_otel.configure` configures it."""
+"""Observes every call; `sabir_otel.configure` configures it."""
 
 sabir_call_started = installed.sabir_call_started
 sabir_call_failed = installed.sabir_call_failed

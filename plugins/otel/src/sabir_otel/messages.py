@@ -1,4 +1,4 @@
-"""One span for one message that an actor handles, current while it does: what it sends and calls stands below it.
+"""One span for one message that an actor handles, current meanwhile: spans of its messages and calls are its children.
 
     START_THREAD threads
       └─ PROCESS_PHASE …/action
@@ -6,9 +6,9 @@
                 └─ chat small                a model's call, by the hooks
 
 Names and attributes are those of the conventions for messaging, version 1.41.1:
-https://github.com/open-telemetry/semantic-conventions/blob/v1.41.1/docs/messaging/messaging-spans.md. What joins the
-messages of one conversation, in however many traces and processes, is `messaging.message.conversation_id`. What
-messages say is never recorded.
+https://github.com/open-telemetry/semantic-conventions/blob/v1.41.1/docs/messaging/messaging-spans.md. The
+attribute `messaging.message.conversation_id` joins the messages of one conversation across traces and processes. The
+data of messages is never recorded.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -25,11 +25,11 @@ OPERATION_TYPE = "process"
 
 
 class ActorMessage(Protocol):
-    """What is read of a message or a response; those of `sabir_actors` are such."""
+    """The attributes read from a message or a response; the classes of `sabir_actors` have them."""
 
     @property
     def type(self) -> str:
-        """What it is: "START_THREAD"; of a response "ERROR" where it is one."""
+        """Its type: "START_THREAD"; "ERROR" for a response that is an error."""
 
     @property
     def id(self) -> str:
@@ -41,11 +41,11 @@ class ActorMessage(Protocol):
 
     @property
     def correlation_id(self) -> str | None:
-        """What it has in common with others; of a thread its id."""
+        """The id that it shares with related messages; for a thread, the thread's id."""
 
     @property
     def data(self) -> Mapping[str, Any]:
-        """What it says; of an ERROR `error_code` is read."""
+        """Its data; only `error_code` of an ERROR is read."""
 
 
 @contextmanager
@@ -54,9 +54,9 @@ def message_span(
 ) -> Iterator[Callable[[ActorMessage], None]]:
     """The span of one message that is handled, named after its type: `ActorSystem(spans=sabir_otel.message_span)`.
 
-    The block is given a function to be told the response: that of an ERROR ends the span as one, by its code. The span
-    goes where those of calls go, to the provider that `sabir_otel.configure` was given, or the process's own, unless
-    `tracer_provider` is given. It is current in this task until the block is left; what the block raises passes
+    The block gets a function to report the response: an ERROR ends the span as an error, with its code. The span goes
+    to the same place as those of calls, to the provider that `sabir_otel.configure` was given, or the process's own,
+    unless `tracer_provider` is given. It is current in this task until the block is left; what the block raises passes
     through, and a cancelled block ends as left, with no error.
     """
     given = {

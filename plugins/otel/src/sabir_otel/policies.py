@@ -1,4 +1,4 @@
-"""One span for one call of a policy, current while it runs: what the policy calls stands below it.
+"""One span for one call of a policy, current while it runs: spans of its calls are its children.
 
     invoke_agent assistant        a policy
       ├─ chat small               a model's call, by the hooks
@@ -29,7 +29,7 @@ EXCEPTION = "exception"
 EXCEPTION_TYPE = "exception.type"
 
 LEAVING = (asyncio.CancelledError, GeneratorExit)
-"""What ends a policy whose caller went; nothing failed then."""
+"""The exceptions that end a policy whose caller left; they are not failures."""
 
 
 @contextmanager

@@ -68,7 +68,7 @@ class Choices(TypedDict, total=False):
 
 
 class Instruments:
-    """What is told, and where: a tracer, a logger of events, two histograms."""
+    """The instruments: a tracer, a logger of events, two histograms."""
 
     def __init__(self, **chosen: Unpack[Choices]) -> None:
         self.contents: Contents | None = checked("contents", chosen.get("contents"), Contents)
@@ -89,7 +89,7 @@ class Instruments:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How a call ended: with a reply, or with what had come of one; with an error, or because its caller left."""
+    """The end of a call: a reply or a part of one; an error, or the caller's leaving."""
 
     losses: tuple[Loss, ...]
     reply: Reply | None = None
@@ -102,7 +102,7 @@ class End:
 
 
 class Watched:
-    """One call under way: its span, and what its metrics will say of it."""
+    """One running call: its span, and the attributes of its metrics."""
 
     def __init__(self, instruments: Instruments, rendering: Rendering, call: int) -> None:
         self._instruments = instruments
@@ -128,7 +128,7 @@ class Watched:
         return found.is_valid and found != get_current_span(outside).get_span_context()
 
     def fail_attempt(self, error: CallError, attempt: int) -> None:
-        """Write an attempt's failure down; its message may quote contents, and stays out unless they are asked for."""
+        """Record an attempt's failure; its message may quote contents, and is left out unless they are recorded."""
         attributes: Attributes = {conventions.ATTEMPT: attempt, conventions.ERROR_TYPE: conventions.error_type(error)}
         if error.status is not None:
             attributes[conventions.STATUS_CODE] = error.status
@@ -137,7 +137,7 @@ class Watched:
         self._span.add_event(conventions.ATTEMPT_FAILED, attributes)
 
     def end(self, end: End) -> None:
-        """Measure, tell, and end the span, whatever happens meanwhile."""
+        """Record metrics and the event, and end the span, even if that fails."""
         seconds = time.perf_counter() - self._started
         with self._ending():
             attributes = {**_call_attributes(self._rendering, self.attempts, end), **_answer_attributes(end)}
@@ -192,7 +192,7 @@ class Watched:
 
 
 class Telemetry:
-    """A hook plugin: it tells OpenTelemetry of every call that it hears of.
+    """A hook plugin: it reports every call to OpenTelemetry.
 
     Providers that are not given are the process's own, `contents` and `events` the environment's choice.
     """
@@ -202,9 +202,9 @@ class Telemetry:
         self.configure(**chosen)
 
     def configure(self, **chosen: Unpack[Choices]) -> None:
-        """Tell calls that begin from now on elsewhere, or otherwise; what is left out is as it was at first.
+        """Change the providers and choices for calls that begin from now on; omitted ones get their defaults.
 
-        `contents` says where what was said is recorded: "none", "span", "event" or "span_and_event". `events` is "on"
+        `contents` says where contents are recorded: "none", "span", "event" or "span_and_event". `events` is "on"
         or "off". Raises SettingsInvalid for another word.
         """
         self._instruments = Instruments(**chosen)
@@ -229,19 +229,19 @@ class Telemetry:
 
     @hookimpl
     def sabir_call_failed(self, error: CallError, attempt: int, call: int) -> None:
-        """Write an attempt's failure down."""
+        """Record an attempt's failure."""
         if watched := self._open.get(call):
             watched.fail_attempt(error, attempt)
 
     @hookimpl
     def sabir_call_ended(self, reply: Reply, call: int) -> None:
-        """End the span with what came."""
+        """End the span with the reply."""
         if watched := self._open.pop(call, None):
             watched.end(End(reply.losses, reply))
 
     @hookimpl
     def sabir_call_given_up(self, rendering: Rendering, error: BaseException | None, call: int) -> None:
-        """End the span with what went wrong, or as left."""
+        """End the span with the error, or as left."""
         if watched := self._open.pop(call, None):
             end = End(rendering.losses, error=error)
             if isinstance(error, StreamBroken):
@@ -261,7 +261,7 @@ def _call_attributes(rendering: Rendering, attempts: int, end: End) -> Attribute
 
 
 def _answer_attributes(end: End) -> Attributes:
-    """What a reply says of itself; of a broken one no reason why it ended."""
+    """The attributes of a reply; a broken one has no finish reason."""
     if end.reply is None:
         return {}
     reply, origin = end.reply, end.reply.origin
@@ -287,6 +287,6 @@ def _only(attributes: Attributes, name: str) -> Attributes:
 
 
 def _what(error: BaseException) -> str:
-    """An error without its message, which may quote what was said."""
+    """An error without its message, which may quote contents."""
     status = getattr(error, "status", None)
     return conventions.error_type(error) + (f" {status}" if isinstance(status, int) else "")

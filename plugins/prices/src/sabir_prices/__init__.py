@@ -1,4 +1,4 @@
-"""What a reply cost, by a maintained table of prices; unknown is None, never 0."""
+"""The cost of a reply, by a maintained table of prices; an unknown cost is None, never 0."""
 
 from sabir_prices.costs import cost, cost_of
 from sabir_prices.table import Cost

@@ -1,4 +1,4 @@
-"""What a reply cost: who was paid, for which model, at which rate. Unknown is None, never 0."""
+"""The cost of a reply, by seller, model and rate. An unknown cost is None, never 0."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -11,10 +11,10 @@ from sabir_prices.table import Cost, price
 
 
 def cost(reply: Reply, *, at: datetime | None = None) -> Cost | None:
-    """What a reply cost, by its usage and its origin.
+    """The cost of a reply, by its usage and its origin.
 
-    None where that is not known: the provider said no usage, the table has no such model or no rate for what was used,
-    the provider sells nothing (a model of one's own machine), or the call went to another endpoint than the vendor's.
+    None if it is not known: the provider reported no usage, the table lacks the model or a rate, the provider sells
+    nothing (a model on the own machine), or the call went to another endpoint than the vendor's.
     `at` is when the call was made, for rates that change; now, unless it is given.
     """
     origin = reply.origin
@@ -27,7 +27,7 @@ def cost(reply: Reply, *, at: datetime | None = None) -> Cost | None:
 
 
 def cost_of(usage: Usage, *, provider: str, model: str, at: datetime | None = None) -> Cost | None:
-    """What a usage costs at a provider's own service; None where that is not known, as for `cost`.
+    """The cost of a usage at a provider's own service; None if it is not known, as for `cost`.
 
     `provider` and `model` are named as in `sabir.adapter("provider:model")`.
     """
@@ -36,6 +36,6 @@ def cost_of(usage: Usage, *, provider: str, model: str, at: datetime | None = No
 
 
 def _served(usage: Usage, details: object) -> dict[str, Any]:
-    """What the provider said of how it served the call: some say it beside the answer, some among the figures."""
+    """The provider's fields about how it served the call, from the reply's details or its usage."""
     said = (found for found in (details, usage.details) if isinstance(found, Mapping))
     return {name: value for found in said for name, value in found.items()}

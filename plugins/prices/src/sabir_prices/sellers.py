@@ -1,7 +1,7 @@
 """Who is paid for a call, as a table: a provider of sabir's at a host → a provider of the table of prices.
 
-A provider that is missing here, and one whose client was pointed somewhere else, has no price: what runs on a machine
-of one's own costs no vendor's price, and what a proxy asks for is not known.
+A provider that is missing here, or whose client uses another endpoint, has no price: a local model costs no vendor's
+price, and a proxy's price is not known.
 """
 
 import re

@@ -2,9 +2,9 @@
 
     usage ──▶ the table's own counts ──▶ rates × counts ──▶ Cost
 
-sabir and the table count alike: cached tokens are part of the input, reasoning is part of the output. Where a
-provider's own figures say more (tokens of sound, how long a cache entry lives, searches), the table's own reading of
-them is used, as long as it comes to the same figures. The table is imported at the first question, and is
+sabir and the table count alike: cached tokens are part of the input, reasoning is part of the output. If a
+provider's own figures have more detail (audio tokens, lifetime of cache entries, searches), the table's own reading of
+them is used, as long as its totals agree. The table is imported at the first question, and is
 never updated from the network here: its date is that of the installed package.
 """
 
@@ -37,9 +37,9 @@ REQUIRED: Mapping[str, str] = {"input_tokens": "input_mtok", "output_tokens": "o
 class Cost(Frozen):
     """What one call cost, in US dollars, by the rates of a table.
 
-    `total` is the sum of the parts that follow. `input` is what was not cached. A cache's part is None where the table
-    has no rate of its own for it: such tokens are in `input`. `other` is what is not paid by the token, searches for
-    example. `model` and `provider` are the table's names of what was found, `table` says which table.
+    `total` is the sum of the parts that follow. `input` is the uncached input. A cache's part is None if the table has
+    no separate rate for it: its tokens are then in `input`. `other` is not paid by the token, for example searches.
+    `model` and `provider` are the table's names, `table` names the table.
     """
 
     total: Decimal
@@ -60,9 +60,9 @@ class Cost(Frozen):
 def price(
     usage: Usage, table_id: str, model: str, *, served: Mapping[str, JSONValue], at: datetime | None
 ) -> Cost | None:
-    """The cost of a usage; None where the table lacks the model or a rate, or the usage a figure.
+    """The cost of a usage; None if the table lacks the model or a rate, or the usage a figure.
 
-    `served` holds what the provider said of how it served the call, `at` is when.
+    `served` holds the provider's fields about how it served the call, `at` is its time.
     """
     if at is not None and at.tzinfo is None:
         raise SettingsInvalid(f"at={at} has no time zone, and rates change with the hour; give one, UTC for example")
@@ -88,7 +88,7 @@ def price(
 
 
 def _context(served: Mapping[str, JSONValue], model: "ModelInfo", at: datetime) -> dict[str, str] | None:
-    """What is unusual about how a call was served; None where the table has no rates for that."""
+    """The unusual conditions of a call; None if the table has no rates for them."""
     said = {name: value for name in ORDINARY if isinstance(value := served.get(name), str)}
     unusual = {name: value for name, value in said.items() if value not in ORDINARY[name]}
     variants = [
@@ -132,7 +132,7 @@ def _cost(priced: "PriceCalculation", counts: "Counts") -> Cost:
 
 
 def _cached(priced: "PriceCalculation", counts: "Counts", kind: str) -> Decimal | None:
-    """What reading or writing a cache comes to: the sum, less what it were if that were free. None without a rate."""
+    """The cost of reading or writing a cache: the total, minus the total if that were free. None without a rate."""
     from genai_prices.types import ModelPrice
 
     rates = _rates(priced.model_price)

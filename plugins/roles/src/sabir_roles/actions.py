@@ -1,4 +1,4 @@
-"""ActionRequest, a call of a function, and ActionResponse, what it gave back: linked both ways while both live.
+"""ActionRequest, a call of a function, and ActionResponse, its result: linked both ways while both live.
 
 ActionRequest ──action_response_id──▶ ActionResponse        one response a request
               ◀──action_request_id──
@@ -22,7 +22,7 @@ from sabir_roles.vocabulary import Called
 class ActionRequest(RoledMessage):
     """A call: the name of a function, its arguments, and the id of the response once there is one.
 
-    It is an option call of the vocabulary; `invocation_id` is what pairs it with its result there.
+    It stands for a core option call; `invocation_id` pairs it with its result.
     """
 
     keys: ClassVar = ("function", "arguments", "output", "action_request", "action_response_id", "invocation_id")
@@ -38,7 +38,7 @@ class ActionRequest(RoledMessage):
 
     @property
     def function(self) -> str:
-        """The name of the function; "" where none is said."""
+        """The name of the function; "" if there is none."""
         return self.request.get("function") or ""
 
     @property
@@ -48,7 +48,7 @@ class ActionRequest(RoledMessage):
 
     @property
     def invocation_id(self) -> str:
-        """What pairs the call with its result: the id that its maker gave, else this message's."""
+        """The id that pairs the call with its result: the given one, else this message's id."""
         return self.content.get("invocation_id") or self.id
 
     @property
@@ -87,7 +87,10 @@ class ActionRequest(RoledMessage):
         template: Template | str | None = None,
         **content: Any,
     ) -> "ActionRequest":
-        """A call of a function, by its name or itself; RoleError for arguments that are no object."""
+        """A call of a function, given by name or as a callable.
+
+        Raises RoleError for arguments that are not an object.
+        """
         request = {"function": _named(function), "arguments": _object(arguments)}
         return cls._new({**content, "action_request": request}, sender, recipient, template)
 
@@ -101,7 +104,7 @@ class ActionRequest(RoledMessage):
         template: Template | str | None = None,
         **content: Any,
     ) -> None:
-        """Change what is given, or link the response; RoleError where one is linked already."""
+        """Change the given fields, or link the response; raises RoleError if one is already linked."""
         if self.is_responded():
             raise RoleError(f"the request of {self.function!r} is answered; create another to call it again")
         if action_response is not None:
@@ -121,9 +124,9 @@ class ActionRequest(RoledMessage):
 
 
 class ActionResponse(RoledMessage):
-    """What a function gave back: its name, the arguments, the output, and the id of the request.
+    """The result of a function: its name, the arguments, the output, and the id of the request.
 
-    It is an option result of the vocabulary. `output` may be any JSON value, falsy ones included.
+    It stands for a core option result. `output` may be any JSON value, falsy ones included.
     """
 
     keys: ClassVar = ("function", "arguments", "output", "action_response", "action_request_id", "invocation_id")
@@ -155,17 +158,17 @@ class ActionResponse(RoledMessage):
 
     @property
     def output(self) -> Any:  # any JSON value
-        """What the function gave back."""
+        """The function's return value."""
         return self.response.get("output")
 
     @property
     def action_request_id(self) -> str | None:
-        """The id of the request; None where no request is known."""
+        """The id of the request; None if it is not known."""
         return self.content.get("action_request_id")
 
     @property
     def invocation_id(self) -> str:
-        """What pairs the result with its call."""
+        """The id that pairs the result with its call."""
         return self.content.get("invocation_id") or self.action_request_id or self.id
 
     @classmethod
@@ -188,9 +191,9 @@ class ActionResponse(RoledMessage):
         recipient: SenderRecipient | None = None,
         template: Template | str | None = None,
     ) -> "ActionResponse":
-        """The response to a request, which is linked both ways; `response_model.output` wins over `output`.
+        """The response to a request, which is linked both ways; `response_model.output` overrides `output`.
 
-        RoleError where the request is none, or answered already.
+        Raises RoleError if the request is invalid or already answered.
         """
         _check(action_request)
         made = cls._new(
@@ -212,7 +215,7 @@ class ActionResponse(RoledMessage):
         template: Template | str | None = None,
         **content: Any,
     ) -> None:
-        """Change what is given; moved to another request, the earlier one is unanswered again."""
+        """Change the given fields; if the response moves to another request, the earlier one is unanswered again."""
         if action_request is not None:
             _check(action_request, self.id)
         answer = self.response
@@ -235,7 +238,7 @@ class ActionResponse(RoledMessage):
             request.action_response_id = self.id
 
     def answers(self, request: ActionRequest) -> None:
-        """Link with a request of the same invocation id; nothing that a message of the vocabulary holds changes."""
+        """Link with a request of the same invocation id; this does not change the core message."""
         self._request = request
         response = {**self.response, "arguments": request.arguments}
         dict.update(self.content, hold({"action_response": response, "action_request_id": request.id}, self._touch))
@@ -288,7 +291,7 @@ def _output(output: object, response_model: object) -> object:
 
 
 def _shown(result: OptionResultPayload) -> Any:  # any JSON value
-    """What a response shows of a result: its value, its text, its parts as JSON, or its error as an object."""
+    """The output for a result: its value, its text, its parts as JSON, or its error as an object."""
     if result.is_error:
         said = {"type": result.error_type, "message": result.error_message, "retryable": result.retryable}
         return {"error": {name: value for name, value in said.items() if value is not None}}

@@ -1,4 +1,4 @@
-"""AssistantResponse: what a model said, with the raw data that it came in."""
+"""AssistantResponse: a model's answer, with the raw data of the response."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from sabir_roles.message import RoledMessage
 
 
 class AssistantResponse(RoledMessage):
-    """What a model said. `response` is its text, `model_response` the raw data, {} where there is none."""
+    """A model's answer. `response` is its text, `model_response` the raw data, {} if there is none."""
 
     keys: ClassVar = ("assistant_response",)
     payload_kind: ClassVar = "parts"
@@ -27,7 +27,7 @@ class AssistantResponse(RoledMessage):
 
     @property
     def response(self) -> str:
-        """The text; "" where there is none."""
+        """The text; "" if there is none."""
         return self.content.get("assistant_response") or ""
 
     @response.setter
@@ -36,7 +36,7 @@ class AssistantResponse(RoledMessage):
 
     @property
     def model_response(self) -> Any:  # an object, or an array of them
-        """The raw data that the answer came in; {} where there is none."""
+        """The raw data of the answer; {} if there is none."""
         return self.metadata.get("model_response", {})
 
     @classmethod
@@ -77,7 +77,7 @@ class AssistantResponse(RoledMessage):
         dialect: str | None = None,
         **content: Any,
     ) -> None:
-        """Change what is given; a new answer replaces the text and the raw data."""
+        """Change the given fields; a new answer replaces the text and the raw data."""
         if assistant_response is None:
             self._change(content, sender, recipient, template)
             return
@@ -98,17 +98,17 @@ class _Answer(NamedTuple):
 
     @property
     def speaker(self) -> str | None:
-        """The policy that said it, where that is known."""
+        """The policy that said it, if it is known."""
         return self.said[0].policy if self.said else None
 
     @property
     def source(self) -> Message | None:
-        """The message that it is, where it is one."""
+        """Its core message, if there is one."""
         return self.said[0] if len(self.said) == 1 else None
 
 
 def _answer(given: object, dialect: str | None) -> _Answer:
-    """What an answer says, in whatever form it is given."""
+    """The text, raw data and messages of an answer, in any form."""
     if isinstance(given, Reply):
         return _replied(given, given.model_dump(mode="json"))
     if dialect is not None:

@@ -1,4 +1,4 @@
-"""Names that the source document gives to roles, flags and fields; who sends a message and who receives it."""
+"""Names of roles, flags and fields; senders and recipients of messages."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -10,7 +10,7 @@ from sabir_roles.errors import RoleError
 
 
 class MessageRole(StrEnum):
-    """Who speaks: the role of a message, or a sender or recipient that is known by its role alone."""
+    """The role of a message, or of a sender or recipient without another name."""
 
     SYSTEM = "system"
     USER = "user"
@@ -20,7 +20,7 @@ class MessageRole(StrEnum):
 
 
 class MessageFlag(StrEnum):
-    """How a message came to be, where it was not created."""
+    """The origin of a message that was not created: cloned or loaded."""
 
     MESSAGE_CLONE = "MESSAGE_CLONE"
     MESSAGE_LOAD = "MESSAGE_LOAD"
@@ -42,7 +42,7 @@ MESSAGE_FIELDS: Sequence[str] = [field.value for field in MessageField]
 """The names of those fields."""
 
 SenderRecipient: TypeAlias = MessageRole | str
-"""A role, or the name or id of a policy, an actor, another message's maker."""
+"""A role, or the name or id of a policy, an actor or another sender."""
 
 
 def validate_sender_recipient(value: object) -> SenderRecipient:
@@ -75,13 +75,13 @@ class Unset:
 
 
 UNSET = Unset()
-"""What stands for an argument that was not given, where None, 0 or "" may be."""
+"""The default of arguments for which None, 0 or "" are values."""
 
 
 _ROLES = frozenset(role.value for role in MessageRole)
 
 
 def word_of(value: SenderRecipient | None) -> str:
-    """A sender or recipient as text; UNSET where there is none."""
+    """A sender or recipient as text; UNSET for None."""
     value = value or MessageRole.UNSET
     return value.value if isinstance(value, MessageRole) else value

@@ -4,8 +4,8 @@
     add_reply(reply) ─▶ AssistantResponse, ActionRequests ─┼─ progression ─▶ to_messages() ─▶ any adapter
     from_messages(history) ─▶ one working copy a message ──┘
 
-After a change, what was made of that one message is made anew; of the others the same objects are given again, so that
-an adapter finds its kept prefix. One lock, of threads, guards each change; none is held while anything is awaited.
+After a change, only that one message is converted again; the others give the same objects, so that an adapter finds its
+cached prefix. A thread lock guards each change; it is not held while anything is awaited.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ Kind = TypeVar("Kind", bound=RoledMessage)
 
 
 class Collection(Makers):
-    """The messages of one conversation. The system message, where there is one, comes first."""
+    """The messages of one conversation. The system message, if there is one, comes first."""
 
     def __init__(
         self,
@@ -38,17 +38,18 @@ class Collection(Makers):
     ) -> None:
         """A manager of those messages, in the order that `progression` (ids) gives.
 
-        RoleError for what is no message, an id that is unknown or left out, and a `system` that is no System.
+        Raises RoleError for a value that is not a message, an id that is unknown or left out, and a `system` that is
+        not a System.
         """
         self._lock = RLock()
         self._messages: dict[str, RoledMessage] = {}
         """By id, in their order."""
         self._made: list[Message | None] = []
-        """What was made of each, in that order, but for those that are stale."""
+        """The core message of each, in that order, except for stale ones."""
         self._places: dict[str, int] = {}
         self._stale: set[str] = set()
         self._is_whole = False
-        """Whether what was made stands in the present order."""
+        """Whether the made messages are in the present order."""
         given = _listed("messages", () if messages is None else messages)
         for message in given:
             check_kind(message, RoledMessage)
@@ -72,11 +73,11 @@ class Collection(Makers):
         return (message.id if isinstance(message, RoledMessage) else message) in self._messages
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as what `to_dict` gives."""
+        """Pickle as the result of `to_dict`."""
         return type(self).from_dict, (self.to_dict(),)
 
     def __deepcopy__(self, memo: object = None) -> Self:
-        """A manager of copies of all messages, with what is live."""
+        """A manager of copies of all messages, with their live objects."""
         return self._of(map(deepcopy, self.messages))
 
     __copy__ = __deepcopy__
@@ -106,7 +107,7 @@ class Collection(Makers):
         return first if isinstance(first, System) else None
 
     def __getitem__(self, message_id: str) -> RoledMessage:
-        """The message of that id; RoleError where there is none."""
+        """The message of that id; raises RoleError if there is none."""
         try:
             return self._messages[message_id]
         except (KeyError, TypeError):
@@ -157,7 +158,7 @@ class Collection(Makers):
     # Adding and taking away
 
     def _append(self, message: RoledMessage) -> None:
-        """Put a message last; one that is here keeps its place."""
+        """Append a message; one that is already here keeps its place."""
         self._check_free(message, self._messages)
         if message.id in self._messages:
             return
@@ -170,7 +171,7 @@ class Collection(Makers):
 
     @staticmethod
     def _check_free(message: RoledMessage, present: Mapping[str, RoledMessage]) -> None:
-        """Raise RoleError where another message is there under the id of this one."""
+        """Raise RoleError if another message has the same id."""
         if present.get(message.id, message) is not message:
             raise RoleError(f"another message here has the id {message.id!r}; add a clone of it")
 
@@ -179,11 +180,11 @@ class Collection(Makers):
         self._is_whole = False
 
     def changed(self, message_id: str) -> None:
-        """Note that a message changed; messages call it themselves, and wait for no lock of ours."""
+        """Note that a message changed; messages call this themselves, without waiting for a lock."""
         self._stale.add(message_id)
 
     def set_system(self, system: System) -> None:
-        """Make a message the first, and take the earlier system message away; the present one stays as it is."""
+        """Make a message the first, and remove the earlier system message; the present one stays as it is."""
         check_kind(system, System)
         with self._lock:
             present = self.system
@@ -199,8 +200,9 @@ class Collection(Makers):
     def add_message(self, **given: Unpack[MessageArguments]) -> RoledMessage:
         """Make a message of the kind that the keywords say, or take the one given, and put it last.
 
-        One that is here already is updated by what else is given, and keeps its place. `metadata` goes to
-        `message.metadata["extra"]`. RoleError, with nothing changed, for no kind, two kinds, and what its kind refuses.
+        A message that is already here is updated with the other arguments, and keeps its place. `metadata` goes to
+        `message.metadata["extra"]`. Raises RoleError, with nothing changed, for no kind, two kinds, and arguments that
+        the kind refuses.
         """
         kind = kind_of(given)
         extra = plain_object("metadata", given.pop("metadata", None))
@@ -223,7 +225,7 @@ class Collection(Makers):
         return self.add_message(**given)
 
     def clear_messages(self) -> None:
-        """Take all messages away but the system message."""
+        """Remove all messages except the system message."""
         with self._lock:
             system = self.system
             for message in self.messages:
@@ -254,23 +256,23 @@ class Collection(Makers):
         instruction.extend_context(*(each.response for each in reversed(recent)))
 
     def to_chat_msgs(self, progression: Sequence[str] | None = None) -> list[dict[str, Any]]:
-        """The chat form of all messages, or of those ids in that order; what says nothing is left out."""
+        """The chat form of all messages, or of those ids in that order; empty ones are left out."""
         chosen = self.messages if progression is None else [self[each] for each in _listed("progression", progression)]
         return [said for said in (message.chat_msg for message in chosen) if said is not None]
 
     # The vocabulary
 
     def to_messages(self) -> list[Message]:
-        """The messages of the vocabulary, which any adapter takes; `losses` tells what edited ones lack.
+        """The core messages, which any adapter takes; `losses` reports what edited ones lack.
 
-        Of a message that is unchanged it is the same object each time.
+        An unchanged message gives the same object each time.
         """
         with self._lock:
             if not self._is_whole:
                 self._places = {name: place for place, name in enumerate(self._messages)}
                 self._made, self._stale, self._is_whole = [None] * len(self._messages), set(self._messages), True
             for name in tuple(self._stale):
-                self._stale.discard(name)  # first: what changes from here on is made anew the next time
+                self._stale.discard(name)  # first: a later change makes it stale again
                 try:
                     if name in self._places:
                         self._made[self._places[name]] = self._messages[name].to_message()
@@ -281,13 +283,15 @@ class Collection(Makers):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What edited messages lack of those that they came from, and which messages say nothing."""
+        """What edited messages lack of their originals, and which messages are empty."""
         with self._lock:
             return tuple(loss for message in self._messages.values() for loss in message.losses)
 
     @classmethod
     def from_messages(cls, messages: Iterable[Message], *, speaks_as: str = "llm") -> Self:
-        """A manager of a history: one working copy a message, requests and responses linked; `to_messages` gives it.
+        """A manager of a history: one working copy a message, requests and responses linked.
+
+        `to_messages` gives the history back.
 
         `speaks_as` is the policy that the model speaks as: its messages are the assistant's.
         """
@@ -296,9 +300,9 @@ class Collection(Makers):
         return manager
 
     def add_reply(self, reply: Reply) -> list[RoledMessage]:
-        """Add all messages of a reply, in order; their working copies.
+        """Add all messages of a reply, in order; returns their working copies.
 
-        The first answer among them holds what else the reply says as its `model_response`.
+        The first answer among them holds the reply's other fields as its `model_response`.
         """
         added = self._extend(reply.messages, reply.messages[0].policy if reply.messages else "llm")
         said = next((each for each in added if isinstance(each, AssistantResponse)), None)
@@ -326,7 +330,7 @@ class Collection(Makers):
 
     @classmethod
     def from_dict(cls, stored: object) -> Self:
-        """The manager that `to_dict` described; RoleError for what describes none."""
+        """The manager from `to_dict`'s result; raises RoleError for anything else."""
         held = stored.get("messages") if isinstance(stored, dict) else None
         if not isinstance(held, list):
             raise RoleError("a stored manager is {'messages': [...]}; give what to_dict() gave")
@@ -363,7 +367,7 @@ class _Waiting:
 
 
 def _distinct(copy: RoledMessage, present: Mapping[str, RoledMessage]) -> RoledMessage:
-    """The working copy, under another id where its own is taken: a history may hold a message twice."""
+    """The working copy, with another id if its own is taken: a history may hold a message twice."""
     if copy.id not in present:
         return copy
     source, twin = copy.source, copy.clone()
@@ -373,7 +377,7 @@ def _distinct(copy: RoledMessage, present: Mapping[str, RoledMessage]) -> RoledM
 
 
 def _listed(argument: str, given: object) -> list[Any]:
-    """A list of what was given; RoleError for what cannot be one."""
+    """The argument as a list; raises RoleError if that is not possible."""
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
         raise RoleError(f"{argument} is {name_kind(given)}; give a list")
     return list(given)

@@ -1,10 +1,10 @@
-"""Content that tells of its changes: JSON values in a dict whose owner hears of each change, however deep it is made.
+"""Content that reports its changes: JSON values in a dict whose owner is called after each change at any depth.
 
-    given value ──hold──▶ Held (a dict) · HeldList (a list)     copies: nothing is shared with what was given
-    held["context"].append(…) ──▶ owner.touch()                 so that what was made of it is made anew
+    given value ──hold──▶ Held (a dict) · HeldList (a list)     copies: nothing is shared with the given value
+    held["context"].append(…) ──▶ owner.touch()                 so that the message is made again
 
-Values are JSON: models, dates, tuples and sets become so when they are put in, and what JSON cannot hold is refused
-then, in one line.
+Values are JSON: models, dates, tuples and sets are converted when they are put in; a value that JSON cannot hold is
+refused then, in one line.
 """
 
 import json
@@ -18,7 +18,7 @@ from sabir.errors import NotJSON
 from sabir_roles.errors import RoleError
 
 Touch: TypeAlias = Callable[[], None]
-"""What is called after each change."""
+"""The function that is called after each change."""
 
 
 MOST_LEVELS = 100
@@ -26,14 +26,14 @@ MOST_LEVELS = 100
 
 
 class Watcher(Protocol):
-    """Whoever keeps what was made of a message."""
+    """An object that caches the core messages of working copies."""
 
     def changed(self, message_id: str) -> None:
-        """The message is to be made anew."""
+        """Note that the message must be made again."""
 
 
 def plain(value: object) -> Any:  # any JSON value
-    """A copy of a value as plain JSON; RoleError for what JSON cannot hold."""
+    """A copy of a value as plain JSON; raises RoleError if JSON cannot hold it."""
     if value is None or isinstance(value, bool | int):
         return value
     try:
@@ -66,7 +66,7 @@ def _wrapped(value: Any, touch: Touch) -> Any:
 
 
 def _telling(change: Any) -> Any:  # a method of dict or list; the copy of it takes and gives the same
-    """A method that changes a dict or a list, after which its owner is told."""
+    """A method that changes a dict or a list, and then calls its owner."""
 
     @wraps(change)
     def changed(self: Any, *given: Any, **named: Any) -> Any:
@@ -78,7 +78,7 @@ def _telling(change: Any) -> Any:  # a method of dict or list; the copy of it ta
 
 
 class Held(dict[str, Any]):
-    """A JSON object that tells its owner of each change; it compares equal to the same plain dict."""
+    """A JSON object that reports each change to its owner; it compares equal to the same plain dict."""
 
     __slots__ = ("_touch",)
 
@@ -106,7 +106,7 @@ class Held(dict[str, Any]):
         return self
 
     def setdefault(self, name: str, default: Any = None) -> Any:
-        """The value of a name, set first where there is none."""
+        """The value of a name; set to `default` if there is none."""
         if name not in self:
             self[name] = default
         return self[name]
@@ -132,7 +132,7 @@ class Held(dict[str, Any]):
 
 
 class HeldList(list[Any]):
-    """A JSON array that tells its owner of each change; it compares equal to the same plain list."""
+    """A JSON array that reports each change to its owner; it compares equal to the same plain list."""
 
     __slots__ = ("_touch",)
 
@@ -198,7 +198,7 @@ class HeldList(list[Any]):
 
 
 def plain_name(name: object) -> str:
-    """The name of a value; RoleError for what is no string."""
+    """The name of a value; raises RoleError if it is not a string."""
     if isinstance(name, str):
         return name
     raise RoleError(f"{name!a} names a value of content; names are strings")

@@ -1,4 +1,4 @@
-"""What this package raises: errors of the library that are ValueErrors too, each of one line."""
+"""The errors of this package: library errors that are also ValueErrors, each with a text of one line."""
 
 from typing import NoReturn
 
@@ -8,7 +8,7 @@ from sabir.errors import SabirError
 
 
 class RoleError(SabirError, ValueError):
-    """A message with a role, or its manager, was given what it cannot take; nothing was changed."""
+    """A message with a role, or its manager, got an invalid argument; nothing was changed."""
 
 
 class TemplateFailed(RoleError):

@@ -21,7 +21,7 @@ _STANDARD = str.maketrans("-_", "+/")
 
 
 def check_images(images: object) -> list[str]:
-    """A list of images, of one or several; RoleError names the first that is none."""
+    """A list of images, from one or several; raises RoleError, which names the first invalid one."""
     listed = [images] if isinstance(images, str) else images
     if not isinstance(listed, Sequence) or isinstance(listed, bytes):
         raise RoleError(f"images are {name_kind(images)}; give a list of URLs, or of base64 texts")

@@ -1,7 +1,7 @@
-"""Instruction: what a user asks, with guidance, context, images, functions and the form of the answer.
+"""Instruction: a user's request, with guidance, context, images, functions and the form of the answer.
 
 guidance, instruction, context, tools, schema, format ──template──▶ text      plain_content takes its place
-images ──▶ media parts, each with the detail that was asked for
+images ──▶ media parts, each with the requested detail
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,11 +23,11 @@ from sabir_roles.vocabulary import Words
 ImageDetail: TypeAlias = Literal["low", "high", "auto"]
 DETAILS = ("low", "high", "auto")
 DEFAULT_DETAIL: ImageDetail = "auto"
-"""The detail of images for which none was asked: the vendor's own choice; nothing is said of it on a wire."""
+"""The default detail of images: the vendor's own choice; nothing is sent for it."""
 
 
 class InstructionArguments(TypedDict, total=False):
-    """What `Instruction.create` and `update` take; None is as if it were not given.
+    """The arguments of `Instruction.create` and `update`; None counts as not given.
 
     `guidance`, `instruction`, `context` and `tool_schemas` are any JSON values. `images` are URLs (http, https, data)
     or raw base64. Of `request_fields` (names to what they are, or names), `request_model` and `response_format` (two
@@ -49,7 +49,7 @@ class InstructionArguments(TypedDict, total=False):
 
 
 class _Form(NamedTuple):
-    """The form of the answer that was asked for."""
+    """The requested form of the answer."""
 
     content: dict[str, Any]
     model: type[BaseModel] | None = None
@@ -73,22 +73,22 @@ class Instruction(RoledMessage):
 
     @property
     def guidance(self) -> Any:  # any JSON value
-        """How to go about it, or None."""
+        """The guidance for the request, or None."""
         return self.content.get("guidance")
 
     @property
     def instruction(self) -> Any:  # any JSON value
-        """What is asked, or None."""
+        """The request, or None."""
         return self.content.get("instruction")
 
     @property
     def context(self) -> Any:  # a list of JSON values
-        """What there is to know, as a list, or None."""
+        """The context, as a list, or None."""
         return self.content.get("context")
 
     @property
     def tool_schemas(self) -> Any:  # any JSON value
-        """What the functions are that may be used, or None."""
+        """The schemas of the usable functions, or None."""
         return self.content.get("tool_schemas")
 
     @property
@@ -106,17 +106,17 @@ class Instruction(RoledMessage):
 
     @property
     def image_detail(self) -> ImageDetail | None:
-        """How closely the images are to be looked at; None where there are none."""
+        """The detail of the images; None without images."""
         return (_detail(self.content.get("image_detail")) or DEFAULT_DETAIL) if self.images else None
 
     @property
     def request_fields(self) -> dict[str, Any] | None:
-        """The fields that the answer shall have, each with what it is, or None."""
+        """The fields of the answer, each with its description, or None."""
         return self.content.get("request_fields")
 
     @property
     def response_format(self) -> type[BaseModel] | None:
-        """The model that the answer shall be an instance of, on the live object alone; None where content asks else."""
+        """The model of the answer, only on the live object; None if the content asks for another form."""
         model, schema = self._model, self._schema
         return model if model is not None and self.respond_schema_info == schema else None
 
@@ -132,7 +132,7 @@ class Instruction(RoledMessage):
 
     @property
     def settings(self) -> Settings:
-        """The settings that hold a provider to the form of the answer; empty where none is asked for."""
+        """The settings that make a provider keep to the form of the answer; empty without a form."""
         if self.response_format is not None:
             return Settings(response_format=self.response_format)
         schema = self.respond_schema_info
@@ -161,8 +161,8 @@ class Instruction(RoledMessage):
     ) -> "Instruction":
         """An instruction; a single value of context becomes a list of one.
 
-        RoleError for more than one form of the answer, for what is no image, for another detail than DETAILS, and for a
-        name that it does not take.
+        Raises RoleError for more than one form of the answer, for an invalid image, for a detail that is not in
+        DETAILS, and for an unknown argument.
         """
         content, form = _content({**given, "instruction": instruction}, ())
         said = {**content, **(form.content if form else {})}
@@ -176,7 +176,7 @@ class Instruction(RoledMessage):
         instruction: Any = None,
         **given: Unpack[InstructionArguments],
     ) -> None:
-        """Change what is given, all or nothing: context is added to, images and the form of the answer are replaced."""
+        """Change the given fields, all or none: context is appended, images and the form of the answer are replaced."""
         with self._editing:
             content, form = _content({**given, "instruction": instruction}, self._known())
             self._change(content, given.get("sender"), given.get("recipient"), given.get("template"))
@@ -187,7 +187,7 @@ class Instruction(RoledMessage):
                 self._ask_for(form)
 
     def _ask_for(self, form: _Form | None) -> None:
-        """Keep the model that a form of the answer is of."""
+        """Keep the model of a form of the answer."""
         self._model = form.model if form else None
         self._schema = form.content.get("respond_schema_info") if form else None
 
@@ -208,7 +208,7 @@ class Instruction(RoledMessage):
 
     @property
     def rendered(self) -> str | list[Entry]:
-        """The text; where there are images, a chat array: the text, then each image with its detail."""
+        """The text; with images, a chat array: the text, then each image with its detail."""
         if not self.images:
             return self.text
         entries: list[Entry] = [{"type": "text", "text": self.text}]
@@ -272,7 +272,7 @@ def _form(
     request_model: type[BaseModel] | BaseModel | None,
     response_format: type[BaseModel] | BaseModel | None,
 ) -> _Form | None:
-    """What content says of the form of the answer; None where none is asked for."""
+    """The form of the answer in the content; None if there is none."""
     given = {"request_fields": fields, "request_model": request_model, "response_format": response_format}
     names = [name for name, value in given.items() if value is not None]
     if len(names) > 1:

@@ -1,7 +1,7 @@
-"""Making messages by keywords: which kind they make, and how one that is given is updated.
+"""Makes messages from keywords: chooses the kind, or updates a given message.
 
 instruction and its parts · assistant_response · system · action_function, action_arguments, action_request
-· action_output, action_response               one kind at a time; None is not given, but as an output
+· action_output, action_response               one kind at a time; None counts as not given, except as an output
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ class Common(TypedDict, total=False):
 
 
 class MessageArguments(InstructionArguments, total=False):
-    """What `add_message` takes: the words of one kind, and those of all; the rest is InstructionArguments'."""
+    """The arguments of `add_message`: those of one kind, and common ones; the others are in InstructionArguments."""
 
     instruction: Any
     assistant_response: Any
@@ -61,7 +61,7 @@ _PARAMETERS = {"action_function": "function", "action_arguments": "arguments"}
 
 
 def kind_of(given: Mapping[str, Any]) -> str:
-    """The kind that the keywords make; RoleError for none, for two, and for a word that is unknown."""
+    """The kind that the keywords make; raises RoleError for none, for two, and for an unknown keyword."""
     known = frozenset.union(SHARED, *_WORDS.values())
     for name in given:
         if name not in known:
@@ -191,7 +191,7 @@ def plain_object(name: str, given: object) -> dict[str, Any] | None:
 
 
 def _in_context(made: Kind, context: dict[str, Any] | None) -> Kind:
-    """The message, with what its template sees besides its content."""
+    """The message, with further variables for its template."""
     if context is not None:
         made._change({"template_context": context})
     return made

@@ -1,4 +1,4 @@
-"""Messages at rest: a log of one moment, which later edits do not reach, and messages of the vocabulary as JSON."""
+"""Stored messages: an immutable log of a message at one moment, and core messages as JSON."""
 
 import json
 from datetime import datetime
@@ -27,12 +27,12 @@ class Log(Frozen):
 
 
 def dump_message(message: Message) -> Any:  # a JSON object
-    """A message of the vocabulary as JSON, what a newer writer said included."""
+    """A core message as JSON, including a newer writer's fields."""
     return message.model_dump(mode="json")
 
 
 def load_message(stored: object) -> Message:
-    """The message that was stored; RoleError for what is none."""
+    """The stored message; raises RoleError for anything else."""
     try:
         return sabir.loads(json.dumps([stored]))[0]
     except (ValueError, TypeError) as error:

@@ -3,8 +3,8 @@
     manager.complete(llm, options=…) ─▶ Reply, whose messages are added
     manager.act(options) ─▶ its requests answered by `sabir.answer`, the responses added
 
-What the last instruction asks of the form of the answer goes along as settings, under what the call sets. Loops,
-recording and resume are for whoever evaluates `manager.to_messages()`.
+The form of the answer from the last instruction is sent as settings, which the call's own settings override. Loops,
+recording and resume are left to code that evaluates `manager.to_messages()`.
 """
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
@@ -20,10 +20,10 @@ from sabir_roles.collection import Collection
 
 
 class MessageManager(Collection):
-    """The messages of one conversation. The system message, where there is one, comes first."""
+    """The messages of one conversation. The system message, if there is one, comes first."""
 
     def _how(self, given: CallArguments) -> CallArguments:
-        """How the call is made: the form that the last instruction asks for, under what is set."""
+        """The call's arguments: the last instruction's form of the answer, overridden by the call's settings."""
         last = self.last_instruction
         asked = last.settings if last is not None else Settings()
         if not asked.model_fields_set:
@@ -38,8 +38,8 @@ class MessageManager(Collection):
     async def complete(self, llm: Adapter, **how: Unpack[CallArguments]) -> Reply:
         """One turn: the reply, whose messages are added; its losses begin with those of edited messages.
 
-        Raises what the adapter raises; nothing is added then. `strict` refuses what the rendering would lose, not what
-        an edit lost before it.
+        Raises the adapter's errors; nothing is added then. `strict` refuses losses of the rendering, not earlier losses
+        of edits.
         """
         messages, lost = self.to_messages(), self.losses
         return self._added(await llm.complete(messages, **self._how(how)), lost)
@@ -53,7 +53,7 @@ class MessageManager(Collection):
     async def stream(self, llm: Adapter, **how: Unpack[CallArguments]) -> AsyncIterator[ReplyStream]:
         """One turn as it comes: `async with manager.stream(llm) as stream`; the whole reply is added at the end.
 
-        What is left of the stream when the block ends is read. A block that is left by an error adds nothing.
+        The rest of the stream is read when the block ends. A block that ends with an error adds nothing.
         """
         async with llm.stream(self.to_messages(), **self._how(how)) as stream:
             yield stream
@@ -69,8 +69,8 @@ class MessageManager(Collection):
     async def act(self, options: Iterable[OptionLike]) -> list[ActionResponse]:
         """Answer every unanswered request, in order, by its option; the responses, which are added.
 
-        A request of what is not offered gets an error for its output. Raises OptionInvalid, before anything runs,
-        for an option that cannot run.
+        A request for an option that is not offered gets an error as its output. Raises OptionInvalid, before anything
+        runs, for an option that cannot run.
         """
         return self._answered(await sabir.answer(self.to_messages(), options))
 

@@ -1,10 +1,10 @@
-"""The working copy: a message that a program edits, and from which an immutable message of the vocabulary is made.
+"""The working copy: a message that a program edits, and from which an immutable core message is made.
 
-    create(…) ─▶ RoledMessage ──to_message──▶ Message        made once, and anew after a change
+    create(…) ─▶ RoledMessage ──to_message──▶ Message        made once, and again after a change
     Message ──from_message──▶ RoledMessage ──to_message──▶ that same Message, until it is edited
 
-An edited message loses the origin and the signed state of the one that it came from; `losses` says so. Serialising
-changes nothing: a compiled template and the class of a model stay on the live object.
+An edited message loses the origin and the signed state of its original, as `losses` reports. Serialising changes
+nothing: a compiled template and the class of a model stay on the live object.
 """
 
 from collections.abc import Mapping
@@ -29,33 +29,33 @@ Entry: TypeAlias = dict[str, Any]
 
 
 class Made(NamedTuple):
-    """The message of the vocabulary that was made last, what it lacks, and of which revision it was made."""
+    """The latest core message, its losses, and the revision from which it was made."""
 
     message: Message | None = None
     losses: tuple[Loss, ...] = ()
     revision: object = None
     is_stored: bool = False
-    """Whether it was stored because the template that made it is not."""
+    """Whether it was stored because its template cannot be."""
 
 
 class RoledMessage(Rendered):
     """A message with a role, a sender, a recipient and structured content that a template renders.
 
     `content` holds JSON values and may be changed in place. `template` is a jinja2 source, the file name of one of the
-    package's own templates, or a compiled Template. `metadata` is for the program: no message of the vocabulary holds
-    it. An attribute that is set is validated; RoleError for what does not fit.
+    package's own templates, or a compiled Template. `metadata` is for the program: it is not in the core
+    message. Setting an attribute validates it, and raises RoleError for an invalid value.
     """
 
     kinds: ClassVar[dict[str, type["RoledMessage"]]] = {}
     """Every kind of message by the name that its serialised form carries."""
     payload_kind: ClassVar[str] = ""
-    """The kind of the messages of the vocabulary that it stands for; any where empty."""
+    """The payload kind of its core messages; any if empty."""
     own_template: ClassVar[str] = ""
     """The package's template of this kind."""
     own_people: ClassVar[tuple[MessageRole, MessageRole, MessageRole]] = (MessageRole.UNSET,) * 3
     """Role, sender and recipient of this kind, where no others are given."""
     side: ClassVar[str] = ""
-    """The side of the messages of the vocabulary of which working copies of this kind are made; of none where empty."""
+    """The side of the core messages that become this kind; none if empty."""
     of_side: ClassVar[dict[tuple[str, str], type["RoledMessage"]]] = {}
     """Kind of the payload, side → the kind of the working copy."""
 
@@ -65,7 +65,7 @@ class RoledMessage(Rendered):
     _made: Made = PrivateAttr(default=Made())
 
     def __init_subclass__(cls, **how: Any) -> None:
-        """Know the kind by its name; RoleError where a kind of another module has it."""
+        """Register the kind by its name; raises RoleError if a kind of another module has it."""
         super().__init_subclass__(**how)
         known = cls.kinds.setdefault(cls.__name__, cls)
         if known.__module__ != cls.__module__:
@@ -90,16 +90,16 @@ class RoledMessage(Rendered):
         return other is self or (type(other) is type(self) and self.to_dict() == other.to_dict())
 
     def __hash__(self) -> int:
-        """Equal messages hash alike, and an edit changes nothing of it."""
+        """Equal messages have equal hashes, and an edit does not change the hash."""
         return hash(self.id)
 
     # What is made of it
 
     @property
     def text(self) -> str:
-        """What the template makes of the content, or the readable text of one without; kept until a change.
+        """The rendered template, or the readable text of content without one; cached until a change.
 
-        Of a message that came from the vocabulary, and says the same, its own text.
+        For an unedited copy of a core message, that message's own text.
         """
         made = self._made
         if made.is_stored and made.revision is self._revision and made.message is not None:
@@ -110,7 +110,7 @@ class RoledMessage(Rendered):
 
     @property
     def rendered(self) -> str | list[Entry]:
-        """The text; where there are images, a chat array: the text, then each image."""
+        """The text; with images, a chat array: the text, then each image."""
         return self.text
 
     @property
@@ -121,15 +121,15 @@ class RoledMessage(Rendered):
 
     @property
     def chat_msg(self) -> dict[str, Any] | None:
-        """`{"role": …, "content": …}` with the plain role string; None where the role is unset or nothing is said."""
+        """`{"role": …, "content": …}` with the plain role string; None if the role is unset or the message is empty."""
         if self.role in (None, MessageRole.UNSET) or not (said := self.rendered):
             return None
         return {"role": self.role.value, "content": said}
 
     def to_message(self) -> Message | None:
-        """The message of the vocabulary; None where nothing is said, or the role is unset.
+        """The core message; None if the message is empty, or the role is unset.
 
-        The one that this one came from, or that was made before, for as long as nothing has changed.
+        As long as nothing changes, this is the original or the message made before.
         """
         return self._current().message
 
@@ -149,7 +149,7 @@ class RoledMessage(Rendered):
         return make(self.id, self._statement(), origin, self._made.message)
 
     def _statement(self) -> Statement:
-        """All that a message of the vocabulary holds of this one."""
+        """All fields of this message that the core message has."""
         return Statement(type(self).__name__, self.role, validate_sender_recipient(self.sender), self._stated())
 
     def _stated(self) -> Words | Called:
@@ -158,7 +158,7 @@ class RoledMessage(Rendered):
 
     @classmethod
     def _taken(cls, message: Message) -> Self:
-        """The working copy of a message of the vocabulary, which it does not know yet."""
+        """The working copy of a core message, not yet linked to it."""
         if not cls.side:
             return cls(role=MessageRole.UNSET, id=message.id)
         return cls._new(cls._read(message), message.policy, id=message.id)
@@ -170,12 +170,12 @@ class RoledMessage(Rendered):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What the message of the vocabulary lacks of the one that this one came from, since it was edited."""
+        """What the core message lacks of the original since an edit."""
         return self._current().losses
 
     @property
     def source(self) -> Message | None:
-        """The message of the vocabulary that this one came from, or None."""
+        """The core message that this one was made from, or None."""
         return self._source
 
     # How it comes to be, and how it changes
@@ -194,7 +194,7 @@ class RoledMessage(Rendered):
         template: str | Template | None = None,
         **fields: Any,
     ) -> Self:
-        """A message of that content; what is not given is the kind's own."""
+        """A message with that content; missing arguments get the kind's defaults."""
         role, own_sender, own_recipient = cls.own_people
         return cls(
             content=content,
@@ -209,7 +209,7 @@ class RoledMessage(Rendered):
     def from_message(cls, message: Message, *, speaks_as: str = "llm") -> "RoledMessage":
         """The working copy of a message; its kind is that of its side, for the policy that a model speaks as.
 
-        RoleError where `cls` is another kind.
+        Raises RoleError if `cls` is another kind.
         """
         if not isinstance(message, Message):
             raise RoleError(f"{name_kind(message)} is no message of the vocabulary; give a sabir.Message")
@@ -228,7 +228,7 @@ class RoledMessage(Rendered):
         template: str | Template | None = None,
         **content: Any,
     ) -> None:
-        """Change the given fields, and merge the rest into the content; all or nothing."""
+        """Change the given fields, and merge the rest into the content; all or none."""
         self._change(content, sender, recipient, template)
 
     def _change(
@@ -250,7 +250,7 @@ class RoledMessage(Rendered):
             self.content.update(merged)
 
     def clone(self, keep_role: bool = True) -> Self:
-        """A copy of its own id, with equal content; `metadata["clone_from"]` is this message."""
+        """A copy with a new id and equal content; `metadata["clone_from"]` is this message."""
         fields = {name: getattr(self, name) for name in type(self).model_fields if name != "id"}
         fields["content"], fields["metadata"] = plain(self.content), {**copied(self.metadata), "clone_from": self}
         if not keep_role:
@@ -263,7 +263,7 @@ class RoledMessage(Rendered):
         return twin
 
     def _take_live(self, other: Self) -> None:
-        """Take over what is never serialised."""
+        """Copy the live objects, which are never serialised."""
 
     def is_clone(self) -> bool:
         """Whether this message is a copy of another, also after it was stored."""
@@ -279,7 +279,7 @@ class RoledMessage(Rendered):
         return self.__deepcopy__()
 
     def __deepcopy__(self, memo: object = None) -> Self:
-        """A copy of the same id, with what is live."""
+        """A copy with the same id, and the live objects."""
         twin = type(self).from_dict(self.to_dict())
         assert isinstance(twin, type(self))
         twin.template, twin._flag = self.template, self._flag
@@ -287,11 +287,11 @@ class RoledMessage(Rendered):
         return twin
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as what `to_dict` gives."""
+        """Pickle as the result of `to_dict`."""
         return RoledMessage.from_dict, (self.to_dict(),)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON of everything but what is live alone; `from_dict` gives an equal message."""
+        """Everything but live objects as JSON; `from_dict` gives an equal message."""
         metadata = dict(self.metadata)
         if isinstance(origin := metadata.get("clone_from"), RoledMessage):
             metadata["clone_from"] = origin.id
@@ -299,7 +299,7 @@ class RoledMessage(Rendered):
         keeps = isinstance(self.template, Template) or (self._made.is_stored and is_current)
         try:
             made = self.to_message() if keeps else self._made.message
-        except RoleError:  # a template that fails makes no message; the content is stored all the same
+        except RoleError:  # a failing template makes no message; the content is stored nevertheless
             made, keeps = None, False
         if made is self._source or (made and made.id == self.id and is_current and not keeps):
             made = None  # it is made again as it was
@@ -321,9 +321,9 @@ class RoledMessage(Rendered):
 
     @classmethod
     def from_dict(cls, dict_: Mapping[str, Any]) -> "RoledMessage":
-        """The message that `to_dict` described, of its own kind, flagged MESSAGE_LOAD.
+        """The message from `to_dict`'s result, of its own kind, flagged MESSAGE_LOAD.
 
-        RoleError for what describes none, and for one that is no `cls`.
+        Raises RoleError for anything else, and for a message that is not a `cls`.
         """
         if not isinstance(dict_, Mapping):
             raise RoleError(f"a value of type {type(dict_).__name__} is no message; give what to_dict() gave")
@@ -352,6 +352,6 @@ class RoledMessage(Rendered):
 
 
 def check_kind(message: object, kind: type[RoledMessage]) -> None:
-    """Raise RoleError for what is no message of a kind."""
+    """Raise RoleError for a value that is not a message of that kind."""
     if not isinstance(message, kind):
         raise RoleError(f"a value of type {type(message).__name__} is no {kind.__name__}; make one with create()")

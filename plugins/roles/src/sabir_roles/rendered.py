@@ -1,6 +1,6 @@
-"""Content that is edited, and the text that a template makes of it: kept until a change, of which watchers are told.
+"""Editable content, and the text that a template makes of it: cached until a change, which is reported to watchers.
 
-content[…] = … ─▶ _touch ─▶ another revision: what was made of the earlier one no longer holds
+content[…] = … ─▶ _touch ─▶ another revision: earlier results are no longer valid
 written ─▶ template, over what _variables gives ─▶ text
 """
 
@@ -22,7 +22,7 @@ from sabir_roles.templates import as_json, check_template, render
 
 
 class Rendered(BaseModel):
-    """Who says something to whom, as content and a template."""
+    """A message as sender, recipient, content and a template."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", validate_assignment=True)
 
@@ -39,14 +39,14 @@ class Rendered(BaseModel):
     metadata: dict[str, Any] = Field(default_factory=dict)
 
     _revision: object = PrivateAttr(default_factory=object)
-    """Another object after each change: threads that change it at once cannot give it an earlier value."""
+    """A new object after each change, so that concurrent changes cannot restore an earlier value."""
     _text: str | None = PrivateAttr(default=None)
     _editing: RLock = PrivateAttr(default_factory=RLock)
     """Held while the content is read and then changed; no thread waits for it while it holds another message's."""
     _watchers: WeakSet[Watcher] = PrivateAttr(default_factory=WeakSet)
 
     def __init__(self, /, **fields: Any) -> None:
-        """A message of those fields; RoleError, in one line, where they do not fit."""
+        """A message of those fields; raises RoleError, in one line, for invalid ones."""
         check_template(fields.get("template"))
         try:
             super().__init__(**fields)
@@ -59,11 +59,11 @@ class Rendered(BaseModel):
         return validate_sender_recipient(value)
 
     def model_post_init(self, context: Any, /) -> None:
-        """Hold the content so that its changes are heard of."""
+        """Wrap the content so that its changes are noticed."""
         self.__dict__["content"] = hold(self.content, self._touch)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set a field, validated; RoleError where the value does not fit."""
+        """Set a field, validated; raises RoleError for an invalid value."""
         if name == "template":
             check_template(value)
         if name == "content" and isinstance(value, Mapping):
@@ -78,7 +78,7 @@ class Rendered(BaseModel):
             self._touch()
 
     def _touch(self) -> None:
-        """Note that something changed: what was made of it no longer holds."""
+        """Note a change: earlier results are no longer valid."""
         self._revision = object()
         self._text = None
         for watcher in list(self._watchers):
@@ -86,7 +86,7 @@ class Rendered(BaseModel):
 
     @property
     def written(self) -> str:
-        """What the template makes of the content as it is now; kept until a change."""
+        """The text that the template makes of the present content; cached until a change."""
         text, revision = self._text, self._revision
         if text is None:
             text = self._render()
@@ -98,7 +98,10 @@ class Rendered(BaseModel):
         return self._plain() if self.template is None else render(self.template, self._variables())
 
     def _variables(self) -> dict[str, Any]:
-        """What a template sees: content, who and when; `template_context` of the content is laid over it."""
+        """A template's variables: content, sender, recipient and time.
+
+        The content's `template_context` overrides them.
+        """
         said = self._said()
         over = said.pop("template_context", None) or {}
         if not isinstance(over, Mapping):
@@ -108,7 +111,7 @@ class Rendered(BaseModel):
         return {**said, "role": role, **who, "created_at": self.created_at.isoformat(), **over}
 
     def _said(self) -> dict[str, Any]:
-        """What a template sees of the content."""
+        """The content's variables for a template."""
         return {**dict.fromkeys(self.keys), **plain(self.content)}
 
     def _plain(self) -> str:

@@ -1,4 +1,4 @@
-"""System: what a conversation begins with, who the assistant is and how it behaves."""
+"""System: the beginning of a conversation, with the assistant's identity and behaviour."""
 
 import warnings
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ DEFAULT_TEXT = "You are a helpful AI assistant. Let's think step by step."
 
 
 class System(RoledMessage):
-    """Instructions to the model, with the time where it is wanted: it is read once, and is content from then on."""
+    """Instructions to the model, optionally with the time, which is read once and is then content."""
 
     keys: ClassVar = ("system_message", "system_datetime")
     payload_kind: ClassVar = "parts"
@@ -25,12 +25,12 @@ class System(RoledMessage):
 
     @property
     def system_message(self) -> Any:  # any JSON value
-        """What the model is told."""
+        """The instructions for the model."""
         return self.content.get("system_message")
 
     @property
     def system_datetime(self) -> str | None:
-        """The time that the model is told, or None."""
+        """The time in the instructions, or None."""
         return self.content.get("system_datetime")
 
     @classmethod
@@ -68,7 +68,7 @@ class System(RoledMessage):
         system: Any = None,
         **content: Any,
     ) -> None:
-        """Change what is given; `system_datetime=False` takes the time away. `system` is as in `create`."""
+        """Change the given fields; `system_datetime=False` removes the time. `system` is as in `create`."""
         system_message = _renamed(system_message, system)
         said = {} if system_message is None else {"system_message": system_message}
         self._change({**said, **_time(system_datetime), **content}, sender, recipient, template)

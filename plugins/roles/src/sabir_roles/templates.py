@@ -2,9 +2,9 @@
 
     content + template ──render──▶ text           the same content gives the same text, byte for byte
 
-A section begins with a line `## Context` or another of HEADINGS. Where a line of content looks like one, a backslash
-stands before it, so that no content changes the structure of what is rendered; every other character of content stands
-as it is. An undefined name is an error that names the template and the name.
+A section begins with a line `## Context` or another of HEADINGS. A line of content that looks like one gets a
+backslash, so that content cannot change the structure of the rendered text; every other character of content is
+unchanged. An undefined name is an error that names the template and the name.
 """
 
 import json
@@ -59,7 +59,10 @@ def as_json(value: object) -> str:
 
 
 def _printed(value: object) -> object:
-    """What a template prints; TypeError for what has no text of its own, as a method or a generator."""
+    """A value that a template may print.
+
+    Raises TypeError for a value without a text, such as a method or a generator.
+    """
     if value is None or isinstance(value, str | int | float | list | tuple | dict | Undefined):
         return value
     raise TypeError(f"a value of type {type(value).__name__} has no text; call it, or make it a list")
@@ -90,7 +93,7 @@ _ENVIRONMENT = environment()
 
 
 def check_template(template: object) -> None:
-    """Raise TemplateFailed for what is no template: neither None, a source that compiles, nor a compiled one."""
+    """Raise TemplateFailed unless the value is None, a source that compiles, or a compiled template."""
     if isinstance(template, str):
         _compiled(template)
     elif not isinstance(template, Template | None):

@@ -1,12 +1,12 @@
-"""What a message of the vocabulary is made of: what a working copy says now, and what it said at first.
+"""Makes core messages from a working copy's present and original statement.
 
-    says the same as at first ──make──▶ the Message that it came from
-    edited                    ──make──▶ a Message made anew: of another id, without origin and signed state, each a Loss
+    unchanged                 ──make──▶ the Message that it was made from
+    edited                    ──make──▶ a new Message: with another id, without origin and signed state, each a Loss
     created                   ──make──▶ a Message of the working copy's id; of another after a change
 
-Parts that are no text and no image stay in the message that the copy came from. An edited message keeps its media, and
-loses the parts that only their maker understands. All is pure. Each kind of working copy reads a message (`_read`), and
-tells what it says (`_stated`).
+Parts other than texts and images stay in the original message. An edited message keeps its media, and loses the parts
+that only their provider understands. Everything here is pure. Each kind of working copy reads a message (`_read`), and
+states its content (`_stated`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from sabir_roles.images import image_url
 
 Payload: TypeAlias = PartsPayload | OptionCallPayload | OptionResultPayload
 Made: TypeAlias = tuple[Message | None, tuple[Loss, ...]]
-"""A message, None where none can be made; and what it lacks of the one that the working copy came from."""
+"""A message, None if none can be made; and its losses compared with the original."""
 Kept = TypeVar("Kept", bound=BaseModel)
 _SPEAKERS: Mapping[MessageRole, tuple[str, RoleHint]] = {
     MessageRole.SYSTEM: ("system", "system"),
@@ -36,19 +36,19 @@ EDITED = "the message was edited"
 
 @dataclass(frozen=True)
 class Words:
-    """A text, and images where the kind has them: None where it has not."""
+    """A text, and images; None for a kind without images."""
 
     text: str
     images: Sequence[str] | None = None
     detail: str | None = None
     """The detail of the images, the default included."""
     asked_detail: str | None = field(default=None, compare=False)
-    """The detail that is asked for; None where none is."""
+    """The requested detail; None if there is none."""
 
 
 @dataclass(frozen=True)
 class Called:
-    """A call of a function, or where `is_result` what came of one; `value` is JSON, the arguments or the output."""
+    """A call of a function, or its result if `is_result`; `value` is JSON, the arguments or the output."""
 
     invocation_id: str
     function: str
@@ -62,7 +62,7 @@ class Called:
 
 
 class Statement(NamedTuple):
-    """All that a message of the vocabulary holds of a working copy."""
+    """All fields of a working copy that its core message has."""
 
     kind: str
     role: MessageRole | None
@@ -71,14 +71,14 @@ class Statement(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """The message that a working copy came from, and what the copy said at first."""
+    """The original message of a working copy, and the copy's first statement."""
 
     message: Message
     statement: Statement
 
 
 def make(copy_id: str, said: Statement, origin: Origin | None, previous: Message | None) -> Made:
-    """The message of what a working copy says; `previous` is the one that was made of it last."""
+    """The message for a working copy's statement; `previous` is the one made before."""
     if origin is not None and said == origin.statement:
         return origin.message, ()
     if said.role in (None, MessageRole.UNSET):
@@ -97,12 +97,12 @@ def make(copy_id: str, said: Statement, origin: Origin | None, previous: Message
 
 
 def nothing(copy_id: str, reason: str) -> Made:
-    """That no message is made of a working copy."""
+    """The result for a working copy without a message."""
     return None, (Loss(kind="dropped", message_id=copy_id, reason=f"no message is made of it: {reason}"),)
 
 
 def _speaker(said: Statement, origin: Origin | None) -> tuple[str, RoleHint | Any | None]:
-    """The policy of a message, and its hint: those of the one that it came from, where that is not changed."""
+    """The policy of a message, and its hint: the original's, if they are not changed."""
     sender, content = said.sender, said.content
     if origin is not None and (sender, said.role) == (origin.statement.sender, origin.statement.role):
         return origin.message.policy, origin.message.role_hint_for_llm
@@ -139,7 +139,7 @@ def _image(words: Words, image: str) -> MediaPart:
 
 
 def _detailed(part: MediaPart, detail: str | None) -> MediaPart:
-    """An image with the detail that is asked for now, in the sections that asked for one; in none where none is."""
+    """An image with the presently requested detail in its hint sections; without a detail, in none."""
     sections = {name: dict(section) for name, section in part.vendor.items()}
     asked = [section for section in sections.values() if "detail" in section]
     for section in asked or [sections.setdefault("*", {})]:
@@ -178,14 +178,14 @@ def _is_image(part: Part) -> TypeGuard[MediaPart]:
 
 
 def _stateless(said: Kept) -> Kept:
-    """A part, a call or a result without its maker's state."""
+    """A part, a call or a result without its provider's state."""
     if isinstance(said, OptionResultPayload):
         return said.model_copy(update={"parts": tuple(map(_stateless, said.parts))})
     return said.model_copy(update={"state_json": None}) if getattr(said, "state_json", None) is not None else said
 
 
 def _lost(source: Message, made: Message) -> list[Loss]:
-    """What a message made anew lacks of the one that it came from."""
+    """What a newly made message lacks of its original."""
     lost: list[Loss] = []
 
     def lose(kind: LossKind, path: str, reason: str) -> None:

@@ -2,7 +2,7 @@
 
     batch ──unanswered calls──▶ answered at once, each by itself ──▶ batch + results, in the order of the calls
 
-Calls that have their result already are left alone; one failure loses none of the others.
+Calls that already have a result are left alone; one failure loses no other result.
 """
 
 import asyncio
@@ -32,13 +32,13 @@ async def answer_batch(batch: Batch, answer_one: Answer) -> Batch:
                 group.create_task(_in_lane(lane, call, answer_one))
                 for lane, call in zip(lanes_of(calls), calls, strict=True)
             ]
-    except BaseExceptionGroup as failed:  # not of an option: those end in results
+    except BaseExceptionGroup as failed:  # not from an option: its failures become results
         raise failed.exceptions[0] from None
     return [*batch, *(task.result() for task in tasks)]
 
 
 def lanes_of(calls: Sequence[Message]) -> list[str]:
-    """The names of the lanes in which calls of one batch are answered: their ids, told apart where they are equal."""
+    """The names of the lanes in which calls of one batch are answered: their ids, made unique if they are equal."""
     lanes: list[str] = []
     for message in calls:
         lane = name = message.call.invocation_id if message.call else ""

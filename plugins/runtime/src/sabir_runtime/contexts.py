@@ -1,4 +1,4 @@
-"""The context is the registry: its attributes are the policies that can be called, and chosen.
+"""The context is the registry: its attributes are the policies that can be called and chosen.
 
     class Assistant(BaseContext):
         llm: BoundPolicy
@@ -12,9 +12,8 @@
     await ctx.llm(observations, options) ──▶ BoundCall ──▶ runner.perform ──▶ batch, its calls answered
     option call ──arguments, validated──▶ bound(observations=[call], …) ──batch──▶ value of the result
 
-What is not bound here cannot be reached from here; other contexts bind other sets beside it. A policy that is chosen
-sees the call, and nothing else, as its observation. Runners decide how a bound call is performed; policies are the same
-under all of them.
+Only bound policies can be reached from a context; other contexts bind other sets. A chosen policy sees only the call as
+its observation. Runners decide how a bound call is performed; policies are the same under all runners.
 """
 
 import asyncio
@@ -38,11 +37,11 @@ from sabir_runtime.signatures import PolicySignature, read_policy
 _CHOSEN: ContextVar[Message] = ContextVar("sabir_runtime.chosen")
 """The option call that is being answered."""
 MOST_KEPT = 16
-"""Options of one bound policy that are kept, by what was offered beside it."""
+"""How many options of one bound policy are cached, by the names offered beside it."""
 
 
 class BaseRunner:
-    """What every runner is: it binds policies to contexts."""
+    """The base of every runner: it binds policies to contexts."""
 
     def create_bind_function(self, ctx: "BaseContext") -> "Callable[..., BoundPolicy]":
         """The function that a context binds its policies with."""
@@ -50,7 +49,7 @@ class BaseRunner:
 
 
 class Runner(BaseRunner):
-    """A runner of bound calls: it defines `perform` alone."""
+    """A runner of bound calls: a subclass defines only `perform`."""
 
     def create_bind_function(self, ctx: "BaseContext") -> "Callable[..., BoundPolicy]":
         """The function that binds a policy to the context and to this runner."""
@@ -65,7 +64,7 @@ class Runner(BaseRunner):
 
 
 class _Wrapping(Runner):
-    """Performs the calls of one policy by the function that a runner's own bind function made of it."""
+    """Performs the calls of one policy through the function that a runner's own bind function made of it."""
 
     def __init__(self, function: AnyPolicy) -> None:
         self._function = function
@@ -78,7 +77,7 @@ class _Wrapping(Runner):
 class InMemoryRunner(Runner):
     """Performs calls in this process, and keeps nothing.
 
-    `trace=True` opens a span for each call, by sabir-otel; RuntimeFault where that is not installed.
+    `trace=True` opens a span for each call, by sabir-otel; raises RuntimeFault if that is not installed.
     """
 
     def __init__(self, trace: bool = False) -> None:
@@ -122,7 +121,7 @@ class BaseContext(AsyncClosing):
         object.__setattr__(self, name, value)
 
     def bound_policies(self) -> "dict[str, BoundPolicy]":
-        """Name → bound policy, of all that can be an option; names that begin with an underscore cannot."""
+        """Name → bound policy, for all that can be options; names that begin with an underscore cannot."""
         return {
             name: value
             for name, value in vars(self).items()
@@ -142,7 +141,7 @@ class BaseContext(AsyncClosing):
         return given
 
     def offer(self, names: Sequence[str] | None) -> list[Option]:
-        """The options of these names, as a model is told of them; UnknownOption for one that is not bound."""
+        """The options of these names, as a model sees them; raises UnknownOption for a name that is not bound."""
         offered = tuple(self.checked_options(names or ()))
         bound = self.bound_policies()
         return [bound[name].as_option(offered) for name in offered]
@@ -158,8 +157,8 @@ class BaseContext(AsyncClosing):
 class BoundPolicy:
     """A policy bound to its context and runner; called without the context.
 
-    `options`, where given, are what it may choose when it is itself chosen as an option; else those that were
-    offered to whoever chose it. `description` is what a model is told of it, instead of its docstring.
+    `options`, if given, are the options that it may choose when it is itself chosen as an option; else those that were
+    offered to the policy that chose it. `description` replaces its docstring for a model.
     """
 
     def __init__(
@@ -192,11 +191,11 @@ class BoundPolicy:
 
     @property
     def called(self) -> str:
-        """The attribute that it was assigned to, or else its function's name: for errors."""
+        """Its name in errors: the attribute that it was assigned to, or else its function's name."""
         return self._name or self.signature.function_name
 
     def take_name(self, name: str) -> None:
-        """Learn the attribute's name; PolicyInvalid where it has another already, and for a reserved one."""
+        """Set the name to the attribute's; raises PolicyInvalid for a second name or a reserved one."""
         if name == RUNTIME:
             reason = f"the name {RUNTIME!r} is reserved for results that no policy made"
             raise PolicyInvalid(f"{reason}; give the attribute of {self.signature.function_name!r} another")
@@ -212,21 +211,21 @@ class BoundPolicy:
     def __call__(
         self, observations: str | Message | Sequence[Message], options: Sequence[str] | None = None, **arguments: Any
     ) -> Awaitable[Batch]:
-        """What the policy chose, the calls among it answered: each call with its result.
+        """The batch that the policy chose, each option call followed by its result.
 
         Raises UnknownOption for a name that the context does not bind, PolicyInvalid for arguments that do not fit
-        the policy's parameters, and PolicyFailed for what the policy raises.
+        the policy's parameters, and PolicyFailed if the policy raises.
         """
         return self.perform(observations, options, self.signature.check(arguments))
 
     def perform(
         self, observations: str | Message | Sequence[Message], options: Sequence[str] | None, arguments: dict[str, Any]
     ) -> Awaitable[Batch]:
-        """As a call of it, with arguments that are of their parameters' types already: validated once, not twice."""
+        """As a call, with arguments that already have their parameters' types, so that they are not validated twice."""
         return self.runner.perform(BoundCall(self, observations, options, arguments))
 
     def _as_option(self, offered: tuple[str, ...]) -> Option:
-        """The option that stands for it; `offered` is what its chooser could choose. Made once for each."""
+        """The option for this policy; `offered` are the names that its chooser could choose. Cached by `offered`."""
 
         async def perform(**arguments: Any) -> Any:  # whatever a result holds
             options = offered if self.options is None else self.options
@@ -235,15 +234,15 @@ class BoundPolicy:
         return self.signature.as_option(self.name, perform)
 
     def __repr__(self) -> str:
-        """By its name, and that of its function."""
+        """Its name and its function's name."""
         return f"<bound policy {self._name!r} of {self.signature.function_name}>"
 
 
 class BoundCall:
     """One call of a bound policy, ready to be performed: messages, names of options, and the policy's own arguments.
 
-    The lists are its own, and the arguments are of their parameters' types (`PolicySignature.check`). Raises
-    UnknownOption for a name that the context does not bind, and Misnamed for observations that are no messages.
+    The lists are copies, and the arguments have their parameters' types (`PolicySignature.check`). Raises UnknownOption
+    for a name that the context does not bind, and Misnamed for observations that are not messages.
     """
 
     __slots__ = ("__weakref__", "arguments", "bound", "observations", "options")
@@ -267,15 +266,17 @@ class BoundCall:
 
     @property
     def is_option(self) -> bool:
-        """Whether it answers an option call, which is all that it observes then."""
+        """Whether it answers an option call, which is then its only observation."""
         message = _CHOSEN.get(None)
         return message is not None and len(self.observations) == 1 and self.observations[0] is message
 
     async def decide(self, by: AnyPolicy | None = None) -> Batch:
-        """The batch that the policy itself chose, its calls not answered yet; PolicyFailed for what it raises.
+        """The batch that the policy itself chose, before its calls are answered.
 
-        `by` is called in its place, without the context: what a runner made of it. CallsTooDeep where it is within
-        `MOST_DEPTH` other calls.
+        Raises PolicyFailed if the policy raises.
+
+        `by`, a runner's version of the policy, is called in its place, without the context. Raises CallsTooDeep if it
+        is nested in `MOST_DEPTH` other calls.
         """
         bound = self.bound
         policy = by or partial(bound.policy, bound.context)
@@ -293,7 +294,7 @@ class BoundCall:
             raise failure.with_traceback(error.__traceback__) from failure.__cause__
 
     async def answer(self, message: Message, context: ToolContext | None = None) -> Message:
-        """The result of one option call of the batch; whatever fails is an error result.
+        """The result of one option call of the batch; a failure becomes an error result.
 
         Except for CallsTooDeep, which is a PolicyFailed as well, as is all that a policy's caller gets.
 
@@ -317,9 +318,9 @@ class BoundCall:
             _CHOSEN.reset(token)
 
 
-# What a runner's own function takes besides the policy is for it to say, hence Any.
+# A runner's own function defines its further arguments, hence Any.
 def _bound_by(bind: Callable[..., object], ctx: BaseContext, policy: AnyPolicy, **how: Any) -> BoundPolicy:
-    """A policy as a runner's function binds it: where that gives a plain function, a bound policy that calls it."""
+    """A policy bound by a runner's function; if that returns a plain function, a bound policy that calls it."""
     made = bind(policy, **how)
     if isinstance(made, BoundPolicy):
         return made
@@ -330,9 +331,9 @@ def _bound_by(bind: Callable[..., object], ctx: BaseContext, policy: AnyPolicy, 
 
 
 def _value_of(batch: Batch) -> Any:  # whatever a result holds
-    """What a batch says in answer to the call that asked for it; OptionFailed where it says that it failed.
+    """The value of a batch that answers a call; raises OptionFailed if the batch reports a failure.
 
-    Texts and media of the batch, else the values of the results of its own calls, else null.
+    The texts and media of the batch, else the values of the results of its own calls, else null.
     """
     said = [part for message in batch if message.kind == "parts" for part in message.parts]
     said = [part for part in said if part.kind in ("text", "media")]

@@ -1,8 +1,8 @@
-"""What can go wrong with policies, contexts and runners.
+"""The errors of policies, contexts and runners.
 
 SabirError
 └── RuntimeFault
-    ├── PolicyInvalid     what was bound is no policy, or gave no batch (TypeError)
+    ├── PolicyInvalid     not a policy, or a policy that returned no batch (TypeError)
     ├── UnknownOption     an option's name that its context does not bind (ValueError)
     ├── PolicyFailed      a policy failed; in `failures`
     ├── LoopLimit         a policy chose options as often as its loop allows
@@ -17,7 +17,7 @@ class RuntimeFault(SabirError):
 
 
 class PolicyInvalid(RuntimeFault, TypeError):
-    """What was bound is no policy, is bound twice, or returned no batch of messages."""
+    """A bound object is not a policy, is bound twice, or returned no batch of messages."""
 
 
 class UnknownOption(RuntimeFault, ValueError):
@@ -29,4 +29,4 @@ class LoopLimit(RuntimeFault):
 
 
 class ReplayMismatch(RuntimeFault):
-    """A recorded run meets code or arguments other than those it was recorded with."""
+    """A recorded run was repeated with other code or other arguments."""

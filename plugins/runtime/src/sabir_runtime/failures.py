@@ -1,4 +1,4 @@
-"""What a policy raised, as its caller gets it: alike under every runner.
+"""A policy's exception as its caller gets it: the same under every runner.
 
     raised ──failure_of──▶ Failure ──▶ recorded or sent, as JSON ──▶ Failure ──error──▶ PolicyFailed
 
@@ -7,9 +7,9 @@
     MyError(LookupError)       the same, by its nearest class that is known everywhere: "MyError: no disk"
     MyError(Exception)         PolicyFailed: "MyError: no disk"
 
-A runner in memory goes the same way: whoever catches an error catches it wherever the policy runs. A group keeps its
-members, and an error its `__cause__`, each made so, `MOST_FAILURES` of them in all. One of Python's own keeps `args`
-that are plain values, and the attributes that `_KEPT` names; those of another class are not kept.
+The in-memory runner does the same, so an `except` clause works wherever the policy runs. A group keeps its members, and
+an error its `__cause__`, each converted alike, `MOST_FAILURES` of them in all. An exception of Python's own class keeps
+`args` that are plain values, and the attributes that `_KEPT` names; other classes keep neither.
 """
 
 import asyncio
@@ -26,34 +26,34 @@ from sabir.errors import CallsTooDeep, NotJSON
 from sabir_runtime.errors import LoopLimit, PolicyInvalid, RuntimeFault, UnknownOption
 
 MOST_CHARACTERS = 10_000
-"""Of an exception's message; a tenth of it of each cause's and member's, and of an argument."""
+"""The most characters kept of an exception's message; of each cause, member and argument, a tenth of it."""
 MOST_CAUSES = 20
-"""So many causes of causes are kept."""
+"""The most levels of causes that are kept."""
 MOST_FAILURES = 100
-"""So many of an error's causes and members are kept, itself included; one that is reached twice counts twice."""
+"""The most exceptions kept of an error, its causes and members; one that is reached twice counts twice."""
 _KEPT = ("errno", "strerror", "filename", "msg", "name")
-"""Attributes of Python's own classes that are kept where they are plain values."""
+"""Attributes of Python's own classes that are kept if they are plain values."""
 _ALONE = (StopIteration, MemoryError, ExceptionGroup)
-"""The first cannot leave a coroutine, of the second nothing can be derived, and a group is known by its members."""
+"""The first cannot leave a coroutine, the second cannot be subclassed, and a group is described by its members."""
 
 _OWN: dict[str, type[Exception]] = {
     kind.__name__: kind for kind in (PolicyInvalid, UnknownOption, LoopLimit, CallsTooDeep)
 }
 
 Plain: TypeAlias = str | int | float | bool | None
-"""What is itself again once it was written as JSON."""
+"""A value that JSON writes and reads back unchanged."""
 
 
 class PolicyFailed(RuntimeFault, OptionFailed):
     """A policy failed, here, in another process or in an earlier one.
 
-    `error_type` is the class of what it raised, `error_message` what that said, `retryable` whether asking again may
+    `error_type` is the class of the policy's exception, `error_message` its text, `retryable` whether asking again may
     help. An exception of Python's own class, and of one derived from it, is an instance of that class as well; so are
     PolicyInvalid, UnknownOption, LoopLimit and CallsTooDeep.
     """
 
     def __init__(self, error_type: str, error_message: str, *, retryable: bool = False) -> None:
-        # Not by way of `super()`: other bases, UnicodeDecodeError for one, take other arguments.
+        # Not with `super()`: other bases, such as UnicodeDecodeError, take other arguments.
         BaseException.__init__(self, error_message)
         self.error_type = error_type
         self.error_message = error_message
@@ -61,35 +61,35 @@ class PolicyFailed(RuntimeFault, OptionFailed):
 
     @classmethod
     def of(cls, error: BaseException) -> "PolicyFailed":
-        """The failure that an exception of a policy stands for."""
+        """The failure for an exception of a policy."""
         return error if isinstance(error, PolicyFailed) else failure_of(error).error()
 
     def __str__(self) -> str:
-        """In one line: the message, and the class unless it is this one's."""
+        """One line: the message, and the class unless it is this one."""
         shown = " ".join(self.error_message.split())
         is_named = type(self).__name__ == self.error_type or shown == self.error_type
         return shown if is_named else f"{self.error_type}: {shown}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        """So that it crosses processes with its causes."""
+        """Pickles it with its causes, for other processes."""
         return Failure.error, (failure_of(self),)
 
 
 class Failure(AtRest):
-    """What a policy raised, as data."""
+    """A policy's exception as data."""
 
     type: NonEmpty
     message: str
     retryable: bool = False
     known_as: str = ""
-    """The nearest class that is known everywhere; empty for Exception itself, and for a group."""
+    """The nearest class that exists everywhere; empty for Exception itself, and for a group."""
     cause: "Failure | None" = None
     members: "tuple[Failure, ...]" = ()
-    """Of a group."""
+    """The members of a group."""
     args: tuple[Plain, ...] | None = None
-    """Of one of Python's own, where all are plain."""
+    """The arguments of an exception of Python's own class, if all are plain."""
     attributes: tuple[tuple[str, Plain], ...] = ()
-    """Of one of Python's own: what is plain of `_KEPT`."""
+    """The plain attributes in `_KEPT` of an exception of Python's own class."""
 
     def error(self) -> PolicyFailed:
         """The exception that a caller gets; its `__cause__` and its members are such exceptions too."""
@@ -105,7 +105,7 @@ class Failure(AtRest):
         return made
 
     def _new(self) -> PolicyFailed:
-        """An instance of the class that says what this is, not initialised: classes of exceptions differ in that."""
+        """An uninitialised instance of the matching class: exception classes differ in how they are initialised."""
         if self.members:
             make: Callable[..., PolicyFailed] = _failed_as(ExceptionGroup).__new__
             return make(_failed_as(ExceptionGroup), self.message, [each.error() for each in self.members])
@@ -115,12 +115,12 @@ class Failure(AtRest):
 
 
 def failure_of(error: BaseException) -> Failure:
-    """What an exception says of itself, of its causes and its members: `MOST_CAUSES` levels, `MOST_FAILURES` in all."""
+    """The data of an exception, its causes and its members: `MOST_CAUSES` levels, `MOST_FAILURES` in all."""
     return _told(error, MOST_CAUSES, iter(range(1, MOST_FAILURES)), MOST_CHARACTERS)
 
 
 def _told(error: BaseException, depth: int, places: Iterator[int], most: int) -> Failure:
-    """One of them, so many characters of what it says; each that it is made of takes a place."""
+    """One of them, with at most `most` characters of its text; each cause and member takes a place."""
 
     def told(each: BaseException) -> Failure | None:
         if not depth or next(places, None) is None:
@@ -165,7 +165,7 @@ def _attributes_of(error: BaseException) -> tuple[tuple[str, Plain], ...]:
 
 
 def _is_plain(value: object) -> TypeGuard[Plain]:
-    """Whether JSON holds a value as it is, and it is not long."""
+    """Whether a value is unchanged in JSON and not long."""
     try:
         return type(value) in (str, int, float, bool, NoneType) and len(encode_json(value)) <= MOST_CHARACTERS // 10
     except NotJSON:
@@ -173,7 +173,7 @@ def _is_plain(value: object) -> TypeGuard[Plain]:
 
 
 def is_cancelled() -> bool:
-    """Whether somebody cancels the task that runs here, rather than something that it waited for."""
+    """Whether the current task itself was cancelled, not something that it waited for."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
@@ -201,7 +201,7 @@ def _shown(error: BaseException) -> str:
 
 
 def _is_known(kind: object) -> TypeGuard[type[Exception]]:
-    """Whether a class of exceptions is the same everywhere, and says more than Exception does."""
+    """Whether an exception class exists everywhere, and is more specific than Exception."""
     if not (isinstance(kind, type) and issubclass(kind, Exception)) or kind is Exception:
         return False
     is_pythons = kind.__module__ == "builtins" and not issubclass(kind, _ALONE)
@@ -209,7 +209,7 @@ def _is_known(kind: object) -> TypeGuard[type[Exception]]:
 
 
 def _failed_as(kind: type[Exception]) -> type[PolicyFailed]:
-    """The class of failures that are of a known class too."""
+    """The subclass of PolicyFailed and a known class."""
     if kind not in _made:
         _made[kind] = type(kind.__name__, (PolicyFailed, kind), {"__module__": __name__})
     return _made[kind]
@@ -219,5 +219,5 @@ _made: dict[type[Exception], type[PolicyFailed]] = {}
 
 
 def _as_text(said: object) -> str:
-    """What JSON can hold: half a character becomes its number."""
+    """The text in a form that JSON can hold: a lone surrogate becomes its number."""
     return str(said)[:MOST_CHARACTERS].encode(errors="backslashreplace").decode()

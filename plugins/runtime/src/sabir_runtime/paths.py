@@ -1,12 +1,12 @@
-"""Names of bound calls that are the same each time a run is repeated.
+"""Names of bound calls that stay the same when a run is repeated.
 
     run ─ 0:plan ─┬─ 0:llm
                   ├─ 1:llm ─ [call-7] ─ 0:search        the answer of an option call: a lane of its call's id
                   ├─ ~0 ─ 0:search                      tasks of its own: a lane each, in the order in which
                   └─ ~1 ─ 0:search · 1:search           they first call
 
-An index is taken when `ctx.search(…)` is called, before anything is awaited; so branches that run at once are named
-alike however long each of their calls takes. Runners that keep records use these names, others need none.
+An index is taken when `ctx.search(…)` is called, before anything is awaited; so concurrent branches get the same names
+however long each of their calls takes. Only runners that keep records use these names.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 @dataclass(slots=True)
 class Lane:
-    """Where the calls of one task are counted."""
+    """Counts the calls of one task."""
 
     path: str
     task: "asyncio.Task[object] | None"
@@ -28,7 +28,7 @@ class Lane:
     lanes: "WeakKeyDictionary[asyncio.Task[object], Lane]" = field(default_factory=WeakKeyDictionary)
 
     def of_task(self, task: "asyncio.Task[object] | None") -> "Lane":
-        """The lane of a task: this one, or one that hangs below it for a task that was started in it."""
+        """The lane of a task: this one, or a lane below it for a task that was started in it."""
         if task is None or task is self.task:
             return self
         if task not in self.lanes:
@@ -41,12 +41,12 @@ _lane: ContextVar[Lane | None] = ContextVar("sabir_runtime.lane", default=None)
 
 
 def is_entered() -> bool:
-    """Whether calls are counted here."""
+    """Whether there is a current lane."""
     return _lane.get() is not None
 
 
 def next_path(name: str) -> str:
-    """The path of the next bound call of that name; the first of a run where none was entered."""
+    """The path of the next bound call of that name; the first path of a run if no lane was entered."""
     lane = _lane.get()
     if lane is None:
         return f"0:{name}"
@@ -67,10 +67,10 @@ def enter(path: str) -> Iterator[None]:
 
 @contextmanager
 def branch(name: str) -> Iterator[str]:
-    """Count the calls within in a lane of this name; gives its path.
+    """Count the calls within in a lane of this name; yields its path.
 
-    For the tasks of a policy that wait for something else before their first call: then the order in which they call
-    is not the same each time, and each needs a name of its own.
+    For tasks of a policy that wait for something else before their first call: the order of their calls then varies,
+    and each needs its own name.
     """
     lane = _lane.get()
     path = f"{lane.of_task(_task()).path}/[{name}]" if lane else f"[{name}]"

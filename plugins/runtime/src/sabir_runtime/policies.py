@@ -1,8 +1,8 @@
-"""The policy: whatever looks at observations and chooses a batch of actions.
+"""The policy: a function that looks at observations and chooses a batch of actions.
 
     selected = await policy(ctx, observations, options, **parameters)
 
-A model, a person and a rule are policies alike; who calls one cannot tell which it is.
+A model, a person and a rule are all policies; the caller cannot tell which one it calls.
 """
 
 from collections.abc import Awaitable, Callable
@@ -13,14 +13,14 @@ from sabir import Message
 from sabir_runtime.errors import PolicyInvalid
 
 Batch: TypeAlias = list[Message]
-"""What a policy chose: texts and media are one message each, an option's call and its result are two."""
+"""A policy's choice: texts and media are one message each, an option's call and its result are two."""
 
 
 class Policy(Protocol):
     """A function, or an object that is called like one.
 
-    `observations` are all that it sees. `options` are names of what it may choose, each an attribute of
-    its context. Parameters of its own are keyword parameters; they form its argument schema.
+    It sees only its `observations`. `options` are the names that it may choose, each an attribute of its context. Its
+    own parameters are keyword parameters; they form its argument schema.
     """
 
     # The context is the user's own class, and each policy has parameters of its own: hence Any.
@@ -41,16 +41,16 @@ class Named(Protocol):
 
 
 AnyPolicy: TypeAlias = Callable[..., Awaitable[Batch]]
-"""A policy as it is bound: its own keyword parameters are told from its signature."""
+"""A policy as it is bound: its own keyword parameters are read from its signature."""
 
 
 def check_batch(name: str, returned: object) -> Batch:
-    """What the policy of that name returned, if that is a batch; PolicyInvalid says what it is instead."""
+    """The policy's return value if it is a batch; raises PolicyInvalid, which says what it is instead."""
     if not isinstance(returned, list | tuple):
         remedy = "return a list of messages; a reply's are reply.messages"
         raise PolicyInvalid(f"policy {name!r} returned a {type(returned).__name__}, not a batch; {remedy}")
     for index, message in enumerate(returned):
-        if type(message) is not Message:  # one of a subclass would be another once it was written down or sent
+        if type(message) is not Message:  # a subclass's instance would change when it is recorded or sent
             remedy = "return messages, for example sabir.assistant(…)"
             place = f"a {type(message).__name__} at [{index}] of its batch"
             raise PolicyInvalid(f"policy {name!r} returned {place}; {remedy}")

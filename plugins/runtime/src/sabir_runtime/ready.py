@@ -4,7 +4,7 @@
     self.human = self._bind(human_policy(ask))              evolve: a person, then a rule, then a model
     self.agent = self._bind(loop_policy("llm"))             llm ─▶ calls with results ─▶ llm ─▶ … ─▶ text
 
-As an option each takes `request`, what is asked of it.
+As an option, each takes `request`: the text of the request.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -21,14 +21,14 @@ from sabir_runtime.errors import LoopLimit
 from sabir_runtime.policies import AnyPolicy
 
 TURNS = 16
-"""How often a policy is asked unless something else is said."""
+"""The default number of turns of a loop."""
 
 
 @dataclass(repr=False, eq=False)
 class LLMPolicy(AsyncClosing):
     """A policy that asks a model once: `provider:model`, or an adapter, wrapped ones included.
 
-    `settings` and `strict` go with every request. `speaks_as` is the name by which it is bound unless it is given.
+    `settings` and `strict` go with every request. `speaks_as` is by default the name by which it is bound.
     Raises SettingsInvalid for a name of another form. As an option it takes `request`, what is asked of it.
     """
 
@@ -93,7 +93,7 @@ llm_policy = LLMPolicy
 
 @dataclass(frozen=True)
 class Question:
-    """What a person is asked: the observations, what may be chosen, and what is requested where anything is."""
+    """A question for a person: the observations, the options, and the request, if there is one."""
 
     observations: tuple[Message, ...]
     options: tuple[Option, ...] = ()
@@ -101,18 +101,18 @@ class Question:
 
     @property
     def text(self) -> str:
-        """What to show: the request, or else the last thing that was said."""
+        """The text to show: the request, or else the last message."""
         said = [message.text for message in self.observations if message.text]
         return self.request or (said[-1] if said else "")
 
 
 Decided: TypeAlias = str | Message | Sequence[Message]
-"""A text, or messages: option calls among them are answered as a model's are."""
+"""A text, or messages: option calls among them are answered like a model's."""
 Ask: TypeAlias = Callable[[Question], Decided | Awaitable[Decided]]
 
 
 def console(question: Question) -> str:
-    """Show the question on the terminal, and read one line."""
+    """Show the question on the terminal, and read a line."""
     names = ", ".join(option.name for option in question.options)
     print(f"{one_line(question.text, 2000)}" + (f"\noptions: {names}" if names else ""))
     return input("you> ")
@@ -121,8 +121,8 @@ def console(question: Question) -> str:
 def human_policy(ask: Ask = console, *, speaks_as: str = "human") -> AnyPolicy:
     """A policy that a person decides; a plain function runs in a thread, so that waiting for a person blocks nothing.
 
-    512 plain functions, options included, may wait at once in an event loop; those beyond wait for one to end. As
-    many as you like wait where `ask` is a coroutine function.
+    512 plain functions, options included, may wait at once in an event loop; further ones wait for one to end. There is
+    no limit if `ask` is a coroutine function.
     A text becomes a message of the policy `speaks_as`. As an option it takes `request`, what is asked of the person.
     """
 
@@ -144,9 +144,9 @@ def human_policy(ask: Ask = console, *, speaks_as: str = "human") -> AnyPolicy:
 
 
 def loop_policy(of: str, *, turns: int = TURNS) -> AnyPolicy:
-    """A policy that asks the one bound as `of` until it chooses nothing more; its batch is all that came.
+    """A policy that calls the one bound as `of` until it chooses no option; its batch has all messages.
 
-    LoopLimit after that many turns. As an option it takes `request`, what is asked of it.
+    Raises LoopLimit after that many turns. As an option it takes `request`, what is asked of it.
     """
 
     async def loop(

@@ -1,12 +1,12 @@
-"""What a policy says of itself: its keyword parameters are its argument schema.
+"""A policy's signature: its keyword parameters are its argument schema.
 
     async def search_web(ctx, observations, options=None, *, query: str, most: int = 5) -> list[Message]
                                                              └───────── parameters ────┘
 
     given ──check──▶ of the parameters' types ──encode──▶ JSON ──decode──▶ the same values, elsewhere or later
 
-Under every runner a policy is given what `check` gives. What JSON would change, or would write down of a secret, is
-refused by `encode`; a policy that takes `**others` takes plain JSON there.
+Under every runner a policy gets the values that `check` returns. `encode` refuses values that JSON would change, and
+secrets that it would reveal; a policy that takes `**others` takes plain JSON there.
 """
 
 import inspect
@@ -40,12 +40,12 @@ from sabir_runtime.values import difference, secret_in
 ALWAYS_GIVEN = 3
 """Context, observations and options come first in every policy."""
 _CALLED_WITH = frozenset({"self", "observations", "options"})
-"""What a bound policy's own parameters are called."""
+"""The names of a bound policy's own parameters."""
 
 
 @dataclass(frozen=True)
 class PolicySignature:
-    """Name, description and parameters of a policy, and the way of its arguments to JSON and back."""
+    """Name, description and parameters of a policy, and the conversion of its arguments to JSON and back."""
 
     function_name: str
     description: str
@@ -59,7 +59,7 @@ class PolicySignature:
     provide: Callable[[], dict[str, Any]] = field(default=dict, repr=False)
     """Gives what it takes besides, which is no argument: a ToolContext."""
     reserved: frozenset[str] = frozenset()
-    """Names of what every policy is given, and of what is provided: no argument has one."""
+    """Names of the parameters that every policy has or that are provided: no argument may have one."""
 
     def as_option(self, name: str, function: Callable[..., Any]) -> Option:
         """The option of that name that runs a function with this policy's arguments."""
@@ -67,18 +67,22 @@ class PolicySignature:
         return made.model_copy(update={"binder": self._bind_open if self.is_open else self.binder})
 
     def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments, of their parameters' types; PolicyInvalid names those that do not fit or are missing."""
+        """The arguments with their parameters' types.
+
+        Raises PolicyInvalid, which names those that do not fit or are missing.
+        """
         return self._fitting(arguments, lambda adapter, value: adapter.validate_python(value) if adapter else value)
 
     def encode(self, arguments: Mapping[str, Any]) -> str:
         """Checked arguments as the text of a JSON object.
 
-        PolicyInvalid names one that JSON cannot hold, that would be read again as another value, or holds a secret.
+        Raises PolicyInvalid, which names an argument that JSON cannot hold, that would change when read back, or that
+        holds a secret.
         """
         return "{" + ",".join(f"{json.dumps(name)}:{self._encode(name, arguments[name])}" for name in arguments) + "}"
 
     def decode(self, text: str) -> dict[str, Any]:
-        """The arguments that a text holds, of their parameters' types; PolicyInvalid for those that do not fit."""
+        """The arguments in a text, with their parameters' types; raises PolicyInvalid for those that do not fit."""
         try:
             given = decode_json(text)
         except ValueError:
@@ -156,13 +160,13 @@ def _read_again(adapter: TypeAdapter[Any] | None, value: Any) -> Any:
 def read_policy(policy: Callable[..., Any]) -> PolicySignature:
     """The signature of a policy: a function, method, partial or callable object.
 
-    It is read once: a program may make a context, and bind all its policies, for each request. Raises PolicyInvalid for
-    what does not take context, observations and options first, for a function whose batch cannot be awaited, and for
-    parameters that no schema can describe.
+    Cached, because a program may make a context, and bind all its policies, for each request. Raises PolicyInvalid for
+    a policy that does not take context, observations and options first, for a function whose batch cannot be awaited,
+    and for parameters that no schema can describe.
     """
     kind: Callable[..., Any] = policy if inspect.isfunction(policy) else type(policy)
     is_plain = kind is policy or inspect.isfunction(getattr(kind, "__call__", None))  # noqa: B004
-    if not is_plain or hasattr(policy, "__signature__"):  # a method, a partial, or one that says itself what it takes
+    if not is_plain or hasattr(policy, "__signature__"):  # a method, a partial, or an object with its own signature
         return _read(policy)
     if kind not in _KNOWN:
         _KNOWN[kind] = _read(policy)
@@ -170,7 +174,7 @@ def read_policy(policy: Callable[..., Any]) -> PolicySignature:
 
 
 _KNOWN: WeakKeyDictionary[Callable[..., Any], PolicySignature] = WeakKeyDictionary()
-"""What functions, and classes of callable objects, take."""
+"""The signatures of functions and of classes of callable objects."""
 
 
 def _read(policy: Callable[..., Any]) -> PolicySignature:
@@ -193,7 +197,7 @@ def _read(policy: Callable[..., Any]) -> PolicySignature:
 
 
 def _is_awaited(policy: Callable[..., Any]) -> bool:
-    """Whether a policy gives something to await: it is asynchronous, wraps what is, or says that it does."""
+    """Whether a policy returns an awaitable: it is asynchronous, wraps such a function, or is annotated so."""
     inner = unwrap(policy)
     if is_asynchronous(inner) or is_asynchronous(inspect.unwrap(inner)):
         return True
@@ -206,7 +210,7 @@ def _is_awaited(policy: Callable[..., Any]) -> bool:
 
 
 def _hints(policy: Callable[..., Any], names: Set[str]) -> dict[str, Any]:
-    """The annotations of these names alone: what says of which class the context is may be known to checkers only."""
+    """The annotations of these names only: the annotation of the context may be known only to type checkers."""
     function = _function_of(policy)
 
     def annotated() -> None: ...
@@ -237,7 +241,7 @@ def _describe(
         remedy = "import it, or define it at the module's top level"
         raise PolicyInvalid(f"policy {name!r} is annotated with an unknown name: {error}; {remedy}") from None
     described.__annotations__ = resolved
-    described.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]  # what inspect reads
+    described.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]  # read by inspect
     is_open = len(named) < len(own)
     try:
         signature = Signature.of(described, name)

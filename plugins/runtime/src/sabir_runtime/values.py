@@ -1,10 +1,10 @@
-"""Whether a value is the same once it was written as JSON and read again; where it holds a secret.
+"""Whether a value stays the same when it is written as JSON and read back; where it holds a secret.
 
     difference(value, read again)   ""                      the same, types included
-                                    "[0].city is a str"     where it is not, and what is there instead
-    secret_in(value)                ".login.password"       where a secret is held; None where there is none
+                                    "[0].city is a str"     the place of a difference, and the value there
+    secret_in(value)                ".login.password"       the place of a secret; None if there is none
 
-Equality alone does not tell: `True == 1`, and an enum's member may equal its text.
+Equality is not enough: `True == 1`, and an enum's member may equal its text.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ from typing import TypeAlias
 from pydantic import BaseModel, Secret, SecretBytes, SecretStr
 
 Parts: TypeAlias = list[tuple[str, object]]
-"""What a value is made of, each with its place in it."""
+"""The parts of a value, each with its place in it."""
 
 
 def difference(was: object, now: object, place: str = "") -> str:
@@ -36,7 +36,7 @@ def difference(was: object, now: object, place: str = "") -> str:
 
 
 def _lost(was: object, now: object) -> str:
-    """What a value loses though it stays equal, in words."""
+    """What a value loses although it stays equal, in words."""
     if isinstance(was, Iterator):
         return "is an iterator, which can be read once"
     if isinstance(was, datetime | time) and was.tzinfo is not None and was.tzinfo.utcoffset(None) is None:
@@ -47,7 +47,7 @@ def _lost(was: object, now: object) -> str:
 
 
 def secret_in(value: object, place: str = "") -> str | None:
-    """The place in a value where a secret of pydantic's is, "" for the value itself; None where there is none."""
+    """The place of a pydantic secret in a value, "" for the value itself; None if there is none."""
     if isinstance(value, Secret | SecretStr | SecretBytes):
         return place
     found = (secret_in(part, place + name) for name, part in _parts_of(value) or ())
@@ -55,7 +55,7 @@ def secret_in(value: object, place: str = "") -> str | None:
 
 
 def _parts_of(value: object) -> Parts | None:
-    """What a value is made of; None for one that is not made of others."""
+    """The parts of a value; None for a value without parts."""
     if isinstance(value, str | bytes | bytearray | memoryview):
         return None
     if isinstance(value, BaseModel):

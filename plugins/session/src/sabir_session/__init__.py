@@ -4,8 +4,8 @@ with SQLiteStore("chats.db") as store:
     session = Session(journal=store.journal("monday"))
     response = await evaluate(llm, prompt, session=session, options=[search])       # resume=True goes on with it
 
-Whoever records without `evaluate` begins with `enable_inner_message_recording(session)`: what is there is loaded; what
-comes is written before it counts.
+A program that records without `evaluate` calls `enable_inner_message_recording(session)` first: existing records are
+loaded; each new record is written before it counts.
 """
 
 from sabir_session.errors import (

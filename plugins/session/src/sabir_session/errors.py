@@ -2,15 +2,15 @@
 
 SabirError
 └── SessionError
-    ├── SliceNotRegistered · SliceConflict      what a session was told about its slices
-    ├── ObserverInvalid                         an observer that nothing would await (TypeError)
+    ├── SliceNotRegistered · SliceConflict      errors in a session's slices
+    ├── ObserverInvalid                         a coroutine function as observer (TypeError)
     ├── RecordConflict                          two records claim one place
     ├── RecordingFailed                         the journal did not take a record; nothing changed
     │   └── PositionTaken                       another writer was first
     ├── SnapshotSerializationError · SnapshotRestoreError
-    ├── JournalInvalid                          what a journal holds cannot be read as what it says it is
+    ├── JournalInvalid                          a journal's content does not fit its kind
     └── StoreError
-        ├── JournalMissing · JournalExists      a name that is not there, or is there already
+        ├── JournalMissing · JournalExists      a name that does not exist, or already exists
         └── StoreTooNew                         written by a newer version
 """
 
@@ -18,19 +18,19 @@ from sabir import SabirError
 
 
 class SessionError(SabirError):
-    """The root of what sessions, snapshots and stores raise."""
+    """The base class of errors of sessions, snapshots and stores."""
 
 
 class SliceNotRegistered(SessionError, LookupError):
-    """A session has no reducer for that slice, or the slice none for that event."""
+    """A session has no reducer for that slice, or the slice has none for that event."""
 
 
 class SliceConflict(SessionError, ValueError):
-    """A slice is registered already, and otherwise."""
+    """A slice is already registered with another reducer or kind."""
 
 
 class ObserverInvalid(SessionError, TypeError):
-    """What was to be called with changes or events is a coroutine function."""
+    """An observer or event handler is a coroutine function, which nothing would await."""
 
 
 class RecordConflict(SessionError, ValueError):
@@ -42,7 +42,7 @@ class RecordingFailed(SessionError):
 
 
 class PositionTaken(RecordingFailed):
-    """Another writer took the position of a record in the journal; what it wrote can be read there."""
+    """Another writer took the position of a record in the journal; its record can be read there."""
 
 
 class SnapshotSerializationError(SessionError, ValueError):
@@ -50,7 +50,7 @@ class SnapshotSerializationError(SessionError, ValueError):
 
 
 class SnapshotRestoreError(SessionError, ValueError):
-    """A text is no snapshot, or a snapshot does not fit the session; nothing changed."""
+    """A text is not a snapshot, or a snapshot does not fit the session; nothing changed."""
 
 
 class JournalInvalid(SessionError, ValueError):

@@ -4,7 +4,7 @@
         adapter = sabir.adapter("acme:small", api_key="test")
         cassettes = Path(__file__).parent / "cassettes"
 
-What a name stands for is loaded when it is first asked for: pytest loads this package at every start.
+Each public name is loaded at its first use, because pytest loads this package at every start.
 """
 
 from importlib import import_module
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sabir_testing.scripted_fixture import MakeScripted
 
 _HOMES = ("scripted", "scripted_fixture", "network", "kit.capabilities", "kit.broken", "kit.suite", "conformance")
-"""The modules that give the names, each of them looked at when those before it lack a name."""
+"""The modules that define the names, searched in this order."""
 
 __all__ = [
     "CAPABILITIES",

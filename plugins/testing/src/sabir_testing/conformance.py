@@ -1,7 +1,7 @@
 """The kit as an author takes it: one class to derive from.
 
 ProviderConformance   for a provider that is reached over HTTP, through its SDK, tested against recordings
-OfflineConformance    for a provider that answers on this machine: asked live, with no transport of its own
+OfflineConformance    for a provider that answers on this machine: asked live, without a transport
 """
 
 from sabir_testing.families.contract import ContractCases
@@ -15,7 +15,7 @@ from sabir_testing.families.transport import TransportCases
 
 
 class OfflineConformance(ContractCases, RequestCases, LawCases, ReplyCases, StreamCases, ErrorCases, HandoverCases):
-    """Every case but those of the transport; the questions are asked while the tests run."""
+    """Every case except those of the transport; the questions are asked while the tests run."""
 
     asks_live = True
 

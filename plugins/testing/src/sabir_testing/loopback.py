@@ -1,12 +1,11 @@
-"""A real HTTP server on a loopback port that says exactly what a test tells it, and reports what it was asked.
+"""A real HTTP server on a loopback port that sends exactly a test's script, and records its requests.
 
     with Server([head(), b'{"ok": true}']) as server:       the script: bytes to say, and events to wait for
         …  sabir.adapter("acme:small", api_key="test", base_url=server.url)
     server.asked[0].body                                    what came
 
-It waits for the test instead of for time: a step of a script may be an event that the test sets. What it opens, it
-closes: when the `with` block ends, no socket and no thread is left, and whoever still waits for an answer is hung up
-on.
+It waits for the test, not for time: a step of a script may be an event that the test sets. When the `with` block ends,
+no socket and no thread is left, and connections that still wait for an answer are closed.
 """
 
 import contextlib
@@ -175,7 +174,7 @@ def _closing(step: bytes) -> bytes:
 
 
 def _shut(connection: socket.socket) -> None:
-    """Wake up whoever reads of a socket."""
+    """Wake up a thread that reads from a socket."""
     with contextlib.suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)
 

@@ -1,4 +1,4 @@
-"""No network in a test: whoever asks for an address outside this machine fails the test, and learns how to go on.
+"""No network in a test: a request for an address outside this machine fails the test, with a remedy in the text.
 
     test ── socket.connect, getaddrinfo, sendto … ──▶ guard ── this machine ──▶ the real one
                                                         └──── elsewhere ─────▶ NetworkForbidden
@@ -9,7 +9,7 @@
     @pytest.mark.no_network(loopback=False)     this one, and not even addresses of this machine
     def test_it(no_network): …                  this one, from here on
 
-The guard stands in Python's own `socket`, which asyncio and the vendors' SDKs use, for all threads at once; it does not
+The guard patches Python's own `socket`, which asyncio and the vendors' SDKs use, for all threads at once; it does not
 see other processes, nor libraries that open sockets in C. Where an event loop talks to itself over a socket of this
 machine, as on Windows, it needs `loopback`. A pytest plugin of its own: fixture, hooks and markers.
 """

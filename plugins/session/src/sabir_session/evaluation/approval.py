@@ -1,11 +1,11 @@
-"""A person's word before an option runs.
+"""A person's approval before an option runs.
 
     call ──approve──▶ "allow" ──▶ it runs
                   ├─▶ "deny" ───▶ an error result of type "denied", by the policy "human"
                   └─▶ "wait" ───▶ ApprovalPending, once everything else has run; a resume asks again
 
-A call that waits stays pending in the session, beside the word that it needs approval: both survive a restart, and a
-resume without `approve` runs none of them. What a person decided is the program's to keep.
+A call that waits stays pending in the session, marked as needing approval: both survive a restart, and a resume
+without `approve` runs no such call. Keeping a person's decisions is up to the program.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -25,7 +25,7 @@ HUMAN = "human"
 
 @dataclass(frozen=True)
 class Decision:
-    """What a person decided of one call.
+    """A person's decision about one call.
 
     `reason` tells the model why a call was denied. `arguments` of an allowed call replace the model's when it runs;
     the conversation still shows the model's own.
@@ -36,7 +36,7 @@ class Decision:
     arguments: Mapping[str, JSONValue] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is no decision."""
+        """Refuse an invalid decision."""
         if self.kind not in ("allow", "deny", "wait"):
             raise SettingsInvalid(f"{self.kind!r} is no decision; approve gives 'allow', 'deny', 'wait' or a Decision")
         if self.arguments is not None and self.kind != "allow":
@@ -45,13 +45,13 @@ class Decision:
 
 Decided: TypeAlias = Decision | Word
 Approve: TypeAlias = Callable[[OptionCall], Decided | Awaitable[Decided]]
-"""Asked about one option call before it runs; it may be a coroutine function where the evaluation is awaited."""
+"""Called with one option call before it runs; it may be a coroutine function if the evaluation is awaited."""
 
 ALLOWED = Decision("allow")
 
 
 def as_decision(decided: object) -> Decision:
-    """The decision that `approve` gave, as one word or whole; SettingsInvalid for anything else."""
+    """The decision that `approve` returned, as a word or a Decision; raises SettingsInvalid for anything else."""
     if isinstance(decided, Decision):
         return decided
     if isinstance(decided, str):
@@ -61,7 +61,7 @@ def as_decision(decided: object) -> Decision:
 
 
 def with_arguments(call: OptionCall, decision: Decision) -> OptionCall:
-    """The call that runs: with the arguments that the person gave, or as it is."""
+    """The call to run: with the person's arguments if there are any, else unchanged."""
     if decision.arguments is None:
         return call
     given = {"arguments": encode_json(dict(decision.arguments)), "raw_arguments": None, "invalid_arguments": False}

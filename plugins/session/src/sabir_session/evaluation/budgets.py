@@ -1,12 +1,12 @@
 """How much an evaluation may spend: turns, tokens, seconds, money; checked before each provider call.
 
-Options are not waited for longer than the seconds last.
+An evaluation waits for its options only until its seconds are over.
 
     Budget ──▶ Spending ── add(reply) … check() ──▶ BudgetExhausted
 
     llm = within(sabir.adapter("provider:model"), Budget(turns=20, cost=1, price=…))    # around any adapter, for loops
 
-What a provider does not say cannot be counted: where a limit stands on it, the next call is refused rather than made.
+A figure that a provider does not report cannot be counted: if it has a limit, the next call is refused.
 """
 
 import math
@@ -29,24 +29,24 @@ from sabir.authoring import (
 from sabir_session.evaluation.errors import BudgetExhausted
 
 Price: TypeAlias = Callable[[Reply], float | Decimal | None]
-"""What a reply cost; None where that is not known."""
+"""The cost of a reply; None if it is not known."""
 Clock: TypeAlias = Callable[[], float]
-"""Seconds from some moment on."""
+"""A clock: seconds since some fixed moment."""
 MOST_REQUESTS = 50
-"""Answered requests of one call of `evaluate` that is given no budget."""
+"""The limit of answered requests for a call of `evaluate` without a budget."""
 _LIMITS = ("turns", "tokens", "seconds", "cost")
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Limits, each None where there is none; SettingsInvalid for what is no number of at least 0.
+    """Limits, each None for no limit; raises SettingsInvalid for a limit that is not a number of at least 0.
 
-    A `cost` has its `price`, or is refused so too.
+    A `cost` without a `price` is refused too.
 
     `turns` counts provider calls that were answered, `tokens` input and output together, `seconds` the time since this
     evaluation began or was resumed, `cost` what `price` says of each reply, in its currency. Turns, tokens and cost of
     earlier processes count when an evaluation is resumed. An option that runs when the seconds are over is cancelled;
-    one that does not stop then is given up, and runs on by itself.
+    if it does not stop, it is left running.
     """
 
     turns: int | None = None
@@ -66,7 +66,7 @@ class Budget:
 
 
 def _is_limit(given: Any, *, is_float: bool) -> bool:
-    """Whether what is given can be a limit; seconds are added to those of a clock."""
+    """Whether a value can be a limit; seconds are added to a clock's."""
     try:
         return bool((given + 0.0 if is_float else given) >= 0)
     except TypeError:
@@ -74,7 +74,7 @@ def _is_limit(given: Any, *, is_float: bool) -> bool:
 
 
 class Spending:
-    """What has been spent of a budget; threads and tasks may share it."""
+    """The amounts spent of a budget; threads and tasks may share it."""
 
     def __init__(self, budget: Budget | None, clock: Clock = time.monotonic) -> None:
         self._budget = budget or Budget()
@@ -96,18 +96,18 @@ class Spending:
             self._cost = None if self._cost is None or cost is None else self._cost + Decimal(str(cost))
 
     def left(self) -> float | None:
-        """The seconds that are left, None where there is no limit of time."""
+        """The seconds that are left, None without a limit of time."""
         seconds = self._budget.seconds
         return None if seconds is None else max(0.0, seconds - self._clock() + self._began)
 
     def time_over(self, running: Sequence[OptionCall]) -> BudgetExhausted:
-        """What says that the time is over while these calls still run."""
+        """The error that the time is over while these calls still run."""
         assert self._budget.seconds is not None
         spent = self._clock() - self._began
         return BudgetExhausted("seconds", self._budget.seconds, spent, running=tuple(running))
 
     def check(self) -> None:
-        """BudgetExhausted where a limit is reached, or where it cannot be told whether it is."""
+        """Raise BudgetExhausted if a limit is reached, or if a limited figure is not known."""
         with self._lock:
             spent = (self._turns, self._tokens, self._clock() - self._began, self._cost)
         for name, used in zip(_LIMITS, spent, strict=True):
@@ -117,7 +117,7 @@ class Spending:
 
 
 def _checked(cost: float | Decimal | None) -> float | Decimal | None:
-    """A price that can be summed up; SettingsInvalid for one under which no limit would ever be reached."""
+    """A price that can be summed up; raises SettingsInvalid for a price with which no limit would ever be reached."""
     if cost is not None and not (math.isfinite(cost) and cost >= 0):
         raise SettingsInvalid(f"Budget: price gave {cost!r}; it gives a number of at least 0, or None if not known")
     return cost
@@ -126,8 +126,8 @@ def _checked(cost: float | Decimal | None) -> float | Decimal | None:
 class BudgetedAdapter:
     """An adapter that refuses a call once a budget is exhausted; made by `within`.
 
-    Its methods raise BudgetExhausted and what the adapter's own raise. Calls that run at the same time are each
-    checked when they begin, so that they may go beyond the budget together.
+    Its methods raise BudgetExhausted and the adapter's own errors. Calls that run at the same time are each checked
+    when they begin, so together they may exceed the budget.
     """
 
     def __init__(self, adapter: Adapter, budget: Budget) -> None:
@@ -149,7 +149,7 @@ class BudgetedAdapter:
         return f"within({self._adapter!r})"
 
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
-        """The adapter's; it costs nothing."""
+        """The adapter's rendering; it costs nothing."""
         return self._adapter.render(messages, **how)
 
     async def send(self, rendering: Rendering) -> Reply:
@@ -169,7 +169,7 @@ class BudgetedAdapter:
         return self._counted(self._checked.complete_sync(messages, **how))
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
-        """Render and send; the reply as it comes. One that is left before its end is counted as far as it came."""
+        """Render, send and stream the reply. A stream that is left before its end is counted as far as it came."""
         relay = _Counted(self._checked.stream(messages, **how), self._spending)
         return ReplyStream(relay, relay.start)
 
@@ -188,7 +188,7 @@ class BudgetedAdapter:
 
     @property
     def _checked(self) -> Adapter:
-        """The adapter, while the budget is not exhausted."""
+        """The adapter; raises BudgetExhausted if the budget is spent."""
         self._spending.check()
         return self._adapter
 
@@ -198,7 +198,7 @@ class BudgetedAdapter:
 
 
 class _Counted(Relay):
-    """A stream whose reply is counted however it ends; what never began costs nothing."""
+    """A stream whose reply is counted however it ends; a stream that never began costs nothing."""
 
     def __init__(self, stream: ReplyStream | SyncReplyStream, spending: Spending) -> None:
         super().__init__(stream)
@@ -217,8 +217,8 @@ class _Counted(Relay):
 
 
 def within(adapter: Adapter, budget: Budget) -> BudgetedAdapter:
-    """The adapter, which raises BudgetExhausted in place of a call beyond the budget; time counts from now on.
+    """The adapter, which raises BudgetExhausted instead of a call beyond the budget; time counts from now on.
 
-    Where a provider does not say what a call used, and the budget limits just that, the next call is refused.
+    If a provider does not report a figure that the budget limits, the next call is refused.
     """
     return BudgetedAdapter(adapter, budget)

@@ -1,14 +1,14 @@
-"""How far an evaluation is: its messages as a session's records, records as messages again, and what is open.
+"""The state of an evaluation: its messages as a session's records, records as messages again, and open calls.
 
     records of a session ──restore──┐
                                     ├──▶ Conversation ── take(reply), settle(call, result) ──▶ records
     opening of a prompt ────begin───┘
 
-    instructions · what others said · one reply, its calls included · one result
+    instructions · others' messages · one reply, its calls included · one result
          system  ·       user       ·          assistant            ·    tool
 
-Both begin with records, so that there is one way to go on: that of an evaluation which was interrupted. A record's
-`messages` are the truth; its text and its calls are for reading, and stand in where a record has none.
+Both begin with records, so a new evaluation continues in the same way as an interrupted one. A record's `messages`
+are authoritative; its text and its calls are for reading, and are used if a record has no messages.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -27,7 +27,7 @@ USER = "user"
 
 @dataclass(frozen=True)
 class Heading:
-    """What all records of one evaluation say alike."""
+    """The fields that all records of one evaluation share."""
 
     evaluation_id: str
     prompt_ns: str
@@ -37,8 +37,8 @@ class Heading:
 class RecordWriter:
     """Writes the records of one evaluation: sequences rise by one, turns with each reply.
 
-    A reply's results have their places by the order of its calls, whichever comes first; what follows them begins
-    behind the last.
+    A reply's results have places in the order of its calls, in whatever order they arrive; later records come after
+    the last of them.
     """
 
     def __init__(self, heading: Heading, sequence: int = 0, turn: int = 0) -> None:
@@ -47,7 +47,7 @@ class RecordWriter:
         self.turn = turn
 
     def opening(self, messages: Iterable[Message], speaks_as: str) -> Iterator[InnerMessage]:
-        """The records of what a prompt says: the instructions first, were they empty."""
+        """The records of a prompt's messages: the instructions first, even if they are empty."""
         groups = list(_grouped(messages, speaks_as))
         if not groups or groups[0][0] != SYSTEM:
             groups.insert(0, (SYSTEM, []))
@@ -55,13 +55,13 @@ class RecordWriter:
             yield self._write(role, group, tool_calls=_calls_of(group)) if role != "tool" else self.result(group[0])
 
     def following(self, messages: Iterable[Message]) -> Iterator[InnerMessage]:
-        """The records of what others say later, one a message."""
+        """The records of others' later messages, one for each message."""
         return (self._write(SYSTEM if message.policy == SYSTEM else USER, [message]) for message in messages)
 
     def reply(self, reply: Reply, *, needs_approval: bool = False) -> InnerMessage:
         """The record of a whole reply, all its calls pending; places for their results are kept free.
 
-        `needs_approval` says of its calls that they wait for a person's word.
+        `needs_approval` says that its calls wait for a person's approval.
         """
         self.turn += 1
         calls = _calls_of(reply.messages)
@@ -78,7 +78,7 @@ class RecordWriter:
         return record
 
     def result(self, message: Message, sequence: int | None = None) -> InnerMessage:
-        """The record of one result, at the place that was kept for it, or at the next."""
+        """The record of one result, at the place that is kept for it, or at the next place."""
         assert message.result is not None
         names = {"tool_call_id": message.result.invocation_id, "tool_name": message.result.option_name}
         return self._write("tool", [message], sequence=sequence, **names)
@@ -101,7 +101,7 @@ class RecordWriter:
 
 
 def messages_of(record: InnerMessage) -> tuple[Message, ...]:
-    """The messages that a record stands for; those of its text and its calls where it holds none."""
+    """The messages of a record; made from its text and its calls if it holds none."""
     if record.messages:
         return record.messages
     if record.role == "tool":
@@ -116,7 +116,7 @@ def messages_of(record: InnerMessage) -> tuple[Message, ...]:
 
 
 def reply_of(record: InnerMessage) -> Reply:
-    """The reply that an assistant's record stands for: what is needed to go on from it, or to answer with it again."""
+    """The reply of an assistant's record, with the fields needed to continue from it or to return it again."""
     messages = messages_of(record)
     origins = [message.origin for message in messages if message.origin is not None]
     return Reply(
@@ -129,7 +129,7 @@ def reply_of(record: InnerMessage) -> Reply:
 
 
 def _grouped(messages: Iterable[Message], speaks_as: str) -> Iterator[tuple[str, list[Message]]]:
-    """Messages by the records that they make: neighbours of the assistant together, all others by themselves."""
+    """Messages grouped into records: neighbouring messages of the assistant together, every other by itself."""
     for role, group in groupby(messages, key=lambda message: _role_of(message, speaks_as)):
         if role == "assistant":
             yield role, list(group)
@@ -161,7 +161,7 @@ def _call_of(record: ToolCallRecord) -> OptionCallPayload:
 
 
 def _text_of(message: Message) -> str:
-    """What a record shows of a message."""
+    """The text of a message in its record."""
     result = message.result
     if result is None or result.parts:
         return message.text
@@ -173,7 +173,7 @@ def _text_of(message: Message) -> str:
 class OpenCall(NamedTuple):
     """A call without a result: its position among its reply's, the place of its result, whether it may have run.
 
-    `key` names it for good: by its reply's record, which two forks share only if it was there before they parted.
+    `key` names the call permanently by its reply's record, which two forks share only if it existed before the fork.
     """
 
     position: int
@@ -184,7 +184,7 @@ class OpenCall(NamedTuple):
 
 
 class Conversation:
-    """One evaluation, as its records tell it. `unrecorded` are those of them that the session does not hold yet."""
+    """One evaluation, made from its records. `unrecorded` are the records that the session does not hold yet."""
 
     def __init__(
         self, heading: Heading, records: Sequence[InnerMessage], unrecorded: Sequence[InnerMessage], *, is_resume: bool
@@ -214,18 +214,18 @@ class Conversation:
 
     @property
     def turn(self) -> int:
-        """How many replies have come."""
+        """The number of replies so far."""
         return self.writer.turn
 
     @property
     def is_over(self) -> bool:
-        """Whether the last thing that happened is a reply that asks for nothing."""
+        """Whether the last message is a reply without option calls."""
         return self._last.is_end
 
     def take(self, reply: Reply, asked_about: Collection[str] = ()) -> InnerMessage:
-        """A reply has come: its record, which is to be kept before any of its calls runs.
+        """Add a reply; return its record, which must be stored before any of its calls runs.
 
-        It says whether its calls wait for a person, so that no resume runs them unasked.
+        The record says whether its calls wait for a person, so that no resume runs them without approval.
         """
         self.needs_approval = any(call.call.option_name in asked_about for call in reply.option_calls)
         record = self.writer.reply(reply, needs_approval=self.needs_approval)
@@ -239,7 +239,7 @@ class Conversation:
         return record
 
     def settle(self, call: OpenCall, result: Message) -> InnerMessage:
-        """A call has its result: the record of that, which is to be kept at once."""
+        """Add the result of a call; return its record, which must be stored at once."""
         self.open.remove(call)
         self._settled[call.position] = result
         self._settle_all()
@@ -247,7 +247,7 @@ class Conversation:
         return self._last
 
     def _settle_all(self) -> None:
-        """Once all calls have their results, these follow them in the calls' order."""
+        """Once all calls have results, append the results in the calls' order."""
         if self._settled and not self.open:
             self._said += [message for _, message in sorted(self._settled.items())]
             self._settled = {}
@@ -260,10 +260,10 @@ def _key(asked: InnerMessage, position: int) -> str:
 def _matched(
     asked: InnerMessage, results: Sequence[InnerMessage]
 ) -> tuple[dict[int, Message], dict[int, tuple[OptionCall, int]]]:
-    """Results by the position of their calls, and the calls without one with the places of theirs.
+    """Results by the position of their calls, and the calls without a result with the places of theirs.
 
-    A result answers the call whose place it has; in records that were written elsewhere, the first of its id.
-    What answers none stays behind all others.
+    A result answers the call whose place it has; in records from elsewhere, the first call of its id. Results that
+    answer no call come last.
     """
     calls = [cast(OptionCall, message) for message in messages_of(asked) if message.kind == "option_call"]
     waiting = {position: (call, asked.sequence + 1 + position) for position, call in enumerate(calls)}

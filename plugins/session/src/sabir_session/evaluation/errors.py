@@ -1,7 +1,7 @@
 """How an evaluation can end other than with a response.
 
 SabirError
-├── ConversationNotFound    resume, and nothing was recorded (ValueError)
+├── ConversationNotFound    resume, but nothing was recorded (ValueError)
 ├── PromptMismatch          resume with another prompt than the recorded one (ValueError)
 ├── ApprovalPending         calls wait for a person; carries them
 └── BudgetExhausted         a limit is reached; carries the response so far
@@ -24,13 +24,13 @@ class ConversationNotFound(SabirError, ValueError):
 
 
 class PromptMismatch(SabirError, ValueError):
-    """The prompt is not that of the recorded conversation: by namespace and key, or without these by content."""
+    """The prompt differs from the recorded conversation's: in namespace and key, or without these in content."""
 
 
 class ApprovalPending(SabirError):
     """Calls wait for a person's approval; all others have run and are recorded.
 
-    `calls` are those that wait. Resume the evaluation to have `approve` asked for them again.
+    `calls` are the waiting calls. Resume the evaluation to call `approve` for them again.
     """
 
     def __init__(self, message: str, *, calls: tuple[OptionCall, ...], evaluation_id: str) -> None:
@@ -42,9 +42,9 @@ class ApprovalPending(SabirError):
 class BudgetExhausted(SabirError):
     """A limit of a budget is reached, or what was spent of it is not known; the next provider call was not made.
 
-    `limit` names it ("turns", "tokens", "seconds", "cost"), `allowed` and `spent` are its figures, `spent` None where
-    a provider did not say. `response` is what there is of the evaluation, None where no reply has come and for an
-    adapter of `within`. `running` are the calls that were given up when the time was over, and whose options run on.
+    `limit` names it ("turns", "tokens", "seconds", "cost"), `allowed` and `spent` are its figures, `spent` is None if
+    a provider did not report it. `response` is the evaluation so far, None if no reply has come and for an adapter of
+    `within`. `running` are the calls that were given up when the time was over, and whose options still run.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Evaluating a prompt: ask, answer what is chosen, ask again; recorded as it goes, resumed where it stopped.
+"""Evaluating a prompt: ask, answer the option calls, ask again; recorded at each step, resumed where it stopped.
 
     response = await evaluate(llm, prompt, session=session, options=[search])
     response = await evaluate(llm, prompt, session=session, options=[search], resume=True)      # in another process
@@ -28,11 +28,11 @@ from sabir_session.state.session import Session
 
 
 class EvaluationArguments(TypedDict, total=False):
-    """How prompts are evaluated, all of it optional.
+    """How prompts are evaluated; every argument is optional.
 
-    `options` may be chosen by the model, and all have a function to run. `settings` and `strict` go with every request.
-    `budget` limits what is spent; without one, each call of `evaluate` makes 50 requests at most. `approve` is asked
-    before a call runs. `watch` is told what happens; replies are streamed then.
+    The model may choose `options`, each with a function to run. `settings` and `strict` apply to every request.
+    `budget` limits the spending; without one, each call of `evaluate` makes 50 requests at most. `approve` is called
+    before an option call runs. `watch` receives progress events; replies are streamed then.
     """
 
     options: Iterable[OptionLike]
@@ -44,10 +44,10 @@ class EvaluationArguments(TypedDict, total=False):
 
 
 class SessionArguments(TypedDict, total=False):
-    """Where one prompt is evaluated, all of it optional.
+    """Where one prompt is evaluated; every argument is optional.
 
-    `session` records every message the moment it is there; without one, nothing is kept. `resume` goes on with
-    the session's latest evaluation, or with the one that `evaluation_id` names.
+    `session` records every message at once; without one, nothing is kept. `resume` continues the session's latest
+    evaluation, or the one that `evaluation_id` names.
     """
 
     session: Session | None
@@ -62,19 +62,18 @@ class EvaluateArguments(EvaluationArguments, SessionArguments, total=False):
 async def evaluate(
     adapter: Adapter, prompt: PromptLike[Output], **how: Unpack[EvaluateArguments]
 ) -> PromptResponse[Output]:
-    """Ask, answer the calls of each reply, and ask again, until a reply asks for nothing; that is the response.
+    """Ask, answer the calls of each reply, and ask again, until a reply has no calls; that reply is the response.
 
     Options that are coroutine functions are awaited, others run in threads; the calls of one reply run at once. Their
-    failures are results, which the model sees. With `session`, everything is recorded before anything is done
-    with it; a process that ends in between resumes with `resume=True`, under any provider: calls without a result run
-    first, those with one never again, and an evaluation that was over answers from its records.
-    The session is written to in the loop's own thread, which waits as long as its journal takes for a record.
+    failures are results, which the model sees. With `session`, everything is recorded before it is used;
+    after a crash, `resume=True` continues under any provider: calls without a result run first, calls with one never
+    run again, and a finished evaluation answers from its records.
+    The loop's own thread writes to the session, and waits while the journal stores a record.
 
     Raises ConversationNotFound and PromptMismatch on resume, ApprovalPending for calls that wait for a person,
     BudgetExhausted before a request beyond the budget and when its time is over while options run, CallsTooDeep for
-    evaluations that options begin within each other without an end, OptionInvalid for an option that cannot run,
-    OutputError for a reply that is not of the prompt's type, RecordingFailed where the session cannot record, and the
-    adapter's errors.
+    evaluations nested too deeply in options, OptionInvalid for an option that cannot run, OutputError for a reply that
+    does not fit the prompt's type, RecordingFailed if the session cannot record, and the adapter's errors.
     """
     asked = as_prompt(prompt)
     conversation, io = _prepared("evaluate", LoopPerformer, adapter, asked, how)
@@ -88,7 +87,7 @@ def evaluate_sync(
 ) -> PromptResponse[Output]:
     """As `evaluate`, waiting: options run one after another, and none may be a coroutine function.
 
-    They run in this thread; under a budget of seconds each in one of its own, which is left when the time is over.
+    They run in this thread; with a limit of seconds each runs in its own thread, which is left when the time is over.
     """
     asked = as_prompt(prompt)
     conversation, io = _prepared("evaluate_sync", WaitingPerformer, adapter, asked, how)
@@ -99,7 +98,7 @@ def evaluate_sync(
 
 @contextmanager
 def _told(conversation: Conversation) -> Iterator[None]:
-    """Give the response so far to whoever is told within that the budget is exhausted."""
+    """A context that adds the response so far to a BudgetExhausted raised in it."""
     try:
         yield
     except BudgetExhausted as error:
@@ -109,7 +108,7 @@ def _told(conversation: Conversation) -> Iterator[None]:
 
 
 def _ended(conversation: Conversation, prompt: Prompt[Output]) -> PromptResponse[Output]:
-    """The response of an evaluation that is over; OutputError where it is not of the prompt's type."""
+    """The response of a finished evaluation; raises OutputError if it does not fit the prompt's type."""
     if prompt.output is None:
         return _response(conversation, cast("Output", None))
     return _response(conversation, conversation.replies[-1].parse(prompt.output))
@@ -159,7 +158,7 @@ def _conversation(function: str, prompt: Prompt[Output], speaks_as: str, how: Ev
 
 
 def _check_open_calls(conversation: Conversation, options: Sequence[Option]) -> None:
-    """Refuse a resume without the options that its pending calls name: their calls would end in errors for good."""
+    """Refuse a resume without the options of its pending calls: these would end in permanent errors."""
     called = {call.message.call.option_name for call in conversation.open}
     if missing := sorted(called.difference(option.name for option in options)):
         calls = f"calls of evaluation {conversation.heading.evaluation_id} wait for {', '.join(missing)}"
@@ -167,7 +166,7 @@ def _check_open_calls(conversation: Conversation, options: Sequence[Option]) -> 
 
 
 def _check_types(function: str, adapter: object, how: EvaluateArguments) -> None:
-    """Refuse what is most often given by mistake, before an attribute is missed in it."""
+    """Refuse common wrong arguments before they fail with an AttributeError."""
     session: object = how.get("session")
     budget: object = how.get("budget")
     if isinstance(adapter, str):

@@ -1,9 +1,9 @@
-"""The evaluations of a session: begun, found again, gone on with.
+"""The evaluations of a session: begun, found again, continued.
 
 begin(prompt)                   ─▶ a new one
-restore(session, prompt)        ─▶ the latest, or the one that is named, as far as it came
-follow_up(session, message)     ─▶ the same, with what is said next
-unfinished_evaluations(session) ─▶ the names of those without an end
+restore(session, prompt)        ─▶ the latest, or the named one, as far as it came
+follow_up(session, message)     ─▶ the same, with the next messages
+unfinished_evaluations(session) ─▶ the names of unfinished ones
 """
 
 import logging
@@ -40,9 +40,9 @@ def restore(
 ) -> Conversation:
     """The latest evaluation of a session, or the one named, as far as it came.
 
-    A prompt with a name is known by it: what was recorded goes on, and a text that changed since is logged. One without
-    must say what was recorded, or nothing at all. What of the opening had no time to be recorded is taken from the
-    prompt. Raises ConversationNotFound where there is no evaluation, PromptMismatch where it was another prompt's.
+    A prompt with a name is recognised by it: the recorded conversation goes on, and a changed text is logged. A prompt
+    without a name must have the recorded messages, or none. Opening messages that were not recorded are taken from the
+    prompt. Raises ConversationNotFound if there is no evaluation, PromptMismatch if it belongs to another prompt.
     """
     if session is None:
         remedy = "give session=, or evaluate without resume=True to begin one"
@@ -70,14 +70,14 @@ def restore(
 
 
 def follow_up(session: Session, *messages: Message, evaluation_id: str | None = None) -> None:
-    """Let the latest evaluation of a session, or the one named, go on with what is said next: a resume answers it.
+    """Add the next messages to the latest evaluation of a session, or the one named: a resume answers them.
 
         follow_up(session, sabir.user("And tomorrow?"))
         response = await evaluate(llm, prompt, session=session, resume=True)
 
-    So a chat costs one record a message, however long it is. Calls that have no result by then are abandoned, as in
-    any conversation whose user goes on. Raises ConversationNotFound where nothing was recorded, RecordingFailed where
-    the session cannot record.
+    So a chat costs one record a message, however long it is. Calls without a result are abandoned, as in any
+    conversation that the user continues. Raises ConversationNotFound if nothing was recorded, RecordingFailed if the
+    session cannot record.
     """
     enable_inner_message_recording(session)
     records = _records_of(session, evaluation_id, "evaluate a prompt to begin a conversation")
@@ -86,7 +86,7 @@ def follow_up(session: Session, *messages: Message, evaluation_id: str | None = 
 
 
 def unfinished_evaluations(session: Session) -> tuple[str, ...]:
-    """The evaluations of a session that have no end yet, in the order in which they began.
+    """The ids of unfinished evaluations of a session, in the order in which they began.
 
     for evaluation_id in unfinished_evaluations(session):
         await evaluate(llm, prompt, session=session, resume=True, evaluation_id=evaluation_id)
@@ -115,20 +115,20 @@ def _resumed(records: Sequence[InnerMessage]) -> Conversation:
 
 
 def _begin_alike(records: Sequence[InnerMessage], opening: Sequence[InnerMessage]) -> bool:
-    """Whether an evaluation begins with the contents of an opening, as far as it was recorded."""
+    """Whether an evaluation's recorded beginning has the contents of an opening."""
     recorded = [record for record in records if record.turn == 0]
     is_whole = len(recorded) == len(opening) or not any(record.is_reply for record in records)
     return is_whole and all(_say_alike(*map(messages_of, pair)) for pair in zip(recorded, opening, strict=False))
 
 
 def _say_alike(recorded: Sequence[Message], given: Sequence[Message]) -> bool:
-    """Whether messages say the same; role hints and steps tell no conversations apart."""
+    """Whether messages have the same content; role hints and steps do not count."""
     said, saying = ([(message.policy, message.payload) for message in each] for each in (recorded, given))
     return said == saying
 
 
 def _other_of(session: Session, prompt: Prompt[Output]) -> str:
-    """What to give to resume an earlier evaluation of this very prompt; empty where there is none."""
+    """A hint how to resume an earlier evaluation of this prompt; empty if there is none."""
     name = (prompt.ns, prompt.key)
     of_prompt = [last.evaluation_id for last in get_last_records(session) if (last.prompt_ns, last.prompt_key) == name]
     return f"an earlier evaluation is this prompt's: resume with evaluation_id={of_prompt[-1]!r}" if of_prompt else ""

@@ -6,7 +6,7 @@ class Support(MainLoop[Ticket, Answer]):
 
 response = await Support(llm, options=[search]).execute(ticket)
 
-Where a session is kept is the caller's business: give one with a journal, or observe it.
+The caller decides where a session is stored: give one with a journal, or observe it.
 """
 
 from abc import ABC, abstractmethod
@@ -28,7 +28,7 @@ Request = TypeVar("Request")
 
 
 class MainLoop(ABC, Generic[Request, Output]):
-    """Evaluates the prompts that a subclass makes of requests, all with the adapter and in the manner given."""
+    """Evaluates the prompts that a subclass makes from requests, all with the same adapter and arguments."""
 
     def __init__(self, adapter: Adapter, **how: Unpack[EvaluationArguments]) -> None:
         """The manner is that of `evaluate`; each evaluation has a session of its own."""

@@ -1,7 +1,7 @@
-"""Performers of evaluations: who asks the provider and the person, runs options, records and tells.
+"""Performers of evaluations: they ask the provider and the person, run options, record, and report progress.
 
-Nothing is decided here. Awaited, the calls of one reply run at once, each in a task of its own; waiting, one after
-another in this thread. No loop is started. An error or a cancellation stops what runs on its way out.
+Nothing is decided here. In an event loop, the calls of one reply run at once, each in its own task; without one,
+they run one after another in this thread. No loop is started. An error or a cancellation stops the running calls.
 """
 
 import inspect
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger("sabir")
 
 LEAVING = 1.0
-"""Seconds for which a coroutine that is cancelled because the time is over may clean up."""
+"""Seconds that a coroutine has for cleaning up when it is cancelled because the time is over."""
 
 
 class Run(NamedTuple):
-    """A call that may run; `message` is what runs, which a person may have changed."""
+    """A call that may run; a person may have changed the arguments in `message`."""
 
     open: OpenCall
     message: OptionCall
@@ -53,7 +53,7 @@ class Ended(NamedTuple):
 
 @dataclass
 class Performer(ABC):
-    """What an evaluation works with: whom to ask, where to record, what may run, who approves and who watches."""
+    """The I/O of an evaluation: the adapter, the session, the options, and the functions that approve and watch."""
 
     adapter: Adapter
     session: Session | None
@@ -66,7 +66,7 @@ class Performer(ABC):
 
     @property
     def asked_about(self) -> frozenset[str] | None:
-        """The options whose calls need a person's word, None where nobody is asked."""
+        """The options whose calls need a person's approval, None if nobody is asked."""
         return None if self.approve is None else frozenset(option.name for option in self.options)
 
     def record(self, record: InnerMessage) -> None:
@@ -75,7 +75,7 @@ class Performer(ABC):
             self.session.mutate(InnerMessage).append(record)
 
     def tell(self, event: Event) -> None:
-        """Tell whoever watches."""
+        """Report an event to the watcher."""
         tell(self.watch, event)
 
     @abstractmethod
@@ -88,18 +88,18 @@ class Performer(ABC):
 
     @abstractmethod
     def start(self, runs: Sequence[Run]) -> None:
-        """Have calls answered, in any order, at once where that is possible."""
+        """Start to answer calls, in any order, at once if possible."""
 
     @abstractmethod
     async def take(self) -> Ended:
-        """Wait until the next of the calls that were started has ended."""
+        """Wait for the next of the started calls to end."""
 
     async def stop(self) -> list[Ended]:
-        """Stop what runs; those that ended all the same."""
+        """Stop the running calls; return the calls that ended nevertheless."""
         return []
 
     def give_up(self, runs: Iterable[Run]) -> BudgetExhausted:
-        """What says that the time is over; those that still run are named in the log too."""
+        """The error that the time is over; calls that still run are logged too."""
         running = [run.message for run in runs]
         for message in running:
             name, call_id = message.call.option_name, message.call.invocation_id
@@ -124,7 +124,7 @@ class Performer(ABC):
 
 @dataclass
 class WaitingPerformer(Performer):
-    """Waits for what it performs, holding calls that were not begun yet; none of its coroutines suspends."""
+    """Performs without an event loop, and holds calls that have not begun; none of its coroutines suspends."""
 
     _waiting: deque[Run] = field(default_factory=deque, init=False)
 
@@ -138,7 +138,7 @@ class WaitingPerformer(Performer):
             return stream.reply()
 
     async def ask(self, call: OptionCall) -> Decision:
-        """Ask a plain function; SettingsInvalid for another."""
+        """Ask a plain function; raises SettingsInvalid for a coroutine function."""
         assert self.approve is not None
         decided = self.approve(call)
         if inspect.iscoroutine(decided):
@@ -147,11 +147,11 @@ class WaitingPerformer(Performer):
         return as_decision(decided)
 
     def start(self, runs: Sequence[Run]) -> None:
-        """Begin when each is taken."""
+        """Keep the calls; each begins when it is taken."""
         self._waiting.extend(runs)
 
     async def take(self) -> Ended:
-        """Run the next here; where the time is limited in a thread, to which it can be left."""
+        """Run the next call here; with a limit of time, in a thread that can be left running."""
         left = self.spending.left()
         if left == 0:
             raise self.give_up(())
@@ -188,7 +188,7 @@ class LoopPerformer(Performer):
             return await stream.reply()
 
     async def ask(self, call: OptionCall) -> Decision:
-        """Ask whoever approves, in a thread where that is a plain function."""
+        """Ask the approving function, in a thread if it is a plain function."""
         assert self.approve is not None
         return as_decision(await called(self.approve, call))
 
@@ -204,7 +204,7 @@ class LoopPerformer(Performer):
         return Ended(run, result)
 
     async def take(self) -> Ended:
-        """The next that ends; when the time is over all are stopped."""
+        """The next call that ends; when the time is over, all calls are stopped."""
         import asyncio
 
         while not (ended := [task for task in self._running if task.done()]):
@@ -216,15 +216,15 @@ class LoopPerformer(Performer):
         return ended[0].result()
 
     async def stop(self) -> list[Ended]:
-        """Stop what runs, and wait for the tasks; those that ended all the same."""
+        """Stop the running calls, and wait for the tasks; return the calls that ended nevertheless."""
         await self._stop(None)
         return self._ended
 
     async def _stop(self, seconds: float | None) -> list[Run]:
-        """Cancel what runs, tell threads that nobody waits, and wait so long for the tasks; what runs on all the same.
+        """Cancel the running calls, tell threads that nobody waits, wait for the tasks; return calls that still run.
 
-        Of those that ended all the same, the results are kept. Whoever cancels this wait leaves them to the next one:
-        each is cancelled once, so that it can clean up, and forgotten when it was waited for.
+        Results of calls that ended nevertheless are kept. If this wait is cancelled, the next one waits for the tasks:
+        each is cancelled once, so that it can clean up, and forgotten after it was waited for.
         """
         import asyncio
 
@@ -243,14 +243,14 @@ class LoopPerformer(Performer):
         return [run for task, run in running.items() if task not in done or (run in in_threads and run not in on_time)]
 
     def _is_awaited(self, run: Run) -> bool:
-        """Whether a call is a coroutine's, which ends when it is cancelled; a thread does not."""
+        """Whether a call runs a coroutine, which ends when it is cancelled; a thread does not."""
         functions = {option.name: option.function for option in self.options}
         function = functions.get(run.message.call.option_name)
         return function is None or is_asynchronous(function)
 
 
 def _here(heard: Callable[[Event], None]) -> Callable[[Event], None]:
-    """Tells whoever watches in this loop's thread, wherever an option says something."""
+    """Calls the watcher in this loop's thread, whichever thread an option reports from."""
     import asyncio
     from threading import get_ident
 

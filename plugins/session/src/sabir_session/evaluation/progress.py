@@ -1,8 +1,8 @@
-"""What an evaluation tells whoever watches it.
+"""The progress events of an evaluation, for its watcher.
 
 RequestStarted ─ TextArrived … ─ ReplyArrived ─ CallStarted ─ CallProgress … ─ CallEnded ─ RequestStarted ─ …
 
-Replies are streamed where somebody watches, and else asked for whole.
+Replies are streamed if there is a watcher, else requested whole.
 """
 
 import logging
@@ -39,7 +39,7 @@ class ReplyArrived:
 
 @dataclass(frozen=True, slots=True)
 class CallStarted:
-    """An option is about to run; `is_resume` where it may have begun in an earlier process."""
+    """An option is about to run; `is_resume` if it may have begun in an earlier process."""
 
     call: OptionCall
     is_resume: bool
@@ -47,7 +47,7 @@ class CallStarted:
 
 @dataclass(frozen=True, slots=True)
 class CallProgress:
-    """How far an option is, as it says itself: `done` of `total`, None where it cannot say."""
+    """The progress that an option reports: `done` of `total`, None if it is not known."""
 
     call: OptionCall
     done: float
@@ -68,7 +68,7 @@ Watch: TypeAlias = Callable[[Event], None]
 
 
 def tell(watch: Watch | None, event: Event) -> None:
-    """Tell whoever watches. A watcher that fails is logged: a broken display stops no evaluation."""
+    """Report an event to the watcher. A watcher's error is logged: a broken display stops no evaluation."""
     if watch is None:
         return
     try:

@@ -1,6 +1,6 @@
-"""What an evaluation is asked, and what it gives: the last reply, the whole conversation, and what it used.
+"""The input and output of an evaluation: a prompt; the last reply, the whole conversation and its usage.
 
-A prompt has a namespace and a key, by which a resume knows it again.
+A prompt has a namespace and a key, by which a resume recognises it.
 
 Prompt(ns="shop", key="refund", system="Be brief.", messages=(sabir.user("Where is my parcel?"),), output=Answer)
 """
@@ -28,11 +28,11 @@ _FIGURES = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_t
 
 @dataclass(frozen=True)
 class Prompt(Generic[Output]):
-    """A prompt: `system` instructions, the `messages` that follow them, and the type that the answer shall have.
+    """A prompt: `system` instructions, the `messages` that follow them, and the answer's type.
 
     `ns` and `key` identify it over versions of its text: a conversation resumes only under the same two. One without
-    them resumes with the same content, or with none. `output` is a pydantic model or any type that pydantic validates;
-    the provider is asked for JSON of its schema. Raises Misnamed for messages that are none.
+    them resumes with the same content, or with no messages. `output` is a pydantic model or any type that pydantic
+    validates; the provider is asked for JSON of its schema. Raises Misnamed for values that are not messages.
     """
 
     ns: str = ""
@@ -42,7 +42,7 @@ class Prompt(Generic[Output]):
     output: type[Output] | None = None
 
     def __post_init__(self) -> None:
-        """Hold the messages as a tuple, so that nobody changes them."""
+        """Store the messages as a tuple, so that they cannot change."""
         object.__setattr__(self, "messages", tuple(as_messages(self.messages)))
 
     def opening(self) -> list[Message]:
@@ -59,11 +59,11 @@ class Prompt(Generic[Output]):
 
 
 PromptLike: TypeAlias = Prompt[Output] | Messages
-"""What an evaluation takes: a prompt, or what any call takes, which is a prompt without a name."""
+"""The input of an evaluation: a prompt, or the messages of any call, which are a prompt without a name."""
 
 
 def as_prompt(given: PromptLike[Output]) -> Prompt[Output]:
-    """The prompt itself, or one of a text or of messages; Misnamed for what is neither."""
+    """The prompt itself, or one made from a text or messages; raises Misnamed for anything else."""
     return given if isinstance(given, Prompt) else Prompt(messages=as_messages(given))
 
 
@@ -77,10 +77,10 @@ def _format_of(output: type[Output]) -> ResponseFormat:
 class PromptResponse(Generic[Output]):
     """The response to a prompt.
 
-    `reply` is the last one; of an evaluation that was resumed after its end, what its record says of it. `messages` are
-    those of the whole evaluation, the instructions first. `output` is the reply as the prompt's type, None where the
-    prompt names none. `usage` is the sum over all turns, those of earlier processes included; a figure that one
-    provider did not say is None.
+    `reply` is the last reply; made from its record if the evaluation was resumed after its end. `messages` are those of
+    the whole evaluation, the instructions first. `output` is the reply as the prompt's type, None if the prompt has no
+    type. `usage` is the sum over all turns, including those of earlier processes; a figure that a provider did not
+    report is None.
     """
 
     prompt_ns: str
@@ -98,6 +98,6 @@ class PromptResponse(Generic[Output]):
 
 
 def total(usages: Iterable[Usage]) -> Usage:
-    """The sum of each figure, None where one of them is not known; the providers' own details are left out."""
+    """The sum of each figure, None if one of its values is not known; the providers' own details are left out."""
     columns = {name: [getattr(usage, name) for usage in usages] for usages in [tuple(usages)] for name in _FIGURES}
     return Usage(**{name: None if None in figures else sum(figures) for name, figures in columns.items()})

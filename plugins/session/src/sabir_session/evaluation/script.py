@@ -1,11 +1,11 @@
-"""An evaluation step by step: what happens in which order, written once for whoever waits and for event loops.
+"""The steps of an evaluation in their order, written once for synchronous callers and event loops.
 
     open calls? ─▶ ask ─▶ start ─▶ take and record each ─┐
         ▲                                                ▼
     record it ◀── complete ◀── budget ◀── over? ── no ───┘        a resumed one enters here too
 
-What exists is recorded before anything is done with it. Errors pass, and the session says where to go on. All I/O is
-the performer's; one that waits never suspends, so that `to_its_end` runs the same steps without a loop.
+Everything is recorded before it is used. Errors pass through, and the session says where to continue. The performer
+does all I/O; a synchronous one never suspends, so `to_its_end` runs the same steps without a loop.
 """
 
 from collections.abc import Coroutine
@@ -20,7 +20,7 @@ from sabir_session.evaluation.progress import CallEnded, ReplyArrived, RequestSt
 
 
 async def evaluated(conversation: Conversation, io: Performer) -> None:
-    """Go on with a conversation until its last reply asks for nothing; raises BudgetExhausted and ApprovalPending."""
+    """Continue a conversation until its last reply has no calls; raises BudgetExhausted and ApprovalPending."""
     try:
         for record in conversation.unrecorded:
             io.record(record)
@@ -41,7 +41,7 @@ async def evaluated(conversation: Conversation, io: Performer) -> None:
 
 
 def to_its_end(steps: Coroutine[object, object, None]) -> None:
-    """Run steps whose performer waits, and never suspends."""
+    """Run steps whose performer never suspends."""
     try:
         steps.send(None)
     except StopIteration:
@@ -50,7 +50,7 @@ def to_its_end(steps: Coroutine[object, object, None]) -> None:
 
 
 async def _answered(conversation: Conversation, io: Performer) -> None:
-    """Answer the open calls, each result recorded when it is there; ApprovalPending for those that must wait."""
+    """Answer the open calls, recording each result at once; raises ApprovalPending for calls that must wait."""
     if conversation.needs_approval and io.asked_about is None:
         raise _pending(conversation, "resume with approve=, which decides")
     runs: list[Run] = []

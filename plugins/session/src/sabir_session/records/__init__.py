@@ -1,1 +1,1 @@
-"""Records of a conversation: what one is, how they are kept in their order, and what they say of calls."""
+"""Records of a conversation: their model, their order, and the status of their calls."""

@@ -1,4 +1,4 @@
-"""What a session keeps of a conversation: one record for each thing that was said, called or answered.
+"""The records of a conversation in a session: one for each message, reply or result.
 
     system      sequence 0, turn 0
     user        sequence 1, turn 0
@@ -7,8 +7,8 @@
     tool        sequence 4, turn 1     tool_call_id: c2
     assistant   sequence 5, turn 2
 
-A record's `content` is for reading; its `messages` are the truth: the core messages that it stands for, all of a
-response's in one record, so that a crash cannot part the calls of one reply.
+A record's `content` is for reading; its `messages` are authoritative: its core messages, all messages of a response
+in one record, so that a crash cannot separate the calls of one reply.
 """
 
 from typing import Literal, TypeAlias, TypeVar
@@ -27,7 +27,7 @@ CallStatus: TypeAlias = Literal["pending", "completed", "failed"]
 class ToolCallRecord(AtRest):
     """One option call of an assistant record.
 
-    `arguments` is JSON text. `status` is nobody's to set: the reducer advances it when the result is recorded.
+    `arguments` is JSON text. Only the reducer sets `status`: it advances it when the result is recorded.
     """
 
     call_id: NonEmpty
@@ -39,10 +39,10 @@ class ToolCallRecord(AtRest):
 class InnerMessage(AtRest):
     """One record of a conversation, an item of its session's slice.
 
-    `evaluation_id` names the evaluation that it belongs to, `sequence` its place there (from 0), `turn` the number of
-    responses so far. `tool_call_id` and `tool_name` link a result to its call. `messages` are the core messages
-    that it stands for; `finish_reason`, `raw_finish_reason` and `usage` are those of an assistant's reply, whose calls
-    wait for a person's word if it `needs_approval`.
+    `evaluation_id` names its evaluation, `sequence` its place there (from 0), `turn` the number of responses so far.
+    `tool_call_id` and `tool_name` link a result to its call. `messages` are its core messages; `finish_reason`,
+    `raw_finish_reason` and `usage` are those of an assistant's reply, whose calls wait for a person's approval if it
+    `needs_approval`.
     """
 
     role: Role
@@ -70,24 +70,24 @@ class InnerMessage(AtRest):
 
     @property
     def is_reply(self) -> bool:
-        """Whether it is a provider's answer in this evaluation, and not one that its prompt quotes."""
+        """Whether it is a provider's answer in this evaluation, not an assistant message from its prompt."""
         return self.role == "assistant" and self.turn > 0
 
     @property
     def is_end(self) -> bool:
-        """Whether an evaluation is over whose last record this is: a reply that asks for nothing."""
+        """Whether an evaluation with this last record is over: it is a reply without calls."""
         return self.is_reply and not self.tool_calls and self.finish_reason != "paused"
 
 
-# What is stored names this class by its public place, which stays when files move.
+# Stored data names this class by its public module, which stays when files move.
 InnerMessage.__module__ = "sabir_session"
 
 Record = TypeVar("Record", bound=AtRest)
 
 
 def changed(record: Record, field: str, value: object) -> Record:
-    """A copy with one field changed to a value that is known to be valid; what else it holds is shared."""
-    if record.__pydantic_extra__:  # a newer writer's fields go with it
+    """A copy with one field changed to a value that is known to be valid; the other fields are shared."""
+    if record.__pydantic_extra__:  # a newer writer's fields are copied too
         copy = record.model_copy()
         vars(copy)[field] = value
         return copy

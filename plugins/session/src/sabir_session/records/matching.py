@@ -13,7 +13,7 @@ from typing import TypeAlias
 from sabir_session.records.inner_messages import CallStatus, InnerMessage, ToolCallRecord, changed
 
 Place: TypeAlias = tuple[int, int]
-"""Where a call stands: the sequence number of its record, and its index there."""
+"""The place of a call: the sequence number of its record, and its index there."""
 Answers: TypeAlias = dict[Place, InnerMessage]
 
 
@@ -45,9 +45,9 @@ def unanswered(records: Iterable[InnerMessage]) -> list[ToolCallRecord]:
 
 
 def advanced(records: Sequence[InnerMessage]) -> list[InnerMessage]:
-    """The records of one evaluation, each answered call with the status that its result gives it.
+    """The records of one evaluation, each answered call with the status from its result.
 
-    A call that nothing answers keeps the status that it was recorded with.
+    An unanswered call keeps the status with which it was recorded.
     """
     answers = answers_in(records).items()
     return _with_statuses(records, {place: "failed" if result.is_error else "completed" for place, result in answers})
@@ -72,7 +72,7 @@ def _with_own(record: InnerMessage, statuses: Mapping[Place, CallStatus]) -> Inn
 
 
 def is_earlier(record: InnerMessage, held: InnerMessage) -> bool:
-    """Whether a record is what is held, or was before calls of it were answered."""
+    """Whether a record is equal to the held one, or to its state before its calls were answered."""
     if len(record.tool_calls) != len(held.tool_calls):
         return False
     pairs = zip(record.tool_calls, held.tool_calls, strict=True)

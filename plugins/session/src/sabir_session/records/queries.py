@@ -1,6 +1,6 @@
-"""What a session's records say: of which evaluation, which is the latest, which calls have no result yet.
+"""Queries of a session's records: by evaluation, the latest evaluation, calls without a result.
 
-get_latest_evaluation_id ─▶ get_inner_messages ─▶ get_pending_tool_calls ─▶ what a resumed run does first
+get_latest_evaluation_id ─▶ get_inner_messages ─▶ get_pending_tool_calls ─▶ the first calls of a resumed run
 """
 
 from sabir_session.errors import SliceNotRegistered
@@ -11,9 +11,9 @@ from sabir_session.state.session import Session
 
 
 def enable_inner_message_recording(session: Session) -> None:
-    """Register the slice of records, and load what the session's journal holds of it; calling it twice is harmless.
+    """Register the slice of records, and load the records of the session's journal; calling it twice is harmless.
 
-    Raises SliceConflict where records have another reducer already, JournalInvalid for a damaged journal.
+    Raises SliceConflict if records already have another reducer, JournalInvalid for a damaged journal.
     """
     session.mutate(InnerMessage).register(InnerMessage, inner_message_append)
 
@@ -21,8 +21,8 @@ def enable_inner_message_recording(session: Session) -> None:
 def get_inner_messages(session: Session, evaluation_id: str | None = None) -> tuple[InnerMessage, ...]:
     """The records, all or of one evaluation, in the slice's order.
 
-    () where nothing is recorded. SliceNotRegistered, from each of these queries, for a session that has a journal and
-    does not record: what the journal holds is not loaded then.
+    () if nothing is recorded. Each of these queries raises SliceNotRegistered for a session that has a journal and does
+    not record: the journal's records are not loaded then.
     """
     _check_records(session)
     records = session.select_all(InnerMessage)
@@ -32,9 +32,9 @@ def get_inner_messages(session: Session, evaluation_id: str | None = None) -> tu
 
 
 def get_latest_evaluation_id(session: Session) -> str | None:
-    """The evaluation to go on with: the last that began and has no end, or else the last that began.
+    """The evaluation to continue: the last unfinished one, else the last one.
 
-    That began last of which the first record came last: a clock may have been set back since. None where nothing is
+    The last one is the evaluation whose first record arrived last: clocks may have been set back. None if nothing is
     recorded.
     """
     _check_records(session)
@@ -44,7 +44,7 @@ def get_latest_evaluation_id(session: Session) -> str | None:
 
 
 def get_last_records(session: Session) -> list[InnerMessage]:
-    """The last record of each evaluation, in the order in which these began."""
+    """The last record of each evaluation, in the order in which the evaluations began."""
     return [*{record.evaluation_id: record for record in session.select_arrived(InnerMessage)}.values()]
 
 

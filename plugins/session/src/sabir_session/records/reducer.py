@@ -1,8 +1,7 @@
-"""The reducer of records, and the fold that keeps it up at constant cost.
+"""The reducer of records, and the fold that updates its result at constant cost.
 
-Evaluations stand one after another, by when their first record was made, then by which came first; within
-one, records stand by their sequence, whatever the order in which they arrive. A result advances its call in the
-same transition.
+Evaluations are ordered by the time of their first record, then by arrival; within one, records are ordered by their
+sequence, whatever the order in which they arrive. A result advances its call in the same transition.
 
     RecordFold ─ evaluation ─ records as they came, by their sequence ─▶ with the statuses that results give them
                  └ taken      message id → record: duplicates are found at once
@@ -19,7 +18,7 @@ from sabir_session.state.folds import ReducerContext, extend, kept_by
 
 
 class Evaluation:
-    """The records of one evaluation. Statuses are advanced when somebody looks."""
+    """The records of one evaluation. Statuses are advanced when the records are read."""
 
     def __init__(self) -> None:
         self._sequences: list[int] = []
@@ -28,7 +27,7 @@ class Evaluation:
 
     @property
     def start(self) -> datetime:
-        """When its first record was made."""
+        """The time of its first record."""
         return self._recorded[0].created_at
 
     @property
@@ -50,7 +49,7 @@ class Evaluation:
         return self.records[position] if is_here else None
 
     def take(self, record: InnerMessage) -> bool:
-        """Take a record; whether it stands before the one that was the first until now."""
+        """Add a record; return whether it comes before the previous first one."""
         position = bisect_left(self._sequences, record.sequence)
         self._sequences.insert(position, record.sequence)
         self._recorded.insert(position, record)
@@ -68,10 +67,10 @@ class RecordFold:
         self._items: tuple[InnerMessage, ...] | None = ()
 
     def plan(self, event: InnerMessage, context: ReducerContext) -> InnerMessage | None:
-        """The record, or None where it is here already; RecordConflict where another one has its id or its place."""
+        """The record, or None if it is already here; raises RecordConflict if another one has its id or its place."""
         evaluation = self._evaluations.get(event.evaluation_id)
         is_next = evaluation is None or event.sequence > evaluation.last
-        if is_next and event.message_id.int not in self._taken:  # as nearly all are
+        if is_next and event.message_id.int not in self._taken:  # as for nearly all records
             return event
         same_place = None if evaluation is None else evaluation.at(event.sequence)
         return admitted(event, self._same_id(event), same_place)
@@ -98,29 +97,29 @@ class RecordFold:
         self._order.insert(bisect_right(self._order, evaluation.start, key=lambda each: each.start), evaluation)
 
     def items(self) -> tuple[InnerMessage, ...]:
-        """The records, as a tuple that is kept until the next one comes."""
+        """The records, as a tuple that is cached until the next one is added."""
         if self._items is None:
             self._items = tuple(chain.from_iterable(evaluation.records for evaluation in self._order))
         return self._items
 
     def arrived(self) -> tuple[InnerMessage, ...]:
-        """The records, the evaluation first whose first record came first."""
+        """The records, evaluations in the order in which their first records arrived."""
         return tuple(chain.from_iterable(evaluation.records for evaluation in self._evaluations.values()))
 
     def covers(self, items: tuple[InnerMessage, ...]) -> bool:
-        """Whether all of these records are here, calls answered since then aside."""
+        """Whether all of these records are here; their calls may have been answered since."""
         found = ((item, self._same_id(item)) for item in items)
         return all(held is not None and is_earlier(item, held) for item, held in found)
 
     def missing(self, items: tuple[InnerMessage, ...]) -> tuple[InnerMessage, ...]:
-        """Those that are not here, as they were before their calls were answered."""
+        """The records that are not here, as they were before their calls were answered."""
         groups = (list(group) for _, group in groupby(items, key=lambda item: item.evaluation_id))
         recorded = chain.from_iterable(map(as_recorded, groups))
         return tuple(record for record in recorded if record.message_id.int not in self._taken)
 
 
 def admitted(event: InnerMessage, same_id: InnerMessage | None, same_place: InnerMessage | None) -> InnerMessage | None:
-    """The record if it is new, None if it is there already; RecordConflict if it is neither."""
+    """The record if it is new, None if it is already there; raises RecordConflict for a conflict."""
     if same_id is None and same_place is None:
         return event
     if same_id is not None and is_earlier(event, same_id):
@@ -140,8 +139,8 @@ def inner_message_append(
 ) -> tuple[InnerMessage, ...]:
     """The records with one more, in its place, and the status of the call that it answers advanced.
 
-    A record that is there already gives the very same tuple back; RecordConflict where its id or its place is taken by
-    another one. Pure: each time a fold is made of all records anew; a session keeps one up at constant cost.
+    Returns the same tuple for a record that is already there; raises RecordConflict if another record has its id or
+    its place. Pure: each call makes a new fold of all records; a session updates one at constant cost.
     """
     fold = RecordFold()
     extend(fold, items)

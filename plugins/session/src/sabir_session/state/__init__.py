@@ -1,1 +1,1 @@
-"""Typed slices, changed by reducers alone, watched by observers, kept in a journal."""
+"""Typed slices, changed only by reducers, watched by observers, kept in a journal."""

@@ -1,7 +1,7 @@
-"""Events on their way to those who asked for them, in this process.
+"""Delivers events to their subscribers in this process.
 
 publish(event) ──▶ every handler of type(event), in the order of subscription
-               └─▶ what they raised is raised after all were called: an error stops no other handler and is not lost
+               └─▶ a handler's error is raised after all were called: it stops no other handler and is not lost
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ Event = TypeVar("Event")
 
 
 class Subscription:
-    """The handle of what was subscribed; calling it, or `unsubscribe`, ends it. Ending twice is harmless."""
+    """The handle of a subscription; calling it, or `unsubscribe`, ends it. Ending twice is harmless."""
 
     def __init__(self, end: Callable[[], None]) -> None:
         self._end = end
@@ -30,7 +30,7 @@ class Subscription:
 
 
 class EventBus(Protocol):
-    """Where events are published; a session takes those that its slices have reducers for."""
+    """Publishes events; a session takes the events for which its slices have reducers."""
 
     def subscribe(self, event_type: type[Event], handler: Callable[[Event], object]) -> Subscription:
         """Have the handler called with every event of exactly that type."""
@@ -40,15 +40,18 @@ class EventBus(Protocol):
 
 
 class Listeners:
-    """Functions by type, in the order in which they were added; a change during a round counts from the next."""
+    """Functions by type, in the order in which they were added.
+
+    A change during a round takes effect in the next round.
+    """
 
     def __init__(self) -> None:
         self._lock = RLock()
         self.by_type: dict[type, tuple[tuple[object, Callable[..., object]], ...]] = {}
-        """Type → its functions, each with a mark of its own; a type that has none is not in it."""
+        """Type → its functions, each with its own token; a type without functions is absent."""
 
     def add(self, listened_to: type, function: Callable[..., object]) -> Subscription:
-        """Add a function; each addition has an end of its own, also of the same function."""
+        """Add a function; each addition ends separately, even of the same function."""
         if is_asynchronous(function):
             name = getattr(function, "__qualname__", type(function).__name__)
             remedy = "give a plain function, which may start a task"
@@ -79,14 +82,14 @@ class InProcessEventBus:
         self._handlers = Listeners()
 
     def subscribe(self, event_type: type[Event], handler: Callable[[Event], object]) -> Subscription:
-        """Have the handler called with every event of exactly that type, after those that were there before.
+        """Have the handler called with every event of exactly that type, after those that were subscribed before.
 
-        ObserverInvalid for a coroutine function.
+        Raises ObserverInvalid for a coroutine function.
         """
         return self._handlers.add(event_type, handler)
 
     def publish(self, event: object) -> None:
-        """Give the event to its handlers, all of them; then raise what one raised, or a group of what several did."""
+        """Give the event to all its handlers; then raise a handler's error, or a group of several."""
         failures: list[Exception] = []
         for handler in self._handlers.of(type(event)):
             try:

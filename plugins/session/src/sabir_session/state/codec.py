@@ -1,9 +1,9 @@
 """Items as JSON text, and back: the one form that journals and snapshots share.
 
     item ──encode──▶ text      written once, by pydantic
-    text ──decode──▶ item      of a registered type only; a text says which, and is never asked what to import
+    text ──decode──▶ item      of a registered type only; a text names its type, and nothing is imported for it
 
-Models at rest keep what a newer version wrote: unknown fields and unknown kinds of parts.
+Models at rest keep unknown fields and unknown kinds of parts from newer versions.
 """
 
 from datetime import UTC, datetime
@@ -26,7 +26,7 @@ def _in_utc(moment: datetime) -> datetime:
 
 
 UTCDatetime = Annotated[AwareDatetime, AfterValidator(_in_utc)]
-"""A moment, held in UTC whatever zone it was given in; one without a zone is an error."""
+"""A time, converted to UTC; a time without a zone is an error."""
 
 
 def now() -> datetime:
@@ -40,7 +40,7 @@ def kind_of(item_type: type) -> str:
 
 
 class Codec(Generic[Item]):
-    """Writes and reads items of one type: a pydantic model, a dataclass, or what else pydantic validates.
+    """Writes and reads items of one type: a pydantic model, a dataclass, or any type that pydantic validates.
 
     Both directions raise ValueError, in one line without the type's name.
     """
@@ -51,7 +51,7 @@ class Codec(Generic[Item]):
         self._at_rest: Any = item_type if issubclass(item_type, AtRest) else None
 
     def encode(self, item: Item) -> str:
-        """The item's text; ValueError where it would not come back equal."""
+        """The item's text; raises ValueError if reading it would give another value."""
         if type(item) is not self._type:
             raise ValueError(f"it is a {type(item).__name__}, not a {self._type.__name__}")
         try:
@@ -65,7 +65,7 @@ class Codec(Generic[Item]):
         raise ValueError("it would not come back equal")
 
     def decode(self, text: str) -> Item:
-        """The item of a text; ValueError where it is none of this type."""
+        """The item of a text; raises ValueError if it is not of this type."""
         try:
             if self._at_rest is None:
                 return self._adapter.validate_json(text)

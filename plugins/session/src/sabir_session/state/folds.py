@@ -1,14 +1,14 @@
-"""Reducers, and folds: what reducers made of all events so far, kept up as each one arrives.
+"""Reducers, and folds: a fold holds the reducers' result for all events so far, updated with each event.
 
-    reducer   (items, event) ──▶ items        pure; says what is right
-    fold      plan(event) ──▶ what to do, or None where nothing changes; raises what the reducer raises
+    reducer   (items, event) ──▶ items        pure; defines the result
+    fold      plan(event) ──▶ the change, or None if nothing changes; raises the reducer's errors
                   │ the journal is written here
               commit(plan)                    cannot fail
 
-Law: a fold's items are those that folding its pure reducer over the same events gives. A fold is there so that an event
-costs the same whether it is the first or the ten thousandth: a pure reducer copies its tuple each time.
+Law: a fold's items equal those of its pure reducer applied to the same events. With a fold, each event costs the same,
+from the first to the ten thousandth: a pure reducer copies its tuple each time.
 
-    append_item      (a, b), c ──▶ (a, b, c)    a log, where nobody says otherwise
+    append_item      (a, b), c ──▶ (a, b, c)    a log by default
     replace_latest   (a,),   c ──▶ (c,)         a state of one value
 """
 
@@ -24,11 +24,11 @@ SliceKind: TypeAlias = Literal["state", "log"]
 Item = TypeVar("Item")
 Event_contra = TypeVar("Event_contra", contravariant=True)
 Plan: TypeAlias = Any
-"""What a fold planned; only that fold looks into it, hence Any."""
+"""A change planned by a fold; only that fold reads it, hence Any."""
 
 
 class Selecting(Protocol):
-    """What a reducer may ask of its session."""
+    """The queries that a reducer may make of its session."""
 
     def select_all(self, item_type: type[Item]) -> tuple[Item, ...]:
         """The items of a slice."""
@@ -36,32 +36,32 @@ class Selecting(Protocol):
 
 @dataclass(frozen=True)
 class ReducerContext:
-    """What a reducer is told beside the event: the session in which it runs, None where it is called by itself."""
+    """A reducer's context: the session in which it runs, None if it is called without one."""
 
     session: Selecting | None = None
 
 
 class Reducer(Protocol[Item, Event_contra]):
-    """A pure function: what a slice holds after an event. It returns the very same tuple where nothing changes."""
+    """A pure function: the items of a slice after an event. It returns the same tuple if nothing changes."""
 
     def __call__(self, items: tuple[Item, ...], event: Event_contra, /, *, context: ReducerContext) -> tuple[Item, ...]:
         """The items after the event."""
 
 
 class Fold(Protocol[Item]):
-    """A slice's content, kept up event by event."""
+    """A slice's content, updated event by event."""
 
     def plan(self, event: Any, context: ReducerContext) -> Plan | None:
-        """What `commit` shall do, or None where the event changes nothing; changes nothing itself."""
+        """The change for `commit`, or None if the event changes nothing; has no effect itself."""
 
     def commit(self, plan: Plan) -> None:
-        """Do what was planned; nothing may have been committed in between."""
+        """Make the planned change; nothing may have been committed in between."""
 
     def items(self) -> tuple[Item, ...]:
         """The items, in the slice's order."""
 
     def arrived(self) -> tuple[Item, ...]:
-        """The items in the order in which they came, as far as another slice needs it to become the same as this."""
+        """The items in the order of arrival, as far as another slice needs it to become equal."""
 
     def covers(self, items: tuple[Item, ...]) -> bool:
         """Whether these items are an earlier state of this log, or its present one."""
@@ -102,12 +102,12 @@ class PureFold(Generic[Item]):
         return self.items()[: len(items)] == items
 
     def missing(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
-        """What follows in the longer tuple."""
+        """The rest of the longer tuple."""
         return items[len(self.items()) :]
 
 
 def reducer_for(reducers: Mapping[type, Reducer[Item, Any]], event: object) -> Reducer[Item, Any]:
-    """The reducer of an event's type; SliceNotRegistered names the types that there are reducers for."""
+    """The reducer of an event's type; raises SliceNotRegistered, which names the types with reducers."""
     try:
         return reducers[type(event)]
     except KeyError:
@@ -118,7 +118,7 @@ def reducer_for(reducers: Mapping[type, Reducer[Item, Any]], event: object) -> R
 
 @dataclass(frozen=True)
 class Declared:
-    """What a reducer says of itself: how it is kept up, and what its slice is where nobody says otherwise."""
+    """A reducer's declaration: its fold, and the default kind of its slice."""
 
     fold: Callable[[], Fold[Any]]
     kind: SliceKind
@@ -130,7 +130,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def kept_by(fold: Callable[[], Fold[Any]], *, kind: SliceKind) -> Callable[[Function], Function]:
-    """Say of a pure reducer which fold keeps it up, and what its slices are."""
+    """Declare the fold of a pure reducer and the kind of its slices."""
 
     def declare(reducer: Function) -> Function:
         _DECLARED[reducer] = Declared(fold, kind)
@@ -140,7 +140,7 @@ def kept_by(fold: Callable[[], Fold[Any]], *, kind: SliceKind) -> Callable[[Func
 
 
 def declared(reducer: object) -> Declared | None:
-    """What a reducer says of itself, or None."""
+    """A reducer's declaration, or None."""
     try:
         return _DECLARED.get(reducer)
     except TypeError:  # a callable without a hash
@@ -158,7 +158,7 @@ def fold_of(item_type: type[Item], reducers: Mapping[type, Reducer[Item, Any]], 
 
 
 def extend(fold: Fold[Item], items: tuple[Item, ...]) -> None:
-    """Have a fold take what it lacks of a later state of its log, one item after another."""
+    """Add to a fold the items that it lacks of a later state of its log, one after another."""
     for item in fold.missing(items):
         plan = fold.plan(item, ReducerContext())
         if plan is not None:

@@ -1,6 +1,6 @@
-"""What a session writes its logs to, before they change.
+"""The journal to which a session writes a log's items before the log changes.
 
-session ──append(kind, body)──▶ journal      on disk when it returns; raising means: nothing was written
+session ──append(kind, body)──▶ journal      on disk when it returns; an error means that nothing was written
         ◀──read()── (kind, body), …          in the order of appending
 """
 
@@ -9,10 +9,10 @@ from typing import Protocol
 
 
 class Journal(Protocol):
-    """An append-only list of texts, each with the kind "module:Class" of what it describes.
+    """An append-only list of texts, each with the kind "module:Class" of its content.
 
-    A journal that has a length says by it how many records it holds: then a session sees that another one has written
-    to the same object, and refuses to write behind it.
+    The length of a journal, if it has one, is its number of records: by it a session sees that another session has
+    written to the same object, and refuses to write after it.
     """
 
     def append(self, kind: str, body: str) -> None:

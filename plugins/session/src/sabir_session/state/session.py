@@ -1,10 +1,10 @@
-"""A session: typed slices, changed by reducers alone, watched by observers, kept in a journal.
+"""A session: typed slices, changed only by reducers, watched by observers, kept in a journal.
 
     mutate(T).append(item) ─▶ reducer ─▶ plan ─▶ journal (logs only) ─▶ slice ─▶ observers
                                 │                  │
                                 └ nothing new      └ RecordingFailed: the slice did not change
 
-Any thread may use a session; one change is made at a time, and observers hear of changes in their order.
+Any thread may use a session; one change is made at a time, and observers are called in the order of the changes.
 """
 
 import logging
@@ -36,11 +36,11 @@ Observer = Callable[[tuple[Item, ...], tuple[Item, ...]], object]
 
 
 class Session:
-    """The state of a conversation and of what surrounds it, as slices of typed items.
+    """The state of a conversation and related data, as slices of typed items.
 
-    `bus`: where events are published that the slices' reducers shall take; its own by default. `journal`: what is
-    appended to log slices is written there first, and what is there is loaded when their type is registered. Raises
-    SessionError for what is no bus or no journal.
+    `bus`: publishes the events for the slices' reducers; a new one by default. `journal`: stores items of log slices
+    before they are appended; its records are loaded when their type is registered. Raises SessionError for a value that
+    is not a bus or not a journal.
     """
 
     def __init__(self, bus: EventBus | None = None, journal: Journal | None = None) -> None:
@@ -63,7 +63,7 @@ class Session:
     @overload
     def mutate(self, item_type: type[Item]) -> "SliceMutator[Item]": ...
     def mutate(self, item_type: type[Item] | None = None) -> "SessionMutator | SliceMutator[Item]":
-        """What changes one slice; without a type, what changes all of them."""
+        """The mutator of one slice; without a type, the mutator of all slices."""
         if item_type is None:
             return SessionMutator(self)
         if item_type not in self._mutators:
@@ -76,7 +76,10 @@ class Session:
             return self._slices[item_type].fold.items() if item_type in self._slices else ()
 
     def select_arrived(self, item_type: type[Item]) -> tuple[Item, ...]:
-        """The items of a slice, of records the evaluation first that came first, whatever its clock said; else ()."""
+        """The items of a slice in order of arrival, evaluations by their first record.
+
+        () for a type that is not registered.
+        """
         with self._lock:
             return self._slices[item_type].fold.arrived() if item_type in self._slices else ()
 
@@ -86,29 +89,29 @@ class Session:
 
     @property
     def has_journal(self) -> bool:
-        """Whether there is a journal: what it holds of a type is here once that is registered."""
+        """Whether there is a journal: its items of a type are loaded when the type is registered."""
         return self._journal is not None
 
     def observe(self, item_type: type[Item], observer: Observer[Item]) -> Subscription:
         """Have `observer(old, new)` called after each real change of a slice; the handle ends it.
 
-        Observers are called in the order in which they were added, in the thread that made the change. What one raises
-        is logged on `sabir.session` with its name; it keeps no other from being called, and the change stands. While a
-        slice is observed, each change of it costs two tuples of all its items. ObserverInvalid for a coroutine
+        Observers are called in the order in which they were added, in the thread that made the change. An observer's
+        error is logged on `sabir.session` with its name; the other observers are called, and the change stands. While a
+        slice is observed, each change of it costs two tuples of all its items. Raises ObserverInvalid for a coroutine
         function, which nothing would await.
         """
         return self._observers.add(item_type, observer)
 
     def snapshot(self) -> Snapshot:
-        """What all slices hold now; SnapshotSerializationError for a value that would not come back equal."""
+        """The content of all slices; raises SnapshotSerializationError for a value that would change when read back."""
         with self._lock:
             held = [(each, each.fold.arrived()) for each in self._slices.values()]
         return Snapshot(slices=tuple(_taken(each, items) for each, items in held))
 
     def clone(self, bus: EventBus | None = None) -> "Session":
-        """A session that holds the same and goes its own way; observers and the journal are not copied.
+        """An independent session with the same content; observers and the journal are not copied.
 
-        To go on in a journal of its own, fork that in its store.
+        To continue in a separate journal, fork the journal in its store.
         """
         other = Session(bus)
         with self._lock:
@@ -171,7 +174,7 @@ class Session:
                 self._tell(item_type, before, held.fold.items())
 
     def _take(self, held: Slice[Any], event: object) -> bool:
-        """Have a slice take an event; False where that changes nothing."""
+        """Apply an event to a slice; False if it changes nothing."""
         if held.kind == "log" and type(event) is not held.item_type:
             name = type(event).__name__
             raise SliceNotRegistered(
@@ -186,7 +189,7 @@ class Session:
         return True
 
     def _record(self, journal: Journal, held: Slice[Any], event: object) -> None:
-        """Write an event, unless another session wrote to the same journal object: this one lacks its records."""
+        """Write an event, unless another session wrote to the same journal object: this session lacks its records."""
         if self._counted is not None and len(self._counted) != self._journaled:
             raise RecordingFailed(
                 f"record {self._journaled} of the journal was written by another session on the same journal; "
@@ -206,7 +209,7 @@ class Session:
             self._journaled += 1
 
     def _tell(self, item_type: type, old: tuple[Any, ...], new: tuple[Any, ...]) -> None:
-        """Tell observers, after they heard of all earlier changes: an observer may change the session itself."""
+        """Call the observers after all earlier changes were reported: an observer may change the session itself."""
         self._untold.append((item_type, old, new))
         if self._is_telling:
             return
@@ -261,7 +264,7 @@ class Session:
 
 
 def _check_can(argument: str, given: object, verbs: tuple[str, str]) -> None:
-    """Refuse what is most often given by mistake: a store, a path, a journal in the place of the bus."""
+    """Refuse common wrong arguments: a store, a path, a journal in place of the bus."""
     if given is not None and not all(callable(getattr(given, verb, None)) for verb in verbs):
         cannot = f"is of type {type(given).__name__}, which cannot {' and '.join(verbs)}"
         raise SessionError(f"Session: {argument} {cannot}; a journal is given as Session(journal=store.journal(name))")
@@ -290,23 +293,23 @@ class SliceMutator(Generic[Item]):
         self._item_type = item_type
 
     def register(self, event_type: type[Event], reducer: Reducer[Item, Event], kind: SliceKind | None = None) -> None:
-        """Have a reducer take events of exactly that type; once is as good as twice.
+        """Register a reducer for events of exactly that type; a second registration has no effect.
 
-        `kind` is what the slice is: where it is not given, what the reducer declares itself to be, else a state. A log
-        takes items of its own type alone, and is filled here with what the session's journal holds of it. Raises
-        SliceConflict where the slice is registered otherwise, JournalInvalid for a damaged journal.
+        `kind` is the kind of the slice: by default the one that the reducer declares, else a state. A log takes only
+        items of its own type, and is filled here with its records in the session's journal. Raises SliceConflict if the
+        slice is registered differently, JournalInvalid for a damaged journal.
         """
         self._session._register(self._item_type, event_type, reducer, kind)
 
     def append(self, item: Item) -> None:
-        """Give the slice one more item, by way of the reducer of its own type.
+        """Apply the reducer of the slice's own type to an item.
 
-        Raises SliceNotRegistered, RecordingFailed, and what the reducer raises; the slice did not change then.
+        Raises SliceNotRegistered, RecordingFailed, and the reducer's errors; the slice is unchanged then.
         """
         self._session._dispatch(self._item_type, item)
 
     def dispatch(self, event: object) -> None:
-        """Give the slice an event of any type that it has a reducer for; raises what `append` raises."""
+        """Apply the reducer of an event's type; raises the errors of `append`."""
         self._session._dispatch(self._item_type, event)
 
 
@@ -317,11 +320,11 @@ class SessionMutator:
         self._session = session
 
     def rollback(self, snapshot: Snapshot) -> None:
-        """Set state slices to what the snapshot holds; a slice that it does not hold becomes empty.
+        """Set state slices to the snapshot's content; a slice that is not in the snapshot becomes empty.
 
-        Logs are never set back: a log that is further stays as it is, one that is not so far moves forward, journal
-        first. SnapshotRestoreError where a log and the snapshot's part, or where it holds what is not registered here
-        or cannot be read; nothing changed then. RecordingFailed where the journal does not take what a log moves by:
-        that log holds what was taken, and no state changed.
+        Logs are never set back: a longer log stays as it is, a shorter one is extended, journal first. Raises
+        SnapshotRestoreError if a log and the snapshot's diverge, or if the snapshot has an unregistered slice or an
+        unreadable item; nothing changed then. Raises RecordingFailed if the journal does not take an item of a log: the
+        log holds the items that were taken, and no state changed.
         """
         self._session._rollback(snapshot)

@@ -27,7 +27,7 @@ class Slice(Generic[Item]):
         self.fold: Fold[Item]
 
     def check_kind(self, event_type: type, kind: SliceKind | None) -> None:
-        """SliceConflict where a reducer of such events cannot join this slice; `kind` is None where none was said."""
+        """Raise SliceConflict if a reducer of such events cannot join this slice; `kind` is None if not given."""
         name = self.item_type.__name__
         if kind not in (None, self.kind):
             raise SliceConflict(f"{name} is registered as a {self.kind}, not a {kind}; register it as one of them")
@@ -35,7 +35,7 @@ class Slice(Generic[Item]):
             raise SliceConflict(f"the log of {name} takes {name} alone, not {event_type.__name__}; register a state")
 
     def join(self, event_type: type, reducer: Reducer[Item, Any]) -> bool:
-        """Add a reducer; False where this one is there already, SliceConflict where another is."""
+        """Add a reducer; False if it is already there; raises SliceConflict if another one is."""
         present = self.reducers.get(event_type)
         if present is not None:
             if present == reducer:
@@ -55,7 +55,7 @@ class Slice(Generic[Item]):
         return other
 
     def decoded(self, held: SliceSnapshot) -> tuple[Item, ...]:
-        """The items of a snapshot; SnapshotRestoreError names the first that is none of this type."""
+        """The items of a snapshot; raises SnapshotRestoreError, which names the first item that is not of this type."""
         if held.item_type != self.type_id:
             raise SnapshotRestoreError(
                 f"the slice {self.type_id} holds items of the type {held.item_type!r}, not its own"
@@ -71,16 +71,16 @@ class Slice(Generic[Item]):
         return tuple(items)
 
     def set_to(self, items: tuple[Item, ...]) -> Fold[Item]:
-        """The fold of a state that is what a snapshot holds; SnapshotRestoreError where the reducer refuses that."""
+        """A fold with a snapshot's state; raises SnapshotRestoreError if the reducer refuses it."""
         try:
             return fold_of(self.item_type, self.reducers, items)
         except Exception as error:
             raise SnapshotRestoreError(f"the state {self.type_id} refuses what the snapshot holds: {error}") from error
 
     def moved_to(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
-        """What a log must take to reach what a snapshot holds: nothing where it is as far already.
+        """The items that a log lacks of a snapshot: none if the log is as long or longer.
 
-        SnapshotRestoreError where the two part: neither is the beginning of the other.
+        Raises SnapshotRestoreError if the two diverge: neither is the beginning of the other.
         """
         if self.fold.covers(items):
             return ()
@@ -95,16 +95,16 @@ class Slice(Generic[Item]):
         return self.fold.missing(items)
 
     def _reaches(self, goal: tuple[Item, ...]) -> bool:
-        """Whether the log would be where the snapshot is, had it taken what it lacks."""
+        """Whether the log would equal the snapshot's after it takes the missing items."""
         reached = self.filled(self.fold.items())
         try:
             extend(reached.fold, goal)
-        except Exception:  # whatever a reducer raises for an item out of place
+        except Exception:  # any error of a reducer for an item out of place
             return False
         return reached.fold.covers(goal)
 
 
 def kind_for(reducer: Callable[..., Any], kind: SliceKind | None) -> SliceKind:
-    """What a slice is: as it is asked for, else as its reducer declares itself, else a state."""
+    """The kind of a slice: the given one, else the one that its reducer declares, else a state."""
     own = declared(reducer)
     return kind or (own.kind if own else "state")

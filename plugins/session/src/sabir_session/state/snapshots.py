@@ -1,12 +1,12 @@
-"""A session's slices as data: what was in them at one moment.
+"""A session's slices as data: their content at one moment.
 
     session.snapshot() ──▶ Snapshot ──to_json──▶ {"schema": 1, "created_at": …, "slices": [
                                                     {"slice_type": "module:Class", "item_type": …, "kind": …,
                                                      "items": [{…}, …]}]}
     session.mutate().rollback(snapshot) ◀── Snapshot ◀──from_json──
 
-A snapshot holds texts, never instances: reading one makes nothing that it names and imports nothing. The
-session that it is given to makes items of its own registered types.
+A snapshot holds texts, never instances: reading one creates no object that it names and imports nothing. The session
+that restores it makes items of its own registered types.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ SCHEMA = 1
 
 
 class SliceSnapshot(AtRest):
-    """One slice: its type, what it is, and the JSON text of each item."""
+    """One slice: its type, its kind, and the JSON text of each item."""
 
     slice_type: NonEmpty
     item_type: NonEmpty
@@ -33,20 +33,23 @@ class SliceSnapshot(AtRest):
 
 
 class Snapshot(AtRest):
-    """What a session's slices held at one moment; `to_json` writes it, `from_json` reads it."""
+    """The content of a session's slices at one moment; `to_json` writes it, `from_json` reads it."""
 
     schema_number: int = Field(default=SCHEMA, alias="schema", ge=1)
     created_at: UTCDatetime = Field(default_factory=now)
     slices: tuple[SliceSnapshot, ...] = ()
 
     def to_json(self) -> str:
-        """The snapshot as JSON text; the items of a slice stand in it as they are, with plain keys."""
+        """The snapshot as JSON text; a slice's items are plain JSON values in it."""
         texts = [_with_array(each, "items", each.items) for each in self.slices]
         return _with_array(self, "slices", texts)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "Snapshot":
-        """The snapshot of a text; SnapshotRestoreError for one that is none, or is of a newer schema."""
+        """The snapshot of a text.
+
+        Raises SnapshotRestoreError for a text that is not a snapshot, or has a newer schema.
+        """
         try:
             document: Any = decode_json(text)
         except ValueError as error:
@@ -63,20 +66,20 @@ class Snapshot(AtRest):
         try:
             slices = [_with_texts(each) for each in document["slices"]]
             return load_as(cls.model_validate, {**document, "slices": slices})
-        except ValueError as error:  # pydantic's, sabir's, and that of what is nested too deeply
+        except ValueError as error:  # errors of pydantic and sabir, and for too deep nesting
             reason = describe(error) if isinstance(error, ValidationError) else str(error)
             raise SnapshotRestoreError(f"the text is no snapshot: {one_line(reason, 300)}") from None
 
 
 def _with_texts(each: Any) -> Any:
-    """A slice as it stands in a text, its items as texts of their own."""
+    """A slice of a snapshot's text, with each item as a text."""
     if not isinstance(each, dict) or not isinstance(each.get("items"), list):
         return each
     return {**each, "items": [_encode(item) for item in each["items"]]}
 
 
 def _with_array(model: AtRest, name: str, texts: Sequence[str]) -> str:
-    """A model as JSON text, with an array of texts as they are in the place of one of its fields."""
+    """A model as JSON text, with one field replaced by an array of ready JSON texts."""
     head = _encode(model.model_dump(mode="json", exclude={name}))
     return f'{head[:-1]},"{name}":[{",".join(texts)}]}}'
 

@@ -1,11 +1,11 @@
-"""How journals lie in a database, whichever it is; the tables of statements for those that there are.
+"""The layout of journals in a database, and the statements for each engine.
 
     sabir_session_schema   version
-    sabir_journals         id · name (none: deleted, and kept for its forks) · parent · length (of what is the parent's)
+    sabir_journals         id · name (none: deleted, kept for its forks) · parent · length (of the parent's part)
     sabir_records          id = journal · 2³² + position · kind · body
 
-One row an append, in one tree: a row's key names its place, so two writers of one place meet in the key. A fork is a
-row that names its parent and how much of it is its own past: its records begin at that position.
+One row for each append, in one tree: a row's key is its place, so two writers of one place conflict in the key. A fork
+is a row that names its parent and how much of the parent is its past: its own records begin at that position.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ POSITIONS = 1 << 32
 """Positions of one journal; journal n's records have keys from n · POSITIONS."""
 
 UPGRADES: Mapping[int, tuple[str, ...]] = {}
-"""Layout → the statements that make it the next one. There is no older layout than the first yet."""
+"""Layout → the statements that upgrade it to the next one; empty, since there is only one layout."""
 
 _TABLES = (
     "CREATE TABLE sabir_session_schema (version INTEGER NOT NULL)",

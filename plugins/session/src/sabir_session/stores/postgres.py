@@ -23,10 +23,10 @@ _LOCK = 0x5AB1_2005
 
 
 class PostgresStore(Store):
-    """Named journals in one Postgres database, by its URL; the tables are made where they are not there.
+    """Named journals in one Postgres database, by its URL; missing tables are made.
 
-    A connection that broke is made again at the next use. Raises StoreError where the server cannot be reached or the
-    extra is not installed, StoreTooNew for a database of a newer version.
+    A broken connection is made again at the next use. Raises StoreError if the server cannot be reached or the extra is
+    not installed, StoreTooNew for a database of a newer version.
     """
 
     _append = f"{layout.APPEND} FOR SHARE"  # a delete at the same time waits, and then sees the record
@@ -62,13 +62,13 @@ class PostgresStore(Store):
             raise
 
     def close(self) -> None:
-        """Close the connection; what is appended afterwards fails."""
+        """Close the connection; later appends fail."""
         with self._lock:
             self._is_closed = True
             self._connection.close()
 
     def __repr__(self) -> str:
-        """Where it is, without user and password."""
+        """Its address, without user and password."""
         return f"PostgresStore({self._described})"
 
     def _connect(self) -> "psycopg.Connection[Row]":
@@ -96,7 +96,7 @@ class PostgresStore(Store):
 
 
 def _secrets_of(url: str) -> list[str]:
-    """The secrets in an address; StoreError for one that cannot be read, which is not repeated: it may hold some."""
+    """The secrets in an address; raises StoreError for an unreadable one, without its text, which may hold secrets."""
     from psycopg import ProgrammingError
     from psycopg.conninfo import conninfo_to_dict
 
@@ -104,7 +104,7 @@ def _secrets_of(url: str) -> list[str]:
         known = {name: str(value) for name, value in conninfo_to_dict(url).items()}
     except ProgrammingError:
         known = {"port": "?"}
-    # A password that holds / or @ as they are ends up in what follows it.
+    # The rest of a password with an unescaped / or @ is parsed as the parts after it.
     if "@" in known.get("host", "") + known.get("dbname", "") or not re.fullmatch(r"[\d,]*", known.get("port", "")):
         remedy = "write / as %2F and @ as %40 in user and password"
         raise StoreError(f"the address cannot be read; expected postgresql://user@host:port/database; {remedy}")

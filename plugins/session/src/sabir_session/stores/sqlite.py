@@ -1,8 +1,8 @@
 """Journals in an SQLite file: nothing to install, nothing to start.
 
 Write-ahead logging, and one row an append, committed by itself (https://sqlite.org/wal.html). With durability "process"
-(`synchronous=NORMAL`) what was appended survives the death of the process; with "power" (`FULL`) that of the machine
-too, for one wait for the disk an append (https://sqlite.org/pragma.html#pragma_synchronous).
+(`synchronous=NORMAL`) records survive the death of the process; with "power" (`FULL`) also a power cut, at the cost of
+one wait for the disk per append (https://sqlite.org/pragma.html#pragma_synchronous).
 """
 
 import sqlite3
@@ -20,11 +20,11 @@ _SYNCHRONOUS: dict[str, str] = {"process": "NORMAL", "power": "FULL"}
 
 
 class SQLiteStore(Store):
-    """Named journals in one SQLite file, which is made where it is not there.
+    """Named journals in one SQLite file, which is made if it does not exist.
 
-    Several processes may have the file open, each with its journals. A new file is its owner's alone (0600). The path
-    `:memory:` is a store that is gone with its process. `timeout`: seconds to wait while another one writes. Raises
-    StoreError for a file that is no database or cannot be opened, StoreTooNew for one of a newer version.
+    Several processes may have the file open, each with its journals. A new file is readable only by its owner (0600).
+    The path `:memory:` is a store that ends with its process. `timeout`: seconds to wait while another process writes.
+    Raises StoreError for a file that is not a database or cannot be opened, StoreTooNew for one of a newer version.
     """
 
     _failures = sqlite3.Error
@@ -55,7 +55,7 @@ class SQLiteStore(Store):
             raise
 
     def close(self) -> None:
-        """Close the file; what is appended afterwards fails."""
+        """Close the file; later appends fail."""
         with self._lock:
             self._connection.close()
 
@@ -73,13 +73,13 @@ class SQLiteStore(Store):
             yield
             self._connection.execute("COMMIT")
         except BaseException:
-            if self._connection.in_transaction:  # SQLite itself ends one that finds the disk full
+            if self._connection.in_transaction:  # SQLite itself ends a transaction when the disk is full
                 self._connection.execute("ROLLBACK")
             raise
 
 
 def _check_path(path: str) -> None:
-    """StoreError for what SQLite would take for the name of a file, or refuse without saying why."""
+    """Raise StoreError for a path that SQLite would misread as a file name, or refuse without a reason."""
     scheme = scheme_of(path)
     if scheme.startswith("postgres"):
         raise StoreError(f"SQLiteStore takes the path of a file, not a URL of {scheme!r}; give it to PostgresStore")

@@ -3,7 +3,7 @@
     store.journal("a")        a: 0 1 2 3 4 …
     store.fork("a", "b", 3)   b:       └ 3 4 …     one row: a's first three are b's past
 
-An engine (SQLite, Postgres) runs statements; what they mean stands here.
+An engine (SQLite, Postgres) runs statements; their meaning is defined here.
 """
 
 import re
@@ -36,13 +36,13 @@ _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://")
 
 
 def scheme_of(address: str) -> str:
-    """The scheme of a URL; "" for what is none. The rest of a URL is not shown in errors: it may hold a password."""
+    """The scheme of a URL; "" for a text that is not a URL. Errors do not show the rest: it may hold a password."""
     found = _SCHEME.match(address)
     return found[1] if found else ""
 
 
 class Executed(Protocol):
-    """What an engine says of a statement that it executed."""
+    """An engine's result of a statement."""
 
     @property
     def rowcount(self) -> int:
@@ -53,7 +53,7 @@ class Executed(Protocol):
 
 
 class Stretch(NamedTuple):
-    """Records that lie in one journal: positions from `first`, `end` exclusive."""
+    """Consecutive records of one journal: positions from `first`, `end` exclusive."""
 
     journal: int
     first: int
@@ -63,17 +63,17 @@ class Stretch(NamedTuple):
 class Store(SyncClosing, ABC):
     """Named journals in one database; a context manager, usable from any thread.
 
-    Its methods raise StoreError where the database fails.
+    Its methods raise StoreError if the database fails.
     """
 
     _described: str
-    """What the database is called in errors: its path, or its address without a password."""
+    """The database's name in errors: its path, or its address without a password."""
     _failures: type[Exception]
     _taken: type[Exception]
-    """What the engine raises for a key that is there already."""
+    """The engine's error for a key that already exists."""
     _append = layout.APPEND
     _find_tables: str
-    """The statement that gives a row where the tables are made."""
+    """The statement that returns a row if the tables exist."""
     _tables: tuple[str, ...]
 
     def __init__(self) -> None:
@@ -88,13 +88,13 @@ class Store(SyncClosing, ABC):
 
     @abstractmethod
     def _transaction(self) -> AbstractContextManager[object]:
-        """All or nothing, and nobody else's writes between what is read and what is written in it."""
+        """A transaction: all or nothing, without others' writes between its reads and its writes."""
 
     def journal(self, name: str) -> "StoredJournal":
-        """The journal of that name, opened, and made where there is none.
+        """Open the journal of that name; it is made if it does not exist.
 
-        It holds what is in it now. Whoever else appends to it from now on makes its next append fail: two writers never
-        interleave.
+        It holds its present records. If another writer appends to it from now on, its next append fails: two writers
+        never interleave.
         """
         if not name:
             raise StoreError("a journal has a name of at least one character; give one")
@@ -107,9 +107,9 @@ class Store(SyncClosing, ABC):
             return StoredJournal(self, name, identity, self._length(identity))
 
     def fork(self, name: str, other: str, at: int | None = None) -> None:
-        """Make a journal that begins with the first `at` records of another one; with all that it has by default.
+        """Make a journal that begins with the first `at` records of another one; with all its records by default.
 
-        One row is written, however long the past is; later appends of either are not seen by the other. Raises
+        One row is written, however many records there are; neither journal sees later appends to the other. Raises
         JournalMissing, JournalExists, and StoreError for an `at` that is not between 0 and the journal's length.
         """
         if not other:
@@ -121,7 +121,7 @@ class Store(SyncClosing, ABC):
             if not 0 <= at <= length:
                 raise StoreError(f"the journal {name!r} has {length} records; it cannot be forked at {at}")
             parent: int | None = None
-            if at:  # whoever holds the last record of the past, so that no chain is longer than it must be
+            if at:  # the parent is the journal that holds the last of these records, so chains stay short
                 parent = self._stretches(identity, at)[-1].journal
             if not self._execute(layout.FORK, (other, parent, at)).rowcount:
                 raise JournalExists(
@@ -134,13 +134,13 @@ class Store(SyncClosing, ABC):
             return tuple(sorted(row[0] for row in self._rows(layout.NAMES)))
 
     def length(self, name: str) -> int | None:
-        """How many records the journal of that name holds; None where there is none, and none is made."""
+        """How many records the journal of that name holds; None if there is none; does not make one."""
         with self._working(f"look for the journal {name!r}"):
             found = self._rows(layout.FIND, (name,))
             return self._length(found[0][0]) if found else None
 
     def delete(self, name: str) -> None:
-        """Delete a journal; records that a fork of it has as its past stay until that is deleted too.
+        """Delete a journal; records that a fork shares stay until the fork is deleted too.
 
         Raises JournalMissing.
         """
@@ -150,7 +150,7 @@ class Store(SyncClosing, ABC):
             self._sweep(identity)
 
     def _sweep(self, journal: int | None) -> None:
-        """Drop a nameless journal's records that are no fork's past, and itself where there are no forks."""
+        """Delete the records of a nameless journal that no fork shares, and the journal itself if it has no forks."""
         while journal is not None:
             ((parent, _, name),) = self._rows(layout.PAST, (journal,))
             ((longest,),) = self._rows(layout.LONGEST_FORK, (journal,))
@@ -180,7 +180,7 @@ class Store(SyncClosing, ABC):
         return int(length)
 
     def _stretches(self, journal: int, end: int) -> list[Stretch]:
-        """Where the first `end` records of a journal lie, in their order."""
+        """The stretches with the first `end` records of a journal, in order."""
         found: list[Stretch] = []
         following: int | None = journal
         while following is not None and end > 0:
@@ -210,7 +210,7 @@ class Store(SyncClosing, ABC):
                     key += 1
 
     def _open(self) -> None:
-        """Make the tables, or bring older ones to this version's layout; StoreTooNew for newer ones."""
+        """Make the tables, or upgrade older ones to this version's layout; raises StoreTooNew for newer ones."""
         with self._working("be opened"), self._transaction():
             if not self._rows(self._find_tables):
                 for statement in self._tables:
@@ -224,7 +224,7 @@ class Store(SyncClosing, ABC):
                 self._execute(layout.WRITE_VERSION, (layout.VERSION,))
 
     def _version(self) -> int:
-        """The layout that the tables have."""
+        """The layout of the tables."""
         found = [row[0] for row in self._rows(layout.READ_VERSION)]
         version = found[0] if len(found) == 1 and type(found[0]) is int else None
         if version is not None and version > layout.VERSION:
@@ -246,7 +246,7 @@ class Store(SyncClosing, ABC):
 
 
 class StoredJournal:
-    """One journal of a store, as it was when it was opened and with what was appended through it since."""
+    """One journal of a store: the records from when it was opened, and those appended through it since."""
 
     def __init__(self, store: Store, name: str, identity: int, length: int) -> None:
         self.name = name
@@ -260,10 +260,10 @@ class StoredJournal:
         return self._key - self._identity * POSITIONS
 
     def append(self, kind: str, body: str) -> None:
-        """Write one record; it is there, and stays if the process dies, once this has returned.
+        """Write one record; once this has returned, it survives the death of the process.
 
-        Raises RecordingFailed, and nothing is written, where the database fails and where the journal was deleted, and
-        PositionTaken, which is one, where another writer has taken the position since this one was opened.
+        Raises RecordingFailed, and writes nothing, if the database fails or the journal was deleted; raises its
+        subclass PositionTaken if another writer has taken the position since this journal was opened.
         """
         store = self._store
         with self._lock:
@@ -283,5 +283,5 @@ class StoredJournal:
             self._key += 1
 
     def read(self, first: int = 0) -> Iterator[tuple[str, str]]:
-        """The records from that position on, as (kind, body), in order; JournalInvalid where one is gone."""
+        """The records from that position on, as (kind, body), in order; raises JournalInvalid if one is missing."""
         return self._store._read(self._identity, first, len(self))

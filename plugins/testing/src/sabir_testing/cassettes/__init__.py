@@ -1,6 +1,6 @@
 """Cassettes: real HTTP exchanges, recorded once, replayed in every test, and checked before anybody relies on them.
 
-recorder ──▶ writer ──▶ checks ──▶ stored        vcrpy ▸ how a file is written ▸ what it must hold ▸ its exchanges
+recorder ──▶ writer ──▶ checks ──▶ stored        vcrpy ▸ writing a file ▸ required contents ▸ its exchanges
 """
 
 from sabir_testing.cassettes.checks import (

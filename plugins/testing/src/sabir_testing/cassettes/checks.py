@@ -1,8 +1,8 @@
-"""What a cassette must hold before anybody relies on it: exchanges, whole bodies, who answered, and no secret.
+"""Checks of a cassette before it is used: exchanges, whole bodies, provenance, and no secret.
 
 check_cassette      a file: all of it
 check_provenance    a heading
-check_played        what was asked of a cassette while it was replayed
+check_played        the requests to a cassette while it was replayed
 """
 
 import json
@@ -17,7 +17,7 @@ from sabir_testing.scrubbing.leaks import Allowed, Leak, leaks_in
 
 PROVENANCE_FIELDS = ("server", "version", "model", "date", "client")
 OWN_SERVICE, NOT_A_VENDOR = "own service", "not a vendor"
-"""What `server` says: one of these."""
+"""The allowed values of `server`."""
 REMEDY = "if the new request is right, record it anew: pytest --sabir-record"
 _UNSAID = {"", "unknown", "none", "null"}
 _WITHOUT_BODY = {204, 205, 304}
@@ -28,7 +28,7 @@ class NotPlayed(CassetteFailed):
 
 
 class Leaking(CassetteFailed):
-    """A recording holds what nobody else should read. `leaks`: the findings."""
+    """A recording holds secrets or private data. `leaks`: the findings."""
 
     def __init__(self, path: Path, leaks: Sequence[Leak]) -> None:
         self.leaks = tuple(leaks)
@@ -39,7 +39,7 @@ class Leaking(CassetteFailed):
 
 
 def check_played(cassette: Any) -> None:
-    """CassetteFailed for an empty recording, an empty body, or an exchange that nothing asked for. Takes vcrpy's."""
+    """Raise CassetteFailed for an empty vcrpy cassette, an empty body, or an exchange that was not requested."""
     where = cassette.path
     if not len(cassette):
         raise NotPlayed(f"{where} is empty; record it: pytest --sabir-record")
@@ -53,7 +53,7 @@ def check_played(cassette: Any) -> None:
 
 
 def check_provenance(provenance: Provenance, where: str = "the cassette") -> None:
-    """CassetteFailed, unless the heading says who answered, in which version, which model, when, and to which client.
+    """Raise CassetteFailed unless the heading names the server, its version, the model, the date and the client.
 
     `server` says whose service it is: "Acme's own service", or "…, not a vendor's own service".
     """
@@ -72,17 +72,17 @@ def check_provenance(provenance: Provenance, where: str = "the cassette") -> Non
 
 
 def check_cassette(path: Path | str, *, allowed: Sequence[Allowed] = (), stream_end: str = "") -> None:
-    """CassetteFailed for a cassette without exchanges or provenance, an empty body, a cut one, or a leak (Leaking)."""
+    """Raise CassetteFailed for missing exchanges or provenance, an empty or cut body, or a leak (Leaking)."""
     check_held(stored(path), Path(path), allowed=allowed, stream_end=stream_end)
 
 
 def leaks(path: Path | str, allowed: Sequence[Allowed] = ()) -> list[Leak]:
-    """What was missed in a cassette, in the order of the file; CassetteFailed where there is no such cassette."""
+    """The leaks in a cassette, in the order of the file; raises CassetteFailed if there is no such cassette."""
     return leaks_in(stored(path).document, Path(path), allowed)
 
 
 def check_held(held: Stored, path: Path, *, allowed: Sequence[Allowed], stream_end: str) -> None:
-    """As `check_cassette`, of what was read already, or is about to be written to `path`."""
+    """As `check_cassette`, for contents that were already read, or will be written to `path`."""
     if not held.exchanges:
         raise NotPlayed(f"{path} is empty; record it: pytest --sabir-record")
     check_provenance(held.provenance, str(path))
@@ -128,7 +128,7 @@ def _stream_fault(exchange: RecordedExchange, text: str, stream_end: str) -> str
 
 
 def _is_cut(body: str) -> bool:
-    """Whether a body begins as a JSON object, or a list of them, and is none; `[DONE]` never was one."""
+    """Whether a body begins as a JSON object or a list of objects, but is not complete; `[DONE]` does not count."""
     if not body.lstrip().startswith(("{", "[{")):
         return False
     try:

@@ -1,10 +1,10 @@
-"""How a request differs from a recorded one: place by place where both bodies are JSON, else from some byte on.
+"""How a request differs from a recorded one: place by place if both bodies are JSON, else by the first different byte.
 
 temperature: recorded 0, asked 1
 messages[1].content: recorded 'Hi', asked 'Hello'
 seed: not recorded, asked 7
 
-What was scrubbed is not known any more, so a placeholder stands for anything that may have been there.
+Scrubbed text is not known any more, so a placeholder matches any text.
 """
 
 import json
@@ -19,13 +19,13 @@ from sabir_testing.reading.values import Place
 from sabir_testing.scrubbing.scrubber import HOST, PLACEHOLDER
 
 MOST_SHOWN = 6
-"""Differences that a message lists."""
+"""How many differences a message lists."""
 _WIDTH = 60
 _ABSENT = object()
 
 
 def is_same_text(recorded: str, asked: str) -> bool:
-    """Whether two texts are equal, but for what was scrubbed from the first."""
+    """Whether two texts are equal, except where the first was scrubbed."""
     if recorded == asked:
         return True
     if PLACEHOLDER not in recorded and HOST not in recorded:
@@ -72,7 +72,7 @@ def listed(differences: Iterator[str]) -> str:
 
 
 def _asked_name(name: str, recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
-    """A field's name in what was asked: its own, or, where it was scrubbed, that of one more field."""
+    """A field's name in the request: its own, or, if it was scrubbed, that of an additional field."""
     if name in asked or PLACEHOLDER not in name:
         return name
     others = (other for other in asked if other not in recorded)

@@ -1,10 +1,10 @@
 """Cassettes: real HTTP exchanges through any client that vcrpy patches, scrubbed, with who answered in their heading.
 
-recording(path, provenance)    ask ──▶ scrub ──▶ check ──▶ write          what fails a check is not written
-replaying(path)                ask ──▶ method, path, body are equal ──▶ the recorded answer       each is asked for
+recording(path, provenance)    ask ──▶ scrub ──▶ check ──▶ write          a recording that fails a check is not written
+replaying(path)                ask ──▶ method, path, body are equal ──▶ the recorded answer       each must be requested
 
-vcrpy ignores bodies unless told otherwise, and then replays wrong requests; it also replays empty cassettes, and says
-nothing of what was not asked for.
+By default vcrpy ignores bodies, and so replays wrong requests; it also replays empty cassettes, and does not report
+exchanges that were not requested.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,14 +39,14 @@ DEFAULT = Scrubbing()
 
 
 class NotRecorded(CassetteFailed):
-    """A request that the cassette does not hold: which, how it differs from the nearest one, what to do."""
+    """A request that is not in the cassette; the text names it, its difference from the nearest one, and the remedy."""
 
 
 @contextmanager
 def _cassette(
     path: Path | str, mode: Literal["all", "none"], kind: type[Cassette], persister: "CassetteWriter | _Reader"
 ) -> Iterator[Any]:
-    """vcrpy's own cassette, recorded anew ("all") or replayed ("none"), by method, path and body."""
+    """vcrpy's own cassette, recorded again ("all") or replayed ("none"), by method, path and body."""
     made = vcr.VCR(record_mode=mode, match_on=["method", "recorded_path", "recorded_body"], record_on_exception=False)
     made.register_matcher("recorded_path", _match_path)
     made.register_matcher("recorded_body", _match_body)
@@ -64,16 +64,16 @@ def recording(
     allowed: Sequence[Allowed] = (),
     stream_end: str = "",
 ) -> Iterator[Cassette]:
-    """Record what is asked inside as the cassette at `path`, in the place of an older one.
+    """Record the requests within the block as the cassette at `path`, replacing an older one.
 
-    CassetteFailed on leaving for all that `check_cassette` finds; then, and where the block raises, nothing is written.
-    `stream_end`: a text that the last event of every stream holds.
+    Raises CassetteFailed at the end for the faults that `check_cassette` finds; then, and if the block raises, nothing
+    is written. `stream_end`: a text that the last event of every stream holds.
     """
     check_provenance(provenance, str(path))
     writer = CassetteWriter(provenance, scrub, partial(check_held, allowed=allowed, stream_end=stream_end))
     with _cassette(path, "all", Cassette, writer) as cassette:
         yield cassette
-    # Not before vcrpy has put the clients back as they were, which it fails to do where saving raises.
+    # Only after vcrpy has restored the clients, which it fails to do if saving raises.
     writer.raise_fault()
     if not len(cassette):
         raise NotPlayed(f"nothing was asked while {path} was recorded; ask inside, through a client that vcrpy patches")
@@ -81,11 +81,11 @@ def recording(
 
 @contextmanager
 def replaying(path: Path | str) -> Iterator[Cassette]:
-    """Answer what is asked inside from the cassette at `path`, and reach no network.
+    """Answer the requests within the block from the cassette at `path`, without a network.
 
-    NotRecorded for a request that it does not hold, on leaving too, since many clients take the failure for a broken
-    connection. NotPlayed for exchanges that nothing asked for. CassetteFailed for a cassette that is missing or empty,
-    and for an empty body.
+    Raises NotRecorded for a request that it does not hold, also at the end, since many clients take the failure for a
+    broken connection; NotPlayed for exchanges that were not requested; CassetteFailed for a cassette that is missing
+    or empty, and for an empty body.
     """
     stored(path)
     with _cassette(path, "none", _Replayed, _Reader()) as cassette:
@@ -93,7 +93,7 @@ def replaying(path: Path | str) -> Iterator[Cassette]:
             yield cassette
         except (KeyboardInterrupt, SystemExit, GeneratorExit, CassetteFailed):
             raise
-        except BaseException as error:  # pytest's failures are no Exceptions, and may be what came of it
+        except BaseException as error:  # pytest's failures are not Exceptions, and may be the result
             if cassette.missed:
                 raise cassette.missed[0] from error
             raise
@@ -121,7 +121,7 @@ class _Replayed(Cassette):  # type: ignore[misc]  # vcrpy has no types
         self.missed = []
 
     def can_play_response_for(self, request: Request) -> bool:
-        """Whether there is an answer, as every client of vcrpy asks before it takes one."""
+        """Whether there is an answer; every client of vcrpy calls this before it takes one."""
         if super().can_play_response_for(request):
             return True
         self.missed.append(NotRecorded(self._missing(request)))
@@ -149,7 +149,7 @@ def _response(stored_response: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Reader:
-    """Gives vcrpy what a file holds, read once for each state of it."""
+    """Gives vcrpy the contents of a file, read once for each state of it."""
 
     def load_cassette(self, path: str, serializer: object) -> tuple[list[Request], list[dict[str, Any]]]:
         interactions = stored(path).document["interactions"]

@@ -1,4 +1,4 @@
-"""Cassettes as they stand on disk: read once for each state of the file, and taken apart into exchanges.
+"""Cassettes on disk: read once for each state of the file, and split into exchanges.
 
 path ──▶ heading (provenance) + interactions ──▶ RecordedExchange(method, path, request body │ status, headers, body)
 """
@@ -23,7 +23,7 @@ _STREAM_TYPES = {"text/event-stream", "application/x-ndjson", "application/ndjso
 
 
 class CassetteFailed(AssertionError):
-    """A cassette is not what it has to be, or was not asked what it holds; says which, and what to do."""
+    """A cassette is invalid, or its exchanges were not requested; the text says which, and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class RecordedExchange:
 
     @cached_property
     def request_json(self) -> Any:
-        """The request's body as a JSON value; None where it is none."""
+        """The request's body as a JSON value; None if it is not JSON."""
         try:
             return json.loads(self.request_body)
         except ValueError:
@@ -61,7 +61,7 @@ class RecordedExchange:
 
 @dataclass(frozen=True)
 class Stored:
-    """What one file holds. `document` is the whole of it, and must not be changed."""
+    """The contents of one file. `document` is the whole of it, and must not be changed."""
 
     document: Mapping[str, Any]
     provenance: Provenance
@@ -69,7 +69,7 @@ class Stored:
 
 
 def stored(path: Path | str) -> Stored:
-    """What the cassette holds; CassetteFailed where there is none, or the file is none. Kept until the file changes."""
+    """The contents of a cassette, cached until the file changes; raises CassetteFailed if it is missing or invalid."""
     path = Path(path)
     try:
         state = path.stat()
@@ -79,7 +79,7 @@ def stored(path: Path | str) -> Stored:
 
 
 def parse(text: str, path: Path) -> Stored:
-    """What the text of a cassette holds; CassetteFailed, naming the file, where it is none."""
+    """The contents of a cassette's text; raises CassetteFailed, which names the file, for an invalid text."""
     try:
         document = yaml.load(text, _LOADER)
         found = tuple(_exchange(each) for each in document["interactions"])
@@ -98,12 +98,12 @@ def _stored(path: Path, modified: int, size: int) -> Stored:
 
 
 def exchanges(path: Path | str) -> list[RecordedExchange]:
-    """The recorded exchanges in order; CassetteFailed where there is no such cassette."""
+    """The recorded exchanges in order; raises CassetteFailed if there is no such cassette."""
     return list(stored(path).exchanges)
 
 
 def provenance_of(path: Path | str) -> Provenance:
-    """What the heading says of who answered; empty where there is no heading."""
+    """The provenance in the heading; empty without a heading."""
     return stored(path).provenance
 
 

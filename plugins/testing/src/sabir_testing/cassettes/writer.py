@@ -1,4 +1,4 @@
-"""What vcrpy recorded becomes a file: scrubbed, checked, written. What fails a check is not written.
+"""Writes vcrpy's recording to a file: scrubbed, checked, written. A recording that fails a check is not written.
 
 requests, responses ──▶ decompress ──▶ learn the secrets of all ──▶ scrub each ──▶ heading + YAML ──▶ check ──▶ path
 """
@@ -19,11 +19,11 @@ from sabir_testing.scrubbing.scrubber import Scrubber, Scrubbing
 
 _DUMPER: type[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 Check: TypeAlias = Callable[[Stored, Path], None]
-"""Raises CassetteFailed for what must not be written."""
+"""A check that raises CassetteFailed for contents that must not be written."""
 
 
 def sent(request: Request) -> bytes:
-    """The body of a request of vcrpy's, as bytes, however its client gave it; decompressed where that can be done."""
+    """The body of a vcrpy request as bytes, whatever its client's type; decompressed if possible."""
     given = _given(request)
     read = unpacked(given, _header(_lists(request.headers), "content-encoding"))
     return opened(given if read is None else read)
@@ -46,18 +46,18 @@ class CassetteWriter:
         self._fault: Exception | None = None
 
     def load_cassette(self, path: str, serializer: object) -> tuple[list[Request], list[dict[str, Any]]]:
-        """Nothing: what stood there is recorded anew."""
+        """Nothing: an existing cassette is recorded again."""
         raise CassetteNotFoundError
 
     def save_cassette(self, path: str, cassette: Mapping[str, Any], serializer: object) -> None:
-        """Write it, or keep what speaks against that: vcrpy leaves its patches in place where this raises."""
+        """Write it, or store the fault: vcrpy leaves its patches in place if this raises."""
         try:
             self._write(path, cassette)
         except Exception as fault:
             self._fault = fault
 
     def raise_fault(self) -> None:
-        """Raise what kept the last recording from being written."""
+        """Raise the fault that prevented the last recording from being written."""
         fault, self._fault = self._fault, None
         if fault is not None:
             raise fault
@@ -79,7 +79,7 @@ class CassetteWriter:
         Path(path).write_text(text, "utf-8")
 
     def _check_server(self, path: str, hosts: frozenset[str]) -> None:
-        """Who asks this machine, or a private network, asks no vendor."""
+        """Raise a fault if the heading names a vendor, but the server is on this machine or a private network."""
         server = self._provenance.get("server", "")
         if any(map(_is_private, hosts)) and NOT_A_VENDOR not in server:
             remedy = f'say "{NOT_A_VENDOR}\'s {OWN_SERVICE}"'
@@ -149,7 +149,10 @@ def _header(headers: Mapping[str, Sequence[str]], wanted: str) -> str:
 
 
 def _writable(body: bytes) -> str | bytes:
-    """Text where it is text, so that a cassette can be read; YAML cannot hold all characters of control."""
+    """A text if possible, so that people can read a cassette.
+
+    Bytes if it has control characters that YAML cannot hold.
+    """
     try:
         return body.decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Access: which endpoint a connection goes to, which key goes along, whose client carries it, and who closes that.
+"""Access: a connection's endpoint, its key, its client, and who closes the client.
 
 The other half of the family `transport`: its cases stand on the same server (see `transport`).
 """
@@ -57,7 +57,7 @@ class Lookalike:
 
 
 class AccessCases(Suite):
-    """The cases of what `Access` says."""
+    """The cases of `Access`."""
 
     family = "transport"
 
@@ -125,7 +125,7 @@ class AccessCases(Suite):
             )
 
     def test_a_given_key_comes_before_the_variables(self, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Whoever passes api_key= means that one."""
+        """A key passed as api_key= is used."""
         _needs_variables(wire)
         _set_variables(wire, monkeypatch)
         headers = _sent(wire, api_key="key-given")
@@ -157,7 +157,7 @@ class AccessCases(Suite):
         )
 
     def test_a_vault_without_a_key_is_a_missing_key(self, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The key that was asked for is missing; another one is not sent in its place."""
+        """The requested key is missing; no other key is sent instead."""
         _set_variables(wire, monkeypatch)
         error, server = _refusal(wire, lambda: "")
         expect(isinstance(error, CredentialsMissing), f"a function that gives no key {_ended(error)}")

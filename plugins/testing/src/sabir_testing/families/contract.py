@@ -1,4 +1,4 @@
-"""What the Protocols promise beyond their types: names, paths, rows of models, and nothing told or done early."""
+"""The promises of the Protocols beyond their types: names, paths, rows of models, no secret shown, no early import."""
 
 import difflib
 import json
@@ -26,7 +26,7 @@ if {{model!r}} is not None:
     sabir.adapter({{model!r}}, api_key="k").render("Hello.")
 sys.exit({FOUND} if {{sdk!r}} in sys.modules else 0)
 """
-"""Does all that needs no SDK, where the provider is installed; else imports it."""
+"""A program that does everything that needs no SDK if the provider is installed; else imports it."""
 LONGEST_SHORT_NAME = 5
 """Up to this length two names may differ in one letter, as `top_p` and a vendor's `top_k`."""
 SHORTEST_IDENTIFIER = 8
@@ -109,7 +109,7 @@ class ContractCases(Suite):
         )
 
     def test_each_model_row_stands_once(self, subject: Subject) -> None:
-        """Of two rows for one prefix only one can count."""
+        """Only one of two rows for the same prefix can count."""
         prefixes = sorted(info.prefix for info in subject.provider.models())
         twice = [one for one, other in pairwise(prefixes) if one == other]
         expect(not twice, f"models() has two rows for the prefix {', '.join(map(repr, twice))}; join them")

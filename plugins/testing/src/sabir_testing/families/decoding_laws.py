@@ -1,7 +1,7 @@
-"""The laws of reading: answers, streams, failures and stored requests of any content, and what comes of them.
+"""The laws of reading: how answers, streams, failures and stored requests of any content are decoded.
 
 answers_of_nobody   cut JSON, texts, numbers, bytes        streams_of_nobody  the same, in every framing
-mutated             a body with some values changed        odd_headers        headers that say nothing of use
+mutated             a body with some values changed        odd_headers        headers without useful values
 """
 
 import json
@@ -47,7 +47,7 @@ Stream = tuple[str | None, list[bytes]]
 
 
 def streams_of_nobody(subject: Subject) -> Strategy[Stream]:
-    """Bytes that no service of this wire sends, in each of its framings and behind all of them."""
+    """Bytes that no service of this wire sends, in each of its framings and without framing."""
     kinds = [None, "text/event-stream", *subject.dialect.framings]
     return st.tuples(st.sampled_from(kinds), st.lists(answers_of_nobody, min_size=1, max_size=4))
 
@@ -88,7 +88,7 @@ Failure = tuple[int, dict[str, str], JSONValue]
 
 
 def pure(subject: Subject) -> PureDialect:
-    """The author's dialect as users hold it, with core's own care around it."""
+    """The author's dialect as users get it, wrapped by core."""
     return PureDialect(subject.dialect, subject.target)
 
 
@@ -249,7 +249,7 @@ def _answers_and_requests(subject: Subject) -> Strategy[tuple[str, JSONValue]]:
 
 def _check_loads(how: str, value: JSONValue, found: Sequence[Message]) -> None:
     try:
-        with warnings.catch_warnings():  # what pydantic warns of is told below, as a fault
+        with warnings.catch_warnings():  # pydantic's warnings are reported below as faults
             warnings.simplefilter("ignore")
             again = loads(dumps(found))
     except Exception as error:
@@ -284,7 +284,7 @@ def _check_failure(subject: Subject, failure: Failure) -> None:
 def _check_read_back(subject: Subject, history: list[Message]) -> None:
     rendering = subject.rendered(history)
     if rendering.losses:
-        return  # what the wire does not take as it is reads back as what it was made
+        return  # content that the wire changes is read back changed
     try:
         decoded = pure(subject).decode_history(rendering.body_bytes)
     except HistoryInvalid as error:

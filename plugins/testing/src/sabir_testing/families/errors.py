@@ -1,4 +1,4 @@
-"""Errors: what a status, headers and a body of refusal say, read by the author's dialect; and what is no answer.
+"""Errors: what a status, headers and a body of refusal say, read by the author's dialect; and invalid answers.
 
 status, headers, body ──decode_error──▶ the class that callers decide by · when to send again · the vendor's words
 any bytes ─────────────decode────────▶ an error, never a reply made of nothing
@@ -31,7 +31,7 @@ from sabir_testing.kit.suite import Subject
 from sabir_testing.reading.values import read, texts
 
 PAGE = b"<!DOCTYPE html><html><head><title>Proxy</title></head><body><h1>Proxy</h1></body></html>"
-"""What stands before a service answers when the service does not: it has no word of the vendor's."""
+"""Answers of proxies and gateways in front of a service, without the vendor's own words."""
 STATUSES: Mapping[int, tuple[type[CallError], ...]] = {
     400: (InvalidRequest,),
     401: (AuthenticationFailed,),
@@ -47,7 +47,7 @@ STATUSES: Mapping[int, tuple[type[CallError], ...]] = {
     504: (ServerFailed, Unavailable, CallTimedOut),
     529: (Overloaded, Unavailable, ServerFailed),
 }
-"""Status → what it may stand for by itself."""
+"""Status → the errors that it may mean without a body."""
 AGAIN = (408, 429, 500, 502, 503, 504, 529)
 """Statuses after which the same request may succeed."""
 REFUSALS: Mapping[str, bytes] = {
@@ -62,7 +62,7 @@ REFUSALS: Mapping[str, bytes] = {
     "text_error": b'{"error": "no"}',
     "other_types": b'{"error": {"message": {"is": 1}, "code": [1], "type": 5, "status": {}}, "type": ["x"]}',
 }
-"""Bodies that a refusal may have, whatever the vendor says of them."""
+"""Bodies that a refusal may have, documented or not."""
 NO_ANSWERS: Mapping[str, bytes] = {
     "empty": b"",
     "page": PAGE,
@@ -73,15 +73,15 @@ NO_ANSWERS: Mapping[str, bytes] = {
     "list": b"[]",
     "object": b"{}",
 }
-"""Bodies with status 200 that are an answer of no service."""
+"""Bodies with status 200 that are not an answer of any service."""
 
 
 IDENTIFIER = re.compile(r"(^|_)id$|Id$|ID$")
-"""How a field of a body is called that holds an id."""
+"""The pattern of a field name for ids."""
 
 
 class ErrorCases(Answered):
-    """What goes wrong at the other end."""
+    """Failures of the service."""
 
     family: ClassVar[str] = "errors"
 
@@ -201,7 +201,7 @@ def _refused(
     body: bytes = PAGE,
     provider: str = "",
 ) -> CallError:
-    """The error of a refusal; Broken where reading it raises, or gives none."""
+    """The error of a refusal; raises Broken if reading it raises, or returns no error."""
     given = f"a refusal of status {status} with the body {body!r}"
     try:
         error: object = subject.dialect.decode_error(status, headers or {}, body, provider or subject.target.provider)

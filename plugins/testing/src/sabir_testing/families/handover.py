@@ -1,9 +1,9 @@
-"""Changing the provider in mid-conversation: others' histories at the author's wire, the author's answers at others'.
+"""Changing the provider in mid-conversation: others' histories on the author's wire, the author's answers on others'.
 
 recorded_histories (four wires) ──▶ the author's dialect
 own_replies ──▶ four made-up wires, every other that is installed ──their answers behind them──▶ home again
 
-What binds an answer to its maker (signatures, ids of its server, blocks of its own) stays with its maker (law 9).
+State that binds an answer to its provider (signatures, server ids, its own blocks) is sent only there (law 9).
 """
 
 import json
@@ -50,7 +50,7 @@ GO_ON = "Go on."
 
 
 class Wire(NamedTuple):
-    """A wire of somebody else's."""
+    """Another provider's wire."""
 
     dialect: Dialect
     target: Target
@@ -129,7 +129,7 @@ class HandoverCases(Suite):
 
 
 def _check_home(subject: Subject, marked: Sequence[Marked], bound: set[str], what: str) -> None:
-    """Broken unless a history renders here, whole, and without what is bound to others."""
+    """Raise Broken unless a history renders here completely, and without other providers' bound state."""
     history = messages(marked)
     rendering = subject.render(history)
     if rendering is None:
@@ -139,7 +139,7 @@ def _check_home(subject: Subject, marked: Sequence[Marked], bound: set[str], wha
     check_body(subject, made)
     check_heard(marked, made, what=f": {what}")
     leaked = bound_in(made.body, bound)
-    if leaked:  # unless this wire would put it in for anybody
+    if leaked:  # unless this wire puts it into any request
         bare = subject.rendered([without_bound(message) for message in history])
         leaked = sorted(set(leaked) - set(bound_in(bare.body_bytes, leaked)))
     _check_unbound(made, leaked, f"is bound to its maker, and is in the request all the same: {what}")
@@ -165,7 +165,7 @@ def _check_there_and_back(subject: Subject, wire: Wire) -> None:
 
 
 def _check_there(history: Sequence[Message], marked: Sequence[Marked], wire: Wire, bound: set[str]) -> None:
-    """Broken unless the author's answers render to another wire, every text sent or reported, and nothing bound."""
+    """Raise Broken unless the author's answers render to another wire: every text sent or reported, no bound state."""
     try:
         rendering = Renderer(wire.dialect, wire.target).render(history)
     except Exception as error:
@@ -177,7 +177,7 @@ def _check_there(history: Sequence[Message], marked: Sequence[Marked], wire: Wir
 
 
 def _conversations(subject: Subject) -> list[list[Message]]:
-    """What was asked, each recorded answer, and results of its calls."""
+    """Each question, its recorded answer, and results of its calls."""
     return [
         [said("user", "Umbrella?"), *reply.messages, *(_result(each) for each in reply.option_calls)]
         for reply in own_replies(subject)
@@ -192,7 +192,7 @@ def _result(message: Message) -> Message:
 
 
 def _answer_of(wire: Wire, speaks_as: str) -> list[Message]:
-    """What a model on that wire might say: a thought, a text and a block of its own, and a call that was answered."""
+    """A possible answer of a model on that wire: a thought, a text, its own block, and an answered call."""
     name, seal = wire.dialect.name, f"sealed by {wire.dialect.name}: 7c41"
     parts = (
         ReasoningPart(text="Rain, perhaps.", state={"signature": f"thought {seal}"}),
@@ -216,7 +216,7 @@ def _installed(subject: Subject) -> Iterator[Wire]:
         try:
             provider = sabir.provider(name)
             dialect, endpoint = provider.dialect(provider.dialects[0]), provider.endpoint(Access())
-        except Exception:  # somebody else's plugin, broken or set up wrongly, is none of the author's faults
+        except Exception:  # another, broken or misconfigured plugin is not the author's fault
             continue
         if dialect.name not in seen:
             seen.add(dialect.name)
@@ -224,6 +224,6 @@ def _installed(subject: Subject) -> Iterator[Wire]:
 
 
 def _bound_sequence(body: bytes, bound: set[str]) -> list[str]:
-    """What is bound, in the order in which it stands in a body."""
+    """The bound texts, in their order in a body."""
     held = strings(json.loads(body))
     return [text for string in held for text in sorted(bound) if text in string]

@@ -1,4 +1,4 @@
-"""The laws, tried on random histories and settings: what holds for the examples of other families holds always."""
+"""The laws, tried on random histories and settings: the rules of other families must hold for all of them."""
 
 import json
 from collections.abc import Sequence
@@ -48,11 +48,11 @@ VALUES: dict[str, list[Any]] = {
 """Wire setting → values for it."""
 SOME_SETTINGS = st.fixed_dictionaries({}, optional={name: st.sampled_from(VALUES[name]) for name in WIRE_SETTINGS})
 ODD_WORDS = st.one_of(words, texts.filter(bool), st.text(min_size=1, max_size=9))
-"""What may stand in a text, an argument or a result: quotes, white space at an end, any character."""
+"""Possible contents of a text, an argument or a result: quotes, white space at an end, any character."""
 
 
 class _Drawn(NamedTuple):
-    """What examples are drawn from: making it costs as much as drawing a dozen."""
+    """The strategies of examples, cached: making them costs as much as drawing a dozen."""
 
     histories: Strategy[list[Message]]
     messages: Strategy[Message]
@@ -224,18 +224,18 @@ class LawCases(DecodingLaws):
 
 
 def _set(subject: Subject, fields: dict[str, Any]) -> Made:
-    """What a request with those settings is."""
+    """The request with those settings."""
     return subject.made([said("user", "Hi.")], [WEATHER], Settings(**fields))
 
 
 def check_heard(marked: Sequence[Marked], made: Made, where: str = "the body", what: str = "") -> None:
-    """Broken where a text is neither sent nor reported (law 2)."""
+    """Raise Broken if a text is neither sent nor reported (law 2)."""
     silent = unheard(marked, made.body, made.losses)
     made.expect(not silent, f"{silent[0] if silent else ''} is neither in {where} nor in the losses{what}")
 
 
 def check_body(subject: Subject, made: Made) -> None:
-    """Broken where the suite's own check refuses a request."""
+    """Raise Broken if the suite's own check refuses a request."""
     try:
         if made.rendering is not None:
             subject.suite.check_request(made.body)
@@ -248,7 +248,7 @@ def check_body(subject: Subject, made: Made) -> None:
 
 
 def _check_final(subject: Subject, before: list[Message], more: list[Message]) -> None:
-    """Broken unless the items before that of a history's last words stand in the request of any longer one."""
+    """Raise Broken unless the items before a history's last message are also in the request of any longer history."""
     items, longer = subject.items(subject.render(before)), subject.tried([*before, *more])
     later = subject.items(longer.rendering)
     last = max((at for at, item in enumerate(items) if before[-1].text in "\n".join(strings(item))), default=0)
@@ -257,13 +257,13 @@ def _check_final(subject: Subject, before: list[Message], more: list[Message]) -
 
 
 def _ends_of_turns(history: Sequence[Message], speaks_as: str) -> list[int]:
-    """Where a request is sent: after what the user said, and after all results of a turn; others speak next."""
+    """The positions where a request is sent: after the user's messages, and after all results of a turn."""
     others = {speaks_as, "system"}
     return [at for at, each in enumerate(history) if each.policy == speaks_as and history[at - 1].policy not in others]
 
 
 def _check_alike(subject: Subject, end: int, later: Made) -> None:
-    """Broken unless what a history's beginning renders to by itself stands so in the request of the whole."""
+    """Raise Broken unless a history's beginning renders to the same items alone and in the whole request."""
     sent = subject.made(later.history[:end])
     check_body(subject, sent)
     items, now = subject.items(sent.rendering), subject.items(later.rendering)
@@ -276,7 +276,7 @@ def _check_alike(subject: Subject, end: int, later: Made) -> None:
 
 
 def _check_item(subject: Subject, later: Made, at: int | None, items: list[JSONValue], end: int, what: str) -> None:
-    """Broken for the item at that place, if any: it was sent as another one."""
+    """Raise Broken for the item at that place, if any: it was sent differently before."""
     if at is None:
         return
     now = subject.items(later.rendering)[at : at + 1] or ["not there"]

@@ -1,4 +1,4 @@
-"""Replies: what a service really answered, read by the author's dialect, whole and as a stream.
+"""Replies: a service's real answers, read by the author's dialect, whole and as a stream.
 
 cassette ──▶ the SDK's client ──▶ decode  ──▶ reply ──┬─▶ says what was asked
                               └─▶ decoder ──▶ reply ──┴─▶ of one shape (law 8), and goes back as it came (law 3)
@@ -35,9 +35,9 @@ from sabir_testing.kit.questions import ANSWERED, FAILING, QUESTIONS, kinds
 from sabir_testing.reading.values import leaves, objects, read, texts
 
 SIGNED = re.compile(r"[A-Za-z0-9+/=_-]{32,}")
-"""What a vendor says to itself alone: signatures, encrypted thoughts, long ids."""
+"""Strings that only the vendor reads: signatures, encrypted thoughts, long ids."""
 OWN_ID = re.compile(r"(^|_)id$|Id$|ID$")
-"""How a response calls its own id."""
+"""Names of a response's field for its own id."""
 each_question = pytest.mark.parametrize("question", ANSWERED)
 each_failure = pytest.mark.parametrize("question", FAILING)
 
@@ -202,7 +202,7 @@ class ReplyCases(Answered):
 
 
 def _placed(broken: Broken, answer: Answer) -> Broken:
-    """The same fault, with the question, the answer as it came and as it was read."""
+    """The same fault, with the question, the answer's bytes and the decoded answer."""
     return Broken(
         f"{answer.name!r}: {broken.what}",
         history=[*answer.asked.history, *answer.reply.messages],
@@ -211,7 +211,7 @@ def _placed(broken: Broken, answer: Answer) -> Broken:
 
 
 def _bodies(answer: Answer) -> dict[str, object]:
-    """What the service answered, all of it where calls were answered between."""
+    """The service's answers, all of them if calls were answered in between."""
     if len(answer.exchanges) == 1:
         return answer.shown
     numbered = enumerate(answer.exchanges, start=1)
@@ -285,7 +285,7 @@ def _check_failure(service: Service, name: str, way: Way) -> None:
 
 
 def _is_only_unavailable(asked: Asked, found: object) -> bool:
-    """Whether a service that is overloaded says no more than that it is not available."""
+    """Whether an overloaded service reports only that it is not available."""
     is_expected = asked.question.expects is sabir.errors.Overloaded and isinstance(found, sabir.errors.Unavailable)
     return is_expected and "overload" not in str(found).lower()
 
@@ -337,7 +337,7 @@ def _check_return(service: Service, way: Way, answer: Answer) -> None:
 
 
 def _held(reply: Reply, *, needs_state: bool) -> Iterator[tuple[str, str]]:
-    """What must go back: texts, and the strings of all state."""
+    """The strings that must go back: texts, and the strings of all state."""
     for message in reply.messages:
         if message.call is not None:
             yield from (("state", kept) for kept in texts(message.call.state))

@@ -1,8 +1,8 @@
-"""What a request says: who spoke, in which order, which calls and results, which media, under which settings.
+"""The contents of a request: speakers, order, calls and results, media, settings.
 
     a history of marks ──render──▶ body and losses ──▶ is each mark there, where it belongs, or in the losses?
 
-Nothing is known here of any wire: marks are texts that stand nowhere else, and a body is searched for them.
+No wire is known here: marks are unique texts, and a body is searched for them.
 """
 
 import json
@@ -56,7 +56,7 @@ OFFERED = {"name": "lookup", "description": "Finds a word in the kit's book.", "
 
 
 class RequestCases(Suite):
-    """What is rendered."""
+    """The cases of rendering."""
 
     family = "requests"
 
@@ -163,7 +163,7 @@ class RequestCases(Suite):
         """A setting changes the request as its value says, or it is in the losses."""
         made, changed = (_with(subject, name, settings) for settings in SETTINGS[name])
         is_carried = made.body != changed.body
-        if name == "parallel_options":  # one of its two values is what the wire does anyway
+        if name == "parallel_options":  # one of its two values is the wire's default
             made = changed if changed.losses else made
         else:
             is_new = made.body != _with(subject, name, None).body
@@ -191,7 +191,7 @@ class RequestCases(Suite):
         same = [each for each in later if {choice, each} <= whole and every[each].body == made.body]
         what = f"option_choice {choice!r} is rendered exactly as {' and '.join(same)}, and no loss says so"
         made.expect(not (is_new and same), what)
-        is_carried = is_new or choice == "auto" or "auto" not in whole  # what the wire does anyway says nothing
+        is_carried = is_new or choice == "auto" or "auto" not in whole  # the wire's default need not be sent
         grade_by_losses(subject, f"option_choice.{choice}", made, is_carried=is_carried, path=path)
 
     @pytest.mark.parametrize("name", WIRE_SETTINGS)
@@ -234,7 +234,7 @@ class RequestCases(Suite):
 
 
 def _with(subject: Subject, name: str, settings: Settings | None) -> Made:
-    """A rendering with a setting; options are offered where it speaks of them."""
+    """A rendering with a setting; options are offered if the setting is about them."""
     return subject.made([ASKED], OPTIONS if name == "parallel_options" else (), settings)
 
 
@@ -244,7 +244,7 @@ def _is_lost(history: Sequence[Message], made: Made) -> bool:
 
 
 def without_words(item: JSONValue) -> JSONValue:
-    """An item without WORDS: who says them is left, and how."""
+    """An item without WORDS: its role and structure are left."""
     if isinstance(item, Mapping):
         return {key: without_words(each) for key, each in item.items()}
     if isinstance(item, list | tuple):
@@ -253,14 +253,14 @@ def without_words(item: JSONValue) -> JSONValue:
 
 
 def is_forgotten(loss: Loss) -> bool:
-    """Whether it says of a setting that the dialect never looked at it."""
+    """Whether the loss says that the dialect never read the setting."""
     return loss.reason.endswith(NEVER_READ)
 
 
 def grade_by_losses(
     subject: Subject, capability: str, made: Made, *, is_carried: bool, of: Message | None = None, path: str = ""
 ) -> None:
-    """Tell full, downgraded and refused apart by what is in the body and in the losses of a message or a path."""
+    """Decide between full, downgraded and refused, by the body and the losses of a message or a path."""
     lost = [loss for loss in made.losses if (loss.path.startswith(path) if of is None else loss.message_id == of.id)]
     if any(map(is_forgotten, made.losses)):
         return  # a case of its own says so
@@ -274,7 +274,7 @@ def grade_by_losses(
 
 
 def _check_refusal(subject: Subject, capability: str, made: Made) -> None:
-    """What is not carried can be refused before anything is sent: by `strict=True`."""
+    """Raise Broken unless `strict=True` refuses lost content before anything is sent."""
     try:
         RenderingRefused.check(made.losses, True, str(subject.target))
     except RenderingRefused:

@@ -1,10 +1,10 @@
-"""Streams: the recorded ones, played to the author's framing and decoder cut, interleaved, and with strange events.
+"""Streams: the recorded ones, played to the author's framing and decoder: cut, interleaved, and with strange events.
 
 connection.chunks() ──▶ frames ─┬─ cut behind each and in it ──▶ StreamBroken, never a reply that looks whole
                                 ├─ as they were ───────────────▶ pieces as they come; joined they are the whole
                                 └─ events, with one more ──────▶ unknown: no change · garbage, an error: an error
 
-Nothing is known here of the bytes: the dialect's own framing cuts them, server-sent events or any other.
+The bytes are not interpreted here: the dialect's own framing cuts them, server-sent events or any other.
 """
 
 import json
@@ -30,9 +30,9 @@ _KNOWN: "WeakKeyDictionary[type[Suite], list[Stream]]" = WeakKeyDictionary()
 
 
 def streams(service: Service) -> list[Stream]:
-    """All recorded streams, each of which holds events that the decoder makes something of; Broken for one without.
+    """All recorded streams, each with events that the decoder uses; raises Broken for a stream without.
 
-    None where streaming is declared REFUSED.
+    Empty if streaming is declared REFUSED.
     """
     if service.refused_need("text", STREAMED):
         return []
@@ -56,7 +56,7 @@ def _streams(service: Service) -> Iterator[Stream]:
 
 
 def _check_seen(stream: Stream) -> None:
-    """Broken for a stream of which nothing is seen: a case that looks at nothing would say that all is well."""
+    """Raise Broken for a stream without visible events: a case that checks nothing would pass."""
     kind = stream.scope.content_type or "no content type"
     what = f"the recorded stream of {stream.name!r} ({kind}) holds no event that the kit can play to a decoder"
     remedy = "name the content type and what cuts it in the dialect's `framings`"
@@ -87,7 +87,7 @@ def blocks(service: Service) -> Iterator[Block]:
 
 
 def calls(service: Service) -> list[Block]:
-    """The blocks that are calls; Broken for none, unless options or streaming are declared REFUSED."""
+    """The blocks of calls; raises Broken if there are none, unless options or streaming are declared REFUSED."""
     found = [block for block in blocks(service) if block.end.block.kind == "option_call"]
     is_refused = REFUSED in map(service.subject.declared, ("options", "streaming"))
     expect(found or is_refused, "no recorded stream holds a call, though `options` is not declared REFUSED")
@@ -95,7 +95,7 @@ def calls(service: Service) -> list[Block]:
 
 
 def said(reply: Reply | None, *, without: str = "") -> object:
-    """What a reply says, to be compared: not its ids, nor what it cost; opaque parts that hold a text may be left out.
+    """A reply's content for comparison: without ids and usage; opaque parts that hold a text may be left out.
 
     None for no reply.
     """
@@ -123,13 +123,13 @@ UNKNOWN_EVENT = ServerEvent(json.dumps({"type": UNKNOWN, "kit_note": {"of": [UNK
 """An event that no service sends yet."""
 GARBAGE = "%% this is no event of any wire {"
 SIZES = (1, 7, 1 << 30)
-"""Bytes of the chunks in which a stream comes: borders stand in events, in characters, and nowhere."""
+"""Sizes of a stream's chunks in bytes: borders within events, within characters, and none."""
 ERROR_NAMES = ("", "error", "exception")
-"""How an event that reports an error may be called, where a wire's events have names."""
+"""Possible names of an event that reports an error, if a wire's events have names."""
 
 
 class StreamCases(Answered):
-    """What a framing and a decoder make of the recorded streams, and of others made from them."""
+    """The cases of a framing and a decoder, on the recorded streams and on variants of them."""
 
     family: ClassVar[str] = "streams"
 
@@ -157,7 +157,7 @@ class StreamCases(Answered):
             for at, frame in enumerate(stream.frames, start=1):
                 for part in (b"", frame.data[: len(frame.data) // 2]):
                     reply = stream.play([*came, part]).reply
-                    if reply is None or said(reply) == whole:  # what follows the marker may be missing
+                    if reply is None or said(reply) == whole:  # bytes after the marker may be missing
                         continue
                     where = f"in event {at}" if part else f"before event {at}"
                     what = (
@@ -298,17 +298,17 @@ def _is_text(event: object) -> bool:
 
 
 def _telling(stream: Stream) -> Iterator[ServerEvent]:
-    """The events that the decoder makes something of."""
+    """The events that the decoder uses."""
     return (event for event, step in zip(stream.events, stream.as_cut.steps, strict=False) if step)
 
 
 def _tells_kinds(stream: Stream) -> bool:
-    """Whether events say of which kind they are: by a name, or in an object."""
+    """Whether events tell their kind: by a name, or in an object."""
     return any(event.event or isinstance(read(event.data), Mapping) for event in stream.events)
 
 
 def _error_events(suite: Suite, stream: Stream, body: str) -> list[ServerEvent]:
-    """What the service may send for an error in that stream."""
+    """Events that the service may send for an error in that stream."""
     if (said := suite.error_event(body)) is not None:
         return [said]
     names = ERROR_NAMES if any(event.event for event in stream.events) else ERROR_NAMES[:1]
@@ -316,7 +316,7 @@ def _error_events(suite: Suite, stream: Stream, body: str) -> list[ServerEvent]:
 
 
 def _text_events(stream: Stream, text: str) -> int:
-    """In how many events a text came; 0 where it cannot be found in them piece by piece."""
+    """The number of events that carry a text; 0 if its pieces cannot be found in them."""
     position = count = 0
     for event in stream.events:
         piece = next((leaf for leaf in _values(event.data) if text.startswith(leaf, position)), "")
@@ -331,7 +331,7 @@ def _values(data: str) -> list[str]:
 
 
 def _comparable(event: StreamEvent) -> str:
-    """An event in one line, without what is made up anew each time."""
+    """An event in one line, without ids that are made up each time."""
     block = getattr(event, "block", None)
     said = getattr(event, "text", None) or getattr(block, "text", None) or getattr(block, "arguments_json", "")
     return f"{event.type} {getattr(event, 'index', '')} {said!r}"

@@ -1,4 +1,4 @@
-"""Transport: what a connection sends, what it gives back, and how it ends, through its real SDK.
+"""Transport: a connection's requests, answers and closing, through its real SDK.
 
     case ──▶ provider.connect() ──▶ open_sync() · open() ──▶ the vendor's SDK ──▶ a server on a loopback port
       └────────────────── says what comes back, and asserts what arrived ◀──────────┘
@@ -53,9 +53,9 @@ REFUSAL = b'{"error": {"message": "no"}}'
 
 
 class Failing(NamedTuple):
-    """A way in which an endpoint fails: what it says, what the call must end in, and the words for it.
+    """A failure of an endpoint: its script, the error that the call must raise, and a description.
 
-    Without a script nobody listens.
+    Without a script, nothing listens.
     """
 
     script: Sequence[Step] | None
@@ -220,7 +220,7 @@ class TransportCases(AccessCases):
     @EITHER_WAY
     @pytest.mark.parametrize("status", [302, 307])
     def test_a_redirect_is_not_followed(self, wire: Wire, caller: Caller, status: int) -> None:
-        """Where a redirect leads, neither the conversation nor the headers were meant to go: it is an answer."""
+        """A redirect is an answer: the conversation and the headers were not meant for its target."""
         with Server([head(), OK]) as there, Server([head(status, location=f"{there.url}/v1")]) as here:
             with wire.connected(caller, here.url) as connection:
                 answer = caller.begin(connection, wire.request)
@@ -345,7 +345,7 @@ class TransportCases(AccessCases):
 
 
 def _sent_headers(wire: Wire, caller: Caller, further: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What headers a request arrives with."""
+    """The headers with which a request arrives."""
     request = replace(wire.request, headers={**wire.request.headers, **(further or {})})
     with Server([head(), OK]) as server, wire.connected(caller, server.url) as connection:
         caller.ask(connection, request)
@@ -354,7 +354,7 @@ def _sent_headers(wire: Wire, caller: Caller, further: Mapping[str, str] | None 
 
 @contextmanager
 def _failing(script: Sequence[Step] | None) -> Iterator[str]:
-    """The URL of a server that says that script; without one, of no server."""
+    """The URL of a server that plays that script; without a script, a URL without a server."""
     if script is None:
         with unreachable() as url:
             yield url

@@ -1,9 +1,9 @@
-"""What the cases of the transport share: a bare environment, a request to send, and the two ways to send it.
+"""Shared code of the transport's cases: a bare environment, a request to send, and the two ways to send it.
 
     wire.connected(caller, url)   a connection, closed at the end        wire.adapter(url)   the same for whole calls
     Caller · InALoop              one interface over open_sync() and open(), so that a case is written once for both
 
-A caller has an event loop of its own: no plugin of pytest is needed for the async way.
+A caller has its own event loop: the async way needs no pytest plugin.
 """
 
 import asyncio
@@ -28,9 +28,9 @@ from sabir_testing.kit.suite import Subject
 from sabir_testing.loopback import Asked, Server
 
 PATIENCE = 5.0
-"""Seconds after which a server, or a case, waits no longer: only a broken adapter lets them pass."""
+"""Seconds after which a server, or a case, stops waiting: only a broken adapter reaches them."""
 STALL = 0.2
-"""Seconds after which a call that gets no answer is to be given up."""
+"""Seconds after which a call without an answer must be given up."""
 KEY = "key-of-the-kit"
 HELLO = "Grüße."
 OK = b'{"ok": true}'
@@ -61,7 +61,7 @@ class Recorded(NamedTuple):
 
 
 SAMPLE = Recorded("a sample", "text/event-stream", (b"data: 1\n\n", b"data: 2\n\n"))
-"""What stands for a stream where none is recorded."""
+"""A stream to use if none is recorded."""
 
 
 class Caller:
@@ -95,12 +95,12 @@ class Caller:
         """End what the caller itself holds: nothing."""
 
     def begin(self, connection: Connection, request: WireRequest) -> WireResponse:
-        """As `open`; Broken where that raises."""
+        """As `open`; raises Broken if that raises."""
         with unbroken(f"{self.opens}, of a request that the server answers, raised"):
             return self.open(connection, request)
 
     def ask(self, connection: Connection, request: WireRequest) -> Heard:
-        """Send a request, and read its answer to the end; Broken where that raises."""
+        """Send a request, and read its answer to the end; raises Broken if that raises."""
         answer = self.begin(connection, request)
         with unbroken("reading an answer to its end, and closing it, raised"):
             body = b"".join(answer.chunks())
@@ -180,7 +180,7 @@ async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:
 
 
 class Wire:
-    """What a case of the transport is given: how the subject is reached, with no variable of the machine in its way."""
+    """A transport case's fixture: how to reach the subject, without the machine's environment variables."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
@@ -188,13 +188,13 @@ class Wire:
         self.name = subject.provider.name
         self.variables = tuple(subject.key_variables)
         self.request = self.asking(HELLO)
-        """What a user's greeting renders to."""
+        """The rendering of a user's greeting."""
         self.recorded = recorded_stream(subject)
         self.stream = self.recorded or SAMPLE
-        """What a server here streams."""
+        """The stream that a server sends here."""
 
     def asking(self, text: str) -> WireRequest:
-        """What a text of the user renders to; to it bytes are added that make the same JSON, but no encoder makes."""
+        """The rendering of a user's text, with added bytes that keep the JSON equal, but that no encoder writes."""
         rendering = self.subject.rendered([sabir.user(text)])
         body = rendering.body_bytes + b" \n"
         return WireRequest(path=rendering.path, body=body, headers=rendering.headers, timeout=2 * PATIENCE)
@@ -223,7 +223,7 @@ class Wire:
 
 @contextmanager
 def closing(caller: Caller, what: Connection | sabir.ModelAdapter) -> Iterator[None]:
-    """Close at the end; where something else failed before, that is what counts."""
+    """Close at the end; an earlier failure takes precedence."""
     try:
         yield
     except BaseException:
@@ -235,7 +235,7 @@ def closing(caller: Caller, what: Connection | sabir.ModelAdapter) -> Iterator[N
 
 
 def arrived(server: Server) -> Asked:
-    """The first request that a server got; Broken where none came."""
+    """The first request that a server got; raises Broken if there is none."""
     expect(server.asked, f"nothing arrived at {server.url}, the endpoint given by base_url=")
     return server.asked[0]
 
@@ -252,7 +252,7 @@ def bare_names(subject: Subject) -> list[str]:
 
 @contextmanager
 def unbroken(what: str) -> Iterator[None]:
-    """Broken for whatever is raised within; `what` says who raised it, and when."""
+    """Turn any exception within into Broken; `what` says who raised it, and when."""
     try:
         yield
     except Broken:
@@ -263,13 +263,13 @@ def unbroken(what: str) -> Iterator[None]:
 
 
 def described(error: BaseException) -> str:
-    """An exception in one line: its class, and what it says."""
+    """An exception in one line: its class and its message."""
     said = " ".join(str(error).split())
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def raised_by(action: Callable[[], object]) -> Exception | None:
-    """What an action raises; None where it raises nothing."""
+    """The exception that an action raises; None if it raises none."""
     try:
         action()
     except Exception as error:
@@ -278,12 +278,12 @@ def raised_by(action: Callable[[], object]) -> Exception | None:
 
 
 def as_library_error(connection: Connection, error: Exception) -> SabirError | None:
-    """What core makes of what a connection raised."""
+    """The library's error for a connection's exception, as core makes it."""
     return error if isinstance(error, SabirError) else connection.translate(error)
 
 
 def recorded_stream(subject: Subject) -> Recorded | None:
-    """The longest stream among a suite's recordings; None where there is none."""
+    """The longest stream among a suite's recordings; None if there is none."""
     folder = subject.suite.cassettes
     paths = sorted(folder.glob(f"*{STREAMED}.yaml")) if folder else []
     found = [(path.stem, each) for path in paths for each in exchanges(path) if each.status == 200]

@@ -1,9 +1,9 @@
-"""Histories as they come: any order, role hints, foreign origins, reused ids, orphans, halves of pairs.
+"""Random histories: any order, role hints, foreign origins, reused ids, orphans, halves of pairs.
 
 histories_for(target) ─▶ messages of users, of the target itself (with state that it made), of others, of nobody
 
-What binds a message to its maker is invented for makers that are invented: the target's own state is never made up, but
-given as `own`, taken from what it answered.
+Bound state is invented only for invented providers: the target's own state is never made up, but given as `own`, taken
+from its answers.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ from sabir_testing.histories.samples import JSON_KINDS, WIRE_KEYS
 Strategy: TypeAlias = st.SearchStrategy
 
 IDS = ("a", "b", "call_c|call_c", "ü")
-"""Some are not to every wire's taste, and all are used again by later calls."""
+"""Ids of calls: some are invalid on some wires, and later calls reuse all of them."""
 NAMES = ("weather", "add", "my.tool/with a name beyond sixteen")
 PIXEL = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"
@@ -47,7 +47,7 @@ FOREIGN = (
     Origin(provider="sol", dialect="sol.turns", model="sol-2"),
     Origin(provider="other", dialect="other.wire", model="x"),
 )
-"""Makers of messages that there are not."""
+"""Invented origins of messages."""
 
 texts = st.text(alphabet='abcé✓ \n"\\', max_size=6)
 hints: Strategy[RoleHint | None] = st.sampled_from([None, None, "user", "assistant", "system", "tool"])
@@ -62,9 +62,9 @@ json_values: Strategy[Any] = st.sampled_from(list(JSON_KINDS.values())) | st.rec
 
 @dataclass(frozen=True)
 class Speakers:
-    """Who may speak in a history, and what binds a message to who made it.
+    """The speakers of a history, and the state that binds a message to its provider.
 
-    `bound` gives, for an origin, the parts that only their maker can read; None where there are none.
+    `bound` gives, for an origin, the parts that only its provider can read; None if there are none.
     """
 
     origins: Sequence[Origin | None]
@@ -75,11 +75,11 @@ class Speakers:
 
     @property
     def policies(self) -> Strategy[str]:
-        """Who says something."""
+        """The policies that speak."""
         return st.sampled_from(["user", self.speaks_as, self.speaks_as, "system", "planner"])
 
     def plain_parts(self) -> Strategy[Part]:
-        """What anybody may say or show."""
+        """Parts that any speaker may have."""
         modalities = st.sampled_from(["image", "audio", "video", "document"])
         media = st.builds(
             MediaPart,
@@ -91,13 +91,13 @@ class Speakers:
         return st.one_of(st.builds(TextPart, text=texts), media, st.builds(RefusalPart, text=texts))
 
     def parts(self, origin: Origin | None) -> Strategy[Part]:
-        """What a message of that origin may hold."""
+        """Parts that a message of that origin may have."""
         bound = self.bound(origin)
         return self.plain_parts() if bound is None else st.one_of(self.plain_parts(), bound)
 
 
 def invented_parts(dialect: str) -> Strategy[Part]:
-    """What only a maker of that dialect reads: thoughts with and without state, citations, blocks, halves of pairs."""
+    """Parts that only that dialect's providers read: thoughts with or without state, citations, blocks, pair halves."""
     return st.one_of(
         st.builds(TextPart, text=texts, citations=st.just((Citation(kind="page", url="https://example.org"),))),
         st.builds(ReasoningPart, text=texts, state=st.sampled_from([None, {"sealed": "c2VhbGVkIHRob3VnaHQ="}])),
@@ -116,7 +116,7 @@ def _invented_blocks(dialect: str) -> list[OpaquePart]:
 
 
 def parts_messages(speakers: Speakers) -> Strategy[Message]:
-    """Messages in which somebody says or shows something."""
+    """Messages with parts."""
 
     def of(origin: Origin | None) -> Strategy[Message]:
         held = st.lists(speakers.parts(origin), min_size=1, max_size=3)

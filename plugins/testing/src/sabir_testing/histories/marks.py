@@ -1,7 +1,7 @@
-"""Texts by which a history is known again in a request: marks that the kit puts there, and what binds it to its maker.
+"""Texts that identify a history's messages in a request: the kit's marks, and bound state.
 
 history ──mark──▶ "mark0.", "mark1.", … ──render──▶ places(items)  where each stands in the messages
-                                                    unheard(…)     what is neither in the body nor in the losses
+                                                    unheard(…)     marks that are neither in the body nor in the losses
 state {"signature": "c2lnbmF0dXJl…"}, block {"id": "ws_1f3a…"} ─▶ bound_texts ─▶ each stands in a body, or does not
 """
 
@@ -29,7 +29,7 @@ class Marked(NamedTuple):
     message: Message
     marks: tuple[str, ...]
     spoken: tuple[str, ...] = ()
-    """Those that are not thoughts: where the message is sent at all, they are in it."""
+    """The marks outside of thoughts: if the message is sent, they are in it."""
 
 
 def mark(history: Sequence[Message]) -> list[Marked]:
@@ -125,7 +125,7 @@ def bound_in(body: bytes, texts: Iterable[str]) -> list[str]:
 
 
 def untold(messages: Iterable[Message], body: bytes, losses: Iterable[Loss]) -> list[str]:
-    """State beside a text, a medium, a refusal or a call of which a string is missing in a body, and no loss tells."""
+    """State beside a text, a medium, a refusal or a call with a string that is neither in a body nor in a loss."""
     held, told = "\n".join(strings(json.loads(body))), {(loss.message_id, loss.path) for loss in losses}
     return [
         f"the state beside {path} of a message by {message.policy!r}"
@@ -137,7 +137,7 @@ def untold(messages: Iterable[Message], body: bytes, losses: Iterable[Loss]) -> 
 
 
 def _beside(message: Message) -> Iterator[tuple[str, JSONValue]]:
-    """The states of a message beside what goes along, by their places."""
+    """The states of a message's other content, by their places."""
     if message.call is not None:
         yield "payload", message.call.state
     for index, part in enumerate(message.parts):
@@ -159,7 +159,7 @@ def _states(message: Message) -> Iterator[JSONValue]:
 
 
 def _said(message: Message) -> JSONValue:
-    """What a message says to everybody."""
+    """The content of a message for any provider."""
     data = message.model_dump(mode="json")
     payload = data["payload"]
     payload.pop("state", None)
@@ -172,7 +172,7 @@ def _said(message: Message) -> JSONValue:
 
 
 def without_bound(message: Message) -> Message:
-    """The message with nothing that binds it: no state, no block, no thought."""
+    """The message without bound state: no state, no block, no thought."""
     data = message.model_dump(mode="json")
     data["payload"].pop("state", None)
     if message.kind == "parts":

@@ -2,8 +2,8 @@
 
 recorded/<dialect>.json     {"dialect", "cases": {case: {"provenance": …, "messages": […]}}}
 
-They are the project's own recordings, decoded; `provenance` says which server answered, and no vendor is made to say
-what it did not. Their origins name an endpoint that is nobody's, so that what binds them goes back to no one.
+They are the project's own recordings, decoded; `provenance` names the server that answered, so that nothing is wrongly
+attributed to a vendor. Their origins name an unused endpoint, so that their bound state goes back to nobody.
 """
 
 import json
@@ -29,7 +29,7 @@ def _documents() -> Mapping[str, Any]:
 
 
 def source_dialects() -> tuple[str, ...]:
-    """The dialects that there are histories of."""
+    """The dialects with recorded histories."""
     return tuple(_documents())
 
 

@@ -1,4 +1,4 @@
-"""What the cases of a request are made of: invented, short, and unlike any question that is recorded."""
+"""Sample contents for the cases of requests: invented, short, and unlike any recorded question."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -139,7 +139,7 @@ INSTRUCTION = (
     "You look after the kit's book. Whoever asks for a word is told the page on which it stands, and the line; whoever "
     "asks for a page is told its first word. Never guess. Sign each answer with the words: the kit's own librarian."
 )
-"""Long enough to be cut short by whoever cuts."""
+"""Long enough that any truncation would show."""
 LONG_RESULT = " ".join(f"page {page}," for page in range(1, 60)) + " and at last the kit's index."
 COUNT = sabir.Option.from_schema("count", "Counts the kit's pages.", {"type": "object", "properties": {}})
 SETTINGS: Mapping[str, tuple[Settings, Settings]] = {
@@ -167,4 +167,4 @@ ZEROS: Mapping[str, Settings] = {
     "top_p": Settings(top_p=0),
     "seed": Settings(seed=0),
 }
-"""Values that Python takes for false, and that say something all the same."""
+"""Values that are false in Python, but meaningful."""

@@ -1,11 +1,11 @@
-"""Four made-up wires that between them take all shapes, for core's laws and for handing histories over.
+"""Four made-up wires that together cover all shapes, for core's laws and for handing histories over.
 
 INLINE    system turns where they stand; pictures by URL; blocks, thoughts and refusals go back
 HOISTED   leading system text apart, later system text as the user's; nothing of a maker's own; short ids
 PARTED    later system text at the end of the user's side; thoughts only with state; paused pairs
 STRICT    no blank text, and after a system message none but the assistant
 
-Their items show all that core decided, so that a test can read pairs, order and placement off the body.
+Their items show all of core's decisions, so that a test can read pairs, order and placement from the body.
 """
 
 from collections.abc import Mapping, Sequence

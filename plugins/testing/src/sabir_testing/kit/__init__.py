@@ -1,4 +1,4 @@
-"""What the cases stand on: the suite, its subject, its recordings, and how a fault is told.
+"""The base of the cases: the suite, its subject, its recordings, and the reports of faults.
 
 Here: the names of what a case notes with `record_property`. Nothing else is loaded until a suite is.
 """

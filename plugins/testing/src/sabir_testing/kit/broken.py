@@ -1,4 +1,4 @@
-"""How a case says that an adapter is wrong: what is wrong, and all that one needs to see it.
+"""How a case reports a fault of an adapter: the fault, and everything needed to reproduce it.
 
 expect(text in body, "the text of message 2 is neither in the body nor in the losses", history=…, rendering=…)
 
@@ -30,7 +30,7 @@ class Shown(TypedDict, total=False):
 
 
 class Broken(AssertionError):
-    """An adapter breaks a rule of the kit. `what` names the offender; the rest is what is shown beside it."""
+    """An adapter breaks a rule of the kit. `what` names the offender; the other arguments are shown beside it."""
 
     def __init__(self, what: str, **beside: Unpack[Shown]) -> None:
         super().__init__(what)
@@ -60,7 +60,7 @@ class Broken(AssertionError):
 
 
 def expect(condition: object, what: str, **beside: Unpack[Shown]) -> None:
-    """Broken, unless the condition holds."""
+    """Raise Broken unless the condition holds."""
     if not condition:
         raise Broken(what, **beside)
 

@@ -1,4 +1,4 @@
-"""What a provider's wire can carry, in grades: declared by the author of its plugin, and held against what is seen.
+"""What a provider's wire can carry, in grades: declared by the plugin's author, and compared with observations.
 
 capabilities = {"image.url": FULL, "audio.bytes": REFUSED}        what is not named is UNKNOWN
 

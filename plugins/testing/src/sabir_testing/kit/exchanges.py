@@ -1,10 +1,10 @@
-"""Who answers a suite's questions: its recordings, the service while it is recorded, or a service of this machine.
+"""Answers to a suite's questions: from its recordings, the service while it is recorded, or a local service.
 
     replay   cassette ──▶ the provider's real SDK client ──▶ reply      no network; the suite's adapter as it is
     record   `pytest --sabir-record`: suite.live(question) ──▶ cassette ──▶ replayed at once, and checked like any other
     live     a suite that says `asks_live`: its adapter is asked, and nothing is kept
 
-Each question is asked once a run and way, however many cases look at what came of it.
+Each question is asked once for each run and way, however many cases use its result.
 """
 
 import os
@@ -42,7 +42,7 @@ WAYS: Mapping[Way, str] = {WHOLE: "whole", STREAMED: "streamed"}
 
 @dataclass(frozen=True)
 class Asked:
-    """What came of a question: the replies in order, or the error that ended it."""
+    """The result of a question: the replies in order, or the error that ended it."""
 
     question: Question
     history: tuple[Message, ...]
@@ -50,7 +50,7 @@ class Asked:
     replies: tuple[Reply, ...] = ()
     error: SabirError | None = None
     carried: tuple[RecordedExchange, ...] = ()
-    """What the provider's connection was given and gave back, in order."""
+    """The exchanges of the provider's connection, in order."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Answer:
 
 
 def ask(adapter: sabir.ModelAdapter, question: Question, way: Way) -> Asked:
-    """Ask, and where the question says so, answer the calls and ask again."""
+    """Ask; if the question says so, answer the calls and ask again."""
     history, replies = list(question.messages), list[Reply]()
     try:
         while True:
@@ -135,7 +135,7 @@ class Service:
         return "text" if is_keyless else name
 
     def refused_need(self, name: str, way: Way) -> str | None:
-        """What a question needs and the author declared REFUSED: then it is not asked."""
+        """The capability that a question needs and the author declared REFUSED: then it is not asked."""
         needs = (*QUESTIONS[name].needs, *(["streaming"] if way == STREAMED else []))
         return next((need for need in needs if self.subject.declared(need) is REFUSED), None)
 
@@ -147,7 +147,7 @@ class Service:
         return self.suite.cassettes / f"{self._recorded_as(name)}{way}.yaml"
 
     def ask(self, name: str, way: Way) -> Asked:
-        """What comes of a question; Broken where there is no recording of it, or none that this request finds."""
+        """The result of a question; raises Broken if there is no recording of it, or the request does not match."""
         if name + way not in self._known:
             try:
                 self._known[name + way] = self._asked(name, way)
@@ -167,7 +167,10 @@ class Service:
         return Answer(name, asked, self.subject.dialect)
 
     def answers(self, way: Way, names: Collection[str] = ANSWERED) -> list[Answer]:
-        """All answers that there are; what is missing or fails is told by the case of its question. Broken for none."""
+        """All existing answers.
+
+        The case of each question reports a missing or failed one. Raises Broken if there are none.
+        """
         found = []
         for name in names:
             if self.refused_need(name, way) or not (self.suite.asks_live or self.path(name, way).exists()):
@@ -206,13 +209,13 @@ class Service:
             return asked
         except CassetteFailed as error:
             if isinstance(error, NotPlayed) and asked is not None and asked.error is not None:
-                return asked  # what ended it early says more than what was not asked for any more
+                return asked  # the error that ended it early is more useful than the missing requests
             raise Broken(str(error)) from None
         except NetworkForbidden as error:
             raise Broken(f"{name!r} is recorded, but the provider's client does not take recordings: {error}") from None
 
     def _record(self, name: str, question: Question, way: Way, path: Path) -> None:
-        """Ask the service itself; what is no answer of the kind that was asked for is not kept."""
+        """Ask the service itself; an answer of the wrong kind is not kept."""
         path.parent.mkdir(parents=True, exist_ok=True)
         with self.suite.live(name) as adapter:
             scrub, allowed = Scrubbing(secrets=self._secrets(adapter)), self.suite.allowed
@@ -307,7 +310,7 @@ def _thinking(service: Service) -> Question:
 
 
 def _check_refused_stream(service: Service, name: str) -> None:
-    """Whoever asks for a stream is told in words, and nothing goes out."""
+    """Raise Broken unless a request for a stream is refused in words, and nothing is sent."""
     expected = "expected the library's own error that says so, before anything is sent"
     try:
         with network_forbidden(loopback=False):

@@ -1,4 +1,4 @@
-"""What the author's provider answered: decoded from the recordings of a suite, or asked for now.
+"""The answers of the author's provider: decoded from the recordings of a suite, or asked for now.
 
 cassettes/*.yaml ─▶ answers that are no errors ─▶ dialect.decode, or its decoder ─▶ replies
 a suite that says `asks_live` ─────────────────▶ the answers to its questions ────▶ replies

@@ -1,4 +1,4 @@
-"""Calls with their results, as core pairs them, looked for in what a dialect made of them (law 1).
+"""Finds calls with their results, as core pairs them, in a dialect's items (law 1).
 
 history ─▶ core's pairing ─▶ Exchange: a turn's calls and their results ─▶ marks ─▶ places in the wire's items
 """

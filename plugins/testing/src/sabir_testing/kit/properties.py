@@ -1,4 +1,4 @@
-"""Laws tried on many examples inside a plain function; and what an example may not ask for.
+"""Laws tried on many examples inside a plain function; and the impure calls that an example may not make.
 
 @law(histories)                        a case that is tried on many examples: it raises Broken, or whatever the author's
 def test_…(self, subject, history)     code raises; of all examples that fail, the smallest is told
@@ -193,7 +193,7 @@ def impurities() -> Iterator[list[str]]:
         seen.append(f"{name}, called by {code.co_name} ({Path(code.co_filename).name}:{asker.f_lineno})")
 
     before, collects = sys.getprofile(), gc.isenabled()
-    gc.disable()  # others' callbacks at a collection ask for the time
+    gc.disable()  # other code's callbacks at a collection read the time
     sys.setprofile(watch)
     try:
         yield seen
@@ -204,7 +204,7 @@ def impurities() -> Iterator[list[str]]:
 
 
 def _is_library(frame: FrameType) -> bool:
-    """Whether a frame is of the standard library: who asked is whoever called into it."""
+    """Whether a frame belongs to the standard library: then its caller counts as the asker."""
     return str(frame.f_globals.get("__name__", "")).partition(".")[0] in sys.stdlib_module_names
 
 

@@ -1,4 +1,4 @@
-"""What is asked of every provider: equal names and equal words for all, each once whole and once as a stream.
+"""The questions for every provider: the same names and words for all, each asked once whole and once as a stream.
 
     QUESTIONS[name] ── the suite's prompts, settings, refused_body ──▶ the question as this service is asked it
                     └─ check(asked) ──▶ what any service's answer must hold, or Broken
@@ -177,7 +177,7 @@ CALLING_TWICE = Settings(
     temperature=0, max_output_tokens=192, option_choice="required", parallel_options=True, retries=NEVER
 )  # fmt: skip
 ROOMY = Settings(max_output_tokens=4096, retries=NEVER)
-"""Whoever thinks before it answers needs room for it."""
+"""The token limit for models that think before they answer."""
 REASONING = Settings(max_output_tokens=4096, reasoning_effort="low", retries=NEVER)
 
 QUESTIONS: Mapping[str, Question] = {

@@ -1,4 +1,4 @@
-"""What is said of the cases of a run: of one that did not simply pass, and of each suite at the end.
+"""The reports of a run: for each case that did not simply pass, and for each suite at the end.
 
 Broken            as it says itself            any other error   what, and where in the author's code it was raised
 a skip            is none: opt out by xfail    a success         of what was expected to fail: the entry has to go

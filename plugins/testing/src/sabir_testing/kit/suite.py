@@ -1,4 +1,4 @@
-"""What the author of a plugin says of it, what a case is given, and what every family of cases stands on.
+"""The suite of a plugin's author, the subject that a case gets, and the base of every family of cases.
 
     class TestAcme(ProviderConformance):        Suite: its attributes, each with a default but `adapter`
         adapter = sabir.adapter("acme:small", api_key="test")
@@ -64,7 +64,7 @@ class Made:
         return any(text in each for each in every_string(json.loads(self.body)))
 
     def expect(self, condition: object, what: str, *, shown: Mapping[str, object] | None = None) -> None:
-        """Broken, unless the condition holds."""
+        """Raise Broken unless the condition holds."""
         expect(condition, what, history=self.history, rendering=self.rendering, losses=self.losses, shown=shown)
 
 

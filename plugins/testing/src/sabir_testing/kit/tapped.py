@@ -1,4 +1,4 @@
-"""A provider whose every exchange is kept as it goes by: what a cassette is for a service of this machine.
+"""A provider that keeps each of its exchanges: the counterpart of a cassette for a local service.
 
 Tapped(provider) ──connect──▶ connection ──open_sync──▶ answer        carried(): requests and answers, as bytes
 """
@@ -12,7 +12,7 @@ from sabir_testing.cassettes import RecordedExchange
 
 
 class _Around:
-    """All that another object has, but for what a subclass says otherwise."""
+    """A wrapper with all attributes of another object, except those that a subclass overrides."""
 
     def __init__(self, base: Any) -> None:
         self._base = base

@@ -1,1 +1,1 @@
-"""What bytes and JSON values hold, whatever wire they are of."""
+"""Reads bytes and JSON values of any wire."""

@@ -1,4 +1,4 @@
-"""A body as it reads: decompressed, and as a text, whatever encoding it was sent in.
+"""A body in readable form: decompressed, and as a text, whatever its encoding.
 
 unpacked      what `Content-Encoding` names, outermost last: gzip, deflate, br, zstd
 reading       UTF-8, UTF-16 and UTF-32, by their mark or their zeros; and any encoding that the content type names
@@ -91,7 +91,7 @@ _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\x78\x01": "deflat
 
 
 def opened(body: bytes) -> bytes:
-    """The body without a compression that is known by its first bytes; as it is where there is none."""
+    """The body, decompressed if its first bytes name a known compression."""
     name = next((name for magic, name in _MAGIC.items() if body.startswith(magic)), "")
     return unpacked(body, name) or body
 

@@ -1,4 +1,4 @@
-"""The double for programs: an adapter whose answers a test writes down, and that tells what it was asked.
+"""The double for programs: an adapter with answers from a test, which records its requests.
 
 answers · gate ─▶ wire ─▶ provider ─▶ adapter        sent ─▶ script: which answer for which request
 """

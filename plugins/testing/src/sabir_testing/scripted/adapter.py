@@ -1,4 +1,4 @@
-"""A scripted adapter: an adapter like any other, whose answers a test writes down in advance.
+"""A scripted adapter: an adapter whose answers a test defines in advance.
 
     llm = ScriptedAdapter(calls(weather={"city": "Paris"}), "It rains in Paris.")
     run(llm)                                        the program under test
@@ -61,9 +61,9 @@ class _AtOnce(RetryPolicy):
 
 
 class ScriptedAdapter(ModelAdapter):
-    """An adapter that answers what a script says, to one request after the other.
+    """An adapter that answers requests from a script, one after another.
 
-    Its methods raise what those of a real adapter raise, and ScriptMismatch for a request beyond the script.
+    Its methods raise the errors of a real adapter, and ScriptMismatch for a request beyond the script.
     """
 
     def __init__(self, *answers: Scriptable, **how: Unpack[ScriptedArguments]) -> None:
@@ -79,7 +79,7 @@ class ScriptedAdapter(ModelAdapter):
         super().__init__(provider, dialect, model, Access(), speaks_as=speaks_as, settings=settings, strict=strict)
 
     def __repr__(self) -> str:
-        """What it stands for, and how far its script is."""
+        """Its model, and its place in the script."""
         return f"<ScriptedAdapter {self.target}: {self._script}>"
 
     @property

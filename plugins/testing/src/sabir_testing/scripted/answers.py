@@ -1,4 +1,4 @@
-"""The words of a script: what the model answers, when, and where it fails.
+"""The functions for scripts: the model's answers, delays and failures.
 
 "Hello!"                                      a text
 calls(weather={"city": "Paris"})              option calls, several of one reply in parallel

@@ -1,9 +1,9 @@
-"""How long a scripted answer is held back: until a test opens a gate, or for seconds that are counted, not waited.
+"""Delays of a scripted answer: until a test opens a gate, or for seconds that are counted, not waited.
 
     program ── asks ──▶ Gate ── is reached ──▶ test looks at what the program shows meanwhile ── opens ──▶ answer
 
-One gate serves calls that wait and calls in an event loop. It reads no clock, but for its patience: a gate that nobody
-opens fails the test in place of hanging it.
+One gate serves synchronous calls and calls in an event loop. It reads no clock, except for its patience: a gate that is
+never opened fails the test instead of blocking it.
 """
 
 import asyncio
@@ -117,12 +117,12 @@ def _settle(future: Future[None]) -> None:
 
 
 async def _settled(future: Future[None]) -> None:
-    """Wait for a future of any thread; whoever is cancelled meanwhile leaves it as it is."""
+    """Wait for a future of any thread; a cancellation of the waiter leaves it as it is."""
     loop = asyncio.get_running_loop()
     waiter = loop.create_future()
 
     def wake(_: Future[None]) -> None:
-        with suppress(RuntimeError):  # the loop of whoever gave up is closed
+        with suppress(RuntimeError):  # the waiter's event loop is closed
             loop.call_soon_threadsafe(settle)
 
     def settle() -> None:

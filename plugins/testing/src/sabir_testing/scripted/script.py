@@ -58,7 +58,7 @@ class Script:
         return rendering.body_bytes in self._asked
 
     def serve(self, request: WireRequest) -> list[Chunk]:
-        """The next answer; ScriptMismatch where there is none."""
+        """The next answer; raises ScriptMismatch if there is none."""
         sent = self._take(self._asked[request.body], streaming=request.streaming)
         given = self._answers[sent.number - 1] if sent.number <= len(self._answers) else self._ending
         if given is None:

@@ -62,14 +62,14 @@ BOUNDS: Mapping[str, int] = {
 }
 """Lines of code that a part may have; what a change adds may raise one, argued in 0013-sizes.md by the same commit."""
 NOT_MET: Mapping[str, int] = {
-    "core without authoring": 6615,
-    "anthropic": 1475,
-    "google": 1628,
-    "openai": 2564,
-    "testing": 6585,
-    "the eleven others together": 11725,
-    "modules in one folder of core": 13,
-    "tests/": 80056,
+    "core without authoring": 6514,
+    "authoring": 1327,
+    "anthropic": 1223,
+    "google": 1480,
+    "openai": 2164,
+    "testing": 6697,
+    "the eleven others together": 11643,
+    "tests/": 75373,
 }
 """The parts that are larger than their bounds → what they may have until they are made smaller.
 

@@ -26,6 +26,7 @@ _GROUPS = {
             "contract.tables": "Calls IdentifierRule Roles Side Tables",
             "vocabulary.media": "MediaRule Modality",
             "rendering.pairing": "pair side_of",
+            "rendering.turns": "TurnMaker",
         },
     ),
     "Encoding": (
@@ -98,7 +99,7 @@ _GROUPS = {
         {
             "options.option": "OptionLike",
             "options.arguments": "ArgumentsRefused Bound",
-            "options.signatures": "Signature is_asynchronous unwrap",
+            "options.signatures": "Signature",
             "options.execution": "RaisedError",
             "options.context": "Depth",
             "options.threads": "called start_thread",
@@ -116,6 +117,12 @@ _GROUPS = {
             "calling.stream": "AsyncClosing SyncClosing",
             "discovery.points": "load_point",
             "discovery.registry": "split_model",
+        },
+    ),
+    "Hooks": (
+        "What telemetry raises is logged, and all others are called; any other hook that fails is named.",
+        {
+            "hooks.plugins": "installed_hooks",
         },
     ),
 }

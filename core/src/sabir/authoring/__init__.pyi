@@ -7,6 +7,7 @@ from sabir.contract.provider import TokenCount, WireHead, WireRequest, WireRespo
 from sabir.contract.tables import Calls, IdentifierRule, Roles, Side, Tables
 from sabir.vocabulary.media import DataURL, MediaRule, MediaURL, Modality
 from sabir.rendering.pairing import pair, side_of
+from sabir.rendering.turns import TurnMaker
 from sabir.contract.turns import Entry, LossLog, Turn, TurnScope
 from sabir.contract.scope import DecodeScope, RequestScope, Splice
 from sabir.base.losses import LossKind, Strict
@@ -31,7 +32,7 @@ from sabir.vocabulary.parts import KnownPart, NonEmpty, Part, Text
 from sabir.vocabulary.messages import OptionCall, RoleHint
 from sabir.options.option import OptionLike
 from sabir.options.arguments import ArgumentsRefused, Bound
-from sabir.options.signatures import Signature, is_asynchronous, unwrap
+from sabir.options.signatures import Signature
 from sabir.options.execution import RaisedError
 from sabir.options.context import Depth
 from sabir.options.threads import called, start_thread
@@ -43,6 +44,7 @@ from sabir.calling.relay import Relay
 from sabir.calling.stream import AsyncClosing, SyncClosing
 from sabir.discovery.points import load_point
 from sabir.discovery.registry import split_model
+from sabir.hooks.plugins import installed_hooks
 
 __all__ = [  # noqa: RUF022
     "Access", "ArgumentsRefused", "AsyncClosing", "AsyncWireResponse", "AtRest", "BlockKind", "Bound", "CallArguments",
@@ -54,9 +56,8 @@ __all__ = [  # noqa: RUF022
     "PostingClient", "PostingConnection", "Profile", "Provider", "RaisedError", "ReasoningEffort", "Relay",
     "ReplyBuilder", "RequestScope", "RoleHint", "Roles", "SABIR_API", "SDKProvider", "Script", "Served", "ServerEvent",
     "ServerEventReader", "Side", "Signature", "Splice", "Strict", "SyncClosing", "Tables", "Text", "TokenCount",
-    "Turn", "TurnScope", "WIRE_SETTINGS", "WaitingCall", "WaitingConnection", "WireHead", "WireRequest",
+    "Turn", "TurnMaker", "TurnScope", "WIRE_SETTINGS", "WaitingCall", "WaitingConnection", "WireHead", "WireRequest",
     "WireResponse", "as_messages", "called", "counting", "decode_json", "describe", "encode_json", "fields",
-    "first_count", "is_asynchronous", "items", "left_over", "load_as", "load_point", "name_kind", "one_line",
-    "packaged_models", "pair", "printable", "read_count", "side_of", "split_model", "start_thread", "text", "unwrap",
-    "without",
+    "first_count", "installed_hooks", "items", "left_over", "load_as", "load_point", "name_kind", "one_line",
+    "packaged_models", "pair", "printable", "read_count", "side_of", "split_model", "start_thread", "text", "without",
 ]  # fmt: skip

@@ -21,7 +21,7 @@ from sabir.contract.dialect import Rendering
 from sabir.contract.provider import ApiKey
 from sabir.discovery.registry import default_registry as registry
 from sabir.options.option import OptionLike
-from sabir.options.signatures import is_asynchronous
+from sabir.options.signatures import Signature
 from sabir.vocabulary.messages import RESERVED, RUNTIME, Message
 from sabir.vocabulary.reply import Reply
 from sabir.vocabulary.settings import Settings
@@ -120,7 +120,7 @@ def _meant(name: str, known: tuple[str, ...]) -> str | None:
 def checked_key(api_key: ApiKey | None) -> ApiKey | None:
     """The key; raises SettingsInvalid for a value that is neither None, a string nor a plain function."""
     remedy = "give a string, or a plain function that returns one"
-    if callable(api_key) and is_asynchronous(api_key):
+    if callable(api_key) and Signature.is_asynchronous(api_key):
         raise SettingsInvalid(f"api_key is a coroutine function; {remedy}")
     if api_key is not None and not isinstance(api_key, str) and not callable(api_key):
         raise SettingsInvalid(f"api_key is of type {type(api_key).__name__}; {remedy}")

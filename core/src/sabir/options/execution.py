@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from sabir.base.errors import BuilderError, CallsTooDeep, NotJSON, OptionFailed, OptionInvalid, one_line
 from sabir.base.values import FrozenDict
 from sabir.options.arguments import ArgumentsRefused, Binder, Bound, bind_schema
-from sabir.options.signatures import is_asynchronous
+from sabir.options.signatures import Signature
 from sabir.options.threads import in_thread
 from sabir.vocabulary.constructors import name_kind, option_result, result_fields
 from sabir.vocabulary.messages import RUNTIME, Message
@@ -76,7 +76,7 @@ async def answer_call(option: Runnable, call: Message) -> Message:
     bound = _bind(option, call)
     if isinstance(bound, Message):
         return bound
-    outcome = _run(function, bound) if is_asynchronous(function) else await in_thread(_run, function, bound)
+    outcome = _run(function, bound) if Signature.is_asynchronous(function) else await in_thread(_run, function, bound)
     if inspect.isawaitable(outcome.value):
         outcome = await _settle(outcome.value)
     return _finish(call, outcome)
@@ -115,7 +115,7 @@ def check_runs(option: Runnable, *, asynchronous: bool) -> Callable[..., Any]:
     if option.function is None:
         remedy = "answer its calls yourself: OptionResultBuilder.response_to(call).success(…)"
         raise OptionInvalid(f"option {option.name!r} has no function to run; {remedy}")
-    if not asynchronous and is_asynchronous(option.function):
+    if not asynchronous and Signature.is_asynchronous(option.function):
         raise OptionInvalid(_await_instead(option.name))
     return option.function
 

@@ -87,13 +87,26 @@ class Signature(NamedTuple):
     provided: tuple[Provided, ...] = ()
     """The function's further parameters, which are not shown to the model."""
 
+    @staticmethod
+    def unwrap(function: AnyFunction) -> AnyFunction:
+        """The function within any number of partials."""
+        while isinstance(function, partial):
+            function = function.func
+        return function
+
+    @staticmethod
+    def is_asynchronous(function: AnyFunction) -> bool:
+        """Whether a call of the function gives a coroutine."""
+        inner = Signature.unwrap(function)
+        return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None))  # noqa: B004
+
     @classmethod
     def of(cls, function: AnyFunction, name: str | None = None) -> "Signature":
         """The signature of a function, method, partial or callable object.
 
         Raises OptionInvalid, in one line, for what cannot be described to a model.
         """
-        inner = unwrap(function)
+        inner = Signature.unwrap(function)
         name = name or getattr(inner, "__name__", None)
         if not name or name == "<lambda>":
             shown = one_line(repr(function), 80)
@@ -118,19 +131,6 @@ def provided_to(function: AnyFunction, name: str) -> tuple[Provided, ...]:
     except (OptionInvalid, ValueError):
         return ()
     return tuple(read_provided(name, parameters.values(), hints))
-
-
-def unwrap(function: AnyFunction) -> AnyFunction:
-    """The function within any number of partials."""
-    while isinstance(function, partial):
-        function = function.func
-    return function
-
-
-def is_asynchronous(function: AnyFunction) -> bool:
-    """Whether a call of the function gives a coroutine."""
-    inner = unwrap(function)
-    return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None))  # noqa: B004
 
 
 def schema_of_model(model: type[BaseModel]) -> dict[str, Any]:
@@ -175,7 +175,7 @@ def _read_parameters(
 
 
 def _type_hints(function: AnyFunction, name: str) -> dict[str, Any]:
-    inner = unwrap(function)
+    inner = Signature.unwrap(function)
     target = inner if inspect.isroutine(inner) else type(inner).__call__
     try:
         return get_type_hints(target, include_extras=True)

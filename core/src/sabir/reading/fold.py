@@ -66,9 +66,10 @@ class ReplyBuilder:
         held = [PartsPayload(parts=tuple(each)) if isinstance(each, list) else each for each in self._payloads]
         if not held:
             return ()
-        first = Message(policy=self._scope.policy, origin=origin, payload=held[0])
+        ids = new_ids(len(held))
+        first = Message(id=ids[0], policy=self._scope.policy, origin=origin, payload=held[0])
         shared, given = vars(first), first.model_fields_set  # valid for the others too
-        others = zip(new_ids(len(held) - 1), held[1:], strict=True)
+        others = zip(ids[1:], held[1:], strict=True)
         made = (Message.assembled({**shared, "id": new, "payload": each}, {*given}) for new, each in others)
         return (first, *made)
 

@@ -57,7 +57,7 @@ def withhold(message: Message, path: str, side: Side, scope: TurnScope, losses: 
     """Add the loss of state that is not sent although its content is; nothing where the state is sent too."""
     differs = scope.differs_by(message.origin)
     if differs:
-        reason = f"its state {_comes_back(message.origin, differs, scope)}"
+        reason = f"its state goes back only to where it came from, {_made_by(message.origin, differs, scope)}"
         losses.add("withheld", reason, message=message, path=path)
     elif side != "assistant":
         reason = f"the state of {_maker(message.origin)} goes back only in the assistant's turn"
@@ -68,13 +68,12 @@ def _maker(origin: Origin | None) -> str:
     return "" if origin is None else f"{origin.provider} {origin.dialect} {origin.model}".strip()
 
 
-def _comes_back(origin: Origin | None, differs: Difference, scope: TurnScope) -> str:
-    """The clause of a loss that says where something goes back to, and how this target differs."""
+def _made_by(origin: Origin | None, differs: Difference, scope: TurnScope) -> str:
+    """The maker of a message, and how this target differs from it, as a loss says them."""
     if origin is None:
-        return "goes back only to where it came from, which its message does not say"
+        return "which its message does not say"
     was, now = getattr(origin, differs), getattr(scope.target, differs)
-    where = f"goes back only to where it came from, {_maker(origin)}"
-    return f"{where}; the {differs} was {was!r}, and is {now!r}"
+    return f"{_maker(origin)}; the {differs} was {was!r}, and is {now!r}"
 
 
 def goes_back(part: OpaquePart, message: Message, side: Side, scope: TurnScope) -> bool:
@@ -154,12 +153,12 @@ class PartFilter:
     def _leave_out(self, part: UnknownPart, at: At) -> Taken:
         said = part.document
         if said["kind"] != "media":
-            what = f"parts of the kind {said['kind']!r}"
+            reason = f"parts of the kind {said['kind']!r} are unknown to this version"
         elif said.get("modality") not in get_args(Modality):
-            what = f"media of the modality {said.get('modality')!r}"
+            reason = f"media of the modality {said.get('modality')!r} are unknown to this version"
         else:
-            what = f"URLs of the scheme {MediaURL(str(said.get('url'))).scheme!r}"
-        return self._lose("dropped", f"{what} are unknown to this version", at)
+            reason = f"URLs of the scheme {MediaURL(str(said.get('url'))).scheme!r} are unknown to this version"
+        return self._lose("dropped", reason, at)
 
     def _take_text(self, part: TextPart, at: At) -> Taken:
         if not part.text and not (at.keeps_state and part.state_json is not None):
@@ -186,7 +185,7 @@ class PartFilter:
         elif part.kind == "opaque" and part.dialect != scope.target.dialect:
             reason = f"the block is {part.dialect}'s own and goes back only there"
         elif at.differs and (kind == "reasoning" or origin is not None):
-            reason = f"it {_comes_back(origin, at.differs, scope)}"
+            reason = f"it goes back only to where it came from, {_made_by(origin, at.differs, scope)}"
         elif part.kind == "reasoning" and part.state_json is None and not (takes_text and part.text):
             reason = "the reasoning carries no state of its maker" if part.text else "the reasoning is empty"
         else:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import sabir
-from sabir.authoring import is_asynchronous, one_line
+from sabir.authoring import Signature, one_line
 
 from sabir_cli.output import Output
 
@@ -105,4 +105,4 @@ def run_options(reply: sabir.Reply, options: Sequence[sabir.Option]) -> list[sab
 
 def needs_loop(options: Sequence[sabir.Option]) -> bool:
     """Whether an option is asynchronous; where none is, no loop is started, so that Ctrl-C interrupts an option."""
-    return any(option.function is not None and is_asynchronous(option.function) for option in options)
+    return any(option.function is not None and Signature.is_asynchronous(option.function) for option in options)

@@ -28,9 +28,7 @@ from sabir.authoring import (
     decode_json,
     describe,
     encode_json,
-    is_asynchronous,
     one_line,
-    unwrap,
 )
 from sabir.errors import NotJSON, OptionInvalid
 
@@ -178,7 +176,7 @@ _KNOWN: WeakKeyDictionary[Callable[..., Any], PolicySignature] = WeakKeyDictiona
 
 
 def _read(policy: Callable[..., Any]) -> PolicySignature:
-    inner = unwrap(policy)
+    inner = Signature.unwrap(policy)
     name = getattr(inner, "__name__", None) or type(inner).__name__
     try:
         given = list(inspect.signature(policy).parameters.values())
@@ -198,8 +196,8 @@ def _read(policy: Callable[..., Any]) -> PolicySignature:
 
 def _is_awaited(policy: Callable[..., Any]) -> bool:
     """Whether a policy returns an awaitable: it is asynchronous, wraps such a function, or is annotated so."""
-    inner = unwrap(policy)
-    if is_asynchronous(inner) or is_asynchronous(inspect.unwrap(inner)):
+    inner = Signature.unwrap(policy)
+    if Signature.is_asynchronous(inner) or Signature.is_asynchronous(inspect.unwrap(inner)):
         return True
     try:
         returned = _hints(policy, {"return"}).get("return")
@@ -222,7 +220,7 @@ def _hints(policy: Callable[..., Any], names: Set[str]) -> dict[str, Any]:
 
 def _function_of(policy: Callable[..., Any]) -> Callable[..., Any]:
     """The function that a policy was written as, behind partials and wrappers."""
-    inner = unwrap(policy)
+    inner = Signature.unwrap(policy)
     function: Callable[..., Any] = inner if inspect.isroutine(inner) else type(inner).__call__
     written: Callable[..., Any] = inspect.unwrap(function, stop=lambda each: hasattr(each, "__signature__"))
     return written

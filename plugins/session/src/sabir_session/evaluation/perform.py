@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import sabir
 from sabir import Adapter, Message, Option, Reply, SettingsInvalid, ToolContext
-from sabir.authoring import CallArguments, Depth, OptionCall, called, is_asynchronous, start_thread
+from sabir.authoring import CallArguments, Depth, OptionCall, Signature, called, start_thread
 
 from sabir_session.evaluation.approval import Approve, Decision, as_decision
 from sabir_session.evaluation.budgets import Spending
@@ -246,7 +246,7 @@ class LoopPerformer(Performer):
         """Whether a call runs a coroutine, which ends when it is cancelled; a thread does not."""
         functions = {option.name: option.function for option in self.options}
         function = functions.get(run.message.call.option_name)
-        return function is None or is_asynchronous(function)
+        return function is None or Signature.is_asynchronous(function)
 
 
 def _here(heard: Callable[[Event], None]) -> Callable[[Event], None]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from threading import RLock
 from typing import Protocol, TypeVar
 
-from sabir.authoring import is_asynchronous
+from sabir.authoring import Signature
 
 from sabir_session.errors import ObserverInvalid
 
@@ -52,7 +52,7 @@ class Listeners:
 
     def add(self, listened_to: type, function: Callable[..., object]) -> Subscription:
         """Add a function; each addition ends separately, even of the same function."""
-        if is_asynchronous(function):
+        if Signature.is_asynchronous(function):
             name = getattr(function, "__qualname__", type(function).__name__)
             remedy = "give a plain function, which may start a task"
             raise ObserverInvalid(f"{name} is a coroutine function, and nothing would await it; {remedy}")

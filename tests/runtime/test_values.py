@@ -90,9 +90,9 @@ NO_OBJECT = "the arguments are no JSON object"
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[]", NO_OBJECT), ("{", NO_OBJECT), ('{"x": NaN}', NO_OBJECT), ('{"x": "\\ud800"}', NO_OBJECT),
+        ("[]", NO_OBJECT), ("{", NO_OBJECT), ('{"x": NaN}', NO_OBJECT), ('{"x": 1e999}', NO_OBJECT),
         ('{"x": ' + "[" * 100_000 + "]" * 100_000 + "}", NO_OBJECT),
-        ('{"x": 1e999}', "argument 'x': inf is no JSON value: numbers must be finite"),
+        ('{"x": "\\ud800"}', "argument 'x': .* is no JSON value: lone surrogate"),
         ('{"x": ' + "[" * 101 + "]" * 101 + "}", "it is nested deeper than 100 levels"),
         *((f'{{"{name}": 1}}', f"argument '{name}': every policy is given one of its own; name it otherwise")
           for name in ("self", "ctx", "observations", "options", "context")),

@@ -263,5 +263,4 @@ WIRE = Wire(
     refusal=refusal,
     restored=restored,
     beside=("content[].type", "type", "role"),
-    request_id="request-id",
 )

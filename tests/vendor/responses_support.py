@@ -206,6 +206,5 @@ WIRE = Wire(
     restored=partial(restored, "input"),
     beside=("output[].type",),
     fields=("output", "usage"),
-    request_id="x-request-id",
     is_left_out=has_its_own_tests,
 )

@@ -205,8 +205,6 @@ class Wire:
     """Paths of an answer whose scalars a reply says in other words, or not."""
     fields: Collection[str] = ()
     """The fields of an answer that are looked for scalar by scalar; all where none are named."""
-    request_id: str = ""
-    """The header that names a request."""
     is_left_out: Callable[[Exchange], bool] = lambda exchange: False
     """Exchanges that have tests of their own."""
     is_decoded_when_added_up: bool = True

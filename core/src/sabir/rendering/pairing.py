@@ -158,7 +158,7 @@ class _Pairing:
     def take_call(self, position: int, call: OptionCallPayload) -> None:
         """Take an option call, which waits for its result."""
         self._open[position] = self._place(position, position, "assistant")
-        self._unanswered.take(position, call)
+        self._unanswered.take_call(position, call)
 
     def take_parts(self, position: int, message: Message, parts: Sequence[Part]) -> None:
         """Take a message of parts; it abandons open calls unless it is the assistant's."""
@@ -201,7 +201,7 @@ class _Pairing:
         if block is not self._blocks[-1]:
             self.log.add("relocated", "the result renders right after the turn of its call", message=message)
         block.answers[call] = position
-        self._unanswered.take(position, result)
+        self._unanswered.take_result(result)
 
     def _place(self, position: int, at: int, side: Side, *, is_answer: bool = False) -> Block:
         """Put the message at `at` into its block, and return the block.

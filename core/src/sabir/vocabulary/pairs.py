@@ -7,7 +7,7 @@ result             answers the first unanswered call of its id in the nearest ea
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
-from sabir.vocabulary.messages import OptionResultPayload, Payload
+from sabir.vocabulary.messages import OptionCallPayload, OptionResultPayload, Payload
 
 Stack: TypeAlias = tuple[int, "Stack"] | tuple[()]
 """The position of the call that the next result of an id answers, and the stack of the calls after it."""
@@ -32,11 +32,22 @@ class Unanswered:
     def take(self, position: int, payload: Payload) -> None:
         """Take the next payload."""
         if payload.kind == "option_call":
-            self._run.append((payload.invocation_id, position))
+            self.take_call(position, payload)
+        elif payload.kind == "option_result":
+            self.take_result(payload)
         elif payload.kind != "unknown" and self._run:
             self.end_run()
-        if payload.kind == "option_result" and (found := self.stacks.pop(payload.invocation_id, None)) and found[1]:
-            self.stacks[payload.invocation_id] = found[1]
+
+    def take_call(self, position: int, call: OptionCallPayload) -> None:
+        """Take a call, which belongs to the present run."""
+        self._run.append((call.invocation_id, position))
+
+    def take_result(self, result: OptionResultPayload) -> None:
+        """Take a result, which answers the call of `next_of`."""
+        if self._run:
+            self.end_run()
+        if (found := self.stacks.pop(result.invocation_id, None)) and found[1]:
+            self.stacks[result.invocation_id] = found[1]
 
     def end_run(self) -> None:
         """End the present run of calls."""

@@ -9,7 +9,7 @@ of messages.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from sabir.base.losses import Loss, LossKind
@@ -96,9 +96,9 @@ class Entry(NamedTuple):
         if result.parts and not self.pieces and any(isinstance(part, MediaPart) for part in result.parts):
             losses.add("synthesized", "no part is left; a text says so", message=self.message, path="payload.result")
             return NO_MEDIA
-        value = result.plain_result()
-        # Empty content is none; an empty result is the JSON text of what it is.
-        return value if isinstance(value, str) and value else result.result_json[:]
+        whole: str = result.result_json[:]
+        # Empty content is none: an empty string goes as its JSON text.
+        return str(result.plain_result()) if whole[0] == '"' and whole != '""' else whole
 
 
 class Turn(NamedTuple):
@@ -144,8 +144,6 @@ def _is_left_of(part: Part, piece: KnownPart) -> bool:
 
 
 Difference: TypeAlias = Literal["", "origin", "provider", "dialect", "endpoint", "model"]
-MOST_MAKERS = 256
-"""Of how many makers it is kept whether they are at home."""
 
 
 def itself(model: str) -> str:
@@ -174,23 +172,18 @@ class TurnScope:
     """Deviations of this endpoint from the dialect, by names that the dialect defines."""
     declared_names: tuple[str, ...] = ()
     """Names of offered options that the wire cannot take as they are."""
-    _seen: dict[tuple[str, ...], Difference] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def differs_by(self, origin: Origin | None) -> Difference:
         """What of an origin is another than here, so that its state stays behind; "" where it is this very target."""
         if origin is None:
             return "origin"
-        made = origin.provider, origin.dialect, origin.endpoint, origin.model
-        if (found := self._seen.get(made)) is None:
-            if len(self._seen) >= MOST_MAKERS:
-                self._seen.clear()
-            found = self._seen[made] = self._difference(origin)
-        return found
-
-    def _difference(self, origin: Origin) -> Difference:
         target = self.target
-        if origin.provider != target.provider or origin.dialect != target.dialect:
-            return "provider" if origin.provider != target.provider else "dialect"
+        if origin.provider != target.provider:
+            return "provider"
+        if origin.dialect != target.dialect:
+            return "dialect"
+        if origin.model == target.model and origin.endpoint == target.endpoint:
+            return ""
         if self.place(origin.endpoint, origin.model) != self.place(target.endpoint, target.model):
             return "endpoint"
         return "" if self.family(origin.model) == self.family(target.model) else "model"

@@ -172,7 +172,8 @@ class TurnMaker:
 
     def _result_entry(self, position: int | None, call: Entry) -> Entry:
         message = _failure(call.message) if position is None else self._messages[position]
-        result, pieces = message.payload, Taken()
+        result = message.payload
+        pieces: Taken = ()
         if result.kind == "option_result" and result.parts:
             pieces = self.filter.take(message, result.parts, "results", self._scope.differs_by(message.origin))
         return new_tuple(Entry, (message, pieces, call.wire_id, call.wire_name, False, call))

@@ -5,7 +5,7 @@ from typing import Any
 
 from sabir.contract.scope import DecodeScope
 from sabir.vocabulary.reply import Reply
-from sabir.vocabulary.target import Target
+from sabir.vocabulary.settings import Target
 from sabir_anthropic.dialect import MESSAGES
 
 SCOPE = DecodeScope(

@@ -9,8 +9,7 @@ from pydantic import BaseModel, Field
 from sabir.contract.dialect import Rendering
 from sabir.errors import SettingsInvalid
 from sabir.vocabulary.media import Modality
-from sabir.vocabulary.settings import WIRE_SETTINGS, Settings
-from sabir.vocabulary.target import FEATURES
+from sabir.vocabulary.settings import FEATURES, WIRE_SETTINGS, Settings
 from sabir_anthropic.plugin import anthropic as provider
 from sabir_anthropic.request import WORDS
 

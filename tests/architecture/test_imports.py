@@ -50,7 +50,7 @@ first = list(sys.modules)
 sabir.user("hi")
 print(json.dumps([first, list(sys.modules)]))
 """
-CALLING = ("sabir.calling.adapter", "sabir.discovery.registry", "sabir.hooks.plugins", "pluggy", "asyncio", "tomllib")
+CALLING = ("sabir.calling.adapter", "sabir.discovery", "sabir.hooks.plugins", "pluggy", "asyncio", "tomllib")
 """What calling and discovery need; importlib.metadata is not among it, as pydantic loads that."""
 
 

@@ -1,10 +1,10 @@
 """Any bytes become JSON of a known shape, or one of the library's errors (law 10)."""
 
 import pytest
-from sabir.authoring.bodies import first_count, left_over, read_count
+from sabir.authoring.stored import first_count, left_over, read_count
 from sabir.contract.scope import DecodeScope
 from sabir.errors import ResponseInvalid
-from sabir.vocabulary.target import Target
+from sabir.vocabulary.settings import Target
 
 SCOPE = DecodeScope(Target(provider="acme", dialect="acme.wire", model="m"))
 

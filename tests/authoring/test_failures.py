@@ -11,7 +11,7 @@ from sabir.authoring import ErrorRule
 from sabir.authoring.failures import ErrorTable, failure_of, kind_of_status, retry_after
 from sabir.contract.scope import DecodeScope
 from sabir.errors import CallError, ConnectionFailed, InvalidRequest, Overloaded, RateLimited, ServerFailed
-from sabir.vocabulary.target import Target
+from sabir.vocabulary.settings import Target
 
 TABLE = ErrorTable()
 

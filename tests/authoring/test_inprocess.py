@@ -8,7 +8,7 @@ from http.client import HTTPConnection, HTTPException
 from socket import SHUT_RDWR
 
 import pytest
-from sabir.authoring.inprocess import InProcessConnection, Served, WaitingConnection
+from sabir.authoring.providers import InProcessConnection, Served, WaitingConnection
 from sabir.contract.provider import Connection, WireRequest
 from sabir.errors import CallError, ConnectionFailed, SabirError
 from sabir_testing.loopback import PATIENCE, Server, Step, head, whole

@@ -8,8 +8,7 @@ from sabir.base.values import FrozenDict
 from sabir.contract.scope import RequestScope
 from sabir.contract.turns import LossLog
 from sabir.errors import SettingsInvalid
-from sabir.vocabulary.settings import Settings, SettingsReader
-from sabir.vocabulary.target import ModelInfo, Target
+from sabir.vocabulary.settings import ModelInfo, Settings, SettingsReader, Target
 
 
 class Own(BaseModel):

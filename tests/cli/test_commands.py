@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from sabir.discovery import registry
+from sabir import discovery as registry
 from sabir_cli.main import main
 
 from tests.cli.command import error_line, run
@@ -97,7 +97,7 @@ def test_the_help_page_waits_for_no_command_for_ever_and_imports_no_provider(
     """What does not finish loading stands there with its reason."""
     go_on = threading.Event()
     monkeypatch.setattr(sys, "command_goes_on", go_on, raising=False)
-    monkeypatch.setattr("sabir.discovery.points.LONGEST_LOAD", 1.0)
+    monkeypatch.setattr("sabir.discovery.LONGEST_LOAD", 1.0)
     monkeypatch.syspath_prepend(str(install.folder))
     install("acme", {"hang": "hanging_commands:hang", "greet": "acme_commands:greet"})
     (install.folder / "hanging_commands.py").write_text("import sys; sys.command_goes_on.wait()", "utf-8")

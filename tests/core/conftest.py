@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sabir.discovery.registry import default_registry
+from sabir.discovery import default_registry
 
 from tests.core.distributions import EntryPoints, Install, write_distribution
 from tests.core.support import Tiny

@@ -18,12 +18,10 @@ from typing import Any, Literal
 
 import httpx2
 from sabir.base.values import FrozenDict, JSONValue
-from sabir.contract.dialect import DecodedHistory, Dialect
-from sabir.contract.framing import ServerEvent
+from sabir.contract.dialect import DecodedHistory, Dialect, ServerEvent
 from sabir.contract.provider import Access, Credential, WireRequest
 from sabir.contract.scope import DecodeScope, RequestScope
-from sabir.contract.tables import Tables
-from sabir.contract.turns import Entry, LossLog, Turn, TurnScope
+from sabir.contract.turns import Entry, LossLog, Tables, Turn, TurnScope
 from sabir.errors import (
     AuthenticationFailed,
     CallError,
@@ -40,8 +38,7 @@ from sabir.vocabulary.media import MediaRule
 from sabir.vocabulary.messages import Message, PartsPayload
 from sabir.vocabulary.parts import MediaPart, ReasoningPart, TextPart
 from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, Reply, ReplyEnd, ReplyStart, StreamEvent, Usage
-from sabir.vocabulary.settings import WIRE_SETTINGS, Settings
-from sabir.vocabulary.target import ModelInfo, Target
+from sabir.vocabulary.settings import WIRE_SETTINGS, ModelInfo, Settings, Target
 
 ERRORS: Mapping[int, type[CallError]] = {400: InvalidRequest, 401: AuthenticationFailed, 429: RateLimited}
 MOST_AT_ONCE = 1_000_000

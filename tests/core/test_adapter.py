@@ -7,10 +7,10 @@ from typing import Any, cast
 
 import pytest
 import sabir
+from sabir import discovery as registry
 from sabir.calling.adapter import Adapter, ModelAdapter
-from sabir.calling.telemetry import redact
+from sabir.calling.drive import redact
 from sabir.contract.provider import TokenCount
-from sabir.discovery import registry
 from sabir.errors import (
     CallError,
     Misnamed,

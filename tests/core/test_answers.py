@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from sabir.base.losses import Loss
+from sabir.base.failures import Loss
 from sabir.errors import (
     MediaRefused,
     Misnamed,
@@ -25,8 +25,7 @@ from sabir.errors import (
     StreamBroken,
 )
 from sabir.hooks.builders import OptionResultBuilder
-from sabir.options.answers import answer, answer_sync, unanswered
-from sabir.options.option import Option, option
+from sabir.options.option import Option, answer, answer_sync, option, unanswered
 from sabir.vocabulary.constructors import image, user
 from sabir.vocabulary.messages import RUNTIME, Message, OptionCallPayload, OptionResultPayload, Origin
 from sabir.vocabulary.parts import ReasoningPart, TextPart

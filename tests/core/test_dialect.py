@@ -3,13 +3,12 @@
 import dataclasses
 
 import pytest
-from sabir.authoring.frames import EventFrames
-from sabir.contract.dialect import Dialect
-from sabir.contract.framing import ServerEventReader
+from sabir.authoring.transport import EventFrames
+from sabir.contract.dialect import Dialect, ServerEventReader
 from sabir.contract.scope import DecodeScope
-from sabir.contract.tables import Tables
+from sabir.contract.turns import Tables
 from sabir.errors import HistoryInvalid, ResponseInvalid
-from sabir.vocabulary.target import Target
+from sabir.vocabulary.settings import Target
 from sabir_testing.histories.toys import INLINE
 
 TARGET = Target(provider="acme", dialect="acme.wire", model="m-1")

@@ -12,10 +12,10 @@ import sabir
 from sabir.calling.drive import Done, SyncWire, Wire, drive, waited
 from sabir.calling.exchange import Emit, Exchange, Script, stream_script
 from sabir.calling.stream import ReplyStream, SyncReplyStream
-from sabir.contract.framing import ServerEventReader
+from sabir.contract.dialect import ServerEventReader
 from sabir.contract.provider import WireRequest
 from sabir.contract.scope import DecodeScope
-from sabir.discovery.registry import default_registry as registry
+from sabir.discovery import default_registry as registry
 from sabir.errors import (
     BuilderError,
     CallError,

@@ -3,11 +3,10 @@
 from typing import Any
 
 import pytest
-from sabir.contract.tables import Tables
-from sabir.contract.turns import Entry, LossLog, TurnScope
+from sabir.contract.turns import Entry, LossLog, Tables, TurnScope
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
 from sabir.vocabulary.parts import MediaPart, TextPart
-from sabir.vocabulary.target import Target
+from sabir.vocabulary.settings import Target
 
 SCOPE = TurnScope(Target(provider="acme", dialect="acme.wire"), Tables(media={}))
 ELSEWHERE = TurnScope(Target(provider="other", dialect="other.wire"), Tables(media={}))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sabir.base.errors import one_line, printable
-from sabir.calling.telemetry import redact
+from sabir.calling.drive import redact
 from sabir.errors import CallError, OptionFailed, SabirError
 
 HOSTILE = "no \x1b]0;title\x07 \x00 \u202egnp.exe\u2066 \x9b31m \x7f\r\nmodel"

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir.base.losses import Loss
-from sabir.calling.clock import Clock
+from sabir.base.failures import Loss
 from sabir.calling.drive import Done, SyncWire, Wire, drive, result_of, waited
 from sabir.calling.exchange import (
+    Clock,
     Close,
     Exchange,
     Failed,

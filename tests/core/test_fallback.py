@@ -9,13 +9,12 @@ from typing import Any, cast
 
 import pytest
 import sabir
-from sabir.calling.calls import Adapter, Messages
+from sabir import discovery as registry
+from sabir.calling.calls import Adapter, Messages, way_along
 from sabir.calling.fallback import MOVES_ON, FallbackAdapter, fallback
-from sabir.calling.relay import way_along
 from sabir.contract.dialect import Rendering
 from sabir.contract.provider import Access, TokenCount
-from sabir.contract.tables import Tables
-from sabir.discovery import registry
+from sabir.contract.turns import Tables
 from sabir.errors import (
     AuthenticationFailed,
     CallError,

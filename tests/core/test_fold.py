@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir.base.losses import Loss
+from sabir.base.failures import Loss
 from sabir.contract.scope import DecodeScope
 from sabir.errors import ResponseInvalid, StreamBroken
 from sabir.reading.fold import Fold, ReplyBuilder

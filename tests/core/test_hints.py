@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 from sabir.contract.dialect import Dialect, Rendering
 from sabir.contract.scope import RequestScope
-from sabir.contract.tables import Calls, Side, Tables
-from sabir.contract.turns import LossLog, Turn, TurnScope
+from sabir.contract.turns import Calls, LossLog, Side, Tables, Turn, TurnScope
 from sabir.errors import BuilderError, OptionInvalid, SettingsInvalid
 from sabir.options.option import Option
 from sabir.rendering.renderer import Renderer

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from sabir.discovery import points
-from sabir.discovery.registry import Registry
+from sabir import discovery as points
+from sabir.discovery import Registry
 from sabir.errors import BuilderError, NotJSON, PluginConflict, PluginError, RateLimited
 from sabir.hooks import specs as hookspecs
 from sabir.hooks.builders import MessageBuilder, OptionResultBuilder

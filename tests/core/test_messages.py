@@ -21,8 +21,7 @@ from sabir.base.models import Frozen
 from sabir.contract.dialect import Rendering
 from sabir.errors import HistoryInvalid
 from sabir.hooks.builders import MessageBuilder, OptionResultBuilder, Step, group_steps
-from sabir.options.answers import answer_sync, unanswered
-from sabir.options.option import Option
+from sabir.options.option import Option, answer_sync, unanswered
 from sabir.vocabulary.constructors import user
 from sabir.vocabulary.history import dumps, loads
 from sabir.vocabulary.messages import (

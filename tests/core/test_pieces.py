@@ -4,14 +4,14 @@ import json
 from dataclasses import replace
 
 import pytest
-from sabir.base.losses import Loss
-from sabir.contract.tables import Tables
+from sabir.base.failures import Loss
+from sabir.contract.turns import Tables
 from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.media import MediaRule
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
 from sabir.vocabulary.parts import KnownPart, MediaPart, ReasoningPart, RefusalPart, TextPart
-from sabir.vocabulary.target import Target
+from sabir.vocabulary.settings import Target
 from sabir_testing.histories.samples import said
 from sabir_testing.histories.toys import HOISTED, INLINE, toy, toy_target
 

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir.contract.dialect import DecodedHistory
-from sabir.contract.framing import ServerEvent
+from sabir.contract.dialect import DecodedHistory, ServerEvent
 from sabir.contract.scope import DecodeScope
 from sabir.errors import DialectMissing, HistoryInvalid, ProviderMissing, RateLimited, RenderingRefused, ResponseInvalid
 from sabir.options.option import Option

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sabir import discovery as points
 from sabir.contract.provider import Credential, Provider
-from sabir.discovery import points
-from sabir.discovery.registry import ModelName, ProviderStatus, Registry, default_registry
+from sabir.discovery import ModelName, ProviderStatus, Registry, default_registry
 from sabir.errors import (
     DialectMissing,
     PluginConflict,
@@ -25,7 +25,7 @@ from tests.core.distributions import Install
 KEYS = '(Credential(variables=("ACME_KEY",)),)'
 ACME = """
 from sabir.contract.provider import Credential
-from sabir.vocabulary.target import ModelInfo
+from sabir.vocabulary.settings import ModelInfo
 
 class Acme:
     name = "acme"
@@ -111,9 +111,7 @@ def test_installed_packages_say_what_to_write_for_a_name_that_no_provider_has(ac
 
 def test_no_lock_is_held_while_a_hint_loads(install: Install) -> None:
     """Its module may ask the registry itself."""
-    source = (
-        "from sabir.discovery.registry import default_registry\nACNE = f'not among {len(default_registry.names())}'"
-    )
+    source = "from sabir.discovery import default_registry\nACNE = f'not among {len(default_registry.names())}'"
     install("a-first", {"sabir.hints": {"acne": "asking_hints:ACNE"}}, asking_hints=source)
 
     with pytest.raises(ProviderMissing, match=r"; not among \d+$"):
@@ -392,7 +390,7 @@ def test_threads_that_ask_at_once_get_one_provider(install: Install) -> None:
 def test_the_registry_of_this_process_finds_the_echo_plugin() -> None:
     """A fresh interpreter: the entry point is real, and naming the providers imports no module of a plugin."""
     program = (
-        "import sys; from sabir.discovery import registry; from importlib.metadata import entry_points\n"
+        "import sys; from sabir import discovery as registry; from importlib.metadata import entry_points\n"
         "assert registry.provider('echo').name == 'echo'\n"
         "loaded = sorted({name.partition('.')[0] for name in sys.modules if name.startswith('sabir_')})\n"
         "print(loaded)"

@@ -14,8 +14,8 @@ from sabir.vocabulary.settings import (
     Settings,
     SettingsGiven,
     SettingsReader,
+    Target,
 )
-from sabir.vocabulary.target import Target
 
 
 class Invoice(BaseModel):

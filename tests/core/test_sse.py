@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir.contract.framing import ServerEvent, ServerEventReader
+from sabir.contract.dialect import ServerEvent, ServerEventReader
 from sabir.errors import ResponseInvalid
 
 

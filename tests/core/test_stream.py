@@ -9,11 +9,11 @@ import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir.base.losses import Loss
+from sabir.base.failures import Loss
 from sabir.calling.drive import SyncWire, Wire
 from sabir.calling.exchange import Exchange, Script, stream_script
 from sabir.calling.stream import ReplyStream, SyncReplyStream
-from sabir.contract.framing import ServerEvent
+from sabir.contract.dialect import ServerEvent
 from sabir.contract.provider import WireRequest
 from sabir.contract.scope import DecodeScope
 from sabir.errors import CallError, ConnectionFailed, RateLimited, ResponseInvalid, StreamBroken

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import sabir
+from sabir import discovery as registry
 from sabir.contract.provider import Access, Connection
-from sabir.discovery import registry
 from sabir.errors import AuthenticationFailed, CallError, ServerFailed, StreamBroken
 from sabir.hooks.plugins import Hooks
 from sabir.hooks.specs import hookimpl

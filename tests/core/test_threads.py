@@ -8,8 +8,8 @@ from contextvars import ContextVar
 import pytest
 import sabir
 from sabir import OptionCallPayload
-from sabir.options import threads
-from sabir.options.threads import in_thread
+from sabir.options import execution as threads
+from sabir.options.execution import in_thread
 
 WAITING = 64
 """More than asyncio has threads on any machine of these tests: cores and four, at most 32."""

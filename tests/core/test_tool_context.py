@@ -5,7 +5,7 @@ import sabir
 from sabir import Message, OptionCallPayload
 from sabir.authoring import Depth
 from sabir.errors import CallsTooDeep, OutsideEvaluation
-from sabir.options.context import MOST_DEPTH, ToolContext
+from sabir.options.execution import MOST_DEPTH, ToolContext
 
 CALL = Message(policy="llm", payload=OptionCallPayload(invocation_id="c1", option_name="sink"))
 

@@ -10,14 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import sabir
-from sabir.base.losses import Loss
-from sabir.discovery.registry import default_registry
+from sabir.base.failures import Loss
+from sabir.discovery import default_registry
 from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
 from sabir.vocabulary.parts import Citation, KnownPart, MediaPart, RefusalPart, TextPart
-from sabir.vocabulary.settings import Settings
-from sabir.vocabulary.target import find_model
+from sabir.vocabulary.settings import Settings, find_model
 
 from tests.laws.replies import BODIES, ELSEWHERE, MODELS, PICTURE, decoded, said, target_of
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from sabir.base.losses import KINDS
+from sabir.base.failures import KINDS
 
 from tests.docs.pages import ROOT
 

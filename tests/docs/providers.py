@@ -6,7 +6,7 @@ from unittest.mock import patch
 import sabir
 from pydantic import BaseModel
 from sabir.contract.provider import Access
-from sabir.contract.tables import Tables
+from sabir.contract.turns import Tables
 from sabir_openai.chat_dialect import QUIRKS
 
 from tests.docs.settings import dialects, own_providers

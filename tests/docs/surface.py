@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import sabir
 import sabir.errors
-from sabir.base import losses
+from sabir.base import failures as losses
 from sabir.calling import calls, relay
 from sabir.hooks import builders
 from sabir.options import option as options

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import sabir
 from pydantic import BaseModel
 from sabir import authoring, errors
-from sabir.base.losses import KINDS
+from sabir.base.failures import KINDS
 from sabir.base.models import AtRest
 from sabir.hooks import specs as hookspecs
 from sabir.vocabulary.media import FILE_CAP
@@ -147,7 +147,7 @@ def test_every_kind_of_loss_has_a_row() -> None:
     table = list(rows(section(page("reference/losses.md").text, "## Kinds")))
 
     assert [row[0].strip("`") for row in table] == list(KINDS)
-    assert {row[0].strip("`") for row in table if row[2] == "refuses"} == sabir.base.losses.strict_kinds(True)
+    assert {row[0].strip("`") for row in table if row[2] == "refuses"} == sabir.base.failures.strict_kinds(True)
 
 
 def test_the_fields_of_a_loss_have_a_row() -> None:

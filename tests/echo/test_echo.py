@@ -7,18 +7,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir.authoring.inprocess import InProcessConnection, Served
+from sabir.authoring.providers import InProcessConnection, Served
 from sabir.calling.adapter import ModelAdapter, adapter
 from sabir.contract.dialect import Decoder, Dialect
 from sabir.contract.provider import Access, Connection, Provider
 from sabir.contract.scope import DecodeScope
 from sabir.errors import CallError, InvalidRequest, RateLimited, ResponseInvalid, ServerFailed, SettingsInvalid
-from sabir.options.answers import answer_sync
-from sabir.options.option import Option, option
+from sabir.options.option import Option, answer_sync, option
 from sabir.vocabulary.constructors import image, system, user
 from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, Reply, ReplyEnd, ReplyStart, Usage
-from sabir.vocabulary.settings import Settings
-from sabir.vocabulary.target import Target
+from sabir.vocabulary.settings import Settings, Target
 from sabir_echo.dialect import PLAIN
 from sabir_echo.plugin import Echo, echo
 

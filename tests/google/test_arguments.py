@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sabir.contract.scope import DecodeScope
 from sabir.errors import ResponseInvalid
-from sabir.vocabulary.target import Target
+from sabir.vocabulary.settings import Target
 from sabir_google.arguments import GrowingCall, join_calls
 from sabir_google.dialect import GENERATE_CONTENT
 

@@ -8,7 +8,7 @@ from sabir.contract.scope import DecodeScope
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.parts import TextPart
 from sabir.vocabulary.reply import Reply
-from sabir.vocabulary.target import Target
+from sabir.vocabulary.settings import Target
 from sabir_google.dialect import GENERATE_CONTENT
 
 SCOPE = DecodeScope(

@@ -11,8 +11,7 @@ from sabir.contract.turns import TurnScope
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, Origin
 from sabir.vocabulary.parts import KnownPart, MediaPart
-from sabir.vocabulary.settings import Settings
-from sabir.vocabulary.target import ModelInfo, Target
+from sabir.vocabulary.settings import ModelInfo, Settings, Target
 from sabir_google.dialect import GENERATE_CONTENT, TABLES
 from sabir_google.encode import generation
 from sabir_google.services import VERTEX

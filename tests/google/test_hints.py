@@ -11,7 +11,7 @@ from sabir.options.option import Option
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.parts import MediaPart
-from sabir.vocabulary.target import Target
+from sabir.vocabulary.settings import Target
 from sabir_google.dialect import GENERATE_CONTENT
 
 from tests.laws.oracle import check_request

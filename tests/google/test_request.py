@@ -10,8 +10,7 @@ from pydantic import BaseModel
 from sabir.contract.dialect import Rendering
 from sabir.options.option import Option
 from sabir.rendering.renderer import Renderer
-from sabir.vocabulary.settings import Settings
-from sabir.vocabulary.target import ModelInfo, Target
+from sabir.vocabulary.settings import ModelInfo, Settings, Target
 from sabir_google.dialect import GENERATE_CONTENT
 from sabir_google.plugin import google
 

@@ -12,7 +12,7 @@ from sabir.errors import CallError
 from sabir.vocabulary.messages import OptionCallPayload
 from sabir.vocabulary.parts import ReasoningPart, TextPart
 from sabir.vocabulary.reply import BlockEnd, BlockStart, StreamEvent
-from sabir.vocabulary.target import Target
+from sabir.vocabulary.settings import Target
 from sabir_google.dialect import GENERATE_CONTENT
 
 from tests.providers import wires

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sabir.contract.scope import DecodeScope
 from sabir.vocabulary.messages import Message, OptionResultPayload, PartsPayload
 from sabir.vocabulary.parts import MediaPart, TextPart
-from sabir.vocabulary.target import Target
+from sabir.vocabulary.settings import Target
 from sabir_testing.histories.drawn import PIXEL
 
 SEALED = "sealed-"

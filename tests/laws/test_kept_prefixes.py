@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sabir.base.losses import Loss
+from sabir.base.failures import Loss
 from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, Origin, PartsPayload

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sabir.contract.dialect import Dialect, Rendering
 from sabir.contract.scope import RequestScope
-from sabir.contract.tables import Roles, Tables
-from sabir.contract.turns import LossLog, Turn, TurnScope
+from sabir.contract.turns import LossLog, Roles, Tables, Turn, TurnScope
 from sabir.errors import RenderingRefused, SettingsInvalid
 from sabir.rendering.pairing import side_of
 from sabir.rendering.renderer import Renderer
@@ -21,8 +20,7 @@ from sabir.vocabulary.history import loads
 from sabir.vocabulary.media import MediaRule
 from sabir.vocabulary.messages import Message, Origin, PartsPayload
 from sabir.vocabulary.parts import MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart
-from sabir.vocabulary.settings import Settings
-from sabir.vocabulary.target import ModelInfo, Target
+from sabir.vocabulary.settings import ModelInfo, Settings, Target
 from sabir_testing.histories.drawn import hints, texts
 from sabir_testing.histories.toys import FILLER, INLINE, PARTED, STRICT, TOYS, toy
 from sabir_testing.kit.properties import impurities

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from sabir.contract.dialect import Rendering
 from sabir.contract.scope import RequestScope, Splice
-from sabir.contract.tables import Roles, Tables
+from sabir.contract.turns import Roles, Tables
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, PartsPayload
 from sabir.vocabulary.parts import TextPart
-from sabir.vocabulary.settings import Settings
-from sabir.vocabulary.target import Target
+from sabir.vocabulary.settings import Settings, Target
 from sabir_testing.histories import toys
 from sabir_testing.histories.toys import toy
 

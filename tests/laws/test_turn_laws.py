@@ -15,7 +15,7 @@ from itertools import accumulate, chain
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sabir.base.losses import Loss
+from sabir.base.failures import Loss
 from sabir.contract.dialect import Rendering
 from sabir.rendering.pairing import side_of
 from sabir.vocabulary.messages import Message

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import sabir
 from sabir.base.values import JSONValue
-from sabir.contract.framing import ServerEvent
+from sabir.contract.dialect import ServerEvent
 from sabir.contract.scope import DecodeScope
-from sabir.contract.tables import IdentifierRule
-from sabir.options.answers import unanswered
+from sabir.contract.turns import IdentifierRule
+from sabir.options.option import unanswered
 from sabir.reading.fold import Fold
 from sabir.rendering.turns import Identifiers
 from sabir.vocabulary.messages import Message

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import sabir
 from sabir import Adapter, CallError, ModelInfo, RenderingRefused, Reply, Settings
-from sabir.discovery.registry import default_registry
+from sabir.discovery import default_registry
 from sabir.errors import MediaRefused, Misnamed
 from sabir_media import FetchedMedia, FetchingAdapter, fetching
 

@@ -12,8 +12,7 @@ from sabir.contract.dialect import Rendering
 from sabir.options.option import Option
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin
-from sabir.vocabulary.settings import Settings
-from sabir.vocabulary.target import ModelInfo, Target
+from sabir.vocabulary.settings import ModelInfo, Settings, Target
 from sabir_openai.chat_dialect import CHAT
 from sabir_openai.dialect import variant
 from sabir_openai.settings import ChatSettings

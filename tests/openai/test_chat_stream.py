@@ -14,7 +14,7 @@ from sabir.contract.scope import DecodeScope
 from sabir.errors import StreamBroken
 from sabir.vocabulary.parts import MediaPart, OpaquePart, ReasoningPart, TextPart
 from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, Reply, ReplyEnd, ReplyStart
-from sabir.vocabulary.target import Target
+from sabir.vocabulary.settings import Target
 from sabir_openai.chat_dialect import CHAT
 
 from tests.providers import wires

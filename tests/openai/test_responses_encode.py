@@ -14,8 +14,7 @@ from sabir.options.option import Option
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, Origin
 from sabir.vocabulary.parts import KnownPart, OpaquePart, TextPart
-from sabir.vocabulary.settings import Settings
-from sabir.vocabulary.target import ModelInfo, Target
+from sabir.vocabulary.settings import ModelInfo, Settings, Target
 from sabir_openai.responses_dialect import RESPONSES
 
 TARGET = Target(provider="openai", dialect="openai.responses", model="gpt-5.4", endpoint="https://example.org/v1")

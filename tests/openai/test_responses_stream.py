@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir.contract.framing import ServerEvent
+from sabir.contract.dialect import ServerEvent
 from sabir.contract.scope import DecodeScope
 from sabir.errors import SabirError
 from sabir.reading.fold import Fold
 from sabir.vocabulary.messages import OptionCallPayload
 from sabir.vocabulary.parts import OpaquePart, ReasoningPart, TextPart
 from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, Reply, ReplyEnd, ReplyStart
-from sabir.vocabulary.target import Target
+from sabir.vocabulary.settings import Target
 from sabir_openai.responses_dialect import RESPONSES
 
 from tests.providers import wires

@@ -11,9 +11,9 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from sabir.authoring.inprocess import InProcessConnection, Served
+from sabir import discovery as registry
+from sabir.authoring.providers import InProcessConnection, Served
 from sabir.contract.provider import Access, WireRequest
-from sabir.discovery import registry
 from sabir.hooks.plugins import Hooks
 from sabir_echo.plugin import Echo, serve
 from sabir_otel import Telemetry

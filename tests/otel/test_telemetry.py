@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, Sp
 from opentelemetry.trace import get_current_span
 from sabir.errors import CallError
 from sabir.hooks.plugins import Hooks, installed_hooks
-from sabir.vocabulary.target import Target
+from sabir.vocabulary.settings import Target
 from sabir_echo.dialect import PLAIN
 from sabir_otel import Telemetry
 from sabir_otel.conventions import DURATION, TOKEN_USAGE, target_attributes

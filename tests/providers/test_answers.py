@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import sabir
 from google.genai import types
-from sabir.base.losses import Loss
+from sabir.base.failures import Loss
 from sabir.errors import CallError
 from sabir.hooks.builders import OptionResultBuilder
 from sabir.rendering.renderer import Renderer

@@ -10,8 +10,7 @@ from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, OptionCallPayload, Origin
 from sabir.vocabulary.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
-from sabir.vocabulary.settings import Settings
-from sabir.vocabulary.target import ModelInfo
+from sabir.vocabulary.settings import ModelInfo, Settings
 
 from tests.providers.wires import DIALECTS, ITEMS, MODELS, body, call, home, result, said
 

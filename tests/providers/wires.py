@@ -4,18 +4,16 @@ import json
 from typing import Any
 
 import sabir
-from sabir.contract.dialect import Rendering
-from sabir.contract.framing import ServerEvent
+from sabir.contract.dialect import Rendering, ServerEvent
 from sabir.contract.provider import Access, Connection
 from sabir.contract.scope import DecodeScope
-from sabir.discovery.registry import default_registry
+from sabir.discovery import default_registry
 from sabir.errors import CallError
 from sabir.reading.fold import Fold
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
 from sabir.vocabulary.parts import Part, TextPart
 from sabir.vocabulary.reply import Reply, StreamEvent
-from sabir.vocabulary.settings import Settings
-from sabir.vocabulary.target import Target
+from sabir.vocabulary.settings import Settings, Target
 
 DIALECTS = ("anthropic.messages", "google.generate_content", "openai.chat", "openai.responses")
 MODELS = dict(zip(DIALECTS, ("claude-opus-5-5", "gemini-2.5-flash", "unlisted", "unlisted"), strict=True))

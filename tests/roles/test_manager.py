@@ -10,7 +10,7 @@ import pytest
 import sabir
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sabir.base.losses import Loss
+from sabir.base.failures import Loss
 from sabir.vocabulary.messages import Message
 from sabir_roles import (
     ActionRequest,

@@ -7,8 +7,8 @@ import pytest
 import sabir
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sabir import discovery as registry
 from sabir.contract.turns import LossLog, Turn, TurnScope
-from sabir.discovery import registry
 from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import (

@@ -7,7 +7,7 @@ import pytest
 import sabir
 from sabir import Message
 from sabir.errors import CallsTooDeep
-from sabir.options.context import MOST_DEPTH
+from sabir.options.execution import MOST_DEPTH
 from sabir_runtime import BaseContext, InMemoryRunner, loop_policy
 from sabir_session import evaluate, evaluate_sync
 from sabir_testing.scripted import ScriptedAdapter, always, calls

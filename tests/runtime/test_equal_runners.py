@@ -13,7 +13,7 @@ import sabir
 from sabir import Message, OptionFailed
 from sabir.authoring import Depth
 from sabir.errors import CallsTooDeep
-from sabir.options.context import MOST_DEPTH
+from sabir.options.execution import MOST_DEPTH
 from sabir_runtime import BaseContext, BaseRunner, BoundPolicy, InMemoryRunner, PolicyFailed, loop_policy
 
 from tests.runtime.every_runner import RUNNERS

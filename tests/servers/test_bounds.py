@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import pytest
 import sabir
-from sabir.contract.framing import ServerEvent
+from sabir.contract.dialect import ServerEvent
 
 from tests.servers.hostile import Hostile, Place, Way
 

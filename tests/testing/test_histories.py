@@ -7,11 +7,11 @@ import pytest
 import sabir
 from hypothesis import given, settings
 from hypothesis.strategies import SearchStrategy
-from sabir.base.losses import Loss
+from sabir.base.failures import Loss
 from sabir.contract.turns import TurnScope
 from sabir.vocabulary.messages import Message, Origin, PartsPayload
 from sabir.vocabulary.parts import OpaquePart, ReasoningPart, TextPart
-from sabir.vocabulary.target import Target
+from sabir.vocabulary.settings import Target
 from sabir_testing.histories.drawn import ELSEWHERE, FOREIGN, histories_for, tidy_histories
 from sabir_testing.histories.marks import bound_in, bound_texts, mark, messages, places, unheard, without_bound
 from sabir_testing.histories.recorded import ENDPOINT, provenance_of_history, recorded_histories, source_dialects

@@ -16,10 +16,10 @@ import pytest
 import sabir
 import yaml
 from sabir import ReplyEnd, ReplyStart, StreamEvent
-from sabir.contract.framing import ServerEvent, ServerEventReader
+from sabir.contract.dialect import ServerEvent, ServerEventReader
 from sabir.contract.provider import Access
 from sabir.contract.scope import RequestScope
-from sabir.vocabulary.target import Target
+from sabir.vocabulary.settings import Target
 from sabir_acme.stream import ChatDecoder
 from sabir_testing import DOWNGRADED, FULL
 

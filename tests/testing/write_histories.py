@@ -15,7 +15,7 @@ import sabir
 import sabir_testing
 from sabir.calling.pure import PureDialect
 from sabir.vocabulary.messages import Message
-from sabir.vocabulary.target import Target
+from sabir.vocabulary.settings import Target
 from sabir_testing.cassettes import RecordedExchange, exchanges, provenance_of
 from sabir_testing.histories.recorded import ENDPOINT, FOLDER
 

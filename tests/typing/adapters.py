@@ -7,7 +7,7 @@ from sabir.calling.calls import CallArguments, Messages
 from sabir.calling.stream import ReplyStream, SyncReplyStream
 from sabir.contract.dialect import Rendering
 from sabir.vocabulary.reply import Reply
-from sabir.vocabulary.target import Target
+from sabir.vocabulary.settings import Target
 
 
 class Cached:

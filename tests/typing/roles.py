@@ -4,7 +4,7 @@ from typing import assert_type
 
 import sabir
 from pydantic import BaseModel
-from sabir.base.losses import Loss
+from sabir.base.failures import Loss
 from sabir.vocabulary.reply import Reply
 from sabir_roles import (
     ActionRequest,

@@ -23,7 +23,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from sabir.base.losses import Loss
+from sabir.base.failures import Loss
 from sabir.contract.dialect import DecodedHistory
 from sabir.errors import AuthenticationFailed, CallError, ContextTooLong, InvalidRequest, ModelNotFound, RateLimited
 from sabir.vocabulary.reply import Reply

@@ -23,7 +23,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sabir.base.losses import Loss
+from sabir.base.failures import Loss
 from sabir.base.values import encode_json
 from sabir.contract.dialect import DecodedHistory
 from sabir.errors import AuthenticationFailed, CallError, InvalidRequest, ModelNotFound, PermissionDenied, RateLimited

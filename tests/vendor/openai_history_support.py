@@ -22,7 +22,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sabir.base.losses import Loss
+from sabir.base.failures import Loss
 from sabir.contract.dialect import DecodedHistory
 
 from tests.vendor.support import lost, without_losses

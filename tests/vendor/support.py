@@ -15,17 +15,15 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir.base.losses import Loss
-from sabir.contract.dialect import DecodedHistory, Dialect, Rendering
-from sabir.contract.framing import ServerEventReader
+from sabir.base.failures import Loss
+from sabir.contract.dialect import DecodedHistory, Dialect, Rendering, ServerEventReader
 from sabir.contract.scope import DecodeScope
 from sabir.errors import CallError, RenderingRefused
 from sabir.reading.fold import Fold
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, OptionResultPayload
 from sabir.vocabulary.reply import Reply
-from sabir.vocabulary.settings import Settings
-from sabir.vocabulary.target import Target
+from sabir.vocabulary.settings import Settings, Target
 
 from tests.rules import check_each
 

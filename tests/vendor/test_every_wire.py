@@ -5,15 +5,13 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir.contract.dialect import DecodedHistory
-from sabir.contract.framing import ServerEvent
-from sabir.discovery.registry import default_registry
+from sabir.contract.dialect import DecodedHistory, ServerEvent
+from sabir.discovery import default_registry
 from sabir.errors import CallError, RenderingRefused
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.reply import Reply
-from sabir.vocabulary.settings import Settings
-from sabir.vocabulary.target import find_model
+from sabir.vocabulary.settings import Settings, find_model
 
 from tests.laws.oracle import check_request
 from tests.laws.replies import MODELS, said, target_of

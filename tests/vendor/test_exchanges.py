@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 import sabir
-from sabir.contract.framing import ServerEvent
+from sabir.contract.dialect import ServerEvent
 from sabir.errors import CallError, QuotaExceeded
 from sabir.reading.fold import Fold
 from sabir.vocabulary.messages import Message

@@ -14,30 +14,27 @@ from importlib import import_module
 
 _NAMES = {
     "base.errors": "OptionFailed ProviderMissing SabirError SettingsInvalid",
-    "base.failures": "CallError CredentialsMissing RateLimited",
-    "base.losses": "RenderingRefused Loss",
+    "base.failures": "CallError CredentialsMissing RateLimited RenderingRefused Loss",
     "calling.adapter": "ModelAdapter adapter",
     "calling.calls": "Adapter",
     "calling.fallback": "MOVES_ON FallbackAdapter fallback",
     "calling.pure": "PureDialect dialect",
     "calling.stream": "ReplyStream SyncReplyStream",
     "contract.dialect": "DecodedHistory Rendering",
-    "discovery.registry": "ProviderStatus commands models provider providers register unregister",
+    "discovery": "ProviderStatus commands models provider providers register unregister",
     "hooks.builders": "MessageBuilder OptionResultBuilder Step group_steps",
     "hooks.specs": "hookimpl",
-    "options.answers": "answer answer_sync unanswered",
-    "options.context": "ToolContext",
-    "options.option": "Option option",
+    "options.execution": "ToolContext",
+    "options.option": "answer answer_sync unanswered Option option",
     "vocabulary.constructors": "assistant audio document image system user video",
     "vocabulary.history": "dumps dumps_lines load loads save schema",
     "vocabulary.messages": "RUNTIME Message OptionCallPayload OptionResultPayload Origin PartsPayload UnknownPayload",
     "vocabulary.parts": "Citation MediaPart OpaquePart ReasoningPart RefusalPart TextPart UnknownPart",
     "vocabulary.reply": (
-        "NoneAnswered OutputInvalid StreamBroken BlockDelta BlockEnd BlockStart ReplyEnd ReplyStart "
-        "StreamEvent Alternative Passed Reply Usage"
+        "NoneAnswered OutputInvalid StreamBroken BlockDelta BlockEnd BlockStart ReplyEnd ReplyStart StreamEvent "
+        "Alternative Passed Reply Usage"
     ),
-    "vocabulary.settings": "Bounds ResponseFormat RetryPolicy Settings",
-    "vocabulary.target": "ModelInfo Target",
+    "vocabulary.settings": "Bounds ResponseFormat RetryPolicy Settings ModelInfo Target",
 }
 """The public names by the module that defines them."""
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}

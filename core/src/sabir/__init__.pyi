@@ -7,18 +7,18 @@ from sabir import authoring as authoring
 from sabir import errors as errors
 from sabir.base.errors import OptionFailed, ProviderMissing, SabirError, SettingsInvalid
 from sabir.base.failures import CallError, CredentialsMissing, RateLimited
-from sabir.base.losses import Loss, RenderingRefused
+from sabir.base.failures import Loss, RenderingRefused
 from sabir.calling.adapter import ModelAdapter, adapter
 from sabir.calling.calls import Adapter
 from sabir.calling.fallback import MOVES_ON, FallbackAdapter, fallback
 from sabir.calling.pure import PureDialect, dialect
 from sabir.calling.stream import ReplyStream, SyncReplyStream
 from sabir.contract.dialect import DecodedHistory, Rendering
-from sabir.discovery.registry import ProviderStatus, commands, models, provider, providers, register, unregister
+from sabir.discovery import ProviderStatus, commands, models, provider, providers, register, unregister
 from sabir.hooks.builders import MessageBuilder, OptionResultBuilder, Step, group_steps
 from sabir.hooks.specs import hookimpl
-from sabir.options.answers import answer, answer_sync, unanswered
-from sabir.options.context import ToolContext
+from sabir.options.option import answer, answer_sync, unanswered
+from sabir.options.execution import ToolContext
 from sabir.options.option import Option, option
 from sabir.vocabulary.constructors import assistant, audio, document, image, system, user, video
 from sabir.vocabulary.history import dumps, dumps_lines, load, loads, save, schema
@@ -28,7 +28,7 @@ from sabir.vocabulary.parts import Citation, MediaPart, OpaquePart, ReasoningPar
 from sabir.vocabulary.reply import Alternative, BlockDelta, BlockEnd, BlockStart, NoneAnswered, OutputInvalid, Passed
 from sabir.vocabulary.reply import Reply, ReplyEnd, ReplyStart, StreamBroken, StreamEvent, Usage
 from sabir.vocabulary.settings import Bounds, ResponseFormat, RetryPolicy, Settings
-from sabir.vocabulary.target import ModelInfo, Target
+from sabir.vocabulary.settings import ModelInfo, Target
 
 def _door(
     package: str, module_of: Mapping[str, str]

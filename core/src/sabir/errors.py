@@ -60,7 +60,7 @@ from sabir.base.failures import (
     ServerFailed as ServerFailed,
     Unavailable as Unavailable,
 )
-from sabir.base.losses import RenderingRefused as RenderingRefused
+from sabir.base.failures import RenderingRefused as RenderingRefused
 from sabir.vocabulary.reply import (
     NoneAnswered as NoneAnswered,
     OutputError as OutputError,

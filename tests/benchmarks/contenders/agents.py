@@ -12,7 +12,7 @@ from functools import cache
 import sabir
 from sabir.contract.scope import DecodeScope
 from sabir.vocabulary.messages import Message
-from sabir.vocabulary.target import Target
+from sabir.vocabulary.settings import Target
 
 from tests.benchmarks import work
 from tests.benchmarks.contenders.messages import message_of

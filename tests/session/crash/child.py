@@ -18,7 +18,7 @@ from typing import Any
 
 import sabir
 from sabir import ToolContext
-from sabir.authoring.inprocess import Served
+from sabir.authoring.providers import Served
 from sabir.contract.provider import WireRequest
 from sabir_session import Journal, PostgresStore, Session, SQLiteStore, Store
 from sabir_session.evaluation.errors import ConversationNotFound

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir.authoring.inprocess import Served
+from sabir.authoring.providers import Served
 from sabir.calling.adapter import ModelAdapter
 from sabir.contract.provider import WireRequest
 from sabir_session.evaluation.evaluate import evaluate_sync

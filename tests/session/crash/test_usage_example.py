@@ -16,7 +16,7 @@ import json, os, signal
 import sabir
 from sabir_session.evaluation.evaluate import evaluate_sync
 from sabir_session.evaluation.prompts import Prompt
-from sabir.options.context import ToolContext
+from sabir.options.execution import ToolContext
 from sabir_session import (
     InnerMessage, InProcessEventBus, Session, Snapshot, get_inner_messages, get_latest_evaluation_id,
     inner_message_append,

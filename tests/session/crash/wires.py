@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import sabir
-from sabir.authoring.inprocess import InProcessConnection, Served
+from sabir.authoring.providers import InProcessConnection, Served
 from sabir.calling.adapter import ModelAdapter
 from sabir.contract.provider import Access, WireRequest
 

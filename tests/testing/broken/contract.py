@@ -8,9 +8,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sabir.contract.provider import Access, Connection, Credential
-from sabir.contract.tables import IdentifierRule, Tables
+from sabir.contract.turns import IdentifierRule, Tables
 from sabir.errors import CredentialsMissing
-from sabir.vocabulary.target import ModelInfo
+from sabir.vocabulary.settings import ModelInfo
 
 from tests.testing.broken.eager import SDK, Eager
 from tests.testing.harness import Breakage, Delegate

@@ -14,12 +14,11 @@ from typing import Any
 
 from sabir.base.values import FrozenDict
 from sabir.contract.scope import RequestScope
-from sabir.contract.tables import Tables
-from sabir.contract.turns import Turn
+from sabir.contract.turns import Tables, Turn
 from sabir.vocabulary.media import MediaRule
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.parts import MediaPart, TextPart
-from sabir.vocabulary.target import ModelInfo
+from sabir.vocabulary.settings import ModelInfo
 from sabir_testing.kit.capabilities import FORMS, MODALITIES
 
 from tests.testing.harness import Breakage, Delegate

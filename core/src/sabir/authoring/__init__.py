@@ -23,7 +23,7 @@ _GROUPS = {
     "Tables": (
         "What a wire takes is data, which core carries out: roles, media and calls.",
         {
-            "contract.tables": "Calls IdentifierRule Roles Side Tables",
+            "contract.turns": "Calls IdentifierRule Roles Side Tables",
             "vocabulary.media": "MediaRule Modality",
             "rendering.pairing": "pair side_of",
             "rendering.turns": "TurnMaker",
@@ -34,7 +34,7 @@ _GROUPS = {
         {
             "contract.turns": "Entry LossLog Turn TurnScope",
             "contract.scope": "RequestScope Splice",
-            "base.losses": "LossKind Strict",
+            "base.failures": "LossKind Strict",
             "vocabulary.settings": "ReasoningEffort WIRE_SETTINGS",
         },
     ),
@@ -42,7 +42,7 @@ _GROUPS = {
         "Any bytes become a reply or one of the library's errors, and a stream folds to what the whole would be.",
         {
             "contract.scope": "DecodeScope",
-            "authoring.bodies": "Fields fields first_count items left_over read_count text without",
+            "authoring.stored": "Fields fields first_count items left_over read_count text without",
             "reading.fold": "Fold ReplyBuilder",
             "vocabulary.reply": "BlockKind FinishReason",
         },
@@ -50,8 +50,8 @@ _GROUPS = {
     "Framing": (
         "The bytes of a stream become the same events however they are cut into chunks.",
         {
-            "contract.framing": "Framing ServerEvent ServerEventReader",
-            "authoring.frames": "EventFrames",
+            "contract.dialect": "Framing ServerEvent ServerEventReader",
+            "authoring.transport": "EventFrames",
         },
     ),
     "Stored requests": (
@@ -69,17 +69,18 @@ _GROUPS = {
     "Providers": (
         "Nothing is read, made or opened before the first send, and no secret is shown.",
         {
-            "authoring.providers": "PostingClient PostingConnection SDKProvider packaged_models",
+            "authoring.providers": (
+                "InProcessConnection PostingClient PostingConnection SDKProvider Served WaitingCall WaitingConnection "
+                "packaged_models"
+            ),
             "authoring.credentials": "KeySource",
             "authoring.transport": "ClientConnection Kept Library OwnConnection",
-            "authoring.inprocess": "InProcessConnection Served WaitingCall WaitingConnection",
         },
     ),
     "Failures": (
         "Every failure is one of the library's errors, in one line that no terminal obeys.",
         {
-            "authoring.failures": "ErrorRule ErrorTable Failure",
-            "authoring.databases": "DatabaseFailure",
+            "authoring.failures": "ErrorRule ErrorTable Failure DatabaseFailure",
             "base.models": "describe",
             "base.errors": "one_line printable",
             "vocabulary.constructors": "name_kind",
@@ -98,25 +99,20 @@ _GROUPS = {
         "What a function takes is its schema, and what it raises is its result.",
         {
             "options.option": "OptionLike",
-            "options.arguments": "ArgumentsRefused Bound",
-            "options.signatures": "Signature",
-            "options.execution": "RaisedError",
-            "options.context": "Depth",
-            "options.threads": "called start_thread",
+            "options.signatures": "ArgumentsRefused Bound Signature",
+            "options.execution": "RaisedError Depth called start_thread",
         },
     ),
     "Calls": (
         "Whoever wraps an adapter offers what an adapter does.",
         {
-            "calling.calls": "CallArguments Messages",
+            "calling.calls": "CallArguments Messages Relay",
             "vocabulary.constructors": "as_messages",
             "calling.exchange": "Script",
             "calling.drive": "Performer",
             "calling.fallback": "counting",
-            "calling.relay": "Relay",
             "calling.stream": "AsyncClosing SyncClosing",
-            "discovery.points": "load_point",
-            "discovery.registry": "split_model",
+            "discovery": "load_point split_model",
         },
     ),
     "Hooks": (

@@ -4,26 +4,26 @@
 from sabir.contract.dialect import Decoder, Dialect
 from sabir.contract.provider import SABIR_API, Access, AsyncWireResponse, Connection, Credential, Profile, Provider
 from sabir.contract.provider import TokenCount, WireHead, WireRequest, WireResponse
-from sabir.contract.tables import Calls, IdentifierRule, Roles, Side, Tables
+from sabir.contract.turns import Calls, IdentifierRule, Roles, Side, Tables
 from sabir.vocabulary.media import DataURL, MediaRule, MediaURL, Modality
 from sabir.rendering.pairing import pair, side_of
 from sabir.rendering.turns import TurnMaker
 from sabir.contract.turns import Entry, LossLog, Turn, TurnScope
 from sabir.contract.scope import DecodeScope, RequestScope, Splice
-from sabir.base.losses import LossKind, Strict
+from sabir.base.failures import LossKind, Strict
 from sabir.vocabulary.settings import WIRE_SETTINGS, ReasoningEffort
-from sabir.authoring.bodies import Fields, fields, first_count, items, left_over, read_count, text, without
+from sabir.authoring.stored import Fields, fields, first_count, items, left_over, read_count, text, without
 from sabir.reading.fold import Fold, ReplyBuilder
 from sabir.vocabulary.reply import BlockKind, FinishReason
-from sabir.contract.framing import Framing, ServerEvent, ServerEventReader
-from sabir.authoring.frames import EventFrames
+from sabir.contract.dialect import Framing, ServerEvent, ServerEventReader
+from sabir.authoring.transport import EventFrames
 from sabir.authoring.stored import History, Leaf
 from sabir.authoring.providers import PostingClient, PostingConnection, SDKProvider, packaged_models
 from sabir.authoring.credentials import KeySource
 from sabir.authoring.transport import ClientConnection, Kept, Library, OwnConnection
-from sabir.authoring.inprocess import InProcessConnection, Served, WaitingCall, WaitingConnection
+from sabir.authoring.providers import InProcessConnection, Served, WaitingCall, WaitingConnection
 from sabir.authoring.failures import ErrorRule, ErrorTable, Failure
-from sabir.authoring.databases import DatabaseFailure
+from sabir.authoring.failures import DatabaseFailure
 from sabir.base.models import AtRest, Frozen, describe, load_as
 from sabir.base.errors import one_line, printable
 from sabir.vocabulary.constructors import as_messages, name_kind
@@ -31,19 +31,19 @@ from sabir.base.values import FrozenDict, JSONObjectDocumentField, JSONText, JSO
 from sabir.vocabulary.parts import KnownPart, NonEmpty, Part, Text
 from sabir.vocabulary.messages import OptionCall, RoleHint
 from sabir.options.option import OptionLike
-from sabir.options.arguments import ArgumentsRefused, Bound
+from sabir.options.signatures import ArgumentsRefused, Bound
 from sabir.options.signatures import Signature
 from sabir.options.execution import RaisedError
-from sabir.options.context import Depth
-from sabir.options.threads import called, start_thread
+from sabir.options.execution import Depth
+from sabir.options.execution import called, start_thread
 from sabir.calling.calls import CallArguments, Messages
 from sabir.calling.exchange import Script
 from sabir.calling.drive import Performer
 from sabir.calling.fallback import counting
-from sabir.calling.relay import Relay
+from sabir.calling.calls import Relay
 from sabir.calling.stream import AsyncClosing, SyncClosing
-from sabir.discovery.points import load_point
-from sabir.discovery.registry import split_model
+from sabir.discovery import load_point
+from sabir.discovery import split_model
 from sabir.hooks.plugins import installed_hooks
 
 __all__ = [  # noqa: RUF022

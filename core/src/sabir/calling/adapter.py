@@ -15,25 +15,22 @@ from urllib.parse import urlsplit, urlunsplit
 from pydantic_core import to_json
 
 from sabir.base.errors import SettingsInvalid
-from sabir.base.losses import Loss, RenderingRefused, Strict, strict_kinds
+from sabir.base.failures import Loss, RenderingRefused, Strict, strict_kinds
 from sabir.calling.calls import Adapter, CallArguments, Messages, checked_key, checked_policy, checked_settings
-from sabir.calling.clock import Clock
-from sabir.calling.drive import SyncWire, Watch, Wire, result_of, unwatched, waited
-from sabir.calling.exchange import Exchange, Script, call_script, count_script, folded_script, stream_script
+from sabir.calling.drive import CallWatch, SyncWire, Watch, Wire, result_of, unwatched, waited
+from sabir.calling.exchange import Clock, Exchange, Script, call_script, count_script, folded_script, stream_script
 from sabir.calling.stream import AsyncClosing, ReplyStream, Start, SyncClosing, SyncReplyStream
-from sabir.calling.telemetry import CallWatch
 from sabir.contract.dialect import Dialect, Rendering
 from sabir.contract.provider import Access, ApiKey, Connection, Provider, TokenCount, WireRequest
 from sabir.contract.scope import DecodeScope
-from sabir.discovery.registry import default_registry, models_of
+from sabir.discovery import default_registry, models_of
 from sabir.hooks.plugins import installed_hooks
 from sabir.options.option import Option
 from sabir.reading.incoming import StreamState
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.constructors import listed
 from sabir.vocabulary.reply import Reply
-from sabir.vocabulary.settings import Settings
-from sabir.vocabulary.target import ModelInfo, Target, find_model
+from sabir.vocabulary.settings import ModelInfo, Settings, Target, find_model
 
 __all__ = ["Adapter", "CallArguments", "Messages", "ModelAdapter", "adapter", "without_secrets"]
 

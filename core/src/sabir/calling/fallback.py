@@ -14,10 +14,9 @@ from typing import Never, Protocol, Unpack, runtime_checkable
 
 from sabir.base import failures
 from sabir.base.errors import Misnamed, SabirError, SettingsInvalid
-from sabir.base.losses import RenderingRefused, Strict
+from sabir.base.failures import RenderingRefused, Strict
 from sabir.calling.adapter import adapter
-from sabir.calling.calls import Adapter, CallArguments, Messages
-from sabir.calling.relay import FallbackRelay, Kinds, awaited, told, way_along
+from sabir.calling.calls import Adapter, CallArguments, FallbackRelay, Kinds, Messages, awaited, told, way_along
 from sabir.calling.stream import AsyncClosing, ReplyStream, SyncClosing, SyncReplyStream
 from sabir.contract.dialect import Rendering
 from sabir.contract.provider import TokenCount
@@ -25,8 +24,7 @@ from sabir.options.option import Option
 from sabir.vocabulary.constructors import as_messages
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.reply import NoneAnswered, Reply
-from sabir.vocabulary.settings import Settings
-from sabir.vocabulary.target import Target
+from sabir.vocabulary.settings import Settings, Target
 
 MOVES_ON: frozenset[type[SabirError]] = frozenset({
     failures.RateLimited, failures.QuotaExceeded, failures.Overloaded, failures.Unavailable, failures.ServerFailed,

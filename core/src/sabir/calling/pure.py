@@ -13,22 +13,19 @@ from typing import Any, Never
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from sabir.base.errors import DialectMissing, HistoryInvalid, one_line
-from sabir.base.failures import ResponseInvalid
-from sabir.base.losses import Loss, RenderingRefused, Strict
+from sabir.base.failures import Loss, RenderingRefused, ResponseInvalid, Strict
 from sabir.calling.calls import checked_policy, checked_settings
-from sabir.contract.dialect import DecodedHistory, Decoder, Dialect, Rendering
-from sabir.contract.framing import ServerEvent
+from sabir.contract.dialect import DecodedHistory, Decoder, Dialect, Rendering, ServerEvent
 from sabir.contract.provider import Access
 from sabir.contract.scope import DecodeScope
-from sabir.discovery.registry import default_registry as registry
+from sabir.discovery import default_registry as registry
 from sabir.options.option import Option, OptionLike
 from sabir.reading.incoming import finished, mend, raise_unreadable, shown
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.constructors import as_messages
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.reply import Reply, StreamEvent
-from sabir.vocabulary.settings import Settings
-from sabir.vocabulary.target import Target, find_model
+from sabir.vocabulary.settings import Settings, Target, find_model
 
 _RENDER = ("model", "options", "settings", "strict", "speaks_as")
 

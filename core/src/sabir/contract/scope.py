@@ -16,12 +16,10 @@ from pydantic import BaseModel, ValidationError
 from sabir.base.errors import NotJSON, SettingsInvalid
 from sabir.base.failures import ResponseInvalid
 from sabir.base.values import FrozenDict, JSONText, JSONValue, decode_json, encode_json, parse_json
-from sabir.contract.tables import Side
-from sabir.contract.turns import LossLog, Turn
-from sabir.vocabulary.hints import Sections, read_section
+from sabir.contract.turns import LossLog, Side, Turn
 from sabir.vocabulary.messages import Message, OptionCallPayload, Origin
-from sabir.vocabulary.settings import SettingsReader
-from sabir.vocabulary.target import ModelInfo, Target
+from sabir.vocabulary.parts import Sections, read_section
+from sabir.vocabulary.settings import ModelInfo, SettingsReader, Target
 
 if TYPE_CHECKING:
     from sabir.options.option import Option

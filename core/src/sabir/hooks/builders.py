@@ -15,7 +15,6 @@ from uuid import uuid4
 from sabir.base.errors import BuilderError, NotJSON
 from sabir.base.values import JSONValue
 from sabir.vocabulary.constructors import name_kind, result_fields, result_payload
-from sabir.vocabulary.hints import Sections
 from sabir.vocabulary.media import MediaURL, Modality, shorten
 from sabir.vocabulary.messages import (
     Message,
@@ -25,7 +24,7 @@ from sabir.vocabulary.messages import (
     PartsPayload,
     RoleHint,
 )
-from sabir.vocabulary.parts import MediaPart, Part, TextPart
+from sabir.vocabulary.parts import MediaPart, Part, Sections, TextPart
 
 if TYPE_CHECKING:
     from sabir.hooks.plugins import HookPlugins

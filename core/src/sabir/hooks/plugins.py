@@ -21,7 +21,7 @@ import pluggy
 
 from sabir.base.errors import BuilderError, PluginConflict, PluginError, one_line
 from sabir.base.failures import CallError
-from sabir.discovery.points import HOOKS, claimed, load_point, only
+from sabir.discovery import HOOKS, claimed, load_point, only
 from sabir.hooks import specs
 from sabir.vocabulary.messages import Kind, Message, RoleHint
 from sabir.vocabulary.parts import MediaPart

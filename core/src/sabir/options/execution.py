@@ -1,4 +1,28 @@
-"""How one option answers one call: the same steps whether the caller awaits or waits.
+"""Threads for functions that wait: options that are no coroutine functions, and functions that ask people.
+
+    await in_thread(function, …)     its result or exception; the loop goes on meanwhile
+    await called(function, asked)    the same, but a coroutine function is awaited
+    start_thread(function)           a future of its result, for callers without a loop
+
+They are not the threads of `asyncio.to_thread`, which are few and shared with name look-ups: a function that waits here
+delays only functions that are queued here. They are daemon threads: the process ends even if a function does not.
+
+The context of an option's run, which the option may read and report to; and how deep calls are nested.
+
+    @sabir.option
+    def pay(amount: int, context: ToolContext) -> str:
+        if context.is_resume and (receipt := receipts.get(context.idempotency_key)): return receipt
+
+A parameter of this type is filled in where the option runs, and is not shown to the model. `ToolContext.current()`
+gives the same: it is a context variable, so functions that an option calls find it too, as do threads that core starts.
+
+    ctx.plan(…) ─▶ ctx.search(…)               a policy that a policy calls is one deeper
+    a chosen option ─▶ its policy, or an evaluation that its function runs        so is the run that answers a call
+
+The depth is a context variable too, and a runner that performs calls elsewhere sends it along. Endless nesting ends at
+a depth, by an error that does not become an option's result.
+
+How one option answers one call: the same steps whether the caller awaits or waits.
 
     call ──bind──▶ Bound ──(function)──▶ Outcome ──finish──▶ option result
            └─ arguments refused ────────────────────────────▶ error result, the function never ran
@@ -9,17 +33,185 @@ before the function ran is answered by the policy `runtime`.
 """
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from threading import Event as Signal
+from threading import Thread
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar
+from weakref import WeakKeyDictionary
 
-from sabir.base.errors import BuilderError, CallsTooDeep, NotJSON, OptionFailed, OptionInvalid, one_line
+from sabir.base.errors import (
+    BuilderError,
+    CallsTooDeep,
+    NotJSON,
+    OptionFailed,
+    OptionInvalid,
+    OutsideEvaluation,
+    one_line,
+)
 from sabir.base.values import FrozenDict
-from sabir.options.arguments import ArgumentsRefused, Binder, Bound, bind_schema
-from sabir.options.signatures import Signature
-from sabir.options.threads import in_thread
+from sabir.options.signatures import ArgumentsRefused, Binder, Bound, Signature, bind_schema
 from sabir.vocabulary.constructors import name_kind, option_result, result_fields
 from sabir.vocabulary.messages import RUNTIME, Message
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop, Semaphore
+    from concurrent.futures import Future
+
+
+Parameters = ParamSpec("Parameters")
+Asked = TypeVar("Asked")
+Given = TypeVar("Given")
+
+MOST_THREADS = 512
+"""The most threads that run at once for one event loop; further functions wait, in order, until one has ended."""
+
+
+def start_thread(function: Callable[[], Given]) -> "Future[Given]":
+    """The future of a function's result; it runs in a thread of its own, in the context of its caller."""
+    from concurrent.futures import Future  # imported only where threads run
+
+    future: Future[Given] = Future()
+    future.set_running_or_notify_cancel()  # it cannot be cancelled: the thread runs on
+    context = copy_context()
+
+    def run() -> None:
+        try:
+            future.set_result(context.run(function))
+        except BaseException as error:
+            future.set_exception(error)
+
+    Thread(target=run, name="sabir", daemon=True).start()
+    return future
+
+
+_free: "WeakKeyDictionary[AbstractEventLoop, Semaphore]" = WeakKeyDictionary()
+"""How many more threads each loop may start."""
+
+
+async def in_thread(
+    function: Callable[Parameters, Given], *arguments: Parameters.args, **named: Parameters.kwargs
+) -> Given:
+    """A function's result, run in a thread of its own and in the context of its caller.
+
+    A StopIteration arrives as a RuntimeError: no future can hold it, and the caller would wait for ever
+    (https://docs.python.org/3/library/asyncio-future.html#asyncio.Future.set_exception).
+    """
+    import asyncio  # imported only where a loop runs; waiting callers do not need it
+
+    loop = asyncio.get_running_loop()
+    free = _free.setdefault(loop, asyncio.Semaphore(MOST_THREADS))
+
+    def run() -> Given:
+        try:
+            return function(*arguments, **named)
+        except StopIteration as error:
+            raise RuntimeError(f"{getattr(function, '__name__', 'a function')} raised StopIteration") from error
+        finally:
+            with suppress(RuntimeError):  # the loop was closed, so no function waits for the thread
+                loop.call_soon_threadsafe(free.release)
+
+    await free.acquire()
+    return await asyncio.wrap_future(start_thread(run))
+
+
+async def called(function: Callable[[Asked], Given | Awaitable[Given]], asked: Asked) -> Given:
+    """A function's result: a coroutine function is awaited, any other runs in a thread of its own."""
+    answer = function(asked) if inspect.iscoroutinefunction(function) else await in_thread(function, asked)
+    return await answer if isinstance(answer, Awaitable) else answer
+
+
+MOST_DEPTH = 50
+"""The most calls that may be nested in each other; Python's own limit (1,000 frames) lies beyond that."""
+
+Report: TypeAlias = Callable[[float, float | None, str], None]
+
+
+def _unheard(done: float, total: float | None, text: str) -> None:
+    """The report that does nothing."""
+
+
+@dataclass(frozen=True)
+class ToolContext:
+    """The run of one option for one call.
+
+    `call_id` is the call's invocation id; a provider may use the same id again in a later turn. `idempotency_key` is
+    unique: it names this call of this reply, and stays the same when the call runs again. `is_resume` says that the
+    call may have run before, in a process that ended before its result was recorded. `cancelled` is set when the
+    caller no longer waits for the result; options in threads may check it or wait for it.
+    """
+
+    call_id: str
+    is_resume: bool = False
+    idempotency_key: str = ""
+    cancelled: Signal = field(default_factory=Signal, compare=False)
+    _report: Report = field(default=_unheard, repr=False, compare=False)
+
+    @classmethod
+    def current(cls) -> "ToolContext":
+        """The context of the option that runs here; raises OutsideEvaluation if none does."""
+        found = _CURRENT.get()
+        if found is None:
+            raise OutsideEvaluation("no option of an evaluation runs here; ask inside of an option that evaluate runs")
+        return found
+
+    @classmethod
+    def __sabir_provide__(cls) -> "ToolContext":
+        """The value that core fills in for a parameter of this type; raises OutsideEvaluation if no option runs."""
+        return cls.current()
+
+    def report(self, done: float, total: float | None = None, text: str = "") -> None:
+        """Report to the watcher of the evaluation how far this run is: `done` of `total`, in the option's own units."""
+        if not self.cancelled.is_set():
+            self._report(done, total, text)
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Make this the current context within the `with` block."""
+        token = _CURRENT.set(self)
+        try:
+            yield
+        finally:
+            _CURRENT.reset(token)
+
+
+_CURRENT: ContextVar[ToolContext | None] = ContextVar("sabir.tool_context", default=None)
+_depth: ContextVar[int] = ContextVar("sabir.depth", default=0)
+
+
+class Depth(NamedTuple):
+    """How many calls one is within."""
+
+    calls: int
+
+    @classmethod
+    def current(cls) -> "Depth":
+        """That of what runs here."""
+        return cls(_depth.get())
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """What runs within is within so many calls."""
+        token = _depth.set(self.calls)
+        try:
+            yield
+        finally:
+            _depth.reset(token)
+
+    @classmethod
+    @contextmanager
+    def deeper(cls, name: str) -> Iterator[None]:
+        """What runs within is called by the policy or option of that name; CallsTooDeep beyond `MOST_DEPTH`."""
+        calls = _depth.get() + 1
+        if calls > MOST_DEPTH:
+            remedy = "have it end, and offer no option to itself"
+            raise CallsTooDeep(f"{name!r} is called within {MOST_DEPTH} other calls, perhaps by itself; {remedy}")
+        with cls(calls).entered():
+            yield
+
 
 INVALID_ARGUMENTS = "invalid_arguments"
 """The error type of the result for a call whose arguments do not fit."""

@@ -5,6 +5,13 @@
     JSON schema ────┘
 
 Arguments are validated before a function gets them; its exceptions become error results.
+
+Answers all calls of a reply in their order, each by its option; a failure of one loses none of the others.
+
+    reply | messages ──unanswered calls──▶ option.answer ──▶ results, to be appended to the conversation
+
+This is the one implementation; runners build on it. A call of an option that was not offered gets an error result from
+the runtime, and nothing runs.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,12 +24,22 @@ from pydantic.json_schema import SkipJsonSchema
 from sabir.base.errors import OptionInvalid, one_line
 from sabir.base.models import Frozen, describe
 from sabir.base.values import FrozenDict, JSONObjectDocumentField, JSONText, JSONValue, object_view
-from sabir.options.arguments import Binder, bind_model, bind_schema
-from sabir.options.execution import answer_call, answer_call_sync, check_runs
-from sabir.options.signatures import Provided, Signature, first_paragraph, provided_to, providing, schema_of_model
-from sabir.vocabulary.hints import Hints, Sections
-from sabir.vocabulary.messages import RESERVED, RUNTIME, Message
-from sabir.vocabulary.parts import NonEmpty, Text
+from sabir.options.execution import answer_call, answer_call_sync, check_runs, error_result
+from sabir.options.signatures import (
+    Binder,
+    Provided,
+    Signature,
+    bind_model,
+    bind_schema,
+    first_paragraph,
+    provided_to,
+    providing,
+    schema_of_model,
+)
+from sabir.vocabulary.constructors import as_messages
+from sabir.vocabulary.messages import RESERVED, RUNTIME, Message, Unanswered
+from sabir.vocabulary.parts import Hints, NonEmpty, Sections, Text
+from sabir.vocabulary.reply import Reply
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Model = TypeVar("Model", bound=BaseModel)
@@ -260,3 +277,56 @@ def _shown(value: object) -> str:
         value = value.function
     place = getattr(value, "__qualname__", None)
     return f"{value.__module__}.{place}" if place else one_line(repr(value), 80)
+
+
+OPTION_NOT_OFFERED = "option_not_offered"
+"""The error type of the result for an option that was not offered."""
+
+
+def answer_sync(reply: Reply | Message | Iterable[Message], options: Iterable[OptionLike]) -> list[Message]:
+    """Answer every unanswered option call of a reply, or of a history, in order; one result a call.
+
+    Raises OptionInvalid, before anything runs, for an option that was called but has no function, or an asynchronous
+    one: `await sabir.answer(...)` runs those.
+    """
+    answered_by = _answered_by(reply, options, asynchronous=False)
+    return [by if isinstance(by, Message) else answer_call_sync(by, call) for call, by in answered_by]
+
+
+async def answer(reply: Reply | Message | Iterable[Message], options: Iterable[OptionLike]) -> list[Message]:
+    """As `answer_sync`, one call after another; asynchronous options are awaited, others run in threads."""
+    answered_by = _answered_by(reply, options, asynchronous=True)
+    return [by if isinstance(by, Message) else await answer_call(by, call) for call, by in answered_by]
+
+
+def unanswered(messages: Iterable[Message]) -> list[Message]:
+    """The option calls without a result, in order.
+
+    A result answers the first unanswered call of its id in the nearest earlier run of calls that has such a call.
+    """
+    given, calls = list(messages), Unanswered()
+    for position, message in enumerate(given):
+        calls.take(position, message.payload)
+    return [given[position] for position in calls.positions()]
+
+
+def _answered_by(
+    reply: Reply | Message | Iterable[Message], options: Iterable[OptionLike], *, asynchronous: bool
+) -> list[tuple[Message, Option | Message]]:
+    """Each unanswered call with the option that answers it, or with the refusal that does."""
+    offered = {option.name: option for option in Option.all_of(options)}
+    calls = unanswered(reply.messages if isinstance(reply, Reply) else as_messages(reply))
+    found = [(call, _option_or_refusal(call, offered)) for call in calls]
+    for _, by in found:
+        if isinstance(by, Option):
+            check_runs(by, asynchronous=asynchronous)
+    return found
+
+
+def _option_or_refusal(call: Message, offered: dict[str, Option]) -> Option | Message:
+    name = call.call.option_name if call.call else ""
+    if name in offered:
+        return offered[name]
+    known = ", ".join(offered) or "none"
+    text = f"option {name!r} was not offered; offered are: {known}"
+    return error_result(call, OPTION_NOT_OFFERED, text, policy=RUNTIME)

@@ -10,8 +10,7 @@ A part that carries nothing (no text, no state, no citation) is left out.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from sabir.base.failures import ResponseInvalid
-from sabir.base.losses import Loss
+from sabir.base.failures import Loss, ResponseInvalid
 from sabir.base.values import JSONValue, encode_json
 from sabir.contract.scope import DecodeScope
 from sabir.vocabulary.messages import Message, OptionCallPayload, Origin, PartsPayload, new_ids

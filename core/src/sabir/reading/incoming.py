@@ -15,10 +15,8 @@ from typing import NoReturn
 from urllib.parse import urlsplit
 
 from sabir.base.errors import one_line
-from sabir.base.failures import CallError, ResponseInvalid
-from sabir.base.losses import Loss
-from sabir.contract.dialect import Decoder, Dialect
-from sabir.contract.framing import ServerEvent
+from sabir.base.failures import CallError, Loss, ResponseInvalid
+from sabir.contract.dialect import Decoder, Dialect, ServerEvent
 from sabir.contract.scope import DecodeScope
 from sabir.reading.fold import Fold
 from sabir.vocabulary.parts import TextPart

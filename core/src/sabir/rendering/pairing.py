@@ -12,12 +12,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from sabir.base.losses import Loss
-from sabir.contract.tables import Side
-from sabir.contract.turns import LossLog, TurnScope, new_tuple
+from sabir.base.failures import Loss
+from sabir.contract.turns import LossLog, Side, TurnScope, new_tuple
 from sabir.rendering.pieces import goes_back
-from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, UnknownHint
-from sabir.vocabulary.pairs import Stack, Unanswered
+from sabir.vocabulary.messages import (
+    Message,
+    OptionCallPayload,
+    OptionResultPayload,
+    Origin,
+    Stack,
+    Unanswered,
+    UnknownHint,
+)
 from sabir.vocabulary.parts import Part
 
 NO_RESULT = "the option call has no result; only complete pairs are sent"

@@ -14,10 +14,8 @@ Leaf functions of a dialect see only the parts that are left, so they map parts 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, get_args
 
-from sabir.base.losses import LossKind
-from sabir.contract.tables import Side
-from sabir.contract.turns import Difference, LossLog, TurnScope, new_tuple
-from sabir.vocabulary.hints import Taker, take_hints, with_hints
+from sabir.base.failures import LossKind
+from sabir.contract.turns import Difference, LossLog, Side, TurnScope, new_tuple
 from sabir.vocabulary.media import (
     Form,
     MediaURL,
@@ -32,8 +30,11 @@ from sabir.vocabulary.parts import (
     ReasoningPart,
     RefusalPart,
     Stateful,
+    Taker,
     TextPart,
     UnknownPart,
+    take_hints,
+    with_hints,
 )
 
 Taken: TypeAlias = tuple[KnownPart, ...]

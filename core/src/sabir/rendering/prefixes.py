@@ -17,9 +17,8 @@ from functools import partial
 from threading import Lock
 from typing import NamedTuple
 
-from sabir.base.losses import Loss
-from sabir.contract.tables import Calls, Side
-from sabir.contract.turns import new_tuple
+from sabir.base.failures import Loss
+from sabir.contract.turns import Calls, Side, new_tuple
 from sabir.rendering.pairing import Waiting
 from sabir.rendering.turns import Identifiers, TurnMaker
 from sabir.vocabulary.messages import Message

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import TypeAlias
 
-from sabir.contract.tables import IdentifierRule, Side
-from sabir.contract.turns import Difference, Entry, LossLog, TurnScope, new_tuple
+from sabir.contract.turns import Difference, Entry, IdentifierRule, LossLog, Side, TurnScope, new_tuple
 from sabir.rendering.pairing import Block
 from sabir.rendering.pieces import PartFilter, Taken, withhold
 from sabir.vocabulary.constructors import result_payload

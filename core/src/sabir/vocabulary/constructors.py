@@ -12,10 +12,9 @@ from typing import Any, TypeAlias, TypedDict, Unpack, cast
 
 from sabir.base.errors import BuilderError, MediaRefused, Misnamed, NotJSON
 from sabir.base.values import encode_json
-from sabir.vocabulary.hints import Sections
 from sabir.vocabulary.media import FILE_CAP, MediaURL, Modality, read_source
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload
-from sabir.vocabulary.parts import KnownPart, MediaPart, Part, TextPart
+from sabir.vocabulary.parts import KnownPart, MediaPart, Part, Sections, TextPart
 from sabir.vocabulary.reply import Reply
 
 Content: TypeAlias = str | KnownPart

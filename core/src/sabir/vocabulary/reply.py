@@ -18,13 +18,12 @@ from typing import Literal, TypeAlias, TypeVar, cast
 from pydantic import Field, TypeAdapter, ValidationError
 
 from sabir.base.errors import SabirError, one_line
-from sabir.base.failures import CallError, ResponseInvalid
-from sabir.base.losses import Loss
+from sabir.base.failures import CallError, Loss, ResponseInvalid
 from sabir.base.models import AtRest, Frozen
 from sabir.base.values import JSONDocumentField, JSONValue, encode_json
 from sabir.vocabulary.messages import Message, OptionCall, OptionCallPayload, Origin
 from sabir.vocabulary.parts import MediaPart, Part, Text
-from sabir.vocabulary.target import Target
+from sabir.vocabulary.settings import Target
 
 FinishReason: TypeAlias = Literal[
     "stop", "option_calls", "native_calls", "length", "content_filter", "paused", "error", "other"

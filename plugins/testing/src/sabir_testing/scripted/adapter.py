@@ -22,7 +22,7 @@ from sabir.authoring import (
     Strict,
     as_messages,
 )
-from sabir.base.losses import strict_kinds
+from sabir.base.failures import strict_kinds
 from sabir.errors import CallError
 
 from sabir_testing.scripted.answers import (

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from sabir import ModelInfo
 from sabir.authoring import SABIR_API, Access, Dialect, Provider
-from sabir.discovery.registry import default_registry
+from sabir.discovery import default_registry
 
 from sabir_testing.scripted.plain import NAME, PLAIN
 from sabir_testing.scripted.wire import ScriptedConnection, with_scripted_answers

@@ -1,4 +1,11 @@
-"""Providers and commands by name: installed ones, and ones registered at run time.
+"""Entry points of installed packages: enumerated without an import, loaded one by one.
+
+    importlib.metadata ──claimed(group)──▶ name → entry points ──load_point──▶ the object that a plugin's author wrote
+
+A broken plugin is reported by its name and stops no other. A plugin that the program did not name, but that is loaded
+to be listed or to be told of calls, is loaded in a thread of its own, and left out if that takes too long.
+
+Providers and commands by name: installed ones, and ones registered at run time.
 
     entry points ──provider(name)──▶ loaded, checked, kept
     register(name, provider) ──────▶ the same place
@@ -11,10 +18,12 @@ entry-point group `sabir.hints` it says what to write instead.
 import difflib
 import threading
 import unicodedata
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Literal, NamedTuple
+from itertools import groupby
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from sabir.base.errors import (
     DialectMissing,
@@ -27,8 +36,66 @@ from sabir.base.errors import (
 )
 from sabir.base.models import Frozen
 from sabir.contract.provider import SUPPORTED_APIS, Credential, Provider
-from sabir.discovery import points
-from sabir.vocabulary.target import ModelInfo, longest_first
+from sabir.options.execution import start_thread
+from sabir.vocabulary.settings import ModelInfo, longest_first
+
+PROVIDERS, HOOKS, COMMANDS, HINTS = "sabir.providers", "sabir.hooks", "sabir.commands", "sabir.hints"
+LONGEST_LOAD = 10.0
+"""Seconds that a plugin which the program did not name may take to load."""
+
+Claims: TypeAlias = Mapping[str, tuple[EntryPoint, ...]]
+"""A name → the entry points that claim it."""
+Loaded = TypeVar("Loaded")
+
+
+def claimed(group: str) -> Claims:
+    """The entry points of a group that the installed packages declare now, by name; nothing is loaded."""
+    points = sorted(entry_points(group=group), key=lambda point: (point.name, distribution(point)))
+    by_name = groupby(dict.fromkeys(points), lambda point: point.name)
+    return {name: tuple(claims) for name, claims in by_name}
+
+
+def only(claims: tuple[EntryPoint, ...]) -> EntryPoint:
+    """The one entry point of a name; raises PluginConflict if several packages claim it."""
+    if len(claims) == 1:
+        return claims[0]
+    who = " and ".join(distribution(point) for point in claims)
+    raise PluginConflict(f"{claims[0].group} {claims[0].name!r} is claimed by {who}; uninstall one of them")
+
+
+class LoadsTooLong(ProviderBroken):
+    """A plugin that does not finish loading."""
+
+
+def load_point(point: EntryPoint, *, named: bool = True) -> Any:  # an entry point may name anything
+    """What an entry point names; ProviderBroken says whose it is, and why it cannot be loaded.
+
+    So it does of a plugin that nobody named where loading takes longer than LONGEST_LOAD.
+    """
+    if not named:
+        return beside(lambda: load_point(point), point)
+    with ProviderBroken.blaming(f"{_shown(point)} cannot be loaded", "reinstall or remove it"):
+        return point.load()
+
+
+def beside(loading: Callable[[], Loaded], point: EntryPoint) -> Loaded:
+    """The result of `loading`, called in a thread of its own; raises LoadsTooLong after LONGEST_LOAD seconds."""
+    loaded = start_thread(loading)
+    try:
+        return loaded.result(LONGEST_LOAD)
+    except TimeoutError:
+        if loaded.done():
+            raise
+    raise LoadsTooLong(f"{_shown(point)} is not loaded after {LONGEST_LOAD:g} s; update or remove it")
+
+
+def _shown(point: EntryPoint) -> str:
+    return f"{point.name!r} of {distribution(point)} ({point.value})"
+
+
+def distribution(point: EntryPoint) -> str:
+    """The package that declares an entry point, with its version."""
+    return f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown distribution"
 
 
 class ProviderStatus(Frozen):
@@ -62,7 +129,7 @@ class Registry:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._loaded: dict[str, Provider] = {}
-        self._claims: dict[str, points.Claims] = {}
+        self._claims: dict[str, Claims] = {}
         self._failures: dict[str, PluginError] = {}
         self._registered: set[str] = set()
 
@@ -76,13 +143,13 @@ class Registry:
                 return self._loaded[name]
             if name in self._failures:
                 raise self._failures[name].with_traceback(None)
-            claims = self._claimed(points.PROVIDERS)[name] if self.knows(name) else ()
+            claims = self._claimed(PROVIDERS)[name] if self.knows(name) else ()
         if not claims:
             raise self._missing(name)
         try:
-            point = points.only(claims)
-            loaded: Provider = points.load_point(point)
-            _check_provider(loaded, name, points.distribution(point))
+            point = only(claims)
+            loaded: Provider = load_point(point)
+            _check_provider(loaded, name, distribution(point))
         except PluginError as error:
             self._failures[name] = error
             raise
@@ -98,9 +165,9 @@ class Registry:
         with self._lock:
             if self._loaded.get(name) is provider:
                 return
-            claims = self._claimed(points.PROVIDERS).get(name)
+            claims = self._claimed(PROVIDERS).get(name)
             if claims or name in self._loaded:
-                by = points.distribution(claims[0]) if claims else "an earlier sabir.register"
+                by = distribution(claims[0]) if claims else "an earlier sabir.register"
                 remedy = "register yours under another name"
                 raise PluginConflict(f"provider {name!r} is there already, from {by}; {remedy}")
             self._loaded[name] = provider
@@ -121,15 +188,15 @@ class Registry:
     def names(self) -> tuple[str, ...]:
         """The names of all providers, in order; none is loaded."""
         with self._lock:
-            return tuple(sorted({*self._claimed(points.PROVIDERS), *self._registered}))
+            return tuple(sorted({*self._claimed(PROVIDERS), *self._registered}))
 
     def knows(self, name: str) -> bool:
         """Whether a provider of that name is installed or registered; it is not loaded."""
         with self._lock:
-            if name in self._registered or name in self._claimed(points.PROVIDERS):
+            if name in self._registered or name in self._claimed(PROVIDERS):
                 return True
-            del self._claims[points.PROVIDERS]  # the provider may have been installed since the last look
-            return name in self._claimed(points.PROVIDERS)
+            del self._claims[PROVIDERS]  # the provider may have been installed since the last look
+            return name in self._claimed(PROVIDERS)
 
     def models(self, provider: str) -> tuple[ModelInfo, ...]:
         """The known facts of a provider's models, longest prefixes first; raises ProviderBroken if it cannot tell."""
@@ -138,7 +205,7 @@ class Registry:
     def commands(self) -> tuple[EntryPoint, ...]:
         """The entry points of further commands, not loaded; raises PluginConflict for two of one name."""
         with self._lock:
-            return tuple(points.only(claims) for claims in self._claimed(points.COMMANDS).values())
+            return tuple(only(claims) for claims in self._claimed(COMMANDS).values())
 
     def split_model(self, name: str) -> ModelName:
         """`provider[.dialect]:model`, split at the first colon.
@@ -156,27 +223,27 @@ class Registry:
             raise DialectMissing(f"provider {provider!r} does not speak {dialect!r}; it speaks {', '.join(spoken)}")
         return ModelName(provider, dialect or None, model)
 
-    def _claimed(self, group: str) -> points.Claims:
+    def _claimed(self, group: str) -> Claims:
         if group not in self._claims:
-            self._claims[group] = points.claimed(group)
+            self._claims[group] = claimed(group)
         return self._claims[group]
 
     def _status(self, name: str) -> ProviderStatus:
         with self._lock:
-            claims = self._claimed(points.PROVIDERS).get(name)
+            claims = self._claimed(PROVIDERS).get(name)
         dist = claims[0].dist if claims else None
         known: dict[str, Any] = {"name": name}
         if dist:  # a distribution with broken metadata has no name and no version
             known |= {"distribution": dist.name or "", "version": dist.version or ""}
         try:
             if claims and name not in self._loaded and name not in self._failures:
-                points.beside(lambda: self.provider(name), claims[0])
+                beside(lambda: self.provider(name), claims[0])
             provider = self.provider(name)
             with ProviderBroken.blaming(f"provider {name!r} does not tell its dialects and credentials"):
                 known |= {"dialects": tuple(provider.dialects), "credentials": tuple(provider.credentials)}
                 return ProviderStatus(**known, state="registered" if name in self._registered else "installed")
         except PluginError as error:
-            if isinstance(error, points.LoadsTooLong):
+            if isinstance(error, LoadsTooLong):
                 self._failures.setdefault(name, error)  # it counts until the provider has loaded after all
             return ProviderStatus(**known, state="failed", error=str(error))
 
@@ -189,14 +256,14 @@ class Registry:
 
 
 _NOBODY_KNOWS = (
-    f"install the package that names it among its entry points of the group {points.PROVIDERS!r} (the documentation "
+    f"install the package that names it among its entry points of the group {PROVIDERS!r} (the documentation "
     "lists this project's), or register it with sabir.register"
 )
 
 
 def _hints(name: str) -> list[str]:
     """The hints of installed packages for a missing provider of that name; a broken hint is left out."""
-    hints = map(_hint, sorted(entry_points(group=points.HINTS, name=name), key=points.distribution))
+    hints = map(_hint, sorted(entry_points(group=HINTS, name=name), key=distribution))
     return [hint for hint in hints if hint]
 
 
@@ -204,7 +271,7 @@ def _hints(name: str) -> list[str]:
 def _hint(point: EntryPoint) -> str:
     """The text of a hint, "" for a broken one; each is loaded once."""
     with suppress(PluginError):
-        said = points.load_point(point, named=False)
+        said = load_point(point, named=False)
         return one_line(said, 300) if isinstance(said, str) else ""
     return ""
 

@@ -135,17 +135,17 @@ def test_a_prefix_falls_back_to_the_last_closer_that_lives() -> None:
     history = [said("user" if number % 2 == 0 else "llm", f"{number}") for number in range(300)]
     renderer.render(history)
     (kept,) = renderer._kept.values()
-    entered = len(kept.index)
+    entered = len(kept)
 
     del history[150:]
 
-    assert 0 < len(kept.index) < entered
-    found = kept.index.find(history)
-    assert found is not None
+    assert 0 < len(kept) < entered
+    found = kept.find(history)
+    assert found.prefix
     assert 80 < found.boundary.position <= 150
     del found
     history.clear()
-    assert len(kept.index) == 0
+    assert len(kept) == 0
 
 
 def test_a_message_without_its_conversation_is_kept_by_no_prefix() -> None:
@@ -171,8 +171,8 @@ def test_a_prefix_that_fell_back_keeps_no_request_alive() -> None:
     gc.collect()
 
     (kept,) = renderer._kept.values()
-    found = kept.index.find([*history, said("user", "?")])
-    assert found is not None
+    found = kept.find([*history, said("user", "?")])
+    assert found.prefix
     assert memoryview(found.prefix.body.obj).nbytes < 10_000
 
 
@@ -183,7 +183,7 @@ def test_a_prefix_that_is_falling_back_is_not_extended() -> None:
     ending, other = [[said("user", name), said("llm", name), said("user", name)] for name in "ab"]
     renderer.render([*history, *ending])
     (kept,) = renderer._kept.values()
-    (prefix,) = kept.index._owned.values()
+    (prefix,) = kept._owned.values()
 
     class Watched(list[Any]):
         def pop(self, *where: Any) -> Any:

@@ -308,10 +308,10 @@ def test_a_prefix_dies_with_its_messages() -> None:
             for policy in ["user", "llm"] * 20
         ]
         make.render(history)
-        return sum(len(kept.index) for kept in make._kept.values())
+        return sum(len(kept) for kept in make._kept.values())
 
     assert converse() > 5
-    assert sum(len(kept.index) for kept in make._kept.values()) == 0
+    assert sum(len(kept) for kept in make._kept.values()) == 0
 
 
 @given(text=texts)

@@ -19,13 +19,13 @@ import logging
 import random
 import re
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Coroutine, Generator, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from itertools import count
 from math import inf
 from time import monotonic, sleep
-from typing import Any, Generic, NamedTuple, Protocol, TypeAlias
+from typing import Any, Generic, NamedTuple, Protocol
 
 from sabir.base.errors import SabirError, conceal, one_line, printable
 from sabir.calling.exchange import (
@@ -107,10 +107,6 @@ class CallWatch:
         return reply
 
 
-Watch: TypeAlias = Callable[[Open | Failed], None]
-"""Called for every request before it is sent, and for every attempt that failed."""
-
-
 class Done(NamedTuple, Generic[Result]):
     """A script's result."""
 
@@ -133,16 +129,12 @@ class Performer(Protocol):
         """Close the open response or stream."""
 
 
-def unwatched(action: Open | Failed) -> None:
-    """The Watch that does nothing."""
-
-
 class _Wire:
     """The base of both wires: holds the open response, calls the watch, and checks the call's clock."""
 
     _answer: WireHead | None = None
 
-    def __init__(self, connection: Connection, watch: Watch = unwatched, clock: Clock | None = None) -> None:
+    def __init__(self, connection: Connection, watch: CallWatch | None = None, clock: Clock | None = None) -> None:
         self._connection = connection
         self._watch = watch
         self._clock = clock or Clock()
@@ -189,12 +181,14 @@ class _Wire:
             case Failed(error):
                 # Secrets that were sent with the request are removed from the error before the watch gets it.
                 conceal(error, getattr(self._answer, "secrets", ()))
-                self._watch(action)
+                if self._watch:
+                    self._watch.tell(action)
         return None
 
     def _request(self, action: Open) -> WireRequest:
         """Call the watch; the request to send. A retry's timeout is at most the time that the call has left."""
-        self._watch(action)
+        if self._watch:
+            self._watch.tell(action)
         self._clock.begin()
         request = action.request
         if (

@@ -16,7 +16,7 @@ never change, and a kept prefix gives the bytes that rendering from nothing give
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Lock
 from typing import NamedTuple, TypeAlias
 from weakref import ref
@@ -61,6 +61,13 @@ class Offer(NamedTuple):
     declared: tuple[str, ...] = ()
     """All option names, if any of them differs on the wire; else empty."""
 
+    @classmethod
+    def of(cls, options: tuple[Option, ...], scope: TurnScope) -> "Offer":
+        """The options with the names that a wire takes."""
+        given = Identifiers(scope.tables.calls.names)
+        names = {option.name: given.name(option.name) for option in options}
+        return cls(options, names, tuple(names) if any(name != wire for name, wire in names.items()) else ())
+
 
 class Told(NamedTuple):
     """The facts about the messages that a head may depend on."""
@@ -97,11 +104,6 @@ class Head(NamedTuple):
     empty: Rendering
     """The rendering without its body and losses."""
 
-    def around(self, body: bytes, losses: tuple[Loss, ...]) -> Rendering:
-        """The rendering with that body and those losses."""
-        values = {**vars(self.empty), "body_bytes": body, "losses": losses}
-        return Rendering.assembled(values, self.empty.__pydantic_fields_set__.copy())
-
 
 _Key: TypeAlias = "tuple[Settings, tuple[Option, ...], tuple[ref[Message], ...], Side | None]"
 """What a head depends on: settings, options, weak references to the hoisted messages, the last side."""
@@ -113,19 +115,8 @@ class HeadMaker:
     def __init__(self, dialect: Dialect, scope: TurnScope) -> None:
         self._dialect = dialect
         self._scope = scope
-        self._offer = Offer()
         self._kept: list[tuple[_Key, frozenset[str] | None, Head]] = []
         """Each head with the names of called options; None where the head does not depend on them."""
-
-    def offer(self, options: Sequence[Option]) -> Offer:
-        """The options with the names that this wire takes."""
-        offer = self._offer
-        if offer.options != (listed := tuple(options)):
-            given = Identifiers(self._scope.tables.calls.names)
-            names = {option.name: given.name(option.name) for option in listed}
-            declared = tuple(names) if any(name != wire for name, wire in names.items()) else ()
-            self._offer = offer = Offer(listed, names, declared)
-        return offer
 
     def make(self, offer: Offer, settings: Settings, told: Told) -> Head:
         """The head of a request with these options, these settings and those facts about its messages."""
@@ -232,21 +223,11 @@ LATEST = 8
 _NO_SETTINGS = Settings()
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """The state that all renderings of equal scope share."""
-
-    scope: TurnScope
-    index: PrefixIndex
-
-
 class _Made(NamedTuple):
     """The JSON that the messages of a history rendered to, without brackets."""
 
-    found: Found
-    """The kept prefix."""
     closed: bytes
-    """The turns that closed after the prefix."""
+    """The turns that closed after the kept prefix."""
     open: bytes
     """The turns that are not closed."""
     losses: list[Loss]
@@ -257,15 +238,16 @@ class _Made(NamedTuple):
     told: Told
 
 
-def _render(encode_turn: EncodeTurn, kept: _Kept, messages: list[Message]) -> _Made:
+def _render(encode_turn: EncodeTurn, scope: TurnScope, found: Found, messages: list[Message]) -> _Made:
     """Encode the messages after the kept prefix; a leading system block is left out where the dialect hoists it."""
-    scope, found = kept.scope, kept.index.find(messages)
     prefix, start = found.prefix, found.boundary
     check_messages(messages, start.position)
     log, calls = LossLog(), scope.tables.calls
     may_hoist = scope.tables.roles.leading_system == "hoisted" and not start.position
-    call_ids = Identifiers(calls.ids, prefix.call_ids, start.call_ids)
-    names = Identifiers(calls.names, prefix.names, start.names)
+    call_ids = Identifiers(calls.ids, prefix.call_ids if prefix else None, start.call_ids)
+    names = Identifiers(calls.names, prefix.names if prefix else None, start.names)
+    for declared in () if prefix else scope.declared_names:
+        names.name(declared)
     maker = TurnMaker(messages, scope, log, call_ids, names, start.called, start.media_count)
     side, system, turn = start.last_side, start.system, None
     items: list[bytes] = []
@@ -277,7 +259,7 @@ def _render(encode_turn: EncodeTurn, kept: _Kept, messages: list[Message]) -> _M
                 offset += sum(map(len, items[closed:])) + len(items) - closed - bool(items and not offset)
                 closed, turn = len(items), None
                 counts = len(log.losses) + start.losses, call_ids.count, names.count, frozenset(maker.called)
-                here = block.closer, offset, *counts, maker.filter.media_count, block.waiting, system, side
+                here = block.closer, offset, *counts, maker.media_count, block.waiting, system, side
                 boundaries.append(new_tuple(Boundary, here))
             log.losses += block.losses
             if may_hoist and block.side == "system":
@@ -292,7 +274,7 @@ def _render(encode_turn: EncodeTurn, kept: _Kept, messages: list[Message]) -> _M
         log.losses += paired.losses
     told = new_tuple(Told, (scope, messages, system, side, turn, frozenset(maker.called)))
     parts = b",".join(items[:closed]), b",".join(items[closed:])
-    return new_tuple(_Made, (found, *parts, log.losses, boundaries, maker, told))
+    return new_tuple(_Made, (*parts, log.losses, boundaries, maker, told))
 
 
 class Renderer:
@@ -321,7 +303,8 @@ class Renderer:
         )
         """The target, the tables of what it takes, and the facts that hold for all its turns."""
         self._heads = HeadMaker(dialect, self.scope)
-        self._kept: dict[tuple[bool, UnsupportedMedia, tuple[str, ...]], _Kept] = {}
+        self._offer = Offer()
+        self._kept: dict[tuple[bool, UnsupportedMedia, tuple[str, ...]], PrefixIndex] = {}
         self._lock = Lock()
 
     def new(self) -> "Renderer":
@@ -338,38 +321,44 @@ class Renderer:
         messages.
         """
         settings, listed = settings or _NO_SETTINGS, messages if type(messages) is list else list(messages)
-        offer = self._heads.offer(options)
-        kept = self._kept_for(settings, offer.declared)
-        made = _render(self.dialect.encode_turn, kept, listed)
-        prefix = made.found.prefix.losses[: made.found.boundary.losses]
-        if not (made.found.body or made.closed or made.open):
+        offer, given = self._offer, tuple(options)
+        if offer.options != given:
+            self._offer = offer = Offer.of(given, self.scope)
+        index = self._index_for(settings, offer.declared)
+        found = index.find(listed)
+        made = _render(self.dialect.encode_turn, index.scope, found, listed)
+        prefix = found.prefix.losses[: found.boundary.losses] if found.prefix else []
+        if not (found.body or made.closed or made.open):
             turns, lost = made.told.hoisted()
             if not turns:
                 reason = f"nothing is left to send to {self.scope.target}: {len(listed)} messages given, none rendered"
                 raise RenderingRefused(f"{reason}; give at least one user message", [*lost, *prefix, *made.losses])
         head = self._heads.make(offer, settings, made.told)
-        body, closed, unmarked = _joined(head, made)
+        body, closed, unmarked = _joined(head, found.body, made)
         if made.boundaries:
-            kept.index.enter(made.found, listed, closed, made.boundaries, made.losses, made.maker)
-        return head.around(body, (*head.system_losses, *prefix, *made.losses, *head.losses, *unmarked))
+            index.enter(found, listed, closed, made.boundaries, made.losses, made.maker)
+        losses = *head.system_losses, *prefix, *made.losses, *head.losses, *unmarked
+        values = {**vars(head.empty), "body_bytes": body, "losses": losses}
+        return Rendering.assembled(values, head.empty.__pydantic_fields_set__.copy())
 
-    def _kept_for(self, settings: Settings, declared: tuple[str, ...]) -> _Kept:
+    def _index_for(self, settings: Settings, declared: tuple[str, ...]) -> PrefixIndex:
         labels, media = bool(settings.media_labels), settings.unsupported_media or "placeholder"
         key = labels, media, declared
         with self._lock:
-            kept = self._kept.pop(key, None)
-            if kept is None:
-                scope = replace(self.scope, media_labels=labels, unsupported_media=media, declared_names=declared)
-                kept = _Kept(scope, PrefixIndex(scope.tables.calls, declared))
-            self._kept[key] = kept
+            index = self._kept.pop(key, None)
+            if index is None:
+                index = PrefixIndex(
+                    replace(self.scope, media_labels=labels, unsupported_media=media, declared_names=declared)
+                )
+            self._kept[key] = index
             if len(self._kept) > MOST_SCOPES:
                 del self._kept[next(iter(self._kept))]
-        return kept
+        return index
 
 
-def _joined(head: Head, made: _Made) -> tuple[bytes, memoryview, list[Loss]]:
+def _joined(head: Head, kept: memoryview, made: _Made) -> tuple[bytes, memoryview, list[Loss]]:
     """The body; the bytes of all closed turns, without markers; the losses of markers that found no place."""
-    log, kept = LossLog(), made.found.body
+    lost: list[Loss] = []
     closed: list[bytes | memoryview] = [kept, b"," if kept and made.closed else b"", made.closed]
     length = sum(map(len, closed))
     regions: dict[Place, list[bytes | memoryview]] = {"closed": closed, "end": [made.open]}
@@ -377,22 +366,22 @@ def _joined(head: Head, made: _Made) -> tuple[bytes, memoryview, list[Loss]]:
         regions["closed"] = [b"".join(closed)]
     for splice in head.splices:
         at: Place = splice.at if made.open else "closed"
-        regions[at] = _spliced(regions[at], splice, log)
+        regions[at] = _spliced(regions[at], splice, lost)
     messages = [*regions["closed"], b"," if length and made.open else b"", *regions["end"]]
     for item in head.closing:
         messages += [b"," if any(messages) else b"", item]
     body = b"".join((head.opening, *messages, b"]}"))
     start = len(head.opening)
-    unmarked = b"".join(closed) if head.splices else memoryview(body)[start : start + length]
-    return body, memoryview(unmarked), log.losses
+    unmarked = memoryview(b"".join(closed)) if head.splices else memoryview(body)[start : start + length]
+    return body, unmarked, lost
 
 
-def _spliced(region: list[bytes | memoryview], splice: Splice, losses: LossLog) -> list[bytes | memoryview]:
+def _spliced(region: list[bytes | memoryview], splice: Splice, losses: list[Loss]) -> list[bytes | memoryview]:
     """The messages' bytes with a splice in them; a loss where the region ends otherwise or holds a splice already."""
     ends, length = region[-1], len(splice.before)
     if splice.at == "closed" and not ends:
         return region  # a conversation's first request: nothing is closed yet
     if len(region) > 1 or ends[-length:] != splice.before:
-        losses.add("dropped", f"nothing at the {splice.at} can be marked", path=splice.path)
+        losses.append(Loss(kind="dropped", path=splice.path, reason=f"nothing at the {splice.at} can be marked"))
         return region
     return [ends[:-length], splice.text, ends[-length:]]

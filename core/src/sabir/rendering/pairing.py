@@ -182,11 +182,8 @@ class _Pairing:
         side = "user" if is_late else side
         if self._open:
             self._unanswered.end_run()
-        opened: dict[str, int] = {}
-        lonely: list[int] = []
         waiting = len(self._open_pairs)
-        if len(parts) > 1 or parts[0].kind == "opaque":
-            opened, lonely = self._read_halves(message, side)
+        halves = self._read_halves(message, side) if len(parts) > 1 or parts[0].kind == "opaque" else None
         is_answer = len(self._open_pairs) < waiting
         if side != "assistant" and (self._open or self._open_pairs):
             self._abandon()
@@ -197,12 +194,13 @@ class _Pairing:
                 self.lose("downgraded", "a system message after the start renders as user on this wire", position)
         if hint == "tool":
             self.lose("downgraded", "parts with the hint 'tool' render as user", position)
-        elif hint not in _HINTED and hint:
+        elif hint is not None and hint not in _HINTED:
             self.lose("downgraded", f"the role hint {hint!r} is unknown to this version", position)
-        for index in lonely:
-            self._omit(block, position, index)
-        for pair_id, index in opened.items():
-            self._open_pairs[pair_id] = block, position, index
+        if halves:
+            opened, lonely = halves
+            for index in lonely:
+                self._omit(block, position, index)
+            self._open_pairs |= {pair_id: (block, position, index) for pair_id, index in opened.items()}
 
     def take_result(self, position: int, result: OptionResultPayload) -> None:
         """Take a result: it goes to its call; if the call was abandoned, both render at the result's place."""

@@ -44,11 +44,8 @@ class At(NamedTuple):
     number: int
     side: Side
     differs: Difference
-
-    @property
-    def keeps_state(self) -> bool:
-        """Whether state is sent with the part: the part came from this target and is in the assistant's turn."""
-        return self.side == "assistant" and not self.differs
+    keeps_state: bool
+    """Whether state is sent with the part: the part came from this target and is in the assistant's turn."""
 
 
 def _maker(origin: Origin | None) -> str:
@@ -125,9 +122,10 @@ class PartFilter:
         `omitted` are the parts to leave out: the position of a message, and their number. Losses go to the log.
         """
         pieces: list[KnownPart] = []
+        keeps = side == "assistant" and not differs
         for index, part in enumerate(parts):
             if (position, index) not in omitted:
-                pieces += _TAKERS[part.kind](self, part, new_tuple(At, (message, index, side, differs)))
+                pieces += _TAKERS[part.kind](self, part, new_tuple(At, (message, index, side, differs, keeps)))
         return tuple(pieces)
 
     def _lose(self, kind: LossKind, reason: str, at: At, within: str = "") -> Taken:
@@ -163,7 +161,8 @@ class PartFilter:
             return self._lose("dropped", "the text is empty", at)
         if part.citations and not (at.keeps_state and self.scope.tables.roles.citations == "native"):
             self._lose("dropped", "a request of this dialect has no place for these citations", at, ".citations")
-        self.withhold(part, at)
+        if part.state_json is not None:
+            self.withhold(part, at)
         return (part,)
 
     def _take_refusal(self, part: RefusalPart, at: At) -> Taken:
@@ -177,14 +176,14 @@ class PartFilter:
 
     def _take_bound(self, part: ReasoningPart | OpaquePart, at: At) -> Taken:
         scope, kind, origin = self.scope, part.kind, at.message.origin
-        takes_text = scope.tables.roles.reasoning == "any"
-        if kind not in scope.tables.roles.native.get(at.side, ()):
+        roles = scope.tables.roles
+        if kind not in roles.native.get(at.side, ()):
             reason = f"{scope.target.dialect} takes no {kind} part from the {at.side} side"
         elif part.kind == "opaque" and part.dialect != scope.target.dialect:
             reason = f"the block is {part.dialect}'s own and goes back only there"
         elif at.differs and (kind == "reasoning" or origin is not None):
             reason = f"it goes back only to where it came from, {_made_by(origin, at.differs, scope)}"
-        elif part.kind == "reasoning" and part.state_json is None and not (takes_text and part.text):
+        elif part.kind == "reasoning" and part.state_json is None and not (part.text and roles.reasoning == "any"):
             reason = "the reasoning carries no state of its maker" if part.text else "the reasoning is empty"
         else:
             return (part,)

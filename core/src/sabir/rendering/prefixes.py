@@ -114,7 +114,7 @@ class _Kept(NamedTuple):
 
 
 class PrefixIndex:
-    """Keeps the prefixes of all renderings of one scope, and finds a history's longest; safe to share between threads."""
+    """Keeps the prefixes of all renderings of one scope and finds them again; safe to share between threads."""
 
     def __init__(self, scope: TurnScope) -> None:
         self.scope = scope

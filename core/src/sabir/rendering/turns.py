@@ -128,7 +128,7 @@ class TurnMaker(PartFilter):
                 if pieces:
                     entries[position] = new_tuple(Entry, (message, pieces, "", "", keeps, None))
             elif payload.kind == "option_call" and position in answers:
-                entries[position] = self._call_entry(new_tuple(At, (message, 0, side, differs)), payload)
+                entries[position] = self._call_entry(new_tuple(At, (message, 0, side, differs, keeps)), payload)
             else:
                 is_cut = True
         is_cut = is_cut or (payload is not None and payload.kind == "parts" and payload.parts[-1].kind == "reasoning")
@@ -181,7 +181,7 @@ class TurnMaker(PartFilter):
             self._rewrite(at.message, "option_name", given_name, wire_name)
         if call.state_json is not None:
             self.withhold(call, at, "payload.state")
-        return new_tuple(Entry, (at.message, (), wire_id, wire_name, not at.differs, None))
+        return new_tuple(Entry, (at.message, (), wire_id, wire_name, at.keeps_state, None))
 
     def _rewrite(self, message: Message, field: str, given: str, wire: str) -> None:
         reason = f"{self.scope.target.dialect} takes {wire!r} for {given!r}"

@@ -108,16 +108,6 @@ def test_a_closed_client_is_replaced(clients: Clients[Client, Client]) -> None:
     assert clients.sync(Client) is not first
 
 
-def test_a_client_that_nobody_has_any_more_is_closed() -> None:
-    """As those that an SDK makes."""
-    clients: Clients[Client, Client] = Clients()
-    client = clients.sync(Client)
-    del clients
-    gc.collect()
-
-    assert client.closed_in == [None]
-
-
 async def test_a_loops_client_that_nobody_has_any_more_is_closed() -> None:
     """While the loop goes on."""
     clients: Clients[Client, Client] = Clients()

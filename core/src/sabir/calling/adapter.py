@@ -17,7 +17,7 @@ from pydantic_core import to_json
 from sabir.base.errors import SettingsInvalid
 from sabir.base.failures import Loss, RenderingRefused, Strict, strict_kinds
 from sabir.calling.calls import Adapter, CallArguments, Messages, checked_key, checked_policy, checked_settings
-from sabir.calling.drive import CallWatch, SyncWire, Wire, result_of, waited
+from sabir.calling.drive import CallWatch, SyncWire, Watch, Wire, result_of, waited
 from sabir.calling.exchange import Clock, Exchange, Script, call_script, count_script, folded_script, stream_script
 from sabir.calling.stream import AsyncClosing, ReplyStream, Start, SyncClosing, SyncReplyStream
 from sabir.contract.dialect import Dialect, Rendering
@@ -205,7 +205,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
             script = stream_script(exchange, state)
         else:
             script = folded_script(exchange) if rendering.streaming else call_script(exchange)
-        return watch.over(script), self._wire(kind, rendering, watch, is_folded=state is None)
+        return watch.over(script), self._wire(kind, rendering, watch.tell, is_folded=state is None)
 
     async def _count(self, kind: Kind, rendering: Rendering) -> TokenCount:
         if self._dialect.encode_count is None:
@@ -219,7 +219,12 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         return Exchange(request, self._dialect, scope, rendering.retries, losses, rendering.bounds, ids)
 
     def _wire(
-        self, kind: Kind, rendering: Rendering, watch: CallWatch | None = None, *, is_folded: bool = False
+        self,
+        kind: Kind,
+        rendering: Rendering,
+        watch: Watch | None = None,
+        *,
+        is_folded: bool = False,
     ) -> Wire | SyncWire:
         with self._lock:
             if self._connection is None:

@@ -19,13 +19,13 @@ import logging
 import random
 import re
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Coroutine, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from itertools import count
 from math import inf
 from time import monotonic, sleep
-from typing import Any, Generic, NamedTuple, Protocol
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias
 
 from sabir.base.errors import SabirError, conceal, one_line, printable
 from sabir.calling.exchange import (
@@ -107,6 +107,10 @@ class CallWatch:
         return reply
 
 
+Watch: TypeAlias = Callable[[Open | Failed], None]
+"""Called for every request before it is sent, and for every attempt that failed."""
+
+
 class Done(NamedTuple, Generic[Result]):
     """A script's result."""
 
@@ -134,7 +138,7 @@ class _Wire:
 
     _answer: WireHead | None = None
 
-    def __init__(self, connection: Connection, watch: CallWatch | None = None, clock: Clock | None = None) -> None:
+    def __init__(self, connection: Connection, watch: Watch | None = None, clock: Clock | None = None) -> None:
         self._connection = connection
         self._watch = watch
         self._clock = clock or Clock()
@@ -182,13 +186,13 @@ class _Wire:
                 # Secrets that were sent with the request are removed from the error before the watch gets it.
                 conceal(error, getattr(self._answer, "secrets", ()))
                 if self._watch:
-                    self._watch.tell(action)
+                    self._watch(action)
         return None
 
     def _request(self, action: Open) -> WireRequest:
         """Call the watch; the request to send. A retry's timeout is at most the time that the call has left."""
         if self._watch:
-            self._watch.tell(action)
+            self._watch(action)
         self._clock.begin()
         request = action.request
         if (

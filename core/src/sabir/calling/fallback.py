@@ -66,7 +66,7 @@ class Asked(NamedTuple, Generic[Got_co]):
 Way: TypeAlias = Generator[Asked[Got], None, None]
 
 
-def _way_along(members: Sequence[Adapter], kinds: Kinds, opened: Callable[[Adapter], Got]) -> Way[Got]:
+def way_along(members: Sequence[Adapter], kinds: Kinds, opened: Callable[[Adapter], Got]) -> Way[Got]:
     """Ask the members in order: yield a member's answer, and ask the next if it raises or an error is thrown in.
 
     An error of another kind is raised as it is, with a note that names the members passed over before it.
@@ -194,18 +194,18 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
         """The request of the first member that does not refuse it; pure, as the members' own `render`."""
         listed, how = _prepared("render", messages, how)
-        return next(_way_along(self.members, self._refusals, lambda member: member.render(listed, **how))).got
+        return next(way_along(self.members, self._refusals, lambda member: member.render(listed, **how))).got
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """Render and send, by one member after the other; `reply.passed` holds the members that did not answer."""
         listed, how = _prepared("complete", messages, how)
-        way = _way_along(self.members, self._kinds, lambda member: member.complete(listed, **how))
+        way = way_along(self.members, self._kinds, lambda member: member.complete(listed, **how))
         return _told(*await _awaited(way))
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """As `complete`, waiting."""
         listed, how = _prepared("complete_sync", messages, how)
-        return _told(*next(_way_along(self.members, self._kinds, lambda member: member.complete_sync(listed, **how))))
+        return _told(*next(way_along(self.members, self._kinds, lambda member: member.complete_sync(listed, **how))))
 
     async def send(self, rendering: Rendering) -> Reply:
         """Send a rendering as it is, by the member that it was made for; no other member is asked.
@@ -226,7 +226,7 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         if isinstance(messages, Rendering):
             return self._addressed(messages).stream(messages, **how)
         listed, how = _prepared("stream", messages, how)
-        relay = _FallbackRelay(_way_along(self.members, self._kinds, lambda member: member.stream(listed, **how)))
+        relay = _FallbackRelay(way_along(self.members, self._kinds, lambda member: member.stream(listed, **how)))
         return ReplyStream(relay, relay.start)
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
@@ -234,7 +234,7 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         if isinstance(messages, Rendering):
             return self._addressed(messages).stream_sync(messages, **how)
         listed, how = _prepared("stream_sync", messages, how)
-        relay = _FallbackRelay(_way_along(self.members, self._kinds, lambda member: member.stream_sync(listed, **how)))
+        relay = _FallbackRelay(way_along(self.members, self._kinds, lambda member: member.stream_sync(listed, **how)))
         return SyncReplyStream(relay, relay.start)
 
     async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
@@ -244,13 +244,13 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         no tokens.
         """
         listed, how = _prepared("count_tokens", messages, how)
-        counted = _way_along(self.members, self._refusals, lambda member: counting(member).count_tokens(listed, **how))
+        counted = way_along(self.members, self._refusals, lambda member: counting(member).count_tokens(listed, **how))
         return (await _awaited(counted)).got
 
     def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """As `count_tokens`, waiting."""
         listed, how = _prepared("count_tokens_sync", messages, how)
-        way = _way_along(self.members, self._refusals, lambda member: counting(member).count_tokens_sync(listed, **how))
+        way = way_along(self.members, self._refusals, lambda member: counting(member).count_tokens_sync(listed, **how))
         return next(way).got
 
     async def aclose(self) -> None:

@@ -1,12 +1,12 @@
 """The arguments of a call, their checks, and the Protocol of every object that takes calls.
 
-class Cached:                                   # a wrapper is an Adapter around an Adapter
-    async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply: ...
+    class Cached:                                   # a wrapper is an Adapter around an Adapter
+        async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply: ...
 
-settings={"seed": 1}           ──▶ SettingsInvalid: … write sabir.Settings(…)
-Settings(vendor={"acem": …})   ──▶ SettingsInvalid: … did you mean 'acme'?
-api_key=123                    ──▶ SettingsInvalid: … give a string, or a plain function that returns one
-speaks_as="runtime"            ──▶ SettingsInvalid: … give speaks_as= another
+    settings={"seed": 1}           ──▶ SettingsInvalid: … write sabir.Settings(…)
+    Settings(vendor={"acem": …})   ──▶ SettingsInvalid: … did you mean 'acme'?
+    api_key=123                    ──▶ SettingsInvalid: … give a string, or a plain function that returns one
+    speaks_as="runtime"            ──▶ SettingsInvalid: … give speaks_as= another
 
 A wrapper that reads or changes the events of a stream hands them on by a Relay.
 """

@@ -1,18 +1,17 @@
-"""What a call reports: to the logger `sabir`, and to the telemetry hooks of installed plugins.
-
-    WARNING   one line for each call with losses
-    INFO      an attempt that failed; a call whose losses are all `withheld`
-    DEBUG     bodies, redacted: no header values, long base64 cut short
-
-Nothing here changes a call or can break it.
-
-The driver: it performs a script's actions on a connection, waiting or in an event loop.
+"""The driver: it performs a script's actions on a connection, waiting or in an event loop.
 
     waited(drive(script, SyncWire(connection)))        await drive(script, Wire(connection))
 
 Nothing is decided here: each wire knows one kind of I/O, and the driver hands its answers to the script. A waiting call
 is a coroutine too, but each of its awaits blocks: it starts no loop, so it works inside a running loop, as in a
 notebook. An error or a cancellation closes the open response before it is raised. The wires check the call's clock.
+
+CallWatch reports the call, to the logger `sabir` and to the telemetry hooks of installed plugins. It changes nothing of
+the call and cannot break it.
+
+    WARNING   one line for each call with losses
+    INFO      an attempt that failed; a call whose losses are all `withheld`
+    DEBUG     bodies, redacted: no header values, long base64 cut short
 """
 
 import logging

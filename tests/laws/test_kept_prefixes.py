@@ -101,17 +101,17 @@ def test_a_prefix_falls_back_to_the_last_closer_that_lives() -> None:
     history = [said("user" if number % 2 == 0 else "llm", f"{number}") for number in range(300)]
     renderer.render(history)
     (kept,) = renderer._kept.values()
-    entered = len(kept)
+    entered = len(kept._by_closer)
 
     del history[150:]
 
-    assert 0 < len(kept) < entered
+    assert 0 < len(kept._by_closer) < entered
     found = kept.find(history)
     assert found.prefix
     assert 80 < found.boundary.position <= 150
     del found
     history.clear()
-    assert len(kept) == 0
+    assert len(kept._by_closer) == 0
 
 
 def test_a_message_without_its_conversation_is_kept_by_no_prefix() -> None:

@@ -125,7 +125,8 @@ class KeySource:
         if any(each.whence is None for each in found):
             raise CredentialsMissing(f"{self._provider} has {_what_is_missing(found)}", provider=self._provider)
         for each in found:
-            if each.whence not in each.credential.files and not _fits_a_header(each.value.get_secret_value()):
+            value = "" if each.whence in each.credential.files else each.value.get_secret_value()
+            if value and not (value.isascii() and value.isprintable() and " " not in value):
                 wrong = f"a {each.name} that holds a space, a control or a foreign character; pass it bare"
                 raise CredentialsMissing(f"{self._provider} has {wrong}", provider=self._provider)
         return tuple((each.credential.name, each.value) for each in found if each.value)
@@ -144,10 +145,6 @@ def _what_is_missing(found: Sequence[FoundCredential]) -> str:
     steps.append(f"set the variable {' and '.join(map(' or '.join, variables))}, or {give}" if variables else give)
     names = " and no ".join(each.name for each in missing)
     return f"{' and '.join(had) + ' but ' if had else ''}no {names}; {'; '.join(steps)}"
-
-
-def _fits_a_header(value: str) -> bool:
-    return value.isascii() and value.isprintable() and " " not in value
 
 
 def _looks(credential: Credential, given: Given) -> Iterator[tuple[int, str, SecretStr]]:
@@ -174,7 +171,9 @@ def _section(profile: Profile, named: str) -> tuple[str, Mapping[str, JSONValue]
         if path.suffix == ".toml":
             sections: JSONValue = tomllib.loads(text)
         else:
-            sections = decode_json(text) if path.suffix == ".json" else _read_ini(text)
+            parser = RawConfigParser()
+            parser.read_string("" if path.suffix == ".json" else text)
+            sections = decode_json(text) if path.suffix == ".json" else {name: dict(parser[name]) for name in parser}
     except FileNotFoundError:
         return f"{profile.file} (no such file)", {}
     except (OSError, ValueError, INIInvalid, NotJSON) as error:  # its text may hold a line of the file
@@ -183,12 +182,6 @@ def _section(profile: Profile, named: str) -> tuple[str, Mapping[str, JSONValue]
     if not isinstance(section, Mapping):
         return f"{profile.file} (no profile {name!r})", {}
     return f"{profile.file} [{name}]", section
-
-
-def _read_ini(text: str) -> JSONValue:
-    parser = RawConfigParser()
-    parser.read_string(text)
-    return {name: dict(section) for name, section in parser.items()}
 
 
 class Closes(Protocol):

@@ -27,15 +27,13 @@ from sabir.contract.scope import DecodeScope
 
 _DAMAGE = "put back a copy of the store, or give another one"
 _ROOM = "make room on its disk, and do it again"
-_DISK = "see whether its disk works and has room, and do it again"
-_WRITE = "see whether it may be written, and do it again"
 _REMEDIES: dict[int | str | None, str] = {
     sqlite3.SQLITE_CORRUPT: _DAMAGE,
     sqlite3.SQLITE_NOTADB: _DAMAGE,
     sqlite3.SQLITE_ERROR: _DAMAGE,  # a table of ours that is not there, or another one
     sqlite3.SQLITE_FULL: _ROOM,
-    sqlite3.SQLITE_IOERR: _DISK,
-    sqlite3.SQLITE_READONLY: _WRITE,
+    sqlite3.SQLITE_IOERR: "see whether its disk works and has room, and do it again",
+    sqlite3.SQLITE_READONLY: "see whether it may be written, and do it again",
     "42P01": _DAMAGE,
     "42703": _DAMAGE,
     "53100": _ROOM,

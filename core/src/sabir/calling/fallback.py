@@ -17,7 +17,7 @@ to the next member only before its first event, because a reader that saw one mu
 from collections.abc import Callable, Collection, Coroutine, Generator, Iterable, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from functools import partial
-from typing import Any, Generic, NamedTuple, Never, NoReturn, Protocol, TypeAlias, TypeVar, Unpack, runtime_checkable
+from typing import Any, Generic, NamedTuple, Never, Protocol, TypeAlias, TypeVar, Unpack, runtime_checkable
 
 from sabir.base import failures
 from sabir.base.errors import Misnamed, SabirError, SettingsInvalid, one_line
@@ -86,7 +86,10 @@ def way_along(members: Sequence[Adapter], kinds: Kinds, opened: Callable[[Adapte
             if passed:
                 error.add_note(f"passed over before: {_said(passed)}")
             raise
-    _raise_none(passed, errors)
+    if all(isinstance(error, RenderingRefused) for error in errors):
+        losses = [loss for each in passed for loss in each.losses]
+        raise RenderingRefused(f"no member takes this: {_said(passed)}", losses) from errors[-1]
+    raise NoneAnswered(f"no member answered: {_said(passed)}", passed=passed, errors=errors) from errors[-1]
 
 
 def _passed(member: Adapter, error: SabirError) -> Sequence[Passed]:
@@ -101,13 +104,6 @@ def _said(passed: Sequence[Passed]) -> str:
     """One line that names every member passed over, and its error."""
     room = max(MESSAGE_CHARACTERS // len(passed) - 2, 40)
     return "; ".join(one_line(f"{each.target}: {each.error}: {each.message}", room) for each in passed)
-
-
-def _raise_none(passed: Sequence[Passed], errors: Sequence[SabirError]) -> NoReturn:
-    if all(isinstance(error, RenderingRefused) for error in errors):
-        losses = [loss for each in passed for loss in each.losses]
-        raise RenderingRefused(f"no member takes this: {_said(passed)}", losses) from errors[-1]
-    raise NoneAnswered(f"no member answered: {_said(passed)}", passed=passed, errors=errors) from errors[-1]
 
 
 async def _awaited(way: Way[Coroutine[Any, Any, Result]]) -> Asked[Result]:
@@ -322,7 +318,10 @@ def fallback(
             raise Misnamed(f"fallback() takes no `{name}`, which belongs to one provider; {remedy}")
     Settings.refuse_misnamed("fallback", misnamed, _FACTORY)
     for number, candidate in enumerate(members, 1):
-        _check_member(candidate, number)
+        is_adapter = not isinstance(candidate, type) and callable(getattr(candidate, "complete", None))
+        if not isinstance(candidate, str) and not is_adapter:
+            remedy = "give 'provider:model' or an adapter, each as an argument of its own"
+            raise SettingsInvalid(f"member {number} of the fallback is of type {type(candidate).__name__}; {remedy}")
     if len(members) < 2:
         raise SettingsInvalid(f"a fallback has two members or more, {len(members)} given; add another 'provider:model'")
     kinds = _checked_kinds(MOVES_ON if moves_on_for is None else moves_on_for)
@@ -332,13 +331,11 @@ def fallback(
     unused = [name for name, value in make.keywords.items() if value not in ("llm", None, False)]
     if unused and not made:
         raise SettingsInvalid(f"{', '.join(unused)}: no member is named by a string; give it to each sabir.adapter(…)")
-    return FallbackAdapter(adapters, made, kinds, _one_voice(adapters))
-
-
-def _check_member(member: object, number: int) -> None:
-    if not isinstance(member, str) and (isinstance(member, type) or not callable(getattr(member, "complete", None))):
-        remedy = "give 'provider:model' or an adapter, each as an argument of its own"
-        raise SettingsInvalid(f"member {number} of the fallback is of type {type(member).__name__}; {remedy}")
+    # A member without `speaks_as` is taken to speak for the others' policy.
+    voices = {voice for member in adapters if isinstance(voice := getattr(member, "speaks_as", None), str)}
+    if len(voices) > 1:
+        raise SettingsInvalid(f"the members speak as {', '.join(sorted(voices))}; give all of them one speaks_as=")
+    return FallbackAdapter(adapters, made, kinds, next(iter(voices), "llm"))
 
 
 def _checked_kinds(moves_on_for: object) -> Kinds:
@@ -347,11 +344,3 @@ def _checked_kinds(moves_on_for: object) -> Kinds:
         if all(isinstance(kind, type) and issubclass(kind, SabirError) for kind in kinds):
             return kinds
     raise SettingsInvalid(f"moves_on_for is {moves_on_for!r}; give sabir's error classes, as {{sabir.Overloaded}}")
-
-
-def _one_voice(members: Sequence[Adapter]) -> str:
-    """The policy that all members speak for; a member without `speaks_as` is taken to speak for the others' policy."""
-    voices = {voice for member in members if isinstance(voice := getattr(member, "speaks_as", None), str)}
-    if len(voices) > 1:
-        raise SettingsInvalid(f"the members speak as {', '.join(sorted(voices))}; give all of them one speaks_as=")
-    return next(iter(voices), "llm")

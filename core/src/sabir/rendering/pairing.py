@@ -158,7 +158,8 @@ class _Pairing:
     def finish(self) -> Paired:
         """The remaining blocks, with every loss that a later message could undo."""
         if self._open_pairs:
-            self._keep_paused()
+            if self._calls.unfinished_pairs == "kept_at_the_end":
+                self._keep_paused()
             self._omit_open_pairs()
         if self._open and self._calls.incomplete == "answered":
             self._abandon()
@@ -281,9 +282,7 @@ class _Pairing:
         return opened, lonely
 
     def _keep_paused(self) -> None:
-        """Keep the open pairs at which their maker may have paused, if the wire takes unfinished pairs."""
-        if self._calls.unfinished_pairs == "dropped":
-            return
+        """Keep the open pairs at which their maker may have paused."""
         openers = self._open_pairs.items()
         paused = {each for each, opener in openers if opener[0].side == "assistant" and self._is_paused(*opener)}
         self._open_pairs = {pair_id: each for pair_id, each in openers if pair_id not in paused}

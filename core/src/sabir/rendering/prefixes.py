@@ -200,6 +200,3 @@ class PrefixIndex:
                 prefix.shed()
                 self._owned[prefix.closers[-1]] = prefix
                 return
-
-    def __len__(self) -> int:
-        return len(self._by_closer)

@@ -103,6 +103,10 @@ class Watched(TinyConnection):
         self._provider.closed += 1  # type: ignore[attr-defined]
         super().close()
 
+    async def aclose(self) -> None:
+        self.close()
+        await super().aclose()
+
 
 @pytest.fixture
 def one() -> Iterator[Served]:

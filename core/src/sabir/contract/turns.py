@@ -167,8 +167,9 @@ class Entry(NamedTuple):
         """The state of its call, or of the call that it answers, where that goes back to its maker; else empty."""
         entry = self.call or self
         call = entry.message.payload
-        is_sent = entry.keeps_state and call.kind == "option_call" and call.state_json is not None
-        return entry.state_of(call) if is_sent else _NO_FIELDS
+        if not entry.keeps_state or call.kind != "option_call" or call.state_json is None:
+            return _NO_FIELDS
+        return entry.state_of(call)
 
     def state_of(self, stated: Stateful) -> Mapping[str, Any]:
         """The state of a part or of a call, where it goes back to its maker; else an empty object."""

@@ -125,8 +125,7 @@ class KeySource:
         if any(each.whence is None for each in found):
             raise CredentialsMissing(f"{self._provider} has {_what_is_missing(found)}", provider=self._provider)
         for each in found:
-            value = "" if each.whence in each.credential.files else each.value.get_secret_value()
-            if value and not (value.isascii() and value.isprintable() and " " not in value):
+            if each.whence not in each.credential.files and not _fits_a_header(each.value.get_secret_value()):
                 wrong = f"a {each.name} that holds a space, a control or a foreign character; pass it bare"
                 raise CredentialsMissing(f"{self._provider} has {wrong}", provider=self._provider)
         return tuple((each.credential.name, each.value) for each in found if each.value)
@@ -145,6 +144,10 @@ def _what_is_missing(found: Sequence[FoundCredential]) -> str:
     steps.append(f"set the variable {' and '.join(map(' or '.join, variables))}, or {give}" if variables else give)
     names = " and no ".join(each.name for each in missing)
     return f"{' and '.join(had) + ' but ' if had else ''}no {names}; {'; '.join(steps)}"
+
+
+def _fits_a_header(value: str) -> bool:  # a function of its own: no variable of its caller may show the key
+    return value.isascii() and value.isprintable() and " " not in value
 
 
 def _looks(credential: Credential, given: Given) -> Iterator[tuple[int, str, SecretStr]]:

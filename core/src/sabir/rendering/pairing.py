@@ -177,18 +177,31 @@ class _Pairing:
 
     def take_parts(self, position: int, message: Message, parts: Sequence[Part]) -> None:
         """Take a message of parts; it abandons open calls unless it is the assistant's."""
-        hint = message.role_hint_for_llm
-        side = _HINTED.get(hint) or self._voices.get(message.policy, "user")  # as side_of, without its call
-        is_late = side == "system" and not self._is_leading and self._roles.later_system != "inline"
-        side = "user" if is_late else side
-        if self._open:
+        hint, is_late, is_answer, halves = message.role_hint_for_llm, False, False, None
+        side = self._voices.get(message.policy, "user")  # as side_of, without its call
+        if hint is not None:
+            side = _HINTED.get(hint, side)
+        if side == "system" and not self._is_leading and self._roles.later_system != "inline":
+            side, is_late = "user", True
+        if len(parts) > 1 or parts[0].kind == "opaque":
+            waiting = len(self._open_pairs)
+            halves = self._read_halves(message, side)
+            is_answer = len(self._open_pairs) < waiting
+        if self._open or self._open_pairs:
             self._unanswered.end_run()
-        waiting = len(self._open_pairs)
-        halves = self._read_halves(message, side) if len(parts) > 1 or parts[0].kind == "opaque" else None
-        is_answer = len(self._open_pairs) < waiting
-        if side != "assistant" and (self._open or self._open_pairs):
-            self._abandon()
-        block = self._place(position, position, side, is_answer=is_answer)
+            if side != "assistant":
+                self._abandon()
+        block = self._place(position, position, side, is_answer)
+        if is_late or hint is not None:
+            self._note_place(block, position, hint, is_late)
+        if halves:
+            opened, lonely = halves
+            for index in lonely:
+                self._omit(block, position, index)
+            self._open_pairs |= {pair_id: (block, position, index) for pair_id, index in opened.items()}
+
+    def _note_place(self, block: Block, position: int, hint: str | None, is_late: bool) -> None:
+        """Write down what a message's hint, or its place after the start, loses."""
         if is_late:
             block.late = _with(block.late, position)
             if self._roles.later_system == "user":
@@ -197,11 +210,6 @@ class _Pairing:
             self.lose("downgraded", "parts with the hint 'tool' render as user", position)
         elif hint is not None and hint not in _HINTED:
             self.lose("downgraded", f"the role hint {hint!r} is unknown to this version", position)
-        if halves:
-            opened, lonely = halves
-            for index in lonely:
-                self._omit(block, position, index)
-            self._open_pairs |= {pair_id: (block, position, index) for pair_id, index in opened.items()}
 
     def take_result(self, position: int, result: OptionResultPayload) -> None:
         """Take a result: it goes to its call; if the call was abandoned, both render at the result's place."""
@@ -221,7 +229,7 @@ class _Pairing:
         block.answers[call] = position
         unanswered.answer(identifier)
 
-    def _place(self, position: int, at: int, side: Side, *, is_answer: bool = False) -> Block:
+    def _place(self, position: int, at: int, side: Side, is_answer: bool = False) -> Block:
         """Put the message at `at` into its block, and return the block.
 
         If a new block begins, the message at `position` closes the blocks before it; a message that answers an open
@@ -241,12 +249,11 @@ class _Pairing:
         if last and not (self._open or self._open_pairs or is_answer):
             if self._losses:
                 blocks[self._final].losses, self._losses = self._losses, []
-            self._final = len(blocks)
-            abandoned = self._unanswered.stacks
-            block.closer = position
-            if abandoned or self._is_leading:
-                block.waiting = Waiting(dict(abandoned), self._is_leading)
-        self._is_leading = self._is_leading and side == "system"
+            self._final, block.closer = len(blocks), position
+            if self._unanswered.stacks or self._is_leading:
+                block.waiting = Waiting(dict(self._unanswered.stacks), self._is_leading)
+        if self._is_leading:
+            self._is_leading = side == "system"
         blocks.append(block)
         return block
 
@@ -260,7 +267,7 @@ class _Pairing:
         self._open = {}
         self._omit_open_pairs()
 
-    def _read_halves(self, message: Message, side: Side) -> tuple[dict[str, int], list[int]]:
+    def _read_halves(self, message: Message, side: Side) -> tuple[dict[str, int], list[int]] | None:
         """The pairs that a message opens (pair id → part index), and indices of parts whose other half is missing.
 
         Earlier pairs that it ends are open no longer. What does not go back to where it came from is no half of
@@ -279,7 +286,7 @@ class _Pairing:
                     self._omit(*earlier)
             elif here is None and earlier is None:
                 lonely.append(index)
-        return opened, lonely
+        return (opened, lonely) if opened or lonely else None
 
     def _keep_paused(self) -> None:
         """Keep the open pairs at which their maker may have paused."""

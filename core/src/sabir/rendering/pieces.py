@@ -124,7 +124,9 @@ class PartFilter:
         pieces: list[KnownPart] = []
         keeps = side == "assistant" and not differs
         for index, part in enumerate(parts):
-            if (position, index) not in omitted:
+            if type(part) is TextPart and part.text and not part.citations and (keeps or part.state_json is None):
+                pieces.append(part)  # as nearly all are
+            elif (position, index) not in omitted:
                 pieces += _TAKERS[part.kind](self, part, new_tuple(At, (message, index, side, differs, keeps)))
         return tuple(pieces)
 

@@ -137,11 +137,13 @@ def _render(encode_turn: EncodeTurn, scope: TurnScope, found: Found, messages: l
                 counts = len(log.losses) + start.losses, call_ids.count, names.count, frozenset(maker.called)
                 here = block.closer, offset, *counts, maker.media_count, block.waiting, system, side
                 boundaries.append(new_tuple(Boundary, here))
-            log.losses += block.losses
-            if may_hoist and block.side == "system":
-                system, may_hoist = tuple(block.positions), False
-                continue
-            may_hoist = False
+            if block.losses:
+                log.losses += block.losses
+            if may_hoist:
+                may_hoist = False
+                if block.side == "system":
+                    system = tuple(block.positions)
+                    continue
             for turn_side, entries in maker.make(block, side):
                 made = new_tuple(Turn, (turn_side, entries, side))
                 if encoded := encode_turn(made, scope, log):

@@ -131,13 +131,14 @@ class TurnMaker(PartFilter):
                 entries[position] = self._call_entry(new_tuple(At, (message, 0, side, differs, keeps)), payload)
             else:
                 is_cut = True
-        is_cut = is_cut or (payload is not None and payload.kind == "parts" and payload.parts[-1].kind == "reasoning")
-        if side == "assistant" and is_cut:
+        if side == "assistant" and payload and payload.kind == "parts":
+            is_cut = is_cut or payload.parts[-1].kind == "reasoning"
+        if is_cut and side == "assistant":
             entries = self._unbind(entries, block)
         if block.late and scope.tables.roles.later_system == "after_user":
             return self._part_system(entries, block, follows)
         made: list[Gathered] = [(side, tuple(entries.values()))] if entries else []
-        return [*made, *self._results(block, entries)] if answers else made
+        return made + self._results(block, entries) if answers else made
 
     def _results(self, block: Block, entries: Mapping[int, Entry]) -> list[Gathered]:
         """The turn of the results of a block's calls, and what the user says after them where that is apart."""

@@ -46,7 +46,7 @@ def clients() -> Clients[Client, Client]:
 
 
 def test_every_event_loop_has_its_own_client_and_all_threads_one(clients: Clients[Client, Client]) -> None:
-    """An async client is bound to the loop in which it was made."""
+    """An async client is bound to the loop in which it was made; a closed client is replaced."""
 
     async def twice() -> tuple[Client, Client]:
         return await clients.here(Client), await clients.here(Client)
@@ -54,7 +54,12 @@ def test_every_event_loop_has_its_own_client_and_all_threads_one(clients: Client
     (one, same), (other, _) = asyncio.run(twice()), asyncio.run(twice())
     assert one is same
     assert one is not other
-    assert clients.sync(Client) is clients.sync(Client)
+    waiting = clients.sync(Client)
+    assert clients.sync(Client) is waiting
+    clients.close()
+    clients.close()
+    assert waiting.closed_in == [None]
+    assert clients.sync(Client) is not waiting
 
 
 def test_a_loops_end_closes_its_client_in_it(clients: Clients[Client, Client]) -> None:
@@ -96,26 +101,6 @@ def test_closing_leaves_the_clients_of_other_loops(clients: Clients[Client, Clie
     other.run_until_complete(clients.aclose())
     other.close()
     assert there.closed_in == [other]
-
-
-def test_a_closed_client_is_replaced(clients: Clients[Client, Client]) -> None:
-    """And closing twice is harmless."""
-    first = clients.sync(Client)
-    clients.close()
-    clients.close()
-
-    assert first.closed_in == [None]
-    assert clients.sync(Client) is not first
-
-
-def test_a_client_that_nobody_has_any_more_is_closed() -> None:
-    """As those that an SDK makes."""
-    clients: Clients[Client, Client] = Clients()
-    client = clients.sync(Client)
-    del clients
-    gc.collect()
-
-    assert client.closed_in == [None]
 
 
 async def test_a_loops_client_that_nobody_has_any_more_is_closed() -> None:

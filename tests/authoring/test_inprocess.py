@@ -23,8 +23,10 @@ def serve(request: WireRequest) -> Served:
 
 
 def test_the_functions_answer_is_the_response() -> None:
-    """Status, headers and chunks as they were given; waiting and in a loop."""
+    """Status, headers and chunks as they were given, waiting and in a loop; closed or not, and what it raises."""
     connection: Connection = InProcessConnection(serve)
+    connection.close()
+    asyncio.run(connection.aclose())
     response = connection.open_sync(REQUEST)
 
     async def read() -> tuple[int, list[bytes]]:
@@ -35,24 +37,8 @@ def test_the_functions_answer_is_the_response() -> None:
 
     assert (response.status, dict(response.headers)) == (200, {"x-request-id": "7"})
     assert list(response.chunks()) == [b"hello", b"!"]
+    response.close()
     assert asyncio.run(read()) == (200, [b"hello", b"!"])
-
-
-def test_it_can_be_closed_any_number_of_times() -> None:
-    """It holds nothing; a call after it is answered too."""
-    connection = InProcessConnection(serve)
-    for _ in range(2):
-        connection.close()
-        asyncio.run(connection.aclose())
-        connection.open_sync(REQUEST).close()
-
-    assert connection.open_sync(REQUEST).status == 200
-
-
-def test_what_the_function_raises_is_its_own() -> None:
-    """No error of it is the wire's, so that none is repeated or renamed."""
-    connection = InProcessConnection(serve)
-
     with pytest.raises(ValueError, match="nothing to say") as caught:
         connection.open_sync(WireRequest("/echo", b""))
     assert connection.translate(caught.value) is None

@@ -187,39 +187,6 @@ async def test_tasks_that_begin_at_once_ask_the_sdk_once_for_each_path() -> None
     assert sorted(asked.path for asked in connection.asked) == ["/0", "/1"]
 
 
-def test_what_is_kept_in_many_threads_does_not_mix() -> None:
-    """It is raised to whoever asked, over one client of all."""
-    found: dict[int, str] = {}
-    with httpx2.Client(event_hooks={"request": [keep]}) as client:
-        every = threading.Barrier(8)
-
-        def ask(number: int) -> None:
-            every.wait(PATIENCE)
-            with Kept.caught() as made:
-                client.post(f"http://acme.example/{number}")
-            found[number] = made[0].request.url.path
-
-        threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(PATIENCE)
-
-    assert found == {number: f"/{number}" for number in range(8)}
-
-
-def test_what_is_kept_passes_an_sdk_that_catches_every_error() -> None:
-    """Else it would try again, or tell of a lost connection."""
-    with Kept.caught() as made:
-        try:
-            keep("request")
-        except Exception:
-            pytest.fail("it was caught")
-
-    assert isinstance(made[0], Kept)
-    assert made[0].request == "request"
-
-
 def test_an_sdk_that_makes_no_request_is_told_of() -> None:
     """With the class that asked it."""
 

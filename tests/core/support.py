@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import httpx2
+from sabir.authoring import ClientConnection, ErrorTable
 from sabir.base.values import FrozenDict, JSONValue
 from sabir.contract.dialect import DecodedHistory, Dialect, ServerEvent
 from sabir.contract.provider import Access, Credential, WireRequest
@@ -284,75 +285,35 @@ class Loopback:
         return answer.then == "end"
 
 
-class TinyConnection:
+class TinyConnection(ClientConnection):
     """What a plugin writes around its SDK's clients; here they are plain HTTP clients."""
 
     def __init__(self, provider: "Tiny", url: str) -> None:
-        self._provider = provider
-        self._url = url
-        self._sync: httpx2.Client | None = None
-        self._async: httpx2.AsyncClient | None = None
-        self._lock = threading.Lock()
+        super().__init__("tiny", ErrorTable())
+        self._provider, self._url = provider, url
+        self.made: list[Any] = []
 
-    def open_sync(self, request: WireRequest) -> Any:
-        with self._lock:
-            if self._sync is None:
-                self._provider.made["client"] += 1
-                self._sync = httpx2.Client(base_url=self._url, limits=httpx2.Limits(max_connections=None))
-        return _SyncResponse(self._sync.send(self._built(self._sync, request), stream=True))
+    def make_sync(self) -> httpx2.Client:
+        self._provider.made["client"] += 1
+        self.made.append(httpx2.Client(base_url=self._url, limits=httpx2.Limits(max_connections=None)))
+        return self.made[-1]
 
-    async def open(self, request: WireRequest) -> Any:
-        if self._async is None:
-            self._provider.made["async client"] += 1
-            limits = httpx2.Limits(max_connections=200)
-            self._async = httpx2.AsyncClient(base_url=self._url, limits=limits, timeout=60)
-        return _AsyncResponse(await self._async.send(self._built(self._async, request), stream=True))
+    def make(self) -> httpx2.AsyncClient:
+        self._provider.made["async client"] += 1
+        limits = httpx2.Limits(max_connections=200)
+        self.made.append(httpx2.AsyncClient(base_url=self._url, limits=limits, timeout=60))
+        return self.made[-1]
 
-    def translate(self, error: Exception) -> SabirError | None:
-        if isinstance(error, httpx2.TimeoutException):
-            return CallTimedOut(f"no answer: {error}")
-        if isinstance(error, httpx2.TransportError):
-            return ConnectionFailed(f"the connection broke: {error}")
-        return None
+    def send_sync(self, client: httpx2.Client, request: WireRequest) -> httpx2.Response:
+        return client.send(self._built(client, request), stream=True)
 
-    def close(self) -> None:
-        if self._sync is not None:
-            self._sync.close()
-
-    async def aclose(self) -> None:
-        self.close()
-        if self._async is not None:
-            await self._async.aclose()
+    async def send(self, client: httpx2.AsyncClient, request: WireRequest) -> httpx2.Response:
+        return await client.send(self._built(client, request), stream=True)
 
     def _built(self, client: Any, request: WireRequest) -> httpx2.Request:
-        key = self._provider.read_key()
-        headers = {**request.headers, "authorization": f"Bearer {key}"}
+        headers = {**request.headers, "authorization": f"Bearer {self._provider.read_key()}"}
         timeout = {"timeout": request.timeout} if request.timeout else {}
-        built = client.build_request("POST", request.path, content=request.body, headers=headers, **timeout)
-        assert isinstance(built, httpx2.Request)
-        return built
-
-
-class _SyncResponse:
-    def __init__(self, response: httpx2.Response) -> None:
-        self.status, self.headers, self._response = response.status_code, response.headers, response
-
-    def chunks(self) -> Iterator[bytes]:
-        return self._response.iter_bytes()
-
-    def close(self) -> None:
-        self._response.close()
-
-
-class _AsyncResponse:
-    def __init__(self, response: httpx2.Response) -> None:
-        self.status, self.headers, self._response = response.status_code, response.headers, response
-
-    def chunks(self) -> AsyncIterator[bytes]:
-        return self._response.aiter_bytes()
-
-    async def aclose(self) -> None:
-        await self._response.aclose()
+        return client.build_request("POST", request.path, content=request.body, headers=headers, **timeout)
 
 
 class Tiny:

@@ -14,12 +14,7 @@ from sabir.base.failures import Loss
 from sabir.calling.drive import Done, SyncWire, Wire, drive, result_of, waited
 from sabir.calling.exchange import (
     Clock,
-    Close,
     Exchange,
-    Failed,
-    Head,
-    Next,
-    Open,
     Script,
     call_script,
     count_script,
@@ -94,17 +89,6 @@ def run(request: pytest.FixtureRequest) -> Drive:
     return found
 
 
-def test_a_call_gives_its_reply(run: Drive) -> None:
-    """The body's chunks are joined, decoded, and the response is closed."""
-    body = whole("Take one.", tokens=7).chunks[0]
-    connection = Scripted(Answer([body[:9], body[9:]]))
-
-    reply = run(call_script(exchange()), connection)
-
-    assert (reply.text, reply.usage.input_tokens, reply.attempts) == ("Take one.", 7, 1)
-    assert (connection.requests, connection.open_responses) == ([REQUEST], 0)
-
-
 def test_the_renderings_losses_come_first_in_the_reply() -> None:
     """A reply tells of the request and of the decoding."""
     lost, left_out = Loss(kind="dropped", reason="rendering"), Loss(kind="downgraded", reason="decoding")
@@ -115,31 +99,6 @@ def test_the_renderings_losses_come_first_in_the_reply() -> None:
 
     for dialect, expected in ((DIALECT, (lost,)), (Lossy(), (lost, left_out))):
         assert run_sync(call_script(exchange(dialect, losses=(lost,))), Scripted(whole("x"))).losses == expected
-
-
-def test_a_script_does_no_io() -> None:
-    """It says Open, Next and Close, and takes what it is told: no connection exists here."""
-    script = call_script(exchange())
-
-    assert Open(REQUEST, 1) == next(script)
-    assert Next() == script.send(Head(200, {}))
-    assert Next() == script.send(b'{"text": "x", "finish": "stop"}')
-    assert Close() == script.send(None)
-    with pytest.raises(StopIteration) as done:
-        script.send(None)
-    assert isinstance(done.value.value, Reply)
-
-
-def test_a_script_tells_of_a_failure_before_it_raises() -> None:
-    """Who watches hears of each failed attempt, with its number."""
-    script = call_script(exchange())
-    next(script)
-    failure = ConnectionFailed("gone")
-
-    assert Failed(failure, 1) == script.throw(failure)
-    assert Close() == script.send(None)
-    with pytest.raises(ConnectionFailed):
-        script.send(None)
 
 
 @pytest.mark.parametrize(
@@ -337,19 +296,6 @@ def test_the_scope_of_the_decoding_knows_the_request_id(run: Drive) -> None:
         run(call_script(exchange(Curious())), Scripted(Answer(whole("x").chunks, headers=headers)))
 
     assert seen == ["a", "b", None]
-
-
-def test_an_error_that_a_body_reports_knows_the_request_id() -> None:
-    """Some answers of status 200 are errors; they are labelled like any other."""
-
-    class Reporting(TinyDialect):
-        def decode(self, body: bytes, scope: DecodeScope) -> Reply:
-            raise InvalidRequest("reported within")
-
-    with pytest.raises(InvalidRequest) as caught:
-        run_sync(call_script(exchange(Reporting())), Scripted(Answer([b"{}"], headers={"x-request-id": "a"})))
-
-    assert (caught.value.request_id, caught.value.provider) == ("a", "tiny")
 
 
 def test_tokens_are_counted_by_the_same_rules(run: Drive) -> None:

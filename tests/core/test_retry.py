@@ -93,16 +93,6 @@ def test_a_retryable_failure_is_tried_again(run: Drive) -> None:
     ]
 
 
-def test_the_last_failure_is_raised_when_all_attempts_are_used(run: Drive) -> None:
-    """Three requests, not four."""
-    connection = Scripted(failing(503, "first"), failing(503, "second"), failing(503, "third"), whole("late"))
-
-    with pytest.raises(ServerFailed, match="third"):
-        run(call(), connection, [])
-
-    assert (len(connection.requests), connection.open_responses) == (3, 0)
-
-
 @pytest.mark.parametrize(
     ("answer", "kind"),
     [

@@ -69,14 +69,6 @@ def read(request: pytest.FixtureRequest) -> Iterator[Read]:
     loop.close()
 
 
-def test_events_come_in_their_order(read: Read) -> None:
-    """noun-start, noun-delta, noun-end, between the reply's start and end; then the connection is closed."""
-    connection = Scripted(streamed(*WORDS))
-
-    assert [event.type for event in read(connection)] == EVENTS
-    assert connection.open_responses == 0
-
-
 def test_text_comes_as_it_is_written(read: Read) -> None:
     """Other events are passed over: reasoning and calls are no text."""
     stream = read(Scripted(streamed({"open": "r"}, {"thought": "hm"}, *WORDS[1:3], CALL, WORDS[3])))
@@ -186,15 +178,6 @@ def test_the_partial_reply_grows(read: Read) -> None:
     assert grown == ["", "", "Take ", "Take one.", "Take one.", "Take one."]
 
 
-def test_nothing_is_sent_before_an_event_is_asked_for(read: Read) -> None:
-    """A stream that nobody reads costs nothing."""
-    connection = Scripted(streamed(*WORDS))
-
-    read(connection).close()
-
-    assert connection.requests == []
-
-
 def test_leaving_early_closes_the_connection(read: Read) -> None:
     """What was not read stays unread; asking for it afterwards is an error that carries what came."""
     connection = Scripted(streamed(*WORDS))
@@ -296,30 +279,6 @@ def test_an_unfinished_call_never_looks_like_one_to_run(read: Read) -> None:
 
     kept = {"invocation_id": "c1", "option_name": "weather", "arguments": '{"city": "Pa"}'}
     assert ((), {"unfinished_calls": [kept]}) == (caught.value.partial.option_calls, caught.value.partial.details)
-
-
-def test_a_block_closes_the_connection_with_a_with_statement() -> None:
-    """Leaving the block is leaving the stream, by an exception too."""
-    connection = Scripted(streamed(*WORDS))
-
-    with pytest.raises(KeyError):
-        with streams(connection)[0] as stream:
-            next(stream)
-            raise KeyError
-
-    assert connection.open_responses == 0
-
-
-async def test_a_block_closes_the_connection_with_an_async_with_statement() -> None:
-    """Leaving the block is leaving the stream, by `break` within its text too."""
-    connection = Scripted(streamed(*WORDS))
-
-    async with streams(connection)[1] as stream:
-        async for text in stream.text:
-            assert text == "Take "
-            break
-
-    assert connection.open_responses == 0
 
 
 async def test_a_cancelled_stream_closes_its_connection() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import sabir
 import sabir.errors
 from sabir.base import failures as losses
-from sabir.calling import calls, relay
+from sabir.calling import calls, fallback
 from sabir.hooks import builders
 from sabir.options import option as options
 from sabir.vocabulary import constructors
@@ -42,7 +42,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 WORDS = {
     "Messages": calls, "CallArguments": calls, "Content": constructors, "Source": constructors,
     "MediaSettings": constructors, "OptionLike": options, "Anchor": builders, "MediaDetails": builders,
-    "Strict": losses, "LossKind": losses, "Kinds": relay,
+    "Strict": losses, "LossKind": losses, "Kinds": fallback,
 }  # fmt: skip
 """Names that signatures use without being public themselves, and where they are defined."""
 

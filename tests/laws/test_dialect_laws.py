@@ -1,9 +1,7 @@
 """Every installed dialect with a model of its own, for laws over several of them; and what a vendor once refused."""
 
-import json
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 import pytest
 import sabir
@@ -42,10 +40,6 @@ def render(name: str, history: Sequence[Message], kept: Renderer | None = None) 
         return (kept or renderer(name)).render(history)
     except RenderingRefused:
         return None
-
-
-def items(name: str, rendering: Rendering | None) -> list[Any]:
-    return [] if rendering is None else json.loads(rendering.body_bytes)[pure(name).dialect.messages_field]
 
 
 CLAUDE = Origin(

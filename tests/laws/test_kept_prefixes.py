@@ -7,25 +7,20 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sabir.base.failures import Loss
 from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
-from sabir.vocabulary.messages import Message, Origin, PartsPayload
+from sabir.vocabulary.messages import Message, PartsPayload
 from sabir.vocabulary.parts import MediaPart
 from sabir_testing.histories.samples import said
 from sabir_testing.histories.toys import INLINE, toy_target
 
 from tests.laws import conversations
-from tests.laws.conversations import answer, at_home
+from tests.laws.conversations import answer
 from tests.laws.every import on_every
-from tests.laws.histories import messages
-from tests.laws.test_dialect_laws import DIALECTS, MODELS, pure
+from tests.laws.test_dialect_laws import DIALECTS
 from tests.laws.test_dialect_laws import renderer as renderer_of
 
-EACH = settings().max_examples // 3
-"""Examples of each wire: together they are more than the usual number."""
 WIRES = (*DIALECTS, INLINE.name)
 """And a toy that puts values as they are into its items, and takes any text."""
 
@@ -33,14 +28,6 @@ WIRES = (*DIALECTS, INLINE.name)
 def fresh(name: str) -> Renderer:
     """A renderer with nothing kept."""
     return Renderer(INLINE, toy_target(INLINE)) if name == INLINE.name else renderer_of(name)
-
-
-def grown(name: str) -> st.SearchStrategy[list[Message]]:
-    """Conversations in which the target itself spoke, too."""
-    target = toy_target(INLINE) if name == INLINE.name else pure(name).target
-    model = MODELS.get(name, target.model)
-    home = Origin(provider=target.provider, dialect=target.dialect, endpoint=target.endpoint, model=model)
-    return conversations.conversations.map(lambda history: at_home([history], home)[0])
 
 
 def rendered(renderer: Renderer, history: Sequence[Message]) -> tuple[bytes, tuple[Loss, ...]] | None:
@@ -108,44 +95,23 @@ def test_a_conversation_renders_as_it_grows_as_it_does_at_once(name: str, case: 
         assert rendered(kept, history[:end]) == rendered(fresh(name), history[:end])
 
 
-@pytest.mark.parametrize("name", WIRES)
-@settings(max_examples=EACH)
-@given(data=st.data())
-def test_what_was_kept_and_forked_renders_as_afresh(name: str, data: st.DataObject) -> None:
-    """Law 5, over random appends, forks, truncations and edits of conversations that share their messages."""
-    kept = fresh(name)
-    branches: list[list[Message]] = [data.draw(grown(name))]
-    for _ in range(data.draw(st.integers(1, 6))):
-        branch = data.draw(st.sampled_from(branches))
-        match data.draw(st.sampled_from(["append", "append", "truncate", "fork", "edit"])):
-            case "append":
-                branch += data.draw(grown(name))[2:]
-            case "truncate":
-                del branch[data.draw(st.integers(1, len(branch))) :]
-            case "fork":
-                branches.append(branch[: data.draw(st.integers(1, len(branch)))])
-            case "edit":
-                branch[data.draw(st.integers(0, len(branch) - 1))] = data.draw(messages)
-        assert rendered(kept, branch) == rendered(fresh(name), branch)
-
-
 def test_a_prefix_falls_back_to_the_last_closer_that_lives() -> None:
     """What is kept dies with its messages, from the end: a conversation that is cut short keeps what it still has."""
     renderer = fresh("openai.chat")
     history = [said("user" if number % 2 == 0 else "llm", f"{number}") for number in range(300)]
     renderer.render(history)
     (kept,) = renderer._kept.values()
-    entered = len(kept.index)
+    entered = len(kept._by_closer)
 
     del history[150:]
 
-    assert 0 < len(kept.index) < entered
-    found = kept.index.find(history)
-    assert found is not None
+    assert 0 < len(kept._by_closer) < entered
+    found = kept.find(history)
+    assert found.prefix
     assert 80 < found.boundary.position <= 150
     del found
     history.clear()
-    assert len(kept.index) == 0
+    assert len(kept._by_closer) == 0
 
 
 def test_a_message_without_its_conversation_is_kept_by_no_prefix() -> None:
@@ -171,8 +137,8 @@ def test_a_prefix_that_fell_back_keeps_no_request_alive() -> None:
     gc.collect()
 
     (kept,) = renderer._kept.values()
-    found = kept.index.find([*history, said("user", "?")])
-    assert found is not None
+    found = kept.find([*history, said("user", "?")])
+    assert found.prefix
     assert memoryview(found.prefix.body.obj).nbytes < 10_000
 
 
@@ -183,7 +149,7 @@ def test_a_prefix_that_is_falling_back_is_not_extended() -> None:
     ending, other = [[said("user", name), said("llm", name), said("user", name)] for name in "ab"]
     renderer.render([*history, *ending])
     (kept,) = renderer._kept.values()
-    (prefix,) = kept.index._owned.values()
+    (prefix,) = kept._owned.values()
 
     class Watched(list[Any]):
         def pop(self, *where: Any) -> Any:

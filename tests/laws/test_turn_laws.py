@@ -13,22 +13,17 @@ from functools import cache
 from itertools import accumulate, chain
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sabir.base.failures import Loss
 from sabir.contract.dialect import Rendering
 from sabir.rendering.pairing import side_of
 from sabir.vocabulary.messages import Message
 from sabir_testing.histories.samples import JSON_KINDS, failed, said
 
-from tests.laws.conversations import MessageTurn, answer, at_home, call, opened, whole_turns
+from tests.laws.conversations import MessageTurn, answer, call, opened
 from tests.laws.every import on_every
 from tests.laws.oracle import check_request, validators
 from tests.laws.targets import UNKNOWN, Wire, wires
 
-SLICES = 6
-"""Each example is tried on every sixth model, from another one on."""
-FEW = settings().max_examples // 4
 ACCEPTED = set[int]()
 """Hashes of the items that a vendor's types took."""
 MODEL_NEXT = [said("llm", "So."), said("user", "And?")]
@@ -121,19 +116,6 @@ def test_models_of_every_behaviour_are_tried() -> None:
     }  # fmt: skip
     assert {"google.generate_content:gemini-2.5", f"google.generate_content:{UNKNOWN}"} <= tried
     assert any(name.startswith("google.generate_content:gemini-3") for name in tried)
-
-
-@settings(max_examples=FEW)
-@given(turns=whole_turns, number=st.integers(0, SLICES - 1))
-def test_a_turn_renders_alike_as_the_tail_and_closed(turns: list[MessageTurn], number: int) -> None:
-    """Texts, calls in parallel, results of every kind, errors, parts, media; and the vendor's types take both."""
-
-    @on_every(wires()[number::SLICES])
-    def law(wire: Wire) -> None:
-        whole = closed(at_home(turns, wire.home))
-        check_alike(wire, whole, ends(whole))
-
-    law()
 
 
 @pytest.mark.parametrize("kind", JSON_KINDS)

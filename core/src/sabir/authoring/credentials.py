@@ -146,7 +146,7 @@ def _what_is_missing(found: Sequence[FoundCredential]) -> str:
     return f"{' and '.join(had) + ' but ' if had else ''}no {names}; {'; '.join(steps)}"
 
 
-def _fits_a_header(value: str) -> bool:
+def _fits_a_header(value: str) -> bool:  # a function of its own: no variable of its caller may show the key
     return value.isascii() and value.isprintable() and " " not in value
 
 
@@ -174,7 +174,9 @@ def _section(profile: Profile, named: str) -> tuple[str, Mapping[str, JSONValue]
         if path.suffix == ".toml":
             sections: JSONValue = tomllib.loads(text)
         else:
-            sections = decode_json(text) if path.suffix == ".json" else _read_ini(text)
+            parser = RawConfigParser()
+            parser.read_string("" if path.suffix == ".json" else text)
+            sections = decode_json(text) if path.suffix == ".json" else {name: dict(parser[name]) for name in parser}
     except FileNotFoundError:
         return f"{profile.file} (no such file)", {}
     except (OSError, ValueError, INIInvalid, NotJSON) as error:  # its text may hold a line of the file
@@ -183,12 +185,6 @@ def _section(profile: Profile, named: str) -> tuple[str, Mapping[str, JSONValue]
     if not isinstance(section, Mapping):
         return f"{profile.file} (no profile {name!r})", {}
     return f"{profile.file} [{name}]", section
-
-
-def _read_ini(text: str) -> JSONValue:
-    parser = RawConfigParser()
-    parser.read_string(text)
-    return {name: dict(section) for name, section in parser.items()}
 
 
 class Closes(Protocol):

@@ -1,14 +1,11 @@
-"""What packages share that keep something in a database: how a failure is told.
+"""How failures are told: those that all providers share, a table for those of one vendor, and those of a database.
 
-    an error ──DatabaseFailure──▶ "database disk image is malformed; put back a copy of the store, or give another one"
+    an error body, or an error in a stream ──▶ Failure ──rules, then the status──▶ CallError
+    an exception of the SDK or its HTTP client ──translate──▶ CallError, without importing either
+    an error of a database ──DatabaseFailure──▶ "database disk image is malformed; put back a copy of the store, …"
 
-A database's error is repeated in one line, without passwords, with the remedy. Codes are SQLite's
+Each is one line with the remedy; a database's error is repeated without passwords. Codes of databases are SQLite's
 (https://sqlite.org/rescode.html) and Postgres's SQLSTATEs.
-
-The failures that all providers share, and a table for those of one vendor.
-
-an error body, or an error in a stream ──▶ Failure ──rules, then the status──▶ CallError
-an exception of the SDK or its HTTP client ──translate──▶ CallError, without importing either
 """
 
 import re
@@ -30,15 +27,13 @@ from sabir.contract.scope import DecodeScope
 
 _DAMAGE = "put back a copy of the store, or give another one"
 _ROOM = "make room on its disk, and do it again"
-_DISK = "see whether its disk works and has room, and do it again"
-_WRITE = "see whether it may be written, and do it again"
 _REMEDIES: dict[int | str | None, str] = {
     sqlite3.SQLITE_CORRUPT: _DAMAGE,
     sqlite3.SQLITE_NOTADB: _DAMAGE,
     sqlite3.SQLITE_ERROR: _DAMAGE,  # a table of ours that is not there, or another one
     sqlite3.SQLITE_FULL: _ROOM,
-    sqlite3.SQLITE_IOERR: _DISK,
-    sqlite3.SQLITE_READONLY: _WRITE,
+    sqlite3.SQLITE_IOERR: "see whether its disk works and has room, and do it again",
+    sqlite3.SQLITE_READONLY: "see whether it may be written, and do it again",
     "42P01": _DAMAGE,
     "42703": _DAMAGE,
     "53100": _ROOM,

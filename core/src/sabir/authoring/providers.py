@@ -1,22 +1,19 @@
-"""Connections made of functions: in this process, and over SDKs that only wait.
-
-    WireRequest ──▶ serve ──▶ Served(status, chunks)            embedded models, doubles: no network is needed
-    WireRequest ──▶ begin ──▶ WaitingCall ──open──▶ response    in the caller's thread, or in one for an event loop
-
-`serve` is called at each `open`, in the caller's own thread or loop.
-
-A provider over a vendor's SDK, of which a plugin adds only its own data and functions; models as rows of data.
+"""A provider over a vendor's SDK, of which a plugin adds only its own data and functions, and its kinds of connections.
 
     SDKProvider ──connect(access)──▶ own(…)     clients that are made at the first send: PostingConnection, or another
                         └ client=──▶ given(…)   the user's own client: PostingClient, or another
+
+    InProcessConnection   serve(request) ──▶ Served(status, chunks)            embedded models, doubles: no network
+    WaitingConnection     begin(request) ──▶ WaitingCall ──open──▶ response    an SDK that only waits, in threads
+
+`serve` is called at each `open`, in the caller's own thread or loop. Models are rows of data, one for each family of
+names; the longest prefix that matches counts. `facts` are the author's own.
 
     [[models]]
     prefix = "large-"
     family = "large"
     modalities = ["image"]
     facts = {released = "2026-05"}
-
-One row for each family of names; the longest prefix that matches counts. `facts` are the author's own.
 """
 
 import os

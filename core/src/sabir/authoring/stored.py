@@ -1,10 +1,8 @@
-"""Reads a provider's answer: any bytes become JSON of a known shape, or one of the library's errors (law 10).
+"""Reads what a vendor wrote: answers field by field, and stored requests by the tables of a dialect.
 
-a scope's read_object ──▶ dict      text() · items() · fields() · first_count()  take a value of one type, else nothing
-                                    without() · left_over()  what nothing else holds
-count ──read_count──▶ tokens
-
-A stored request → DecodedHistory: the reader that all dialects share; each dialect has its own tables.
+    text() · items() · fields() · first_count()     a value of one type, else nothing (law 10)
+    without() · left_over()                         what nothing else holds
+    read_count(body)                                the tokens that a vendor counted
 
     request ──History.decode──▶ each of its fields, by the tables of a dialect's own History ──▶ DecodedHistory
 

@@ -1,12 +1,4 @@
-"""Binary event frames, as AWS's services stream them: bytes in any chunks → headers and payload → events.
-
-    length │ length of headers │ checksum │ headers │ payload │ checksum      numbers of four bytes, big-endian
-
-A dialect names them in its `framings`: `{EventFrames.CONTENT_TYPE: partial(EventFrames, read)}`, where `read` makes
-an event of a frame.
-https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html
-
-Sends ready bytes under the head that a vendor's SDK writes: its URL, its key, its headers, its timeouts.
+"""Connections that send ready bytes under the head that a vendor's SDK writes: its URL, key, headers and timeouts.
 
     client.chat(…) ─▶ SDK ─▶ an HTTP client's request hook: keep        nothing is sent
                                                              └─▶ head ─┐
@@ -18,6 +10,14 @@ SDK's request is raised to the caller that asked for it, so that threads and tas
 
 No HTTP library is imported here: the code uses only the names of clients, requests and answers that httpx2 and its
 relatives share, and all of their types are Any. A redirect is an answer like any other, and is not followed.
+
+EventFrames cuts an answer in AWS's binary framing into events, whatever the chunks:
+
+    length │ length of headers │ checksum │ headers │ payload │ checksum      numbers of four bytes, big-endian
+
+A dialect names them in its `framings`: `{EventFrames.CONTENT_TYPE: partial(EventFrames, read)}`, where `read` makes
+an event of a frame.
+https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html
 """
 
 import struct

@@ -17,7 +17,7 @@ from pydantic_core import to_json
 from sabir.base.errors import SettingsInvalid
 from sabir.base.failures import Loss, RenderingRefused, Strict, strict_kinds
 from sabir.calling.calls import Adapter, CallArguments, Messages, checked_key, checked_policy, checked_settings
-from sabir.calling.drive import CallWatch, SyncWire, Watch, Wire, result_of, unwatched, waited
+from sabir.calling.drive import CallWatch, SyncWire, Watch, Wire, result_of, waited
 from sabir.calling.exchange import Clock, Exchange, Script, call_script, count_script, folded_script, stream_script
 from sabir.calling.stream import AsyncClosing, ReplyStream, Start, SyncClosing, SyncReplyStream
 from sabir.contract.dialect import Dialect, Rendering
@@ -37,7 +37,7 @@ __all__ = ["Adapter", "CallArguments", "Messages", "ModelAdapter", "adapter", "w
 Kind: TypeAlias = type[Wire] | type[SyncWire]
 """The wire of a call: Wire in an event loop, SyncWire where the caller waits."""
 _NO_SETTINGS = Settings()
-_CALL = ("options", "settings", "strict")
+_CALL = CallArguments.__annotations__
 _FACTORY = (
     "model", "api_key", "base_url", "client", "speaks_as", "settings", "strict", "model_info",
 )  # fmt: skip
@@ -63,54 +63,28 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         model_info: ModelInfo | None = None,
     ) -> None:
         endpoint = without_secrets(provider.endpoint(access))
-        self._target = Target(provider=provider.name, dialect=dialect.name, model=model, endpoint=endpoint)
-        self._provider = provider
+        self.target = Target(provider=provider.name, dialect=dialect.name, model=model, endpoint=endpoint)
+        """The target of its renderings: provider, dialect, model, endpoint."""
+        self.provider = provider
+        """The provider that carries its requests."""
+        self.access = access
+        """How it reaches its provider; the key in it is never shown."""
+        self.settings = _NO_SETTINGS if settings is None else checked_settings(settings, provider.name)
+        """The settings of every call that gives no others."""
+        self.model = model
+        """The model's name, as its provider knows it."""
+        self.dialect = dialect.name
+        """The dialect's name."""
+        self.speaks_as = checked_policy(speaks_as)
+        """The policy on whose behalf the adapter speaks."""
         self._dialect = dialect
-        self._access = access
-        self._speaks_as = checked_policy(speaks_as)
-        self._settings = checked_settings(settings, provider.name) or _NO_SETTINGS
         self._strict = strict
         info = model_info or find_model(models_of(provider), model, dialect.family(model))
         self._renderer = Renderer(
-            dialect, self._target, speaks_as=speaks_as, model_info=info, quirks=provider.quirks(access)
+            dialect, self.target, speaks_as=speaks_as, model_info=info, quirks=provider.quirks(access)
         )
         self._connection: Connection | None = None
         self._lock = Lock()
-
-    @property
-    def target(self) -> Target:
-        """The target of its renderings: provider, dialect, model, endpoint."""
-        return self._target
-
-    @property
-    def provider(self) -> Provider:
-        """The provider that carries its requests."""
-        return self._provider
-
-    @property
-    def access(self) -> Access:
-        """How it reaches its provider; the key in it is never shown."""
-        return self._access
-
-    @property
-    def settings(self) -> Settings:
-        """The settings of every call that gives no others."""
-        return self._settings
-
-    @property
-    def model(self) -> str:
-        """The model's name, as its provider knows it."""
-        return self._target.model
-
-    @property
-    def dialect(self) -> str:
-        """The dialect's name."""
-        return self._target.dialect
-
-    @property
-    def speaks_as(self) -> str:
-        """The policy on whose behalf the adapter speaks."""
-        return self._speaks_as
 
     def new_renderer(self) -> Renderer:
         """A renderer for the same target with nothing kept, to compare with this adapter's renderings."""
@@ -118,11 +92,8 @@ class ModelAdapter(AsyncClosing, SyncClosing):
 
     def __repr__(self) -> str:
         """The adapter without secrets."""
-        target = self._target
-        return (
-            f"ModelAdapter({str(target)!r}, dialect={target.dialect!r}, endpoint={target.endpoint!r}, "
-            f"speaks_as={self._speaks_as!r})"
-        )
+        said = f"dialect={self.dialect!r}, endpoint={self.target.endpoint!r}, speaks_as={self.speaks_as!r}"
+        return f"ModelAdapter({str(self.target)!r}, {said})"
 
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
         """The request and its losses; pure: no key, no network, nothing fetched."""
@@ -162,23 +133,31 @@ class ModelAdapter(AsyncClosing, SyncClosing):
 
     async def aclose(self) -> None:
         """Close the clients that this adapter made, not the user's own; a later call makes new ones."""
-        connection = self._disconnected()
+        with self._lock:
+            connection, self._connection = self._connection, None
         if connection is not None:
             await connection.aclose()
 
     def close(self) -> None:
         """As `aclose`, for a program that only used the waiting methods."""
-        connection = self._disconnected()
+        with self._lock:
+            connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
 
     def _render(self, function: str, messages: Messages, how: CallArguments) -> Rendering:
-        Settings.refuse_misnamed(function, how, _CALL)
-        given_settings = checked_settings(how.get("settings"), self._target.provider) or _NO_SETTINGS
-        settings = given_settings.laid_over(self._settings)
+        if not how.keys() <= _CALL.keys():
+            Settings.refuse_misnamed(function, how, tuple(_CALL))
+        settings, strict = how.get("settings"), how.get("strict")
+        if settings is None:
+            settings = self.settings
+        else:
+            settings = checked_settings(settings, self.target.provider).laid_over(self.settings)
         rendering = self._renderer.render(listed(messages), Option.all_of(how.get("options") or ()), settings)
-        strict = how.get("strict")
-        RenderingRefused.check(rendering.losses, self._strict if strict is None else strict, self._target)
+        if strict is None:
+            strict = self._strict
+        if strict:
+            RenderingRefused.check(rendering.losses, strict, self.target)
         return rendering
 
     def _stream(
@@ -200,14 +179,14 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         return state, start
 
     def _check_target(self, rendering: Rendering) -> None:
-        if rendering.target is not self._target and rendering.target != self._target:
+        if rendering.target is not self.target and rendering.target != self.target:
             raise SettingsInvalid(
-                f"the rendering is for {rendering.target} ({rendering.target.dialect}), this adapter is {self._target} "
-                f"({self._target.dialect}); render it with this adapter"
+                f"the rendering is for {rendering.target} ({rendering.target.dialect}), this adapter is {self.target} "
+                f"({self.dialect}); render it with this adapter"
             )
 
     def _scope(self, rendering: Rendering) -> DecodeScope:
-        return DecodeScope(target=self._target, policy=self._speaks_as, option_names=rendering.option_names)
+        return DecodeScope(target=self.target, policy=self.speaks_as, option_names=rendering.option_names)
 
     def _call(
         self, kind: Kind, rendering: Rendering, state: StreamState | None = None
@@ -232,29 +211,27 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         if self._dialect.encode_count is None:
             return TokenCount(input_tokens=-(-len(rendering.body_bytes) // 4), estimated=True)
         path, body = self._dialect.encode_count(rendering.body, self._renderer.scope)
-        request = WireRequest(path, to_json(body), rendering.headers, rendering.timeout)
-        return await result_of(count_script(self._exchange(rendering, request)), self._wire(kind, rendering))
+        exchange = self._exchange(rendering, WireRequest(path, to_json(body), rendering.headers, rendering.timeout))
+        return await result_of(count_script(exchange), self._wire(kind, rendering))
 
     def _exchange(self, rendering: Rendering, request: WireRequest, losses: tuple[Loss, ...] = ()) -> Exchange:
-        scope, ids = self._scope(rendering), tuple(self._provider.request_ids)
+        scope, ids = self._scope(rendering), tuple(self.provider.request_ids)
         return Exchange(request, self._dialect, scope, rendering.retries, losses, rendering.bounds, ids)
 
     def _wire(
-        self, kind: Kind, rendering: Rendering, watch: Watch = unwatched, *, is_folded: bool = False
+        self,
+        kind: Kind,
+        rendering: Rendering,
+        watch: Watch | None = None,
+        *,
+        is_folded: bool = False,
     ) -> Wire | SyncWire:
-        clock = Clock(rendering.timeout, rendering.idle, is_folded=is_folded, who=rendering.target)
-        return kind(self._connected(), watch, clock)
-
-    def _connected(self) -> Connection:
         with self._lock:
             if self._connection is None:
-                self._connection = self._provider.connect(self._access)
-            return self._connection
-
-    def _disconnected(self) -> Connection | None:
-        with self._lock:
-            connection, self._connection = self._connection, None
-            return connection
+                self._connection = self.provider.connect(self.access)
+            connection = self._connection
+        clock = Clock(rendering.timeout, rendering.idle, is_folded=is_folded, who=rendering.target)
+        return kind(connection, watch, clock)
 
 
 def adapter(

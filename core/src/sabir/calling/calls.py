@@ -1,31 +1,23 @@
 """The arguments of a call, their checks, and the Protocol of every object that takes calls.
 
-class Cached:                                   # a wrapper is an Adapter around an Adapter
-    async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply: ...
+    class Cached:                                   # a wrapper is an Adapter around an Adapter
+        async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply: ...
 
-settings={"seed": 1}           ──▶ SettingsInvalid: … write sabir.Settings(…)
-Settings(vendor={"acem": …})   ──▶ SettingsInvalid: … did you mean 'acme'?
-api_key=123                    ──▶ SettingsInvalid: … give a string, or a plain function that returns one
-speaks_as="runtime"            ──▶ SettingsInvalid: … give speaks_as= another
+    settings={"seed": 1}           ──▶ SettingsInvalid: … write sabir.Settings(…)
+    Settings(vendor={"acem": …})   ──▶ SettingsInvalid: … did you mean 'acme'?
+    api_key=123                    ──▶ SettingsInvalid: … give a string, or a plain function that returns one
+    speaks_as="runtime"            ──▶ SettingsInvalid: … give speaks_as= another
 
-Which member a fallback asks next; a stream moves on to the next member only before its first event.
-
-    way ── Asked(first member) ──▶ driver ── an error ──▶ way ── Asked(next member) ──▶ driver ──▶ reply
-                                                           └── or raises: the error itself, or NoneAnswered
-
-The way is a generator, and each call has its own. A waiting call is made inside it, and it yields the answer; an
-asynchronous call is yielded as a coroutine, for the caller to await. Streams use it by one script, and only until
-there is an event, because a reader that saw one must not be given another beginning.
+A wrapper that reads or changes the events of a stream hands them on by a Relay.
 """
 
 import difflib
-import logging
-from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any, Generic, NamedTuple, NoReturn, Protocol, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import Protocol, TypeAlias, TypedDict, Unpack
 
-from sabir.base.errors import SabirError, SettingsInvalid, one_line
-from sabir.base.failures import RenderingRefused, Strict
+from sabir.base.errors import SettingsInvalid
+from sabir.base.failures import Strict
 from sabir.calling.drive import Performer, Raised
 from sabir.calling.exchange import Action, Emit, Next, Outcome, Script
 from sabir.calling.stream import ReplyStream, SyncReplyStream, state_of
@@ -35,7 +27,7 @@ from sabir.discovery import default_registry as registry
 from sabir.options.option import OptionLike
 from sabir.options.signatures import Signature
 from sabir.vocabulary.messages import RESERVED, RUNTIME, Message
-from sabir.vocabulary.reply import NoneAnswered, Passed, Reply, StreamBroken, StreamEvent
+from sabir.vocabulary.reply import Reply, StreamBroken, StreamEvent
 from sabir.vocabulary.settings import Settings, Target
 
 Messages: TypeAlias = str | Message | Sequence[Message]
@@ -94,14 +86,12 @@ LIKENESS = 0.8
 """The least likeness (0 … 1, as difflib counts it) at which a name is taken for another name misspelt."""
 
 
-def checked_settings(settings: Settings | None, provider: str) -> Settings | None:
+def checked_settings(settings: Settings, provider: str) -> Settings:
     """The settings; SettingsInvalid for another type, and for a vendor section with a misspelt provider's name.
 
     Installed providers are known by name without loading them. A section whose name is unlike all installed
     providers' names passes: the same settings may serve machines with other plugins.
     """
-    if settings is None:
-        return None
     if not isinstance(settings, Settings):
         raise SettingsInvalid(f"settings is of type {type(settings).__name__}; write sabir.Settings(…)")
     for name in settings.vendor:
@@ -136,87 +126,6 @@ def checked_key(api_key: ApiKey | None) -> ApiKey | None:
     if api_key is not None and not isinstance(api_key, str) and not callable(api_key):
         raise SettingsInvalid(f"api_key is of type {type(api_key).__name__}; {remedy}")
     return api_key
-
-
-logger = logging.getLogger("sabir")
-
-MESSAGE_CHARACTERS = 460
-"""The characters that the members share in the error of a call that no member answered."""
-
-Got = TypeVar("Got")
-Got_co = TypeVar("Got_co", covariant=True)
-Result = TypeVar("Result")
-Kinds: TypeAlias = tuple[type[SabirError], ...]
-"""The errors for which the next member is asked."""
-
-
-class Asked(NamedTuple, Generic[Got_co]):
-    """One step of a way: the answer of the member that was asked, and the members passed over before it."""
-
-    got: Got_co
-    passed: tuple[Passed, ...]
-
-
-Way: TypeAlias = Generator[Asked[Got], None, None]
-
-
-def way_along(members: Sequence[Adapter], kinds: Kinds, opened: Callable[[Adapter], Got]) -> Way[Got]:
-    """Ask the members in order: yield a member's answer, and ask the next if it raises or an error is thrown in.
-
-    An error of another kind is raised as it is, with a note that names the members passed over before it.
-    """
-    passed: list[Passed] = []
-    errors: list[SabirError] = []
-    for member, following in zip(members, (*members[1:], None), strict=True):
-        try:
-            yield Asked(opened(member), tuple(passed))
-        except kinds as error:
-            errors.append(error)
-            passed += _passed(member, error)
-            if following is not None:
-                name = type(error).__name__
-                logger.info("%s passed over: %s: %s; going on with %s", member.target, name, error, following.target)
-        except Exception as error:
-            if passed:
-                error.add_note(f"passed over before: {_said(passed)}")
-            raise
-    _raise_none(passed, errors)
-
-
-def _passed(member: Adapter, error: SabirError) -> Sequence[Passed]:
-    if isinstance(error, NoneAnswered):
-        return error.passed
-    message = str(error).encode(errors="replace").decode()
-    losses = getattr(error, "losses", ())
-    return (Passed(target=member.target, error=type(error).__name__, message=message, losses=losses),)
-
-
-def _said(passed: Sequence[Passed]) -> str:
-    """One line that names every member passed over, and its error."""
-    room = max(MESSAGE_CHARACTERS // len(passed) - 2, 40)
-    return "; ".join(one_line(f"{each.target}: {each.error}: {each.message}", room) for each in passed)
-
-
-def _raise_none(passed: Sequence[Passed], errors: Sequence[SabirError]) -> NoReturn:
-    if all(isinstance(error, RenderingRefused) for error in errors):
-        losses = [loss for each in passed for loss in each.losses]
-        raise RenderingRefused(f"no member takes this: {_said(passed)}", losses) from errors[-1]
-    raise NoneAnswered(f"no member answered: {_said(passed)}", passed=passed, errors=errors) from errors[-1]
-
-
-async def awaited(way: Way[Coroutine[Any, Any, Result]]) -> Asked[Result]:
-    """The answer of the first member that gives one, in an event loop; raises the errors of the way."""
-    asked = next(way)
-    while True:
-        try:
-            return Asked(await asked.got, asked.passed)
-        except Exception as error:
-            asked = way.throw(error)
-
-
-def told(reply: Reply, passed: tuple[Passed, ...]) -> Reply:
-    """The reply, with the members that were passed over before the one that gave it."""
-    return reply.model_copy(update={"passed": (*passed, *reply.passed)}) if passed else reply
 
 
 class Relay:
@@ -286,33 +195,3 @@ class Relay:
     def _telling(self, error: StreamBroken) -> StreamBroken:
         error.partial = self.told(error.partial)
         return error
-
-
-class FallbackRelay(Relay):
-    """Hands on the events of the first member that sends one."""
-
-    def __init__(self, way: Way[ReplyStream | SyncReplyStream]) -> None:
-        self._way = way
-        self._passed: tuple[Passed, ...] = ()
-        super().__init__(self._member(next(way)))
-        self._has_begun = False
-
-    def told(self, reply: Reply) -> Reply:
-        """The reply, with the members that were passed over."""
-        return told(reply, self._passed)
-
-    def next_event(self) -> Script[StreamEvent | None]:
-        """The next event; if a member fails before its first event, the next member's."""
-        while True:
-            try:
-                event = yield from super().next_event()
-                self._has_begun = True
-                return event
-            except Exception as error:
-                if self._has_begun:
-                    raise
-                self.stream = self._member(self._way.throw(error))
-
-    def _member(self, asked: Asked[ReplyStream | SyncReplyStream]) -> ReplyStream | SyncReplyStream:
-        self._passed = asked.passed
-        return asked.got

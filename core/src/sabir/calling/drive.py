@@ -1,18 +1,17 @@
-"""What a call reports: to the logger `sabir`, and to the telemetry hooks of installed plugins.
-
-    WARNING   one line for each call with losses
-    INFO      an attempt that failed; a call whose losses are all `withheld`
-    DEBUG     bodies, redacted: no header values, long base64 cut short
-
-Nothing here changes a call or can break it.
-
-The driver: it performs a script's actions on a connection, waiting or in an event loop.
+"""The driver: it performs a script's actions on a connection, waiting or in an event loop.
 
     waited(drive(script, SyncWire(connection)))        await drive(script, Wire(connection))
 
 Nothing is decided here: each wire knows one kind of I/O, and the driver hands its answers to the script. A waiting call
 is a coroutine too, but each of its awaits blocks: it starts no loop, so it works inside a running loop, as in a
 notebook. An error or a cancellation closes the open response before it is raised. The wires check the call's clock.
+
+CallWatch reports the call, to the logger `sabir` and to the telemetry hooks of installed plugins. It changes nothing of
+the call and cannot break it.
+
+    WARNING   one line for each call with losses
+    INFO      an attempt that failed; a call whose losses are all `withheld`
+    DEBUG     bodies, redacted: no header values, long base64 cut short
 """
 
 import logging
@@ -133,16 +132,12 @@ class Performer(Protocol):
         """Close the open response or stream."""
 
 
-def unwatched(action: Open | Failed) -> None:
-    """The Watch that does nothing."""
-
-
 class _Wire:
     """The base of both wires: holds the open response, calls the watch, and checks the call's clock."""
 
     _answer: WireHead | None = None
 
-    def __init__(self, connection: Connection, watch: Watch = unwatched, clock: Clock | None = None) -> None:
+    def __init__(self, connection: Connection, watch: Watch | None = None, clock: Clock | None = None) -> None:
         self._connection = connection
         self._watch = watch
         self._clock = clock or Clock()
@@ -189,12 +184,14 @@ class _Wire:
             case Failed(error):
                 # Secrets that were sent with the request are removed from the error before the watch gets it.
                 conceal(error, getattr(self._answer, "secrets", ()))
-                self._watch(action)
+                if self._watch:
+                    self._watch(action)
         return None
 
     def _request(self, action: Open) -> WireRequest:
         """Call the watch; the request to send. A retry's timeout is at most the time that the call has left."""
-        self._watch(action)
+        if self._watch:
+            self._watch(action)
         self._clock.begin()
         request = action.request
         if (

@@ -1,11 +1,4 @@
-"""How long a call may take: its driver checks this, and its script knows nothing of it.
-
-    open ──▶ until `timeout` after the call began ── the first event ──▶ until `idle` after the last event
-
-A call whose answer is read whole has the first bound alone. Retries and pauses count; the time that a stream's reader
-takes between two events does not.
-
-One call to a provider as a script without I/O: it yields the next action and is sent the outcome.
+"""One call to a provider as a script without I/O: it yields the next action and is sent the outcome.
 
     script ── Open · Next · Close · Pause · Failed ──▶ driver ──▶ Connection
        ▲                                                        │
@@ -14,6 +7,13 @@ One call to a provider as a script without I/O: it yields the next action and is
 Retries happen here and nowhere else, by the RetryPolicy, and never after a stream's first event was handed out.
 The open response belongs to the driver. A script closes it when the script ends and before it retries; the driver
 closes it in every other case.
+
+The driver also checks the Clock, of which the script knows nothing: how long the call may take.
+
+    open ──▶ until `timeout` after the call began ── the first event ──▶ until `idle` after the last event
+
+A call whose answer is read whole has the first bound alone. Retries and pauses count; the time that a stream's reader
+takes between two events does not.
 """
 
 from codecs import BOM_UTF8

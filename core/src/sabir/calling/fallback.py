@@ -4,26 +4,35 @@
     llm.complete ──▶ acme:large ── Overloaded ──▶ other:large ──▶ reply        reply.passed: what acme:large said
 
 A member's own retries come first: a member is passed over if they all fail. The same conversation is rendered for each
-member; the reply holds the losses, and for which member each was. `relay` decides which member is asked next.
+member; the reply holds the losses, and for which member each was.
+
+    way ── Asked(first member) ──▶ caller ── an error ──▶ way ── Asked(next member) ──▶ caller ──▶ reply
+                                                           └── or raises: the error itself, or NoneAnswered
+
+The way decides which member is asked next. It is a generator, and each call has its own. A waiting call is made inside
+it, and it yields the answer; an asynchronous call is yielded as a coroutine, for the caller to await. A stream goes on
+to the next member only before its first event, because a reader that saw one must not be given another beginning.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Coroutine, Generator, Iterable, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from functools import partial
-from typing import Never, Protocol, Unpack, runtime_checkable
+from typing import Any, Generic, NamedTuple, Never, Protocol, TypeAlias, TypeVar, Unpack, runtime_checkable
 
 from sabir.base import failures
-from sabir.base.errors import Misnamed, SabirError, SettingsInvalid
+from sabir.base.errors import Misnamed, SabirError, SettingsInvalid, one_line
 from sabir.base.failures import RenderingRefused, Strict
 from sabir.calling.adapter import adapter
-from sabir.calling.calls import Adapter, CallArguments, FallbackRelay, Kinds, Messages, awaited, told, way_along
+from sabir.calling.calls import Adapter, CallArguments, Messages, Relay
+from sabir.calling.drive import logger
+from sabir.calling.exchange import Script
 from sabir.calling.stream import AsyncClosing, ReplyStream, SyncClosing, SyncReplyStream
 from sabir.contract.dialect import Rendering
 from sabir.contract.provider import TokenCount
 from sabir.options.option import Option
 from sabir.vocabulary.constructors import as_messages
 from sabir.vocabulary.messages import Message
-from sabir.vocabulary.reply import NoneAnswered, Reply
+from sabir.vocabulary.reply import NoneAnswered, Passed, Reply, StreamEvent
 from sabir.vocabulary.settings import Settings, Target
 
 MOVES_ON: frozenset[type[SabirError]] = frozenset({
@@ -34,9 +43,107 @@ MOVES_ON: frozenset[type[SabirError]] = frozenset({
 no answer, or cannot take the conversation. An error of the program or the request is raised at once: a missing or wrong
 key, an unknown model, or a request that is invalid, too long or rejected by a filter."""
 
-_CALL = ("options", "settings", "strict")
 _FACTORY = ("speaks_as", "settings", "strict", "moves_on_for")
 _OF_ONE = ("api_key", "base_url", "client", "model_info")
+
+MESSAGE_CHARACTERS = 460
+"""The characters that the members share in the error of a call that no member answered."""
+
+Got = TypeVar("Got")
+Got_co = TypeVar("Got_co", covariant=True)
+Result = TypeVar("Result")
+Kinds: TypeAlias = tuple[type[SabirError], ...]
+"""The errors for which the next member is asked."""
+
+
+class Asked(NamedTuple, Generic[Got_co]):
+    """One step of a way: the answer of the member that was asked, and the members passed over before it."""
+
+    got: Got_co
+    passed: tuple[Passed, ...]
+
+
+Way: TypeAlias = Generator[Asked[Got], None, None]
+
+
+def way_along(members: Sequence[Adapter], kinds: Kinds, opened: Callable[[Adapter], Got]) -> Way[Got]:
+    """Ask the members in order: yield a member's answer, and ask the next if it raises or an error is thrown in.
+
+    An error of another kind is raised as it is, with a note that names the members passed over before it.
+    """
+    passed: list[Passed] = []
+    errors: list[SabirError] = []
+    for member, following in zip(members, (*members[1:], None), strict=True):
+        try:
+            yield Asked(opened(member), tuple(passed))
+        except kinds as error:
+            errors.append(error)
+            passed += _passed(member, error)
+            if following is not None:
+                name = type(error).__name__
+                logger.info("%s passed over: %s: %s; going on with %s", member.target, name, error, following.target)
+        except Exception as error:
+            if passed:
+                error.add_note(f"passed over before: {_said(passed)}")
+            raise
+    if all(isinstance(error, RenderingRefused) for error in errors):
+        losses = [loss for each in passed for loss in each.losses]
+        raise RenderingRefused(f"no member takes this: {_said(passed)}", losses) from errors[-1]
+    raise NoneAnswered(f"no member answered: {_said(passed)}", passed=passed, errors=errors) from errors[-1]
+
+
+def _passed(member: Adapter, error: SabirError) -> Sequence[Passed]:
+    if isinstance(error, NoneAnswered):
+        return error.passed
+    message = str(error).encode(errors="replace").decode()
+    losses = getattr(error, "losses", ())
+    return (Passed(target=member.target, error=type(error).__name__, message=message, losses=losses),)
+
+
+def _said(passed: Sequence[Passed]) -> str:
+    """One line that names every member passed over, and its error."""
+    room = max(MESSAGE_CHARACTERS // len(passed) - 2, 40)
+    return "; ".join(one_line(f"{each.target}: {each.error}: {each.message}", room) for each in passed)
+
+
+async def _awaited(way: Way[Coroutine[Any, Any, Result]]) -> Asked[Result]:
+    """The answer of the first member that gives one, in an event loop; raises the errors of the way."""
+    asked = next(way)
+    while True:
+        try:
+            return Asked(await asked.got, asked.passed)
+        except Exception as error:
+            asked = way.throw(error)
+
+
+def _told(reply: Reply, passed: tuple[Passed, ...]) -> Reply:
+    """The reply, with the members that were passed over before the one that gave it."""
+    return reply.model_copy(update={"passed": (*passed, *reply.passed)}) if passed else reply
+
+
+class _FallbackRelay(Relay):
+    """Hands on the events of the first member that sends one."""
+
+    def __init__(self, way: Way[ReplyStream | SyncReplyStream]) -> None:
+        self._way, self._has_begun = way, False
+        stream, self._passed = next(way)
+        super().__init__(stream)
+
+    def told(self, reply: Reply) -> Reply:
+        """The reply, with the members that were passed over."""
+        return _told(reply, self._passed)
+
+    def next_event(self) -> Script[StreamEvent | None]:
+        """The next event; if a member fails before its first event, the next member's."""
+        while True:
+            try:
+                event = yield from super().next_event()
+                self._has_begun = True
+                return event
+            except Exception as error:
+                if self._has_begun:
+                    raise
+                self.stream, self._passed = self._way.throw(error)
 
 
 @runtime_checkable
@@ -58,52 +165,43 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
     """
 
     def __init__(self, members: Sequence[Adapter], made: Sequence[Adapter], kinds: Kinds, speaks_as: str) -> None:
-        self._members = tuple(members)
+        self.members = tuple(members)
+        """The adapters, in the order in which they are asked."""
+        self.speaks_as = speaks_as
+        """The policy on whose behalf the members speak."""
         self._made = tuple(made)
         self._kinds = kinds
         self._refusals: Kinds = (RenderingRefused,) if issubclass(RenderingRefused, kinds) else ()
-        self._speaks_as = speaks_as
 
     @property
     def target(self) -> Target:
         """The first member's target."""
-        return self._members[0].target
+        return self.members[0].target
 
     @property
     def targets(self) -> tuple[Target, ...]:
         """The targets of its renderings, in the order in which members are asked."""
-        return tuple(target for member in self._members for target in _targets(member))
-
-    @property
-    def members(self) -> tuple[Adapter, ...]:
-        """The adapters, in the order in which they are asked."""
-        return self._members
-
-    @property
-    def speaks_as(self) -> str:
-        """The policy on whose behalf the members speak."""
-        return self._speaks_as
+        return tuple(target for member in self.members for target in _targets(member))
 
     def __repr__(self) -> str:
         """The members' targets, without secrets."""
-        return f"FallbackAdapter({', '.join(repr(str(member.target)) for member in self._members)})"
+        return f"FallbackAdapter({', '.join(repr(str(member.target)) for member in self.members)})"
 
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
         """The request of the first member that does not refuse it; pure, as the members' own `render`."""
-        listed, given = _prepared("render", messages, how)
-        return next(way_along(self._members, self._refusals, lambda member: member.render(listed, **given))).got
+        listed, how = _prepared("render", messages, how)
+        return next(way_along(self.members, self._refusals, lambda member: member.render(listed, **how))).got
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """Render and send, by one member after the other; `reply.passed` holds the members that did not answer."""
-        listed, given = _prepared("complete", messages, how)
-        way = way_along(self._members, self._kinds, lambda member: member.complete(listed, **given))
-        return told(*await awaited(way))
+        listed, how = _prepared("complete", messages, how)
+        way = way_along(self.members, self._kinds, lambda member: member.complete(listed, **how))
+        return _told(*await _awaited(way))
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """As `complete`, waiting."""
-        listed, given = _prepared("complete_sync", messages, how)
-        way = way_along(self._members, self._kinds, lambda member: member.complete_sync(listed, **given))
-        return told(*next(way))
+        listed, how = _prepared("complete_sync", messages, how)
+        return _told(*next(way_along(self.members, self._kinds, lambda member: member.complete_sync(listed, **how))))
 
     async def send(self, rendering: Rendering) -> Reply:
         """Send a rendering as it is, by the member that it was made for; no other member is asked.
@@ -123,16 +221,16 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         """
         if isinstance(messages, Rendering):
             return self._addressed(messages).stream(messages, **how)
-        listed, given = _prepared("stream", messages, how)
-        relay = FallbackRelay(way_along(self._members, self._kinds, lambda member: member.stream(listed, **given)))
+        listed, how = _prepared("stream", messages, how)
+        relay = _FallbackRelay(way_along(self.members, self._kinds, lambda member: member.stream(listed, **how)))
         return ReplyStream(relay, relay.start)
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
         """As `stream`, waiting."""
         if isinstance(messages, Rendering):
             return self._addressed(messages).stream_sync(messages, **how)
-        listed, given = _prepared("stream_sync", messages, how)
-        relay = FallbackRelay(way_along(self._members, self._kinds, lambda member: member.stream_sync(listed, **given)))
+        listed, how = _prepared("stream_sync", messages, how)
+        relay = _FallbackRelay(way_along(self.members, self._kinds, lambda member: member.stream_sync(listed, **how)))
         return SyncReplyStream(relay, relay.start)
 
     async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
@@ -141,16 +239,14 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         No other member is asked, because its model has other tokens. Raises SettingsInvalid for a member that counts
         no tokens.
         """
-        listed, given = _prepared("count_tokens", messages, how)
-        way = way_along(self._members, self._refusals, lambda member: counting(member).count_tokens(listed, **given))
-        return (await awaited(way)).got
+        listed, how = _prepared("count_tokens", messages, how)
+        counted = way_along(self.members, self._refusals, lambda member: counting(member).count_tokens(listed, **how))
+        return (await _awaited(counted)).got
 
     def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """As `count_tokens`, waiting."""
-        listed, given = _prepared("count_tokens_sync", messages, how)
-        way = way_along(
-            self._members, self._refusals, lambda member: counting(member).count_tokens_sync(listed, **given)
-        )
+        listed, how = _prepared("count_tokens_sync", messages, how)
+        way = way_along(self.members, self._refusals, lambda member: counting(member).count_tokens_sync(listed, **how))
         return next(way).got
 
     async def aclose(self) -> None:
@@ -166,7 +262,7 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
                 closing.callback(member.close)
 
     def _addressed(self, rendering: Rendering) -> Adapter:
-        for member in self._members:
+        for member in self.members:
             if rendering.target in _targets(member):
                 return member
         known = ", ".join(f"{target} ({target.dialect})" for target in self.targets)
@@ -187,7 +283,7 @@ def counting(member: Adapter) -> Counting:
 
 def _prepared(function: str, messages: Messages, how: CallArguments) -> tuple[list[Message], CallArguments]:
     """What all members are given alike: the same messages under the same ids, and options that may be read again."""
-    Settings.refuse_misnamed(function, how, _CALL)
+    Settings.refuse_misnamed(function, how, tuple(CallArguments.__annotations__))
     listed = as_messages(messages)
     if "options" in how:
         how = {**how, "options": Option.all_of(how["options"] or ())}
@@ -222,7 +318,10 @@ def fallback(
             raise Misnamed(f"fallback() takes no `{name}`, which belongs to one provider; {remedy}")
     Settings.refuse_misnamed("fallback", misnamed, _FACTORY)
     for number, candidate in enumerate(members, 1):
-        _check_member(candidate, number)
+        is_adapter = not isinstance(candidate, type) and callable(getattr(candidate, "complete", None))
+        if not isinstance(candidate, str) and not is_adapter:
+            remedy = "give 'provider:model' or an adapter, each as an argument of its own"
+            raise SettingsInvalid(f"member {number} of the fallback is of type {type(candidate).__name__}; {remedy}")
     if len(members) < 2:
         raise SettingsInvalid(f"a fallback has two members or more, {len(members)} given; add another 'provider:model'")
     kinds = _checked_kinds(MOVES_ON if moves_on_for is None else moves_on_for)
@@ -232,13 +331,11 @@ def fallback(
     unused = [name for name, value in make.keywords.items() if value not in ("llm", None, False)]
     if unused and not made:
         raise SettingsInvalid(f"{', '.join(unused)}: no member is named by a string; give it to each sabir.adapter(…)")
-    return FallbackAdapter(adapters, made, kinds, _one_voice(adapters))
-
-
-def _check_member(member: object, number: int) -> None:
-    if not isinstance(member, str) and (isinstance(member, type) or not callable(getattr(member, "complete", None))):
-        remedy = "give 'provider:model' or an adapter, each as an argument of its own"
-        raise SettingsInvalid(f"member {number} of the fallback is of type {type(member).__name__}; {remedy}")
+    # A member without `speaks_as` is taken to speak for the others' policy.
+    voices = {voice for member in adapters if isinstance(voice := getattr(member, "speaks_as", None), str)}
+    if len(voices) > 1:
+        raise SettingsInvalid(f"the members speak as {', '.join(sorted(voices))}; give all of them one speaks_as=")
+    return FallbackAdapter(adapters, made, kinds, next(iter(voices), "llm"))
 
 
 def _checked_kinds(moves_on_for: object) -> Kinds:
@@ -247,11 +344,3 @@ def _checked_kinds(moves_on_for: object) -> Kinds:
         if all(isinstance(kind, type) and issubclass(kind, SabirError) for kind in kinds):
             return kinds
     raise SettingsInvalid(f"moves_on_for is {moves_on_for!r}; give sabir's error classes, as {{sabir.Overloaded}}")
-
-
-def _one_voice(members: Sequence[Adapter]) -> str:
-    """The policy that all members speak for; a member without `speaks_as` is taken to speak for the others' policy."""
-    voices = {voice for member in members if isinstance(voice := getattr(member, "speaks_as", None), str)}
-    if len(voices) > 1:
-        raise SettingsInvalid(f"the members speak as {', '.join(sorted(voices))}; give all of them one speaks_as=")
-    return next(iter(voices), "llm")

@@ -58,7 +58,8 @@ class PureDialect:
         another library's argument.
         """
         Settings.refuse_misnamed("render", misnamed, _RENDER)
-        settings = checked_settings(settings, self.target.provider)
+        if settings is not None:
+            settings = checked_settings(settings, self.target.provider)
         target = self.target.model_copy(update={"model": model})
         info = find_model(registry.models(target.provider), model, self.dialect.family(model))
         renderer = Renderer(self.dialect, target, speaks_as=checked_policy(speaks_as), model_info=info)

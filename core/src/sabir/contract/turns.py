@@ -24,9 +24,10 @@ from hashlib import sha256
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel
+from pydantic_core import from_json
 
 from sabir.base.failures import Loss, LossKind
-from sabir.base.values import FrozenDict, parse_json
+from sabir.base.values import FrozenDict
 from sabir.vocabulary.media import MediaRule, Modality
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin
 from sabir.vocabulary.parts import KnownPart, MediaPart, Part, Stateful
@@ -65,7 +66,8 @@ class IdentifierRule:
     first: str = ""
 
     @cached_property
-    def _whole(self) -> re.Pattern[str]:
+    def whole(self) -> re.Pattern[str]:
+        """The expression that every identifier which the wire takes matches as a whole."""
         return re.compile(f"(?:{self.first or self.characters})(?:{self.characters}){{0,{self.longest - 1}}}")
 
     @cached_property
@@ -74,14 +76,14 @@ class IdentifierRule:
 
     def fitted(self, identifier: str) -> str:
         """The identifier if the wire takes it as it is; else an identifier derived from it."""
-        return identifier if self._whole.fullmatch(identifier) else self.derived(identifier)
+        return identifier if self.whole.fullmatch(identifier) else self.derived(identifier)
 
     def derived(self, identifier: str, occurrence: int = 0) -> str:
         """A valid identifier for any string: its valid characters, then twelve hexadecimal digits of its hash."""
         digest = sha256(f"{identifier}\0{occurrence}".encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_LENGTH]
         kept = self._foreign.sub("_", identifier)[: max(self.longest - _HASH_LENGTH - 1, 0)]
         made = f"{kept}_{digest}" if kept else digest
-        return made if self._whole.fullmatch(made) else f"x{made}"[: self.longest]
+        return made if self.whole.fullmatch(made) else f"x{made}"[: self.longest]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +167,13 @@ class Entry(NamedTuple):
         """The state of its call, or of the call that it answers, where that goes back to its maker; else empty."""
         entry = self.call or self
         call = entry.message.payload
-        return entry.state_of(call) if isinstance(call, OptionCallPayload) else _NO_FIELDS
+        if not entry.keeps_state or call.kind != "option_call" or call.state_json is None:
+            return _NO_FIELDS
+        return entry.state_of(call)
 
     def state_of(self, stated: Stateful) -> Mapping[str, Any]:
         """The state of a part or of a call, where it goes back to its maker; else an empty object."""
-        state = parse_json(stated.state_json) if self.keeps_state and stated.state_json is not None else None
+        state = from_json(stated.state_json) if self.keeps_state and stated.state_json is not None else None
         return state if isinstance(state, dict) else _NO_FIELDS
 
     def arguments_text(self, target: Target, losses: "LossLog") -> str:
@@ -191,7 +195,7 @@ class Entry(NamedTuple):
         assert isinstance(call, OptionCallPayload)
         if call.invalid_arguments:
             self._lose_text(call, losses)
-        arguments: Mapping[str, Any] = parse_json(call.arguments_json)
+        arguments: Mapping[str, Any] = from_json(call.arguments_json)
         return arguments
 
     def _lose_text(self, call: OptionCallPayload, losses: "LossLog") -> None:
@@ -201,7 +205,8 @@ class Entry(NamedTuple):
 
     def result_text(self, losses: "LossLog") -> str:
         """A result of which no part is left, as text; one whose media were all left out says so: it is not null."""
-        result = self.result
+        result = self.message.payload
+        assert result.kind == "option_result"
         if result.parts and not self.pieces and any(isinstance(part, MediaPart) for part in result.parts):
             losses.add("synthesized", "no part is left; a text says so", message=self.message, path="payload.result")
             return NO_MEDIA

@@ -166,12 +166,8 @@ class StreamState:
         yield from self._take(events)
         if self._decoder is not None:
             yield from self._take([None])
-        else:
-            self._raise_reported()
-
-    def _raise_reported(self) -> None:
-        """Raise the error that an answer without any event reports, where it is JSON in place of a stream."""
-        body, _ = mend(bytes(self._seen))
+            return
+        body, _ = mend(bytes(self._seen))  # without any event it may be JSON that reports an error
         try:
             json.loads(body)
             self._dialect.decode(body, self._scope)

@@ -1,7 +1,7 @@
 """Law 1, no orphan, and the closed prefix: messages → blocks of complete pairs.
 
     message ─▶ side ─▶ block            a block is one turn; an assistant block also holds the results of its calls
-    result  ─▶ its call (`vocabulary.pairs`)     if the call was abandoned, both render at the result's place
+    result  ─▶ its call                      if the call was abandoned, both render at the result's place
 
 A user or system message abandons open calls. An abandoned call is left out until a result comes, or is answered by an
 error; the table of calls says which. A prefix closes where every call in it is answered or abandoned and a message of
@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from sabir.base.failures import Loss
-from sabir.contract.turns import LossLog, Side, TurnScope, new_tuple
+from sabir.base.failures import Loss, LossKind
+from sabir.contract.turns import Side, TurnScope, new_tuple
 from sabir.rendering.pieces import goes_back
 from sabir.vocabulary.messages import (
     Message,
@@ -22,7 +22,6 @@ from sabir.vocabulary.messages import (
     Origin,
     Stack,
     Unanswered,
-    UnknownHint,
 )
 from sabir.vocabulary.parts import Part
 
@@ -50,25 +49,28 @@ _NONE_WAITING = Waiting(is_leading=False)
 class Block:
     """One turn being gathered: positions of its messages and, for calls that have one, of their results."""
 
-    __slots__ = ("answers", "closer", "late", "losses", "omitted", "positions", "side", "waiting", "words")
+    words: "Block | None" = None
+    """What the user says in the turn of the results, where the table of calls joins them."""
+    late: AbstractSet[int] = _NOTHING
+    """Positions of system messages after the start, which are among the user's."""
+    omitted: AbstractSet[tuple[int, int]] = _NOTHING
+    """(position, part index) of opaque parts whose other half is missing."""
+    losses: Sequence[Loss] = ()
+    """Those of what closed, or is still open, from this block on."""
+    closer = 0
+    """The position of the message that closed all blocks before this one; 0 where they are open."""
+    waiting = _NONE_WAITING
+    """What those leave behind."""
 
     def __init__(self, side: Side, positions: list[int]) -> None:
         self.side = side
         self.positions = positions
         self.answers: dict[int, int | None] = {}
         """The position of a call → that of its result; None where an error stands for it."""
-        self.words: Block | None = None
-        """What the user says in the turn of the results, where the table of calls joins them."""
-        self.late: AbstractSet[int] = _NOTHING
-        """Positions of system messages after the start, which are among the user's."""
-        self.omitted: AbstractSet[tuple[int, int]] = _NOTHING
-        """(position, part index) of opaque parts whose other half is missing."""
-        self.losses: Sequence[Loss] = ()
-        """Those of what closed, or is still open, from this block on."""
-        self.closer = 0
-        """The position of the message that closed all blocks before this one; 0 where they are open."""
-        self.waiting = _NONE_WAITING
-        """What those leave behind."""
+
+
+_Half: TypeAlias = tuple[Block, int, int]
+"""A part of a pair: its block, the position of its message, its number there."""
 
 
 class Paired(NamedTuple):
@@ -79,14 +81,16 @@ class Paired(NamedTuple):
     losses: list[Loss]
 
 
+_HINTED: Mapping[str | None, Side] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "user"}
+
+
 def side_of(message: Message, speaks_as: str) -> Side:
     """The side whose turn a message belongs to: parts follow their hint if there is one; calls are the assistant's."""
-    kind, hint = message.payload.kind, message.role_hint_for_llm
+    kind = message.payload.kind
     if kind != "parts":
         return "results" if kind == "option_result" else "assistant"
-    if hint is not None and not isinstance(hint, UnknownHint):
-        return "user" if hint == "tool" else hint
-    return "assistant" if message.policy == speaks_as else "system" if message.policy == "system" else "user"
+    said: Side = "assistant" if message.policy == speaks_as else "system" if message.policy == "system" else "user"
+    return _HINTED.get(message.role_hint_for_llm, said)
 
 
 def pair(messages: Sequence[Message], scope: TurnScope) -> Paired:
@@ -116,12 +120,8 @@ def pair_apart(
                 pairing.take_result(position, payload)
             else:
                 reason = f"messages of the kind {payload.document['kind']!r} are unknown to this version"
-                pairing.log.add("dropped", reason, message=message)
+                pairing.lose("dropped", reason, position)
     yield pairing.finish()
-
-
-_Halves: TypeAlias = tuple[Mapping[str | None, int], Sequence[int], bool]
-_NO_HALVES: _Halves = {}, (), False
 
 
 class _Pairing:
@@ -131,15 +131,23 @@ class _Pairing:
         self._messages = messages
         self._scope = scope
         self._calls, self._roles = scope.tables.calls, scope.tables.roles
+        self._voices: Mapping[str, Side] = {"system": "system", scope.speaks_as: "assistant"}
+        """The side of each policy whose messages without a hint are not the user's."""
         self._unanswered = Unanswered(waiting.abandoned)
         self._is_leading = waiting.is_leading
         self._open: dict[int, Block] = {}
         """Calls that wait for a result in their own turn, by position."""
-        self._open_pairs: dict[str | None, tuple[Block, int, int]] = {}
+        self._open_pairs: dict[str, _Half] = {}
+        """The parts that wait for the other half of their pair, by its id."""
         self._blocks: list[Block] = []
         self._final = 0
         """How many of the blocks are final."""
-        self.log = LossLog()
+        self._losses: list[Loss] = []
+        """Those of the blocks that are not final."""
+
+    def lose(self, kind: LossKind, reason: str, position: int, path: str = "") -> None:
+        """Write down the loss of a message."""
+        self._losses.append(Loss(kind=kind, message_id=self._messages[position].id, path=path, reason=reason))
 
     def cut(self) -> Paired:
         """Remove and return the final blocks; the others stay."""
@@ -150,66 +158,78 @@ class _Pairing:
     def finish(self) -> Paired:
         """The remaining blocks, with every loss that a later message could undo."""
         if self._open_pairs:
-            self._keep_paused()
+            if self._calls.unfinished_pairs == "kept_at_the_end":
+                self._keep_paused()
             self._omit_open_pairs()
         if self._open and self._calls.incomplete == "answered":
             self._abandon()
         if self._open or self._unanswered.stacks:
             for position in self._unanswered.positions():
-                self.log.add("dropped", NO_RESULT, message=self._messages[position])
+                self.lose("dropped", NO_RESULT, position)
         if self._final < len(self._blocks):
-            self._blocks[self._final].losses, self.log.losses = self.log.losses, []
-        return new_tuple(Paired, (self._blocks, self._final, self.log.losses))
+            self._blocks[self._final].losses, self._losses = self._losses, []
+        return new_tuple(Paired, (self._blocks, self._final, self._losses))
 
     def take_call(self, position: int, call: OptionCallPayload) -> None:
         """Take an option call, which waits for its result."""
         self._open[position] = self._place(position, position, "assistant")
-        self._unanswered.take_call(position, call)
+        self._unanswered.run.append((call.invocation_id, position))
 
     def take_parts(self, position: int, message: Message, parts: Sequence[Part]) -> None:
         """Take a message of parts; it abandons open calls unless it is the assistant's."""
-        side, hint = side_of(message, self._scope.speaks_as), message.role_hint_for_llm
-        is_late = side == "system" and not self._is_leading and self._roles.later_system != "inline"
-        side = "user" if is_late else side
-        if self._open:
+        hint, is_late, is_answer, halves = message.role_hint_for_llm, False, False, None
+        side = self._voices.get(message.policy, "user")  # as side_of, without its call
+        if hint is not None:
+            side = _HINTED.get(hint, side)
+        if side == "system" and not self._is_leading and self._roles.later_system != "inline":
+            side, is_late = "user", True
+        if len(parts) > 1 or parts[0].kind == "opaque":
+            waiting = len(self._open_pairs)
+            halves = self._read_halves(message, side)
+            is_answer = len(self._open_pairs) < waiting
+        if self._open or self._open_pairs:
             self._unanswered.end_run()
-        may_pair = len(parts) > 1 or parts[0].kind == "opaque"
-        opened, lonely, is_answer = self._read_halves(message, side) if may_pair else _NO_HALVES
-        if side != "assistant" and (self._open or self._open_pairs):
-            self._abandon()
-        block = self._place(position, position, side, is_answer=is_answer)
-        if is_late:
-            block.late = _with(block.late, position)
-            if self._roles.later_system == "user":
-                reason = "a system message after the start renders as user on this wire"
-                self.log.add("downgraded", reason, message=message)
-        if hint == "tool":
-            self.log.add("downgraded", "parts with the hint 'tool' render as user", message=message)
-        elif isinstance(hint, UnknownHint):
-            self.log.add("downgraded", f"the role hint {hint!r} is unknown to this version", message=message)
-        if may_pair:
+            if side != "assistant":
+                self._abandon()
+        block = self._place(position, position, side, is_answer)
+        if is_late or hint is not None:
+            self._note_place(block, position, hint, is_late)
+        if halves:
+            opened, lonely = halves
             for index in lonely:
                 self._omit(block, position, index)
             self._open_pairs |= {pair_id: (block, position, index) for pair_id, index in opened.items()}
 
+    def _note_place(self, block: Block, position: int, hint: str | None, is_late: bool) -> None:
+        """Write down what a message's hint, or its place after the start, loses."""
+        if is_late:
+            block.late = _with(block.late, position)
+            if self._roles.later_system == "user":
+                self.lose("downgraded", "a system message after the start renders as user on this wire", position)
+        if hint == "tool":
+            self.lose("downgraded", "parts with the hint 'tool' render as user", position)
+        elif hint is not None and hint not in _HINTED:
+            self.lose("downgraded", f"the role hint {hint!r} is unknown to this version", position)
+
     def take_result(self, position: int, result: OptionResultPayload) -> None:
         """Take a result: it goes to its call; if the call was abandoned, both render at the result's place."""
-        message, call = self._messages[position], self._unanswered.next_of(result)
-        if call is None:
-            reason = f"no earlier unanswered call has the invocation id {result.invocation_id!r}"
-            self.log.add("dropped", reason, message=message)
+        identifier, unanswered = result.invocation_id, self._unanswered
+        if unanswered.run:
+            unanswered.end_run()
+        if not (calls := unanswered.stacks.get(identifier)):
+            self.lose("dropped", f"no earlier unanswered call has the invocation id {identifier!r}", position)
             return
+        call = calls[0]
         block = self._open.pop(call, None)
         if block is None:
             block = self._place(position, call, "assistant")
-            reason = "its result came after a later turn; call and result render there"
-            self.log.add("relocated", reason, message=self._messages[call])
+            self.lose("relocated", "its result came after a later turn; call and result render there", call)
         if block is not self._blocks[-1]:
-            self.log.add("relocated", "the result renders right after the turn of its call", message=message)
+            self.lose("relocated", "the result renders right after the turn of its call", position)
         block.answers[call] = position
-        self._unanswered.take_result(result)
+        unanswered.answer(identifier)
 
-    def _place(self, position: int, at: int, side: Side, *, is_answer: bool = False) -> Block:
+    def _place(self, position: int, at: int, side: Side, is_answer: bool = False) -> Block:
         """Put the message at `at` into its block, and return the block.
 
         If a new block begins, the message at `position` closes the blocks before it; a message that answers an open
@@ -227,14 +247,13 @@ class _Pairing:
             return last
         block = Block(side, [at])
         if last and not (self._open or self._open_pairs or is_answer):
-            if self.log.losses:
-                blocks[self._final].losses, self.log.losses = self.log.losses, []
-            self._final = len(blocks)
-            abandoned = self._unanswered.stacks
-            block.closer = position
-            if abandoned or self._is_leading:
-                block.waiting = Waiting(dict(abandoned), self._is_leading)
-        self._is_leading = self._is_leading and side == "system"
+            if self._losses:
+                blocks[self._final].losses, self._losses = self._losses, []
+            self._final, block.closer = len(blocks), position
+            if self._unanswered.stacks or self._is_leading:
+                block.waiting = Waiting(dict(self._unanswered.stacks), self._is_leading)
+        if self._is_leading:
+            self._is_leading = side == "system"
         blocks.append(block)
         return block
 
@@ -243,19 +262,19 @@ class _Pairing:
         if self._calls.incomplete == "answered":
             for position, block in self._open.items():
                 block.answers[position] = None
-                self.log.add("synthesized", STANDS_IN, message=self._messages[position])
+                self.lose("synthesized", STANDS_IN, position)
             self._unanswered = Unanswered()
         self._open = {}
         self._omit_open_pairs()
 
-    def _read_halves(self, message: Message, side: Side) -> _Halves:
+    def _read_halves(self, message: Message, side: Side) -> tuple[dict[str, int], list[int]] | None:
         """The pairs that a message opens (pair id → part index), and indices of parts whose other half is missing.
 
-        At last whether it ends earlier pairs: those are open no longer. What does not go back to where it came from is
-        no half of anything.
+        Earlier pairs that it ends are open no longer. What does not go back to where it came from is no half of
+        anything.
         """
-        opened: dict[str | None, int] = {}
-        lonely, waiting = [], len(self._open_pairs)
+        opened: dict[str, int] = {}
+        lonely: list[int] = []
         for index, part in enumerate(message.parts):
             if part.kind != "opaque" or part.pair_id is None or not goes_back(part, message, side, self._scope):
                 continue
@@ -267,15 +286,13 @@ class _Pairing:
                     self._omit(*earlier)
             elif here is None and earlier is None:
                 lonely.append(index)
-        return opened, lonely, len(self._open_pairs) < waiting
+        return (opened, lonely) if opened or lonely else None
 
     def _keep_paused(self) -> None:
-        """Keep the open pairs at which their maker may have paused, if the wire takes unfinished pairs."""
-        if self._calls.unfinished_pairs == "dropped":
-            return
+        """Keep the open pairs at which their maker may have paused."""
         openers = self._open_pairs.items()
         paused = {each for each, opener in openers if opener[0].side == "assistant" and self._is_paused(*opener)}
-        self._open_pairs = {pair_id: each for pair_id, each in self._open_pairs.items() if pair_id not in paused}
+        self._open_pairs = {pair_id: each for pair_id, each in openers if pair_id not in paused}
 
     def _is_paused(self, block: Block, position: int, index: int) -> bool:
         """Whether only openers and calls follow an opener: of the same reply in its block, of the same maker later."""
@@ -296,14 +313,12 @@ class _Pairing:
 
     def _omit(self, block: Block, position: int, index: int) -> None:
         block.omitted = _with(block.omitted, (position, index))
-        self.log.add("dropped", HALF_PAIR, message=self._messages[position], path=f"parts[{index}]")
+        self.lose("dropped", HALF_PAIR, position, f"parts[{index}]")
 
 
 def _maker(message: Message, *, of_any_reply: bool) -> Origin | None:
     origin = message.origin
-    if origin is None or not of_any_reply:
-        return origin
-    return origin.model_copy(update={"response_id": None})
+    return origin.model_copy(update={"response_id": None}) if origin and of_any_reply else origin
 
 
 def _with(held: AbstractSet[Member], more: Member) -> AbstractSet[Member]:

@@ -11,16 +11,13 @@
 Leaf functions of a dialect see only the parts that are left, so they map parts and never decide.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple, TypeAlias, get_args
 
 from sabir.base.failures import LossKind
 from sabir.contract.turns import Difference, LossLog, Side, TurnScope, new_tuple
-from sabir.vocabulary.media import (
-    Form,
-    MediaURL,
-    Modality,
-)
+from sabir.vocabulary.media import Form, MediaURL, Modality
 from sabir.vocabulary.messages import Message, Origin
 from sabir.vocabulary.parts import (
     KnownPart,
@@ -47,22 +44,8 @@ class At(NamedTuple):
     number: int
     side: Side
     differs: Difference
-
-    @property
-    def keeps_state(self) -> bool:
-        """Whether state is sent with the part: the part came from this target and is in the assistant's turn."""
-        return self.side == "assistant" and not self.differs
-
-
-def withhold(message: Message, path: str, side: Side, scope: TurnScope, losses: LossLog) -> None:
-    """Add the loss of state that is not sent although its content is; nothing where the state is sent too."""
-    differs = scope.differs_by(message.origin)
-    if differs:
-        reason = f"its state goes back only to where it came from, {_made_by(message.origin, differs, scope)}"
-        losses.add("withheld", reason, message=message, path=path)
-    elif side != "assistant":
-        reason = f"the state of {_maker(message.origin)} goes back only in the assistant's turn"
-        losses.add("withheld", reason, message=message, path=path)
+    keeps_state: bool
+    """Whether state is sent with the part: the part came from this target and is in the assistant's turn."""
 
 
 def _maker(origin: Origin | None) -> str:
@@ -114,42 +97,56 @@ def _medium(part: MediaPart) -> _Medium:
 
 
 class PartFilter:
-    """Filters the parts of messages for one target, and numbers media over the whole request."""
+    """Filters the parts of messages for one target, and numbers media over the whole request.
 
-    __slots__ = ("_losses", "_refusals", "_scope", "media_count")
+    The base of TurnMaker, whose constructor sets its attributes.
+    """
 
-    def __init__(self, scope: TurnScope, losses: LossLog, media_count: int = 0) -> None:
-        self._scope = scope
-        self._losses = losses
-        self.media_count = media_count
-        self._refusals: dict[tuple[Side, _Medium], str | None] = {}
-        """The reason why a side does not take a medium; None where it does."""
+    scope: TurnScope
+    losses: LossLog
+    media_count: int
+    refusals: dict[tuple[Side, _Medium], str | None]
+    """The reason why a side does not take a medium; None where it does."""
 
     def take(
-        self, message: Message, parts: Sequence[Part], side: Side, differs: Difference, omitted: Collection[int] = ()
+        self,
+        message: Message,
+        parts: Sequence[Part],
+        side: Side,
+        differs: Difference,
+        position: int = 0,
+        omitted: AbstractSet[tuple[int, int]] = frozenset(),
     ) -> Taken:
         """The parts that this side of the wire takes, in order; `differs` is how their maker differs from the target.
 
-        `omitted` are indices of parts to leave out. Losses go to the log.
+        `omitted` are the parts to leave out: the position of a message, and their number. Losses go to the log.
         """
-        keeps = side == "assistant" and not differs
         pieces: list[KnownPart] = []
+        keeps = side == "assistant" and not differs
         for index, part in enumerate(parts):
             if type(part) is TextPart and part.text and not part.citations and (keeps or part.state_json is None):
-                if len(parts) == 1:
-                    return (part,)  # as nearly all are
-                pieces.append(part)
-            elif index not in omitted:
-                pieces += _TAKERS[part.kind](self, part, new_tuple(At, (message, index, side, differs)))
+                pieces.append(part)  # as nearly all are
+            elif (position, index) not in omitted:
+                pieces += _TAKERS[part.kind](self, part, new_tuple(At, (message, index, side, differs, keeps)))
         return tuple(pieces)
 
     def _lose(self, kind: LossKind, reason: str, at: At, within: str = "") -> Taken:
-        self._losses.add(kind, reason, message=at.message, path=f"parts[{at.number}]{within}")
+        self.losses.add(kind, reason, message=at.message, path=f"parts[{at.number}]{within}")
         return ()
 
-    def _withhold(self, part: Stateful, at: At) -> None:
-        if part.state_json is not None:
-            withhold(at.message, f"parts[{at.number}].state", at.side, self._scope, self._losses)
+    def withhold(self, stated: Stateful, at: At, path: str = "") -> None:
+        """Add the loss of state that is not sent although its content is; nothing where there is none, or it is sent.
+
+        `path` is that of a call's state; a part's follows from its place.
+        """
+        if stated.state_json is None or at.keeps_state:
+            return
+        origin = at.message.origin
+        if at.differs:
+            reason = f"its state goes back only to where it came from, {_made_by(origin, at.differs, self.scope)}"
+        else:
+            reason = f"the state of {_maker(origin)} goes back only in the assistant's turn"
+        self.losses.add("withheld", reason, message=at.message, path=path or f"parts[{at.number}].state")
 
     def _leave_out(self, part: UnknownPart, at: At) -> Taken:
         said = part.document
@@ -164,46 +161,47 @@ class PartFilter:
     def _take_text(self, part: TextPart, at: At) -> Taken:
         if not part.text and not (at.keeps_state and part.state_json is not None):
             return self._lose("dropped", "the text is empty", at)
-        if part.citations and not (at.keeps_state and self._scope.tables.roles.citations == "native"):
+        if part.citations and not (at.keeps_state and self.scope.tables.roles.citations == "native"):
             self._lose("dropped", "a request of this dialect has no place for these citations", at, ".citations")
-        self._withhold(part, at)
+        if part.state_json is not None:
+            self.withhold(part, at)
         return (part,)
 
     def _take_refusal(self, part: RefusalPart, at: At) -> Taken:
         if not part.text:
             return self._lose("dropped", "the refusal is empty", at)
-        self._withhold(part, at)
-        if "refusal" in self._scope.tables.roles.native.get(at.side, ()):
+        self.withhold(part, at)
+        if "refusal" in self.scope.tables.roles.native.get(at.side, ()):
             return (part,)
         self._lose("downgraded", "the refusal renders as text", at)
         return (TextPart(text=part.text),)
 
     def _take_bound(self, part: ReasoningPart | OpaquePart, at: At) -> Taken:
-        scope, kind, origin = self._scope, part.kind, at.message.origin
-        takes_text = scope.tables.roles.reasoning == "any"
-        if kind not in scope.tables.roles.native.get(at.side, ()):
+        scope, kind, origin = self.scope, part.kind, at.message.origin
+        roles = scope.tables.roles
+        if kind not in roles.native.get(at.side, ()):
             reason = f"{scope.target.dialect} takes no {kind} part from the {at.side} side"
         elif part.kind == "opaque" and part.dialect != scope.target.dialect:
             reason = f"the block is {part.dialect}'s own and goes back only there"
         elif at.differs and (kind == "reasoning" or origin is not None):
             reason = f"it goes back only to where it came from, {_made_by(origin, at.differs, scope)}"
-        elif part.kind == "reasoning" and part.state_json is None and not (takes_text and part.text):
+        elif part.kind == "reasoning" and part.state_json is None and not (part.text and roles.reasoning == "any"):
             reason = "the reasoning carries no state of its maker" if part.text else "the reasoning is empty"
         else:
             return (part,)
         return self._lose("dropped", reason, at)
 
     def _take_media(self, part: MediaPart, at: At) -> Taken:
-        part, scope = _typed(part), self._scope
+        part, scope = _typed(part), self.scope
         medium = _medium(part)
-        if (at.side, medium) not in self._refusals:
-            self._refusals[at.side, medium] = self._refusal_of_media(medium, at.side)
-        if refusal := self._refusals[at.side, medium]:
+        if (at.side, medium) not in self.refusals:
+            self.refusals[at.side, medium] = self._refusal_of_media(medium, at.side)
+        if refusal := self.refusals[at.side, medium]:
             if scope.unsupported_media == "drop":
                 return self._lose("dropped", refusal, at)
             self._lose("downgraded", f"{refusal}; a placeholder names it", at)
             return (TextPart(text=part.placeholder),)
-        self._withhold(part, at)
+        self.withhold(part, at)
         rule = scope.tables.media[at.side, part.modality]
         if medium.parameters and not rule.parameters:
             reason = f"{scope.target.dialect} takes no {medium.parameters!r} with the type {medium.mime}"
@@ -220,14 +218,11 @@ class PartFilter:
         def lose(path: str, reason: str) -> None:
             self._lose("dropped", reason, at, path)
 
-        place, wire = (
-            f"parts[{at.number}] of message {at.message.id}",
-            f"{self._scope.target.dialect} on the {at.side} side",
-        )
-        return Taker(self._scope.target.provider, place, wire, modality, lose)
+        place, target = f"parts[{at.number}] of message {at.message.id}", self.scope.target
+        return Taker(target.provider, place, f"{target.dialect} on the {at.side} side", modality, lose)
 
     def _refusal_of_media(self, medium: _Medium, side: Side) -> str | None:
-        scope, modality = self._scope, medium.modality
+        scope, modality = self.scope, medium.modality
         rule = scope.tables.media.get((side, modality))
         where = f"{scope.target.dialect} on the {side} side"
         if rule is None:

@@ -18,7 +18,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from sabir.base.failures import Loss
-from sabir.contract.turns import Calls, Side, new_tuple
+from sabir.contract.turns import Side, TurnScope, new_tuple
 from sabir.rendering.pairing import Waiting
 from sabir.rendering.turns import Identifiers, TurnMaker
 from sabir.vocabulary.messages import Message
@@ -58,8 +58,9 @@ class Prefix:
         """All closed turns as JSON; further bytes of the request may follow them."""
         self.losses: list[Loss] = []
         self.call_ids = call_ids
+        """The identifiers up to the last boundary, and perhaps more, as of turns that were open."""
         self.names = names
-        self.boundaries = [_START._replace(names=names.count) if names.count else _START]
+        self.boundaries = [_START]
         self.closers: list[int] = []
         """The identity of each boundary's closer, the first boundary (the start) excepted."""
         self.messages: list[Message] = []
@@ -82,29 +83,26 @@ class Prefix:
         if memoryview(self.body.obj).nbytes > 2 * kept.nbytes:
             self.body = memoryview(bytes(kept))
 
-    def extend(self, body: memoryview, last: Boundary, losses: list[Loss], maker: TurnMaker) -> None:
-        """Take the bytes, losses and identifiers of the turns closed after the last boundary.
-
-        Replaces losses and identifiers that remain of boundaries whose closers were freed. The caller adds the
-        messages and the boundaries.
-        """
+    def absorb(self, maker: TurnMaker, last: Boundary) -> None:
+        """Take the identifiers that a rendering gave after the last boundary, in place of all that are left there."""
         start = self.boundaries[-1]
         if (self.call_ids.count, self.names.count) != (start.call_ids, start.names):
             self.call_ids, self.names = self.call_ids.cut(start.call_ids), self.names.cut(start.names)
-        self.body = body
-        self.losses[start.losses :] = losses[: last.losses - start.losses]
         self.call_ids.absorb(maker.call_ids, last.call_ids)
         self.names.absorb(maker.names, last.names)
 
 
 class Found(NamedTuple):
-    """Where a rendering starts: a boundary of a kept prefix, or the start of an empty one."""
+    """Where a rendering starts: a boundary of a kept prefix, or the start of the conversation."""
 
-    prefix: Prefix
+    prefix: Prefix | None
     number: int
     boundary: Boundary
     body: memoryview
     """The bytes up to that boundary."""
+
+
+_NOTHING_KEPT = Found(None, 0, _START, memoryview(b""))
 
 
 class _Kept(NamedTuple):
@@ -116,21 +114,18 @@ class _Kept(NamedTuple):
 
 
 class PrefixIndex:
-    """Finds the longest kept prefix of a history; safe to share between threads.
+    """Keeps the prefixes of all renderings of one scope and finds them again; safe to share between threads."""
 
-    `calls` says which identifiers the wire takes; `declared` are option names that a request declares before any call.
-    """
-
-    def __init__(self, calls: Calls, declared: tuple[str, ...] = ()) -> None:
-        self._calls = calls
-        self._declared = declared
+    def __init__(self, scope: TurnScope) -> None:
+        self.scope = scope
+        """What those renderings share."""
         self._lock = Lock()
         self._by_closer: dict[int, _Kept] = {}
         self._owned: dict[int, Prefix] = {}
         """Identity of the last closer → its prefix; this reference keeps the prefix alive."""
 
     def find(self, messages: list[Message]) -> Found:
-        """The longest kept prefix, or an empty one."""
+        """The longest kept prefix."""
         by_closer = self._by_closer
         with self._lock:
             for closer in filter(by_closer.__contains__, map(id, reversed(messages if by_closer else ()))):
@@ -142,11 +137,7 @@ class PrefixIndex:
                 # Lists compare by identity first, in one pass; equal messages render to equal bytes.
                 if at < len(messages) and id(messages[at]) == closer and prefix.messages[:at] == messages[:at]:
                     return new_tuple(Found, (prefix, kept.number, boundary, prefix.body[: boundary.offset]))
-        names = Identifiers(self._calls.names)
-        for name in self._declared:
-            names.name(name)
-        empty = Prefix(Identifiers(self._calls.ids), names)
-        return new_tuple(Found, (empty, 0, empty.boundaries[0], empty.body))
+        return _NOTHING_KEPT
 
     def enter(
         self,
@@ -163,14 +154,19 @@ class PrefixIndex:
         """
         with self._lock:
             prefix, start, last = found.prefix, found.boundary, boundaries[-1]
-            # No entry owns a prefix between the end of its last closer and its fall back to an earlier boundary.
-            is_settled = not prefix.closers or self._owned.get(prefix.closers[-1]) is prefix
-            if prefix.boundaries[-1] is not start or not is_settled:
-                if last.position - start.position < LEAST_FORK:
-                    return
-                prefix = prefix.cut(found.number)
-            before = prefix.closers[-1] if prefix.closers else 0
-            prefix.extend(body, last, losses, maker)
+            if prefix is None:
+                prefix, before = Prefix(maker.call_ids, maker.names), 0
+            else:
+                # No entry owns a prefix between the end of its last closer and its fall back to an earlier boundary.
+                is_settled = self._owned.get(prefix.closers[-1]) is prefix
+                if prefix.boundaries[-1] is not start or not is_settled:
+                    if last.position - start.position < LEAST_FORK:
+                        return
+                    prefix = prefix.cut(found.number)
+                before = prefix.closers[-1]
+                prefix.absorb(maker, last)
+            prefix.body = body
+            prefix.losses[start.losses :] = losses[: last.losses - start.losses]
             prefix.messages += messages[start.position : last.position]
             for boundary in boundaries:
                 closer = messages[boundary.position]
@@ -204,6 +200,3 @@ class PrefixIndex:
                 prefix.shed()
                 self._owned[prefix.closers[-1]] = prefix
                 return
-
-    def __len__(self) -> int:
-        return len(self._by_closer)

@@ -1,22 +1,18 @@
-"""The head of a request: everything but its messages, made once for equal options, settings and instructions.
-
-    options, settings, hoisted turns, last side ─▶ dialect.encode_request ─▶ Head
-    Head + the messages' bytes ─▶ body        {model…, tools…, "messages":[ ▯ ]}
-
-A kept head equals a fresh one (law 5), because `encode_request` depends on nothing else. If it read the last turn or
-the messages themselves, which differ each time, the head is not kept.
-
-Rendering: messages + options + settings → request bytes and losses, before any network call.
+"""Rendering: messages + options + settings → request bytes and losses, before any network call.
 
     messages ─▶ pairing ─▶ turns ─▶ dialect.encode_turn ─▶ items ┐
     options, settings ─▶ dialect.encode_request ─▶ head          ┴▶ {head…, "messages": [kept prefix, tail]}
 
 Law 6, pure: a function of its arguments alone. Laws 4 and 5: the bytes that a closed prefix rendered to are kept and
 never change, and a kept prefix gives the bytes that rendering from nothing gives.
+
+The head is all of a request but its messages. It is made once for equal options, settings and instructions, and a kept
+head equals a fresh one, because `encode_request` depends on nothing else. If it read the last turn or the messages
+themselves, which differ each time, the head is not kept.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Lock
 from typing import NamedTuple, TypeAlias
 from weakref import ref
@@ -61,25 +57,12 @@ class Offer(NamedTuple):
     declared: tuple[str, ...] = ()
     """All option names, if any of them differs on the wire; else empty."""
 
-
-class Told(NamedTuple):
-    """The facts about the messages that a head may depend on."""
-
-    scope: TurnScope
-    messages: Sequence[Message]
-    system: tuple[int, ...]
-    """Positions of the hoisted messages."""
-    last_side: Side | None
-    last_turn: Turn | None
-    """The last turn that was encoded to an item, if it is not closed."""
-    called: frozenset[str]
-    """Names of the options whose calls the request holds."""
-
-    def hoisted(self) -> tuple[tuple[Turn, ...], list[Loss]]:
-        """The turns of the hoisted messages, and what they lose."""
-        log, block = LossLog(), Block("system", [*self.system])
-        made = TurnMaker(self.messages, self.scope, log).make(block) if self.system else []
-        return tuple(Turn(side, entries) for side, entries in made), log.losses
+    @classmethod
+    def of(cls, options: tuple[Option, ...], scope: TurnScope) -> "Offer":
+        """The options with the names that a wire takes."""
+        given = Identifiers(scope.tables.calls.names)
+        names = {option.name: given.name(option.name) for option in options}
+        return cls(options, names, tuple(names) if any(name != wire for name, wire in names.items()) else ())
 
 
 class Head(NamedTuple):
@@ -97,128 +80,9 @@ class Head(NamedTuple):
     empty: Rendering
     """The rendering without its body and losses."""
 
-    def around(self, body: bytes, losses: tuple[Loss, ...]) -> Rendering:
-        """The rendering with that body and those losses."""
-        values = {**vars(self.empty), "body_bytes": body, "losses": losses}
-        return Rendering.assembled(values, self.empty.__pydantic_fields_set__.copy())
-
 
 _Key: TypeAlias = "tuple[Settings, tuple[Option, ...], tuple[ref[Message], ...], Side | None]"
 """What a head depends on: settings, options, weak references to the hoisted messages, the last side."""
-
-
-class HeadMaker:
-    """Makes the heads of one target's requests; safe to share between threads (two may make the same head)."""
-
-    def __init__(self, dialect: Dialect, scope: TurnScope) -> None:
-        self._dialect = dialect
-        self._scope = scope
-        self._offer = Offer()
-        self._kept: list[tuple[_Key, frozenset[str] | None, Head]] = []
-        """Each head with the names of called options; None where the head does not depend on them."""
-
-    def offer(self, options: Sequence[Option]) -> Offer:
-        """The options with the names that this wire takes."""
-        offer = self._offer
-        if offer.options != (listed := tuple(options)):
-            given = Identifiers(self._scope.tables.calls.names)
-            names = {option.name: given.name(option.name) for option in listed}
-            declared = tuple(names) if any(name != wire for name, wire in names.items()) else ()
-            self._offer = offer = Offer(listed, names, declared)
-        return offer
-
-    def make(self, offer: Offer, settings: Settings, told: Told) -> Head:
-        """The head of a request with these options, these settings and those facts about its messages."""
-        key = settings, offer.options, tuple(map(ref, map(told.messages.__getitem__, told.system))), told.last_side
-        for known, called, head in self._kept:
-            if known == key and called in (None, told.called):
-                return head
-        request, lost = self._request_scope(offer, settings, told)
-        head = self._encode(request, settings, tuple(lost))
-        if not request.saw_history:
-            living = [each for each in self._kept if all(message() is not None for message in each[0][2])]
-            made = key, told.called if request.saw_called else None, head
-            self._kept = [made, *living[: MOST_HEADS - 1]]
-        return head
-
-    def _request_scope(self, offer: Offer, settings: Settings, told: Told) -> tuple[RequestScope, list[Loss]]:
-        """The scope from which the head is encoded, and the losses of the hoisted turns."""
-        log, target = LossLog(), self._scope.target
-        for index, (name, wire) in enumerate(offer.names.items()):
-            if name != wire:
-                log.add("rewritten", f"{target.dialect} takes {wire!r} for {name!r}", path=f"options[{index}]")
-        system, lost = told.hoisted()
-        return RequestScope(
-            target=target,
-            settings=SettingsReader(settings),
-            options=tuple(self._hinted(option, index, log) for index, option in enumerate(offer.options)),
-            option_names=offer.names,
-            system=system,
-            vendor=settings.vendor.get(target.provider, FrozenDict()),
-            losses=log,
-            model_info=self._scope.model_info,
-            quirks=self._scope.quirks,
-            last_side=told.last_side,
-            ending=told.last_turn,
-            history=told.messages,
-            names=told.called,
-        ), lost
-
-    def _hinted(self, option: Option, index: int, log: LossLog) -> Option:
-        """The option with the hints that this wire takes with it."""
-        if option.vendor_json is None:
-            return option
-        taker = Taker(
-            provider=self._scope.target.provider,
-            place=f"options[{index}], {option.name!r},",
-            wire=self._scope.target.dialect,
-            kind="option",
-            lose=lambda path, reason: log.add("dropped", reason, path=f"options[{index}]{path}"),
-        )
-        return with_hints(option, take_hints(option.vendor_json, self._scope.tables.calls.hints, taker))
-
-    def _encode(self, request: RequestScope, settings: Settings, system_losses: tuple[Loss, ...]) -> Head:
-        dialect, field = self._dialect, self._dialect.messages_field
-        fields = dict(dialect.encode_request(request))
-        for name in request.settings.untouched():
-            reason = f"{self._scope.target.dialect} {NEVER_READ}"
-            request.losses.add("dropped", reason, path=f"settings.{name}")
-        if field in settings.extra_body:
-            raise SettingsInvalid(f"extra_body replaces {field!r}, the messages themselves; pass messages instead")
-        for name, value in settings.extra_body.items():
-            if name in fields and freeze(fields[name]) != value:
-                reason = "extra_body replaces what the settings and options said"
-                request.losses.add("dropped", reason, path=f"extra_body.{name}")
-        streaming = request.only_as_stream and not dialect.streaming_fields.keys() & settings.extra_body.keys()
-        fields |= {**(dialect.streaming_fields if streaming else {}), **settings.extra_body}
-        return Head(
-            opening=to_json(fields)[:-1] + b"," * bool(fields) + to_json(field) + b":[",
-            closing=tuple(map(to_json, request.closing)),
-            splices=tuple(request.splices),
-            system_losses=system_losses,
-            losses=tuple(request.losses.losses),
-            empty=self._empty(request, settings, streaming=streaming),
-        )
-
-    def _empty(self, request: RequestScope, settings: Settings, *, streaming: bool) -> Rendering:
-        target, dialect = self._scope.target, self._dialect
-        fields = {key: value for key, value in dialect.streaming_fields.items() if key not in settings.extra_body}
-        return Rendering(
-            target=target,
-            path=dialect.path_of(target, streaming=streaming),
-            body_bytes=b"",
-            losses=(),
-            headers={**request.headers, **settings.extra_headers},
-            timeout=settings.timeout,
-            idle=settings.idle or settings.timeout or LONGEST_SILENCE,
-            bounds=settings.bounds or Bounds(),
-            retries=settings.retries or RetryPolicy(),
-            option_names={wire: name for name, wire in request.option_names.items() if wire != name},
-            unchecked=bool(settings.extra_body or settings.extra_headers),
-            streaming=streaming,
-            stream_path=dialect.path_of(target, streaming=True),
-            stream_fields=to_json(fields).decode(),
-        )
 
 
 __all__ = ["Renderer", "Rendering"]
@@ -232,40 +96,34 @@ LATEST = 8
 _NO_SETTINGS = Settings()
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """The state that all renderings of equal scope share."""
-
-    scope: TurnScope
-    index: PrefixIndex
-
-
 class _Made(NamedTuple):
     """The JSON that the messages of a history rendered to, without brackets."""
 
-    found: Found
-    """The kept prefix."""
     closed: bytes
-    """The turns that closed after the prefix."""
+    """The turns that closed after the kept prefix."""
     open: bytes
     """The turns that are not closed."""
-    losses: list[Loss]
-    """The losses of all messages that are neither hoisted nor in the prefix."""
     boundaries: list[Boundary]
     """The boundaries after the prefix."""
     maker: TurnMaker
-    told: Told
+    """The maker of all turns after the prefix; its log holds their losses, and those of what was left out there."""
+    system: tuple[int, ...]
+    """Positions of the hoisted messages."""
+    last_side: Side | None
+    last_turn: Turn | None
+    """The last turn that was encoded to an item, if it is not closed."""
 
 
-def _render(encode_turn: EncodeTurn, kept: _Kept, messages: list[Message]) -> _Made:
+def _render(encode_turn: EncodeTurn, scope: TurnScope, found: Found, messages: list[Message]) -> _Made:
     """Encode the messages after the kept prefix; a leading system block is left out where the dialect hoists it."""
-    scope, found = kept.scope, kept.index.find(messages)
     prefix, start = found.prefix, found.boundary
     check_messages(messages, start.position)
     log, calls = LossLog(), scope.tables.calls
     may_hoist = scope.tables.roles.leading_system == "hoisted" and not start.position
-    call_ids = Identifiers(calls.ids, prefix.call_ids, start.call_ids)
-    names = Identifiers(calls.names, prefix.names, start.names)
+    call_ids = Identifiers(calls.ids, prefix.call_ids if prefix else None, start.call_ids)
+    names = Identifiers(calls.names, prefix.names if prefix else None, start.names)
+    for declared in () if prefix else scope.declared_names:
+        names.name(declared)
     maker = TurnMaker(messages, scope, log, call_ids, names, start.called, start.media_count)
     side, system, turn = start.last_side, start.system, None
     items: list[bytes] = []
@@ -277,22 +135,30 @@ def _render(encode_turn: EncodeTurn, kept: _Kept, messages: list[Message]) -> _M
                 offset += sum(map(len, items[closed:])) + len(items) - closed - bool(items and not offset)
                 closed, turn = len(items), None
                 counts = len(log.losses) + start.losses, call_ids.count, names.count, frozenset(maker.called)
-                here = block.closer, offset, *counts, maker.filter.media_count, block.waiting, system, side
+                here = block.closer, offset, *counts, maker.media_count, block.waiting, system, side
                 boundaries.append(new_tuple(Boundary, here))
-            log.losses += block.losses
-            if may_hoist and block.side == "system":
-                system, may_hoist = tuple(block.positions), False
-                continue
-            may_hoist = False
+            if block.losses:
+                log.losses += block.losses
+            if may_hoist:
+                may_hoist = False
+                if block.side == "system":
+                    system = tuple(block.positions)
+                    continue
             for turn_side, entries in maker.make(block, side):
                 made = new_tuple(Turn, (turn_side, entries, side))
                 if encoded := encode_turn(made, scope, log):
                     items += map(to_json, encoded)
                     side, turn = turn_side, made
         log.losses += paired.losses
-    told = new_tuple(Told, (scope, messages, system, side, turn, frozenset(maker.called)))
     parts = b",".join(items[:closed]), b",".join(items[closed:])
-    return new_tuple(_Made, (found, *parts, log.losses, boundaries, maker, told))
+    return new_tuple(_Made, (*parts, boundaries, maker, system, side, turn))
+
+
+def _hoisted(made: _Made, messages: list[Message]) -> tuple[tuple[Turn, ...], list[Loss]]:
+    """The turns of the hoisted messages, and what they lose."""
+    log, block = LossLog(), Block("system", [*made.system])
+    gathered = TurnMaker(messages, made.maker.scope, log).make(block) if made.system else []
+    return tuple(Turn(side, entries) for side, entries in gathered), log.losses
 
 
 class Renderer:
@@ -320,8 +186,10 @@ class Renderer:
             quirks=quirks,
         )
         """The target, the tables of what it takes, and the facts that hold for all its turns."""
-        self._heads = HeadMaker(dialect, self.scope)
-        self._kept: dict[tuple[bool, UnsupportedMedia, tuple[str, ...]], _Kept] = {}
+        self._offer = Offer()
+        self._heads: list[tuple[_Key, frozenset[str] | None, Head]] = []
+        """Each kept head with the names of called options; None where the head does not depend on them."""
+        self._kept: dict[tuple[bool, UnsupportedMedia, tuple[str, ...]], PrefixIndex] = {}
         self._lock = Lock()
 
     def new(self) -> "Renderer":
@@ -338,38 +206,128 @@ class Renderer:
         messages.
         """
         settings, listed = settings or _NO_SETTINGS, messages if type(messages) is list else list(messages)
-        offer = self._heads.offer(options)
-        kept = self._kept_for(settings, offer.declared)
-        made = _render(self.dialect.encode_turn, kept, listed)
-        prefix = made.found.prefix.losses[: made.found.boundary.losses]
-        if not (made.found.body or made.closed or made.open):
-            turns, lost = made.told.hoisted()
+        offer, given = self._offer, tuple(options)
+        if offer.options != given:
+            self._offer = offer = Offer.of(given, self.scope)
+        index = self._index_for(settings, offer.declared)
+        found = index.find(listed)
+        made = _render(self.dialect.encode_turn, index.scope, found, listed)
+        after, prefix = made.maker.losses.losses, found.prefix.losses[: found.boundary.losses] if found.prefix else []
+        if not (found.body or made.closed or made.open):
+            turns, lost = _hoisted(made, listed)
             if not turns:
                 reason = f"nothing is left to send to {self.scope.target}: {len(listed)} messages given, none rendered"
-                raise RenderingRefused(f"{reason}; give at least one user message", [*lost, *prefix, *made.losses])
-        head = self._heads.make(offer, settings, made.told)
-        body, closed, unmarked = _joined(head, made)
+                raise RenderingRefused(f"{reason}; give at least one user message", [*lost, *prefix, *after])
+        head = self._head(offer, settings, made, listed)
+        body, closed, unmarked = _joined(head, found.body, made)
         if made.boundaries:
-            kept.index.enter(made.found, listed, closed, made.boundaries, made.losses, made.maker)
-        return head.around(body, (*head.system_losses, *prefix, *made.losses, *head.losses, *unmarked))
+            index.enter(found, listed, closed, made.boundaries, after, made.maker)
+        losses = *head.system_losses, *prefix, *after, *head.losses, *unmarked
+        values = {**vars(head.empty), "body_bytes": body, "losses": losses}
+        return Rendering.assembled(values, head.empty.__pydantic_fields_set__.copy())
 
-    def _kept_for(self, settings: Settings, declared: tuple[str, ...]) -> _Kept:
+    def _index_for(self, settings: Settings, declared: tuple[str, ...]) -> PrefixIndex:
         labels, media = bool(settings.media_labels), settings.unsupported_media or "placeholder"
         key = labels, media, declared
         with self._lock:
-            kept = self._kept.pop(key, None)
-            if kept is None:
-                scope = replace(self.scope, media_labels=labels, unsupported_media=media, declared_names=declared)
-                kept = _Kept(scope, PrefixIndex(scope.tables.calls, declared))
-            self._kept[key] = kept
+            index = self._kept.pop(key, None)
+            if index is None:
+                index = PrefixIndex(
+                    replace(self.scope, media_labels=labels, unsupported_media=media, declared_names=declared)
+                )
+            self._kept[key] = index
             if len(self._kept) > MOST_SCOPES:
                 del self._kept[next(iter(self._kept))]
-        return kept
+        return index
+
+    def _head(self, offer: Offer, settings: Settings, made: _Made, messages: list[Message]) -> Head:
+        """The head of a request with these options and settings."""
+        called = frozenset(made.maker.called)
+        key = settings, offer.options, tuple(map(ref, map(messages.__getitem__, made.system))), made.last_side
+        for known, names, head in self._heads:
+            if known == key and names in (None, called):
+                return head
+        log, scope = LossLog(), self.scope
+        for index, (name, wire) in enumerate(offer.names.items()):
+            if name != wire:
+                log.add("rewritten", f"{scope.target.dialect} takes {wire!r} for {name!r}", path=f"options[{index}]")
+        system, lost = _hoisted(made, messages)
+        request = RequestScope(
+            target=scope.target,
+            settings=SettingsReader(settings),
+            options=tuple(self._hinted(option, index, log) for index, option in enumerate(offer.options)),
+            option_names=offer.names,
+            system=system,
+            vendor=settings.vendor.get(scope.target.provider, FrozenDict()),
+            losses=log,
+            model_info=scope.model_info,
+            quirks=scope.quirks,
+            last_side=made.last_side,
+            ending=made.last_turn,
+            history=messages,
+            names=called,
+        )
+        head = self._encode(request, settings, tuple(lost))
+        if not request.saw_history:
+            living = [each for each in self._heads if all(message() is not None for message in each[0][2])]
+            self._heads = [(key, called if request.saw_called else None, head), *living[: MOST_HEADS - 1]]
+        return head
+
+    def _hinted(self, option: Option, index: int, log: LossLog) -> Option:
+        """The option with the hints that this wire takes with it."""
+        if option.vendor_json is None:
+            return option
+        taker = Taker(
+            provider=self.scope.target.provider,
+            place=f"options[{index}], {option.name!r},",
+            wire=self.scope.target.dialect,
+            kind="option",
+            lose=lambda path, reason: log.add("dropped", reason, path=f"options[{index}]{path}"),
+        )
+        return with_hints(option, take_hints(option.vendor_json, self.scope.tables.calls.hints, taker))
+
+    def _encode(self, request: RequestScope, settings: Settings, system_losses: tuple[Loss, ...]) -> Head:
+        dialect, target, field = self.dialect, self.scope.target, self.dialect.messages_field
+        fields = dict(dialect.encode_request(request))
+        for name in request.settings.untouched():
+            request.losses.add("dropped", f"{target.dialect} {NEVER_READ}", path=f"settings.{name}")
+        if field in settings.extra_body:
+            raise SettingsInvalid(f"extra_body replaces {field!r}, the messages themselves; pass messages instead")
+        for name, value in settings.extra_body.items():
+            if name in fields and freeze(fields[name]) != value:
+                reason = "extra_body replaces what the settings and options said"
+                request.losses.add("dropped", reason, path=f"extra_body.{name}")
+        as_stream = {key: value for key, value in dialect.streaming_fields.items() if key not in settings.extra_body}
+        streaming = request.only_as_stream and len(as_stream) == len(dialect.streaming_fields)
+        fields |= {**(dialect.streaming_fields if streaming else {}), **settings.extra_body}
+        return Head(
+            opening=to_json(fields)[:-1] + b"," * bool(fields) + to_json(field) + b":[",
+            closing=tuple(map(to_json, request.closing)),
+            splices=tuple(request.splices),
+            system_losses=system_losses,
+            losses=tuple(request.losses.losses),
+            empty=Rendering(
+                target=target,
+                path=dialect.path_of(target, streaming=streaming),
+                body_bytes=b"",
+                losses=(),
+                headers={**request.headers, **settings.extra_headers},
+                timeout=settings.timeout,
+                idle=settings.idle or settings.timeout or LONGEST_SILENCE,
+                bounds=settings.bounds or Bounds(),
+                retries=settings.retries or RetryPolicy(),
+                option_names={wire: name for name, wire in request.option_names.items() if wire != name},
+                unchecked=bool(settings.extra_body or settings.extra_headers),
+                streaming=streaming,
+                stream_path=dialect.path_of(target, streaming=True),
+                stream_fields=to_json(as_stream).decode(),
+            ),
+        )
 
 
-def _joined(head: Head, made: _Made) -> tuple[bytes, memoryview, list[Loss]]:
+def _joined(head: Head, kept: memoryview, made: _Made) -> tuple[bytes, memoryview, list[Loss]]:
     """The body; the bytes of all closed turns, without markers; the losses of markers that found no place."""
-    log, kept = LossLog(), made.found.body
+    lost: list[Loss] = []
     closed: list[bytes | memoryview] = [kept, b"," if kept and made.closed else b"", made.closed]
     length = sum(map(len, closed))
     regions: dict[Place, list[bytes | memoryview]] = {"closed": closed, "end": [made.open]}
@@ -377,22 +335,22 @@ def _joined(head: Head, made: _Made) -> tuple[bytes, memoryview, list[Loss]]:
         regions["closed"] = [b"".join(closed)]
     for splice in head.splices:
         at: Place = splice.at if made.open else "closed"
-        regions[at] = _spliced(regions[at], splice, log)
+        regions[at] = _spliced(regions[at], splice, lost)
     messages = [*regions["closed"], b"," if length and made.open else b"", *regions["end"]]
     for item in head.closing:
         messages += [b"," if any(messages) else b"", item]
     body = b"".join((head.opening, *messages, b"]}"))
     start = len(head.opening)
-    unmarked = b"".join(closed) if head.splices else memoryview(body)[start : start + length]
-    return body, memoryview(unmarked), log.losses
+    unmarked = memoryview(b"".join(closed)) if head.splices else memoryview(body)[start : start + length]
+    return body, unmarked, lost
 
 
-def _spliced(region: list[bytes | memoryview], splice: Splice, losses: LossLog) -> list[bytes | memoryview]:
+def _spliced(region: list[bytes | memoryview], splice: Splice, losses: list[Loss]) -> list[bytes | memoryview]:
     """The messages' bytes with a splice in them; a loss where the region ends otherwise or holds a splice already."""
     ends, length = region[-1], len(splice.before)
     if splice.at == "closed" and not ends:
         return region  # a conversation's first request: nothing is closed yet
     if len(region) > 1 or ends[-length:] != splice.before:
-        losses.add("dropped", f"nothing at the {splice.at} can be marked", path=splice.path)
+        losses.append(Loss(kind="dropped", path=splice.path, reason=f"nothing at the {splice.at} can be marked"))
         return region
     return [ends[:-length], splice.text, ends[-length:]]

@@ -9,16 +9,16 @@ Reasoning whose following item was left out, or that ended its reply, is left ou
 the item that it led to.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import TypeAlias
 
 from sabir.contract.turns import Difference, Entry, IdentifierRule, LossLog, Side, TurnScope, new_tuple
 from sabir.rendering.pairing import Block
-from sabir.rendering.pieces import PartFilter, Taken, withhold
+from sabir.rendering.pieces import At, PartFilter, Taken
 from sabir.vocabulary.constructors import result_payload
-from sabir.vocabulary.messages import RUNTIME, Message, OptionCallPayload
-from sabir.vocabulary.parts import Part
+from sabir.vocabulary.messages import RUNTIME, Message, OptionCallPayload, Payload
+from sabir.vocabulary.parts import Part, TextPart
 
 Gathered: TypeAlias = tuple[Side, tuple[Entry, ...]]
 """A turn without the side it follows, which is known only after encoding: the turn before may encode to no item."""
@@ -68,7 +68,8 @@ class Identifiers:
 
     def fresh(self, given: str) -> str:
         """A new identifier for one more call with that id."""
-        wire, occurrence = self.rule.fitted(given), self.count
+        wire = given if self.rule.whole.fullmatch(given) else self.rule.derived(given)
+        occurrence = self.count
         while wire in self._used or self._seen.get(wire, self._start) < self._start:
             wire, occurrence = self.rule.derived(given, occurrence), occurrence + 1
         self._used[wire] = self.count
@@ -76,7 +77,7 @@ class Identifiers:
         return wire
 
 
-class TurnMaker:
+class TurnMaker(PartFilter):
     """Makes turns of blocks, and gives every call its identifiers in the order of rendering.
 
     `call_ids`, `names`, `called` and `media_count` hold the state of the messages rendered before.
@@ -93,50 +94,68 @@ class TurnMaker:
         media_count: int = 0,
     ) -> None:
         self._messages = messages
-        self._scope = scope
-        self._losses = losses
+        self.scope = scope
+        self.losses = losses
         self.call_ids = call_ids or Identifiers(scope.tables.calls.ids)
         self.names = names or Identifiers(scope.tables.calls.names)
         self.called = set(called)
         """Names of the options whose calls are in the turns."""
-        self.filter = PartFilter(scope, losses, media_count)
+        self.media_count = media_count
+        self.refusals = {}
 
     def make(self, block: Block, follows: Side | None = None) -> list[Gathered]:
         """The turns of a block that follows a turn of the side `follows`: none, one, or several."""
-        messages, scope, side, answers = self._messages, self._scope, block.side, block.answers
+        messages, scope, side, answers = self._messages, self.scope, block.side, block.answers
         entries: dict[int, Entry] = {}
-        is_cut, known = bool(block.omitted), None
-        parts: Sequence[Part] = ()
+        payload: Payload | None = None
+        is_cut, known, keeps = bool(block.omitted), None, False
         differs: Difference = "origin"
         for position in block.positions:
             message = messages[position]
             origin, payload = message.origin, message.payload
             if origin is not known:
                 known, differs = origin, scope.differs_by(origin)
-            parts = payload.parts if payload.kind == "parts" else ()
-            if parts:
-                omitted = {index for at, index in block.omitted if at == position} if block.omitted else ()
-                pieces = self.filter.take(message, parts, side, differs, omitted)
-                is_cut = is_cut or len(pieces) < len(parts)
+                keeps = side == "assistant" and not differs
+            if payload.kind == "parts":
+                parts = payload.parts
+                lone = parts[0] if len(parts) == 1 else None
+                pieces: Taken
+                if type(lone) is TextPart and lone.text and not lone.citations and (keeps or lone.state_json is None):
+                    pieces = (lone,)  # as nearly all are
+                else:
+                    pieces = self.take(message, parts, side, differs, position, block.omitted)
+                    is_cut = is_cut or len(pieces) < len(parts)
                 if pieces:
-                    keeps_state = side == "assistant" and not differs
-                    entries[position] = new_tuple(Entry, (message, pieces, "", "", keeps_state, None))
+                    entries[position] = new_tuple(Entry, (message, pieces, "", "", keeps, None))
             elif payload.kind == "option_call" and position in answers:
-                entries[position] = self._call_entry(message, payload, not differs)
+                entries[position] = self._call_entry(new_tuple(At, (message, 0, side, differs, keeps)), payload)
             else:
                 is_cut = True
-        if side == "assistant" and (is_cut or (parts and parts[-1].kind == "reasoning")):
+        if side == "assistant" and payload and payload.kind == "parts":
+            is_cut = is_cut or payload.parts[-1].kind == "reasoning"
+        if is_cut and side == "assistant":
             entries = self._unbind(entries, block)
         if block.late and scope.tables.roles.later_system == "after_user":
             return self._part_system(entries, block, follows)
         made: list[Gathered] = [(side, tuple(entries.values()))] if entries else []
-        if answers:
-            results = tuple([self._result_entry(answers[at], entries[at]) for at in entries if at in answers])
-            words = self.make(block.words, "results") if block.words else None
-            if words and words[0][0] == "user":
-                results += words.pop(0)[1]
-            made += [("results", results), *words] if words else [("results", results)]
-        return made
+        return made + self._results(block, entries) if answers else made
+
+    def _results(self, block: Block, entries: Mapping[int, Entry]) -> list[Gathered]:
+        """The turn of the results of a block's calls, and what the user says after them where that is apart."""
+        results: list[Entry] = []
+        for at, call in entries.items():
+            if at in block.answers:
+                position = block.answers[at]
+                message = _failure(call.message) if position is None else self._messages[position]
+                result = message.payload
+                pieces: Taken = ()
+                if result.kind == "option_result" and result.parts:
+                    pieces = self.take(message, result.parts, "results", self.scope.differs_by(message.origin))
+                results.append(new_tuple(Entry, (message, pieces, call.wire_id, call.wire_name, False, call)))
+        words = self.make(block.words, "results") if block.words else []
+        if words and words[0][0] == "user":
+            results += words.pop(0)[1]
+        return [("results", tuple(results)), *words]
 
     def _part_system(self, entries: dict[int, Entry], block: Block, follows: Side | None) -> list[Gathered]:
         """The user's turn, and the system messages at its end that may form a turn of their own."""
@@ -149,33 +168,25 @@ class TurnMaker:
         for position, entry in zip(positions[:count], said, strict=False):
             if position in block.late:
                 reason = "a system message renders as user, but for one between the user and the assistant"
-                self._losses.add("downgraded", reason, message=entry.message)
+                self.losses.add("downgraded", reason, message=entry.message)
         parted: list[Gathered] = [("user", said[:count]), ("system", said[count:])]
         return [each for each in parted if each[1]]
 
-    def _call_entry(self, message: Message, call: OptionCallPayload, keeps_state: bool) -> Entry:
+    def _call_entry(self, at: At, call: OptionCallPayload) -> Entry:
         given_id, given_name = call.invocation_id, call.option_name
         wire_id, wire_name = self.call_ids.fresh(given_id), self.names.name(given_name)
         self.called.add(given_name)
         if wire_id != given_id:
-            self._rewrite(message, "invocation_id", given_id, wire_id)
+            self._rewrite(at.message, "invocation_id", given_id, wire_id)
         if wire_name != given_name:
-            self._rewrite(message, "option_name", given_name, wire_name)
+            self._rewrite(at.message, "option_name", given_name, wire_name)
         if call.state_json is not None:
-            withhold(message, "payload.state", "assistant", self._scope, self._losses)
-        return new_tuple(Entry, (message, (), wire_id, wire_name, keeps_state, None))
+            self.withhold(call, at, "payload.state")
+        return new_tuple(Entry, (at.message, (), wire_id, wire_name, at.keeps_state, None))
 
     def _rewrite(self, message: Message, field: str, given: str, wire: str) -> None:
-        reason = f"{self._scope.target.dialect} takes {wire!r} for {given!r}"
-        self._losses.add("rewritten", reason, message=message, path=f"payload.{field}")
-
-    def _result_entry(self, position: int | None, call: Entry) -> Entry:
-        message = _failure(call.message) if position is None else self._messages[position]
-        result = message.payload
-        pieces: Taken = ()
-        if result.kind == "option_result" and result.parts:
-            pieces = self.filter.take(message, result.parts, "results", self._scope.differs_by(message.origin))
-        return new_tuple(Entry, (message, pieces, call.wire_id, call.wire_name, False, call))
+        reason = f"{self.scope.target.dialect} takes {wire!r} for {given!r}"
+        self.losses.add("rewritten", reason, message=message, path=f"payload.{field}")
 
     def _unbind(self, entries: dict[int, Entry], block: Block) -> dict[int, Entry]:
         """The entries without reasoning of which no following item is left.
@@ -195,7 +206,7 @@ class TurnMaker:
                     is_new = True
                     if not is_left:
                         reason = "nothing that this reasoning led to is left in its turn"
-                        self._losses.add("dropped", reason, message=message, path=f"parts[{index}]")
+                        self.losses.add("dropped", reason, message=message, path=f"parts[{index}]")
                         unbound.append(id(part))
             if message.call:
                 is_left, is_new = entry is not None or (is_left and not is_new), False
@@ -206,7 +217,7 @@ class TurnMaker:
     def _is_kept(self, part: Part, pieces: Taken) -> bool:
         """Whether a part other than reasoning is sent, as itself or as text."""
         is_as_text = part.kind == "refusal" and bool(part.text)
-        is_named = part.kind == "media" and self._scope.unsupported_media == "placeholder"
+        is_named = part.kind == "media" and self.scope.unsupported_media == "placeholder"
         return is_as_text or is_named or any(piece is part for piece in pieces)
 
 

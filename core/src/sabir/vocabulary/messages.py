@@ -314,43 +314,33 @@ Stack: TypeAlias = tuple[int, "Stack"] | tuple[()]
 class Unanswered:
     """The calls without a result so far; payloads are taken one by one. `stacks` holds the calls left from before."""
 
-    __slots__ = ("_run", "stacks")
+    __slots__ = ("run", "stacks")
 
     def __init__(self, stacks: Mapping[str, Stack] | None = None) -> None:
-        self.stacks = dict(stacks or {})
+        self.stacks = dict(stacks) if stacks else {}
         """Invocation id → its unanswered calls, without the calls of the present run."""
-        self._run: list[tuple[str, int]] = []
-
-    def next_of(self, result: OptionResultPayload) -> int | None:
-        """The position of the call that a result answers if it is taken next; None if it answers no call."""
-        self.end_run()
-        found = self.stacks.get(result.invocation_id)
-        return found[0] if found else None
+        self.run: list[tuple[str, int]] = []
+        """Invocation ids and positions of the calls of the present run."""
 
     def take(self, position: int, payload: Payload) -> None:
         """Take the next payload."""
         if payload.kind == "option_call":
-            self.take_call(position, payload)
+            self.run.append((payload.invocation_id, position))
         elif payload.kind == "option_result":
-            self.take_result(payload)
-        elif payload.kind != "unknown" and self._run:
+            self.end_run()
+            self.answer(payload.invocation_id)
+        elif payload.kind != "unknown":
             self.end_run()
 
-    def take_call(self, position: int, call: OptionCallPayload) -> None:
-        """Take a call, which belongs to the present run."""
-        self._run.append((call.invocation_id, position))
-
-    def take_result(self, result: OptionResultPayload) -> None:
-        """Take a result, which answers the call of `next_of`."""
-        if self._run:
-            self.end_run()
-        if (found := self.stacks.pop(result.invocation_id, None)) and found[1]:
-            self.stacks[result.invocation_id] = found[1]
+    def answer(self, identifier: str) -> None:
+        """Take a result, which answers the first of the unanswered calls of its id."""
+        if (found := self.stacks.pop(identifier, None)) and found[1]:
+            self.stacks[identifier] = found[1]
 
     def end_run(self) -> None:
         """End the present run of calls."""
-        while self._run:
-            identifier, position = self._run.pop()
+        while self.run:
+            identifier, position = self.run.pop()
             self.stacks[identifier] = position, self.stacks.get(identifier, ())
 
     def positions(self) -> list[int]:

@@ -21,8 +21,7 @@ from sabir_session import (
 )
 
 from tests.session.histories import arrivals, histories, records
-from tests.session.journals import ListJournal, recording
-from tests.session.support import Opener, asked, minutes, record_all, system
+from tests.session.support import ListJournal, Opener, asked, minutes, record_all, recording, system
 
 EXAMPLES = max(50, settings().max_examples // 4)
 """Whole histories are drawn here, each of many messages; a quarter of the usual number takes as long."""

@@ -11,24 +11,29 @@ import pytest
 import sabir
 from sabir import ToolContext
 from sabir.errors import OutsideEvaluation
-from sabir_session import InnerMessage, RecordingFailed, Session, get_inner_messages, get_pending_tool_calls
-from sabir_session.evaluation import perform
-from sabir_session.evaluation.budgets import Budget
-from sabir_session.evaluation.errors import BudgetExhausted
-from sabir_session.evaluation.evaluate import EvaluateArguments, evaluate, evaluate_sync
-from sabir_session.evaluation.progress import (
+from sabir_session import (
+    Budget,
+    BudgetExhausted,
     CallEnded,
     CallProgress,
     CallStarted,
+    EvaluateArguments,
     Event,
+    InnerMessage,
+    RecordingFailed,
     ReplyArrived,
     RequestStarted,
+    Session,
     TextArrived,
+    evaluate,
+    evaluate_sync,
+    get_inner_messages,
+    get_pending_tool_calls,
 )
+from sabir_session.evaluation import perform
 from sabir_testing.scripted import ScriptedAdapter, call, calls
 
-from tests.session.journals import ListJournal, numbers_of
-from tests.session.towns import PARIS, PROMPT, weather
+from tests.session.support import PARIS, PROMPT, ListJournal, numbers_of, weather
 
 
 @pytest.mark.parametrize("is_awaited", [True, False])

@@ -20,10 +20,17 @@ import sabir
 from sabir import ToolContext
 from sabir.authoring.inprocess import Served
 from sabir.contract.provider import WireRequest
-from sabir_session import Journal, PostgresStore, Session, SQLiteStore, Store
-from sabir_session.evaluation.errors import ConversationNotFound
-from sabir_session.evaluation.evaluate import evaluate, evaluate_sync
-from sabir_session.evaluation.prompts import Prompt
+from sabir_session import (
+    ConversationNotFound,
+    Journal,
+    PostgresStore,
+    Prompt,
+    Session,
+    SQLiteStore,
+    Store,
+    evaluate,
+    evaluate_sync,
+)
 
 from tests.session.crash import wires
 

@@ -26,7 +26,7 @@ from sabir_session import InnerMessage, get_inner_messages
 from tests.servers.postgres import database, postgres
 from tests.session.crash.child import store_at
 from tests.session.crash.service import Service, service
-from tests.session.journals import numbers_of, recording, records_of
+from tests.session.support import numbers_of, recording, records_of
 
 __all__ = ["database", "postgres"]  # fixtures
 

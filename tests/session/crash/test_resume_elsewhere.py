@@ -10,13 +10,12 @@ import sabir
 from sabir.authoring.inprocess import Served
 from sabir.calling.adapter import ModelAdapter
 from sabir.contract.provider import WireRequest
-from sabir_session.evaluation.evaluate import evaluate_sync
-from sabir_session.evaluation.prompts import Prompt
+from sabir_session import Prompt, evaluate_sync
 
 from tests.laws.oracle import check_request
 from tests.laws.rules import RULES, check_pairing
 from tests.session.crash import wires
-from tests.session.journals import Line, ListJournal, numbers_of, recording, records_of
+from tests.session.support import Line, ListJournal, numbers_of, recording, records_of
 
 PROMPT: Prompt[None] = Prompt(ns="trips", key="book", system="Be brief.", messages=[sabir.user("Two seats to Oslo.")])
 NUMBERS = [

@@ -14,8 +14,8 @@ SETUP = """
 from pathlib import Path
 import json, os, signal
 import sabir
-from sabir_session.evaluation.evaluate import evaluate_sync
-from sabir_session.evaluation.prompts import Prompt
+from sabir_session import evaluate_sync
+from sabir_session import Prompt
 from sabir.options.context import ToolContext
 from sabir_session import (
     InnerMessage, InProcessEventBus, Session, Snapshot, get_inner_messages, get_latest_evaluation_id,

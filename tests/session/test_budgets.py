@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 import sabir
 from sabir_session import BudgetExhausted, Prompt, Session, evaluate_sync, get_inner_messages
-from sabir_session.evaluation.budgets import MOST_REQUESTS, Budget, within
+from sabir_session import Budget, within
+from sabir_session.evaluation.budgets import MOST_REQUESTS
 from sabir_testing.scripted import ScriptedAdapter, always, calls, cut_off, reply
 
 from tests.session.support import ListJournal, recording

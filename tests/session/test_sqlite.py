@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from sabir_session import RecordingFailed, SQLiteStore, StoreError, StoreTooNew
-from sabir_session.stores import layout
+from sabir_session.stores import store as layout
 
 
 def execute(path: Path, *statements: str) -> list[tuple[object, ...]]:

@@ -18,20 +18,12 @@ from threading import Lock
 from typing import Any, TypeAlias, Unpack
 
 from sabir import Adapter, Rendering, Reply, ReplyStream, SettingsInvalid, SyncReplyStream, Target
-from sabir.authoring import (
-    CallArguments,
-    Messages,
-    OptionCall,
-    Relay,
-    Script,
-)
+from sabir.authoring import CallArguments, Messages, OptionCall, Relay, Script
 
-from sabir_session.evaluation.errors import BudgetExhausted
+from sabir_session.evaluation.prompts import BudgetExhausted
 
 Price: TypeAlias = Callable[[Reply], float | Decimal | None]
 """The cost of a reply; None if it is not known."""
-Clock: TypeAlias = Callable[[], float]
-"""A clock: seconds since some fixed moment."""
 MOST_REQUESTS = 50
 """The limit of answered requests for a call of `evaluate` without a budget."""
 _LIMITS = ("turns", "tokens", "seconds", "cost")
@@ -76,10 +68,9 @@ def _is_limit(given: Any, *, is_float: bool) -> bool:
 class Spending:
     """The amounts spent of a budget; threads and tasks may share it."""
 
-    def __init__(self, budget: Budget | None, clock: Clock = time.monotonic) -> None:
-        self._budget = budget or Budget()
-        self._clock = clock
-        self._began = clock()
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._began = time.monotonic()
         self._lock = Lock()
         self._turns = 0
         self._tokens: int | None = 0
@@ -98,18 +89,18 @@ class Spending:
     def left(self) -> float | None:
         """The seconds that are left, None without a limit of time."""
         seconds = self._budget.seconds
-        return None if seconds is None else max(0.0, seconds - self._clock() + self._began)
+        return None if seconds is None else max(0.0, seconds - time.monotonic() + self._began)
 
     def time_over(self, running: Sequence[OptionCall]) -> BudgetExhausted:
         """The error that the time is over while these calls still run."""
         assert self._budget.seconds is not None
-        spent = self._clock() - self._began
+        spent = time.monotonic() - self._began
         return BudgetExhausted("seconds", self._budget.seconds, spent, running=tuple(running))
 
     def check(self) -> None:
         """Raise BudgetExhausted if a limit is reached, or if a limited figure is not known."""
         with self._lock:
-            spent = (self._turns, self._tokens, self._clock() - self._began, self._cost)
+            spent = (self._turns, self._tokens, time.monotonic() - self._began, self._cost)
         for name, used in zip(_LIMITS, spent, strict=True):
             allowed = getattr(self._budget, name)
             if allowed is not None and (used is None or used >= allowed):

@@ -19,12 +19,20 @@ import sabir
 from sabir import Adapter, Message, Option, Reply, SettingsInvalid, ToolContext
 from sabir.authoring import CallArguments, Depth, OptionCall, Signature, called, start_thread
 
-from sabir_session.evaluation.approval import Approve, Decision, as_decision
 from sabir_session.evaluation.budgets import Spending
 from sabir_session.evaluation.conversation import OpenCall
-from sabir_session.evaluation.errors import BudgetExhausted
-from sabir_session.evaluation.progress import CallProgress, CallStarted, Event, TextArrived, Watch, tell
-from sabir_session.records.inner_messages import InnerMessage
+from sabir_session.evaluation.people import (
+    Approve,
+    CallProgress,
+    CallStarted,
+    Decision,
+    Event,
+    TextArrived,
+    Watch,
+    as_decision,
+)
+from sabir_session.evaluation.prompts import BudgetExhausted
+from sabir_session.records import InnerMessage
 from sabir_session.state.session import Session
 
 if TYPE_CHECKING:
@@ -75,8 +83,12 @@ class Performer(ABC):
             self.session.mutate(InnerMessage).append(record)
 
     def tell(self, event: Event) -> None:
-        """Report an event to the watcher."""
-        tell(self.watch, event)
+        """Report an event to the watcher. A watcher's error is logged: a broken display stops no evaluation."""
+        try:
+            if self.watch is not None:
+                self.watch(event)
+        except Exception as error:
+            logger.warning("watch failed at %s: %s: %s", type(event).__name__, type(error).__name__, error)
 
     @abstractmethod
     async def complete(self, messages: list[Message]) -> Reply:

@@ -28,7 +28,7 @@ from genai_prices.types import (
 from sabir.errors import SettingsInvalid
 from sabir.vocabulary.reply import Reply, Usage
 from sabir_prices import Cost, cost, cost_of
-from sabir_prices.sellers import SELLERS, own_seller, seller_at
+from sabir_prices.costs import SELLERS, own_seller, seller_at
 
 LATER = datetime(2031, 1, 1, tzinfo=UTC)
 EARLIER = datetime(2029, 1, 1, tzinfo=UTC)

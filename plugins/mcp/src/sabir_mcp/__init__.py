@@ -1,6 +1,6 @@
 """Options of MCP servers for sabir, through the protocol's official SDK, which is loaded when a server is entered."""
 
-from sabir_mcp.errors import (
+from sabir_mcp.connection import (
     AnswerInvalid,
     MCPFault,
     ServerLost,

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import sabir
 import sabir_echo.dialect
+from sabir_cli.keeping import MOST_REPLIES, Turn, take_turn
 from sabir_cli.output import Output
-from sabir_cli.turns import MOST_REPLIES, Turn, take_turn
 from sabir_session import InnerMessage, Session, SQLiteStore, enable_inner_message_recording, get_inner_messages
 
 from tests.cli.command import run

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 import sabir
-from sabir_cli.clock import find_zone, time_in
+from sabir_cli.demo import find_zone, time_in
 
 from tests.cli.command import run
 from tests.cli.conftest import Command, Relay
@@ -64,7 +64,7 @@ def test_another_question_gives_another_call(demo: Demo) -> None:
 
 def test_other_options_can_be_offered(demo: Demo) -> None:
     """--option replaces the clock."""
-    options = ["--option", "sabir_cli.clock:find_zone"]
+    options = ["--option", "sabir_cli.demo:find_zone"]
     found = demo("-m", "echo:any", *options, asked='call find_zone {"city": "Lima"}')
 
     assert found["messages"][3]["payload"]["result"] == "America/Lima"

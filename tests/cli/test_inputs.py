@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import sabir
 from sabir_cli import inputs
-from sabir_cli.exits import UsageError
 from sabir_cli.inputs import choose_model, content, known_models, load_options, read_prompt
+from sabir_cli.output import UsageError
 
 from tests.cli.conftest import Relay, pipe
 

@@ -10,10 +10,9 @@ import sabir
 from cyclopts import CycloptsError
 from pydantic import TypeAdapter, ValidationError
 from rich.console import Console
-from sabir_cli import exits
+from sabir_cli import output as exits
 from sabir_cli.conversation import Spoken, describe_call, describe_result
-from sabir_cli.exits import ROWS, Exit, exit_of, explain
-from sabir_cli.output import Output
+from sabir_cli.output import ROWS, Exit, Output, exit_of, explain
 
 
 def test_streamed_text_is_made_harmless_on_a_terminal_alone() -> None:

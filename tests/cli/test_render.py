@@ -10,7 +10,7 @@ import sabir
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-from sabir_cli.bodies import View, layout, shorten, show
+from sabir_cli.render import View, layout, shorten, show
 
 from tests.cli.conftest import Command
 
@@ -40,9 +40,9 @@ def test_bodies_and_losses_of_each_target_are_shown(file: str, command: Command)
 def test_json_gives_the_very_bodies(file: str, history: list[sabir.Message], command: Command) -> None:
     """Nothing is cut, and the options offered are in them."""
     model = "openai.chat:gpt-4.1"
-    out, err = command("render", file, "-m", model, "--option", "sabir_cli.clock:time_in", "--json")
+    out, err = command("render", file, "-m", model, "--option", "sabir_cli.demo:time_in", "--json")
     (found,) = json.loads(out)
-    from sabir_cli.clock import time_in
+    from sabir_cli.demo import time_in
 
     expected = sabir.adapter(model).render(history, options=[time_in])
     assert err == ""

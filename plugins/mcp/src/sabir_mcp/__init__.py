@@ -11,12 +11,6 @@ from sabir_mcp.connection import (
 from sabir_mcp.options import MCPOptions, options_from_mcp
 
 __all__ = [
-    "AnswerInvalid",
-    "MCPFault",
-    "MCPOptions",
-    "ServerLost",
-    "ServerRefused",
-    "ServerTimedOut",
-    "ServerUnreachable",
+    "AnswerInvalid", "MCPFault", "MCPOptions", "ServerLost", "ServerRefused", "ServerTimedOut", "ServerUnreachable",
     "options_from_mcp",
-]
+]  # fmt: skip

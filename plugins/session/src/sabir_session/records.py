@@ -324,10 +324,8 @@ def get_last_records(session: Session) -> list[InnerMessage]:
 
 def _check_records(session: Session) -> None:
     if session.has_journal and not session.is_registered(InnerMessage):
-        raise SliceNotRegistered(
-            "the session does not record, so nothing of its journal is loaded; "
-            "call enable_inner_message_recording(session) first"
-        )
+        shown = "the session does not record, so nothing of its journal is loaded"
+        raise SliceNotRegistered(f"{shown}; call enable_inner_message_recording(session) first")
 
 
 def get_pending_tool_calls(session: Session, evaluation_id: str) -> tuple[ToolCallRecord, ...]:

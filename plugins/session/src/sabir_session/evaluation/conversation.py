@@ -82,15 +82,8 @@ class RecordWriter:
         """
         self.turn += 1
         calls = _calls_of(reply.messages)
-        record = self._write(
-            "assistant",
-            reply.messages,
-            tool_calls=calls,
-            finish_reason=reply.finish_reason,
-            raw_finish_reason=reply.raw_finish_reason,
-            usage=reply.usage,
-            needs_approval=needs_approval,
-        )
+        taken = {name: getattr(reply, name) for name in ("finish_reason", "raw_finish_reason", "usage")}
+        record = self._write("assistant", reply.messages, tool_calls=calls, needs_approval=needs_approval, **taken)
         self._sequence += len(calls)
         return record
 
@@ -106,15 +99,9 @@ class RecordWriter:
         held = tuple(messages)
         if sequence is None:
             sequence, self._sequence = self._sequence, self._sequence + 1
-        return InnerMessage.model_validate({
-            **self._heading._asdict(),
-            "role": role,
-            "content": "".join(map(_text_of, held)),
-            "messages": held,
-            "sequence": sequence,
-            "turn": self.turn,
-            **fields,
-        })  # fmt: skip
+        content = "".join(map(_text_of, held))
+        known = {"role": role, "content": content, "messages": held, "sequence": sequence, "turn": self.turn}
+        return InnerMessage.model_validate({**self._heading._asdict(), **known, **fields})
 
 
 def messages_of(record: InnerMessage) -> tuple[Message, ...]:
@@ -126,9 +113,11 @@ def messages_of(record: InnerMessage) -> tuple[Message, ...]:
         result = OptionResultPayload.model_validate({**names, "result": record.content})
         return (Message(policy=result.option_name, payload=result),)
     policy = "llm" if record.role == "assistant" else record.role
-    payloads: list[PartsPayload | OptionCallPayload] = list(map(_call_of, record.tool_calls))
+    payloads: list[PartsPayload | OptionCallPayload] = []
     if record.content:
-        payloads.insert(0, PartsPayload(parts=(TextPart(text=record.content),)))
+        payloads.append(PartsPayload(parts=(TextPart(text=record.content),)))
+    nowhere = DecodeScope(Target(provider="unknown", dialect="unknown"))
+    payloads += [nowhere.read_call(call.call_id, call.name, call.arguments) for call in record.tool_calls]
     return tuple(Message(policy=policy, payload=payload) for payload in payloads)
 
 
@@ -170,11 +159,6 @@ def _calls_of(messages: Iterable[Message]) -> tuple[ToolCallRecord, ...]:
         for call in (message.call for message in messages)
         if call is not None
     )
-
-
-def _call_of(record: ToolCallRecord) -> OptionCallPayload:
-    nowhere = DecodeScope(Target(provider="unknown", dialect="unknown"))
-    return nowhere.read_call(record.call_id, record.name, record.arguments)
 
 
 def _text_of(message: Message) -> str:
@@ -222,7 +206,6 @@ class Conversation:
         self.writer = RecordWriter(heading, following, max(record.turn for record in records))
         self._last = records[-1]
         self.needs_approval = bool(end) and records[end - 1].needs_approval
-        self._settle_all()
 
     @property
     def messages(self) -> list[Message]:
@@ -247,7 +230,7 @@ class Conversation:
         self.needs_approval = any(call.call.option_name in asked_about for call in reply.option_calls)
         record = self.writer.reply(reply, needs_approval=self.needs_approval)
         self.replies.append(reply)
-        self._said += reply.messages
+        self._said, self._settled = [*self.messages, *reply.messages], {}
         self.open = [
             OpenCall(position, call, record.sequence + 1 + position, _key(record, position), is_resume=False)
             for position, call in enumerate(reply.option_calls)
@@ -259,15 +242,8 @@ class Conversation:
         """Add the result of a call; return its record, which must be stored at once."""
         self.open.remove(call)
         self._settled[call.position] = result
-        self._settle_all()
         self._last = self.writer.result(result, call.sequence)
         return self._last
-
-    def _settle_all(self) -> None:
-        """Once all calls have results, append the results in the calls' order."""
-        if self._settled and not self.open:
-            self._said += [message for _, message in sorted(self._settled.items())]
-            self._settled = {}
 
 
 def _key(asked: InnerMessage, position: int) -> str:

@@ -19,17 +19,9 @@ from sabir import Adapter, Message, Option, Settings, SettingsInvalid
 from sabir.authoring import CallArguments, OptionLike, Strict
 from sabir.errors import OptionInvalid
 
+from sabir_session.evaluation import people
 from sabir_session.evaluation.budgets import MOST_REQUESTS, Budget, Spending
 from sabir_session.evaluation.conversation import Conversation, OpenCall, begin, restore
-from sabir_session.evaluation.people import (
-    Approve,
-    CallEnded,
-    ReplyArrived,
-    RequestStarted,
-    Watch,
-    denial,
-    with_arguments,
-)
 from sabir_session.evaluation.perform import LoopPerformer, Performer, Run, WaitingPerformer
 from sabir_session.evaluation.prompts import (
     ApprovalPending,
@@ -59,8 +51,8 @@ class EvaluationArguments(TypedDict, total=False):
     settings: Settings | None
     strict: Strict | None
     budget: Budget | None
-    approve: Approve | None
-    watch: Watch | None
+    approve: people.Approve | None
+    watch: people.Watch | None
 
 
 class SessionArguments(TypedDict, total=False):
@@ -198,11 +190,11 @@ async def converse(conversation: Conversation, io: Performer) -> None:
                 await _answer(conversation, io)
                 continue
             io.spending.check()
-            io.tell(RequestStarted(conversation.turn + 1))
+            io.tell(people.RequestStarted(conversation.turn + 1))
             reply = await io.complete(conversation.messages)
             io.record(conversation.take(reply, io.asked_about or ()))
             io.spending.add(reply)
-            io.tell(ReplyArrived(reply))
+            io.tell(people.ReplyArrived(reply))
     finally:
         io.cancelled.set()
 
@@ -216,9 +208,9 @@ async def _answer(conversation: Conversation, io: Performer) -> None:
         asks = call.message.call.option_name in (io.asked_about or ())
         decision = await io.ask(call.message) if asks else None
         if decision is None or decision.kind == "allow":
-            runs.append(Run(call, with_arguments(call.message, decision)))
+            runs.append(Run(call, people.with_arguments(call.message, decision)))
         elif decision.kind == "deny":
-            _settle(conversation, io, call, denial(call.message, decision))
+            _settle(conversation, io, call, people.denial(call.message, decision))
     io.start(runs)
     for _ in runs:
         is_taken = False
@@ -244,7 +236,7 @@ def _pending(conversation: Conversation, remedy: str) -> ApprovalPending:
 
 def _settle(conversation: Conversation, io: Performer, call: OpenCall, result: Message) -> None:
     io.record(conversation.settle(call, result))
-    io.tell(CallEnded(call.message, result))
+    io.tell(people.CallEnded(call.message, result))
 
 
 class MainLoop(ABC, Generic[Request, Output]):

@@ -132,9 +132,8 @@ class Snapshot(AtRest):
         except ValueError as error:
             raise SnapshotRestoreError(f"the text is no JSON: {one_line(str(error), 200)}") from None
         if not isinstance(document, dict) or not isinstance(document.get("slices"), list):
-            raise SnapshotRestoreError(
-                "the text is no snapshot: expected an object with `slices`; see Snapshot.to_json"
-            )
+            expected = "an object with `slices`; see Snapshot.to_json"
+            raise SnapshotRestoreError(f"the text is no snapshot: expected {expected}")
         number = document.get("schema")
         if type(number) is int and number > SCHEMA:
             raise SnapshotRestoreError(f"the snapshot has schema {number}, newer than {SCHEMA}; upgrade sabir-session")

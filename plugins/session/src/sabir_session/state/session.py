@@ -15,15 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar, overload
 
 from sabir.authoring import Signature
 
-from sabir_session.errors import (
-    JournalInvalid,
-    ObserverInvalid,
-    RecordingFailed,
-    SessionError,
-    SliceConflict,
-    SliceNotRegistered,
-    SnapshotRestoreError,
-)
+from sabir_session import errors
 from sabir_session.state.codec import SliceKind, Snapshot
 from sabir_session.state.slices import Reducer, ReducerContext, Slice, declared
 
@@ -89,7 +81,7 @@ class Listeners:
         if Signature.is_asynchronous(function):
             name = getattr(function, "__qualname__", type(function).__name__)
             remedy = "give a plain function, which may start a task"
-            raise ObserverInvalid(f"{name} is a coroutine function, and nothing would await it; {remedy}")
+            raise errors.ObserverInvalid(f"{name} is a coroutine function, and nothing would await it; {remedy}")
         mark = object()
 
         def end() -> None:
@@ -227,11 +219,9 @@ class Session:
         with self._lock:
             own = declared(reducer)
             held = self._slices.get(item_type) or Slice(item_type, kind or (own.kind if own else "state"), {})
-            namesake = next((each for each in self._slices.values() if each.type_id == held.type_id), held)
-            if namesake is not held:
-                raise SliceConflict(
-                    f"another class is registered as {held.type_id!r}, the name it is stored by; rename one"
-                )
+            if any(each is not held and each.type_id == held.type_id for each in self._slices.values()):
+                shown = f"another class is registered as {held.type_id!r}"
+                raise errors.SliceConflict(f"{shown}, the name it is stored by; rename one")
             if not held.join(event_type, reducer, kind):
                 return
             if held.kind == "log" and self._journal is not None:
@@ -252,7 +242,8 @@ class Session:
             try:
                 plan = held.fold.plan(held.codec.decode(body), self._context)
             except ValueError as error:
-                raise JournalInvalid(f"record {position} of the journal, {kind}, cannot be read: {error}") from None
+                shown = f"record {position} of the journal, {kind}, cannot be read"
+                raise errors.JournalInvalid(f"{shown}: {error}") from None
             if plan is not None:
                 held.fold.commit(plan)
         if self._journaled is None:
@@ -263,9 +254,8 @@ class Session:
             held = self._slices.get(item_type)
             if held is None:
                 name = item_type.__name__
-                raise SliceNotRegistered(
-                    f"the session has no slice {name}; call session.mutate({name}).register({name}, reducer) first"
-                )
+                remedy = f"call session.mutate({name}).register({name}, reducer) first"
+                raise errors.SliceNotRegistered(f"the session has no slice {name}; {remedy}")
             is_observed = item_type in self._observers.by_type
             before = held.fold.items() if is_observed else ()
             if self._take(held, event) and is_observed:
@@ -274,10 +264,8 @@ class Session:
     def _take(self, held: Slice[Any], event: object) -> bool:
         """Apply an event to a slice; False if it changes nothing."""
         if held.kind == "log" and type(event) is not held.item_type:
-            name = type(event).__name__
-            raise SliceNotRegistered(
-                f"the log of {held.item_type.__name__} takes no {name}; register a slice for {name}"
-            )
+            log, name = held.item_type.__name__, type(event).__name__
+            raise errors.SliceNotRegistered(f"the log of {log} takes no {name}; register a slice for {name}")
         plan = held.fold.plan(event, self._context)
         if plan is None:
             return False
@@ -289,20 +277,20 @@ class Session:
     def _record(self, journal: Journal, held: Slice[Any], event: object) -> None:
         """Write an event, unless another session wrote to the same journal object: this session lacks its records."""
         if self._counted is not None and len(self._counted) != self._journaled:
-            raise RecordingFailed(
-                f"record {self._journaled} of the journal was written by another session on the same journal; "
-                "open the journal again, in a new session"
-            )
+            shown = f"record {self._journaled} of the journal was written by another session on the same journal"
+            raise errors.RecordingFailed(f"{shown}; open the journal again, in a new session")
         try:
             body = held.codec.encode(event)
         except ValueError as error:
-            raise RecordingFailed(f"a {held.type_id} cannot be written as JSON: {error}; nothing changed") from None
+            shown = f"a {held.type_id} cannot be written as JSON: {error}"
+            raise errors.RecordingFailed(f"{shown}; nothing changed") from None
         try:
             journal.append(held.type_id, body)
-        except RecordingFailed:
+        except errors.RecordingFailed:
             raise
         except Exception as error:
-            raise RecordingFailed(f"the journal did not take a {held.type_id}: {error}; nothing changed") from error
+            shown = f"the journal did not take a {held.type_id}: {error}"
+            raise errors.RecordingFailed(f"{shown}; nothing changed") from error
         if self._journaled is not None:
             self._journaled += 1
 
@@ -353,10 +341,8 @@ class Session:
         for taken in snapshot.slices:
             held = registered.pop(taken.slice_type, None)
             if held is None:
-                raise SnapshotRestoreError(
-                    f"the snapshot holds {taken.slice_type!r}, which is not registered here, or is there twice; "
-                    "register its type before the rollback"
-                )
+                shown = f"the snapshot holds {taken.slice_type!r}, which is not registered here, or is there twice"
+                raise errors.SnapshotRestoreError(f"{shown}; register its type before the rollback")
             goals[held.item_type] = held.decoded(taken)
         return goals
 
@@ -365,7 +351,8 @@ def _check_can(argument: str, given: object, verbs: tuple[str, str]) -> None:
     """Refuse common wrong arguments: a store, a path, a journal in place of the bus."""
     if given is not None and not all(callable(getattr(given, verb, None)) for verb in verbs):
         cannot = f"is of type {type(given).__name__}, which cannot {' and '.join(verbs)}"
-        raise SessionError(f"Session: {argument} {cannot}; a journal is given as Session(journal=store.journal(name))")
+        remedy = "a journal is given as Session(journal=store.journal(name))"
+        raise errors.SessionError(f"Session: {argument} {cannot}; {remedy}")
 
 
 class SliceMutator(Generic[Item]):

@@ -239,9 +239,8 @@ class Slice(Generic[Item]):
         if self.fold.covers(items):
             return ()
         if not self.set_to(items).covers(self.fold.items()) or not self._reaches(items):
-            raise SnapshotRestoreError(
-                f"the log {self.type_id} and the snapshot's part: neither begins with the other; use a new session"
-            )
+            shown = f"the log {self.type_id} and the snapshot's part: neither begins with the other"
+            raise SnapshotRestoreError(f"{shown}; use a new session")
         return self.fold.missing(items)
 
     def _reaches(self, goal: tuple[Item, ...]) -> bool:

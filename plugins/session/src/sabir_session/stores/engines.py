@@ -12,7 +12,6 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, LiteralString, TypeAlias
 
@@ -174,7 +173,8 @@ class PostgresStore(Store):
         return self._connection
 
     def _execute(self, statement: str, values: Row = ()) -> Executed:
-        return self._connected().execute(_with_placeholders(statement), values, prepare=bool(values))
+        written: LiteralString = statement.replace("?", "%s")  # psycopg's placeholders
+        return self._connected().execute(written, values, prepare=bool(values))
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -197,9 +197,3 @@ def _secrets_of(url: str) -> list[str]:
         remedy = "write / as %2F and @ as %40 in user and password"
         raise StoreError(f"the address cannot be read; expected postgresql://user@host:port/database; {remedy}")
     return [known[name] for name in ("password", "sslpassword") if name in known]
-
-
-@cache
-def _with_placeholders(statement: str) -> LiteralString:
-    """The statement with psycopg's placeholders."""
-    return statement.replace("?", "%s")

@@ -20,15 +20,7 @@ from typing import Any, NamedTuple, Protocol
 
 from sabir.authoring import DatabaseFailure, SyncClosing, one_line
 
-from sabir_session.errors import (
-    JournalExists,
-    JournalInvalid,
-    JournalMissing,
-    PositionTaken,
-    RecordingFailed,
-    StoreError,
-    StoreTooNew,
-)
+from sabir_session import errors
 
 VERSION = 1
 """The layout that this version writes."""
@@ -134,7 +126,7 @@ class Store(SyncClosing, ABC):
         never interleave.
         """
         if not name:
-            raise StoreError("a journal has a name of at least one character; give one")
+            raise errors.StoreError("a journal has a name of at least one character; give one")
         with self._working(f"open the journal {name!r}"):
             if not self._rows(FIND, (name,)):
                 self._execute(MAKE, (name,))
@@ -148,20 +140,19 @@ class Store(SyncClosing, ABC):
         JournalMissing, JournalExists, and StoreError for an `at` that is not between 0 and the journal's length.
         """
         if not other:
-            raise StoreError("a journal has a name of at least one character; give one")
+            raise errors.StoreError("a journal has a name of at least one character; give one")
         with self._working(f"fork the journal {name!r}"), self._transaction():
             identity = self._found(name)
             length = self._length(identity)
             at = length if at is None else at
             if not 0 <= at <= length:
-                raise StoreError(f"the journal {name!r} has {length} records; it cannot be forked at {at}")
+                raise errors.StoreError(f"the journal {name!r} has {length} records; it cannot be forked at {at}")
             parent: int | None = None
             if at:  # the parent is the journal that holds the last of these records, so chains stay short
                 parent = self._stretches(identity, at)[-1].journal
             if not self._execute(FORK, (other, parent, at)).rowcount:
-                raise JournalExists(
-                    f"{self._described} holds a journal {other!r} already; delete it, or fork to another name"
-                )
+                shown = f"{self._described} holds a journal {other!r} already"
+                raise errors.JournalExists(f"{shown}; delete it, or fork to another name")
 
     def names(self) -> tuple[str, ...]:
         """The names of the journals, sorted."""
@@ -202,7 +193,7 @@ class Store(SyncClosing, ABC):
         found = self._rows(FIND, (name,))
         if not found:
             known = one_line(", ".join(repr(each) for each in self.names()), 200) or "none"
-            raise JournalMissing(f"{self._described} holds no journal {name!r}; it holds {known}")
+            raise errors.JournalMissing(f"{self._described} holds no journal {name!r}; it holds {known}")
         identity: int = found[0][0]
         return identity
 
@@ -222,7 +213,7 @@ class Store(SyncClosing, ABC):
             past = self._rows(PAST, (following,))
             if not past:
                 gone = f"the journal number {following} is gone, on which another builds"
-                raise JournalInvalid(f"{self._described}: {gone}; {DatabaseFailure.DAMAGE}")
+                raise errors.JournalInvalid(f"{self._described}: {gone}; {DatabaseFailure.DAMAGE}")
             parent, length, _ = past[0]
             if end > length:
                 found.append(Stretch(following, length, end))
@@ -240,7 +231,7 @@ class Store(SyncClosing, ABC):
                 for found, kind, body in rows or [(None, "", "")]:
                     if found != key:
                         gone = f"record {key % POSITIONS} of journal number {stretch.journal} is gone"
-                        raise JournalInvalid(f"{self._described}: {gone}; {DatabaseFailure.DAMAGE}")
+                        raise errors.JournalInvalid(f"{self._described}: {gone}; {DatabaseFailure.DAMAGE}")
                     yield kind, body
                     key += 1
 
@@ -263,10 +254,11 @@ class Store(SyncClosing, ABC):
         found = [row[0] for row in self._rows(READ_VERSION)]
         version = found[0] if len(found) == 1 and type(found[0]) is int else None
         if version is not None and version > VERSION:
-            raise StoreTooNew(f"{self._described} has layout {version}, newer than {VERSION}; upgrade sabir-session")
+            shown = f"{self._described} has layout {version}, newer than {VERSION}"
+            raise errors.StoreTooNew(f"{shown}; upgrade sabir-session")
         if version is None or any(older not in UPGRADES for older in range(version, VERSION)):
             held = one_line(repr(found), 80)
-            raise StoreError(f"{self._described} is damaged: its layout is {held}; {DatabaseFailure.DAMAGE}")
+            raise errors.StoreError(f"{self._described} is damaged: its layout is {held}; {DatabaseFailure.DAMAGE}")
         return version
 
     @contextmanager
@@ -275,7 +267,7 @@ class Store(SyncClosing, ABC):
             try:
                 yield
             except self._failures as error:
-                raise StoreError(f"{self._described} could not {task}: {DatabaseFailure(error)}") from error
+                raise errors.StoreError(f"{self._described} could not {task}: {DatabaseFailure(error)}") from error
 
 
 class StoredJournal:
@@ -304,15 +296,13 @@ class StoredJournal:
                 written = self._execute(self._statement, (self._key, kind, body, self._identity)).rowcount
             except store._taken:
                 reason = "was written by another since this one opened it; open the journal again"
-                raise PositionTaken(f"position {len(self)} of the journal {self.name!r} {reason}") from None
+                raise errors.PositionTaken(f"position {len(self)} of the journal {self.name!r} {reason}") from None
             except store._failures as error:
-                raise RecordingFailed(
-                    f"{store._described} did not take position {len(self)} of {self.name!r}: {DatabaseFailure(error)}"
-                ) from error
+                shown = f"{store._described} did not take position {len(self)} of {self.name!r}"
+                raise errors.RecordingFailed(f"{shown}: {DatabaseFailure(error)}") from error
             if not written:
-                raise RecordingFailed(
-                    f"the journal {self.name!r} was deleted from {store._described}; open another one"
-                )
+                shown = f"the journal {self.name!r} was deleted from {store._described}"
+                raise errors.RecordingFailed(f"{shown}; open another one")
             self._key += 1
 
     def read(self, first: int = 0) -> Iterator[tuple[str, str]]:

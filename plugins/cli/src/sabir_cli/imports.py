@@ -99,9 +99,8 @@ def import_(
     if as_json:
         console.document(found[0].history.model_dump(mode="json", exclude_none=True))
     if strict:
-        RenderingRefused.check(
-            [loss for each in found for loss in each.losses()], True, f"--strict: importing {source}"
-        )
+        lost = [loss for each in found for loss in each.losses()]
+        RenderingRefused.check(lost, True, f"--strict: importing {source}")
     for each, target in zip(found, targets, strict=False):
         sabir.save(target, each.history.messages)
         console.note(f"wrote  {target}")
@@ -193,23 +192,18 @@ def _report(found: Sequence[Imported], console: Output) -> None:
     """The losses, a line each, and a line for each request of what it held."""
     for each in found:
         console.losses(each.losses())
-    for each in found:
-        place = f"{each.request.place}: " if each.request.place else ""
-        console.note(f"read   {place}{_summary(each.history)}")
+    for request, history in found:
+        held = [_count(history.messages, "message", "messages")]
+        if history.options:
+            held.append(_count(history.options, "option", "options"))
+        if history.model:
+            held.append(f"model {one_line(history.model, 60)}")
+        place = f"{request.place}: " if request.place else ""
+        console.note(f"read   {place}{', '.join(held)}; {_count(history.losses, 'loss', 'losses')}")
 
 
-def _summary(history: DecodedHistory) -> str:
-    """What a request held, in one line."""
-    held = [_count(len(history.messages), "message")]
-    if history.options:
-        held.append(_count(len(history.options), "option"))
-    if history.model:
-        held.append(f"model {one_line(history.model, 60)}")
-    return f"{', '.join(held)}; {_count(len(history.losses), 'loss', 'losses')}"
-
-
-def _count(number: int, one: str, several: str = "") -> str:
-    return f"{number} {one if number == 1 else several or f'{one}s'}"
+def _count(held: Sequence[object], one: str, several: str) -> str:
+    return f"{len(held)} {one if len(held) == 1 else several}"
 
 
 def read_values(data: bytes) -> list[Value]:

@@ -36,27 +36,27 @@ class Speaker(NamedTuple):
 
 
 class Spoken(NamedTuple):
-    """A dialect, its shown speaker, and its other speakers."""
+    """A dialect, and its speakers."""
 
     dialect: Dialect
     carries: dict[str, Any]
     """What it supports besides text, as JSON."""
-    speaker: Speaker
-    others: tuple[Speaker, ...]
+    speakers: list[Speaker]
+
+    @property
+    def speaker(self) -> Speaker:
+        """Who speaks for it: the provider that it is named after, else the first that speaks it."""
+        return next((each for each in self.speakers if each.full_name == self.dialect.name), self.speakers[0])
 
     @property
     def other_providers(self) -> tuple[str, ...]:
         """The names of the other providers that speak it."""
-        return tuple(dict.fromkeys(other.provider for other in self.others))
+        return tuple(dict.fromkeys(each.provider for each in self.speakers if each != self.speaker))
 
 
 def spoken_dialects(found: Iterable[sabir.ProviderStatus]) -> tuple[list[Spoken], list[str]]:
-    """Every dialect of the providers that work, once, sorted by name; and errors, a line each.
-
-    A dialect is named after the provider that it belongs to: that one speaks for it, else the first that does.
-    """
-    speakers: dict[str, list[Speaker]] = {}
-    dialects: dict[str, tuple[Dialect, dict[str, Any]]] = {}
+    """Every dialect of the providers that work, once, sorted by name; and errors, a line each."""
+    dialects: dict[str, Spoken] = {}
     faults: list[str] = []
     for status in found:
         if status.state == "failed":
@@ -70,9 +70,8 @@ def spoken_dialects(found: Iterable[sabir.ProviderStatus]) -> tuple[list[Spoken]
             except PluginError as error:
                 faults.append(str(error))
                 continue
-            dialects.setdefault(name, (dialect, carries))
-            speakers.setdefault(name, []).append(speaker)
-    return [_spoken(*dialects[name], speakers[name]) for name in sorted(speakers)], faults
+            dialects.setdefault(name, Spoken(dialect, carries, [])).speakers.append(speaker)
+    return [dialects[name] for name in sorted(dialects)], faults
 
 
 def capabilities(tables: Tables) -> dict[str, Any]:  # whatever JSON holds
@@ -83,11 +82,6 @@ def capabilities(tables: Tables) -> dict[str, Any]:  # whatever JSON holds
         media.setdefault(side, {})[modality] = forms
     native = {side: sorted(kinds) for side, kinds in tables.roles.native.items() if kinds}
     return {"media": media, "native": native, "citations": tables.roles.citations == "native"}
-
-
-def _spoken(dialect: Dialect, carries: dict[str, Any], speakers: list[Speaker]) -> Spoken:
-    owner = next((each for each in speakers if each.full_name == dialect.name), speakers[0])
-    return Spoken(dialect, carries, owner, tuple(each for each in speakers if each != owner))
 
 
 STATE_STYLES = {"installed": "green", "registered": "green", "failed": "red"}
@@ -131,7 +125,7 @@ def _document(status: sabir.ProviderStatus, dialects: Sequence[Spoken]) -> dict[
     spoken = {
         speaker.short_name: {"name": each.dialect.name, **each.carries}
         for each in dialects
-        for speaker in (each.speaker, *each.others)
+        for speaker in each.speakers
         if speaker.provider == status.name
     }
     found = KeySource.find(status.credentials)
@@ -185,23 +179,21 @@ def models(
 
     A model that no row names is passed on as it is; nothing is refused for it.
     """
-    output = Output(machine=as_json)
-    listed = () if provider else sabir.providers()
-    failed = [status.error for status in listed if status.error is not None]
-    code = Exit.PLUGIN if failed else Exit.OK
-    for error_line in failed:
+    output, code = Output(machine=as_json), Exit.OK
+    listed = {provider: None} if provider else {status.name: status.error for status in sabir.providers()}
+    for error_line in filter(None, listed.values()):
         output.error(error_line)
+        code = Exit.PLUGIN
     found: dict[str, tuple[sabir.ModelInfo, ...]] = {}
-    for name in [provider] if provider else [status.name for status in listed if status.error is None]:
+    for name in [name for name, failed in listed.items() if failed is None]:
         try:
             found[name] = sabir.models(name)
         except PluginError as error:
             output.error(str(error))
             code = code or exit_of(error)
     if as_json:
-        output.document(
-            [{"provider": name, **info.model_dump(mode="json")} for name, infos in found.items() for info in infos]
-        )
+        rows = ((name, info.model_dump(mode="json")) for name, infos in found.items() for info in infos)
+        output.document([{"provider": name, **row} for name, row in rows])
         return code
     if any(found.values()):
         output.show(_table(found))

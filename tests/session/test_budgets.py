@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir_session import BudgetExhausted, Prompt, Session, evaluate_sync, get_inner_messages
-from sabir_session import Budget, within
+from sabir_session import Budget, BudgetExhausted, Prompt, Session, evaluate_sync, get_inner_messages, within
 from sabir_session.evaluation.budgets import MOST_REQUESTS
 from sabir_testing.scripted import ScriptedAdapter, always, calls, cut_off, reply
 

@@ -79,16 +79,6 @@ def test_each_thing_is_recorded_before_anything_is_done_with_it() -> None:
     ]  # fmt: skip
 
 
-async def test_both_drivers_run_the_same_script() -> None:
-    """D-38: awaited or waiting, inside a running loop too, the records say the same."""
-    waiting, awaited = Session(), Session()
-    first = evaluate_sync(both_calls(), PROMPT, session=waiting, options=[weather])
-    second = await evaluate(both_calls(), PROMPT, session=awaited, options=[weather])
-
-    assert records_of(waiting) == records_of(awaited)
-    assert (first.text, first.usage) == (second.text, second.usage)
-
-
 async def test_calls_of_one_reply_run_at_once_and_keep_their_order() -> None:
     """Each waits for the other, and the last ends first; sequences and the next request follow the calls' order, so
     that the records of all runs are equal (WI-10, WI-44)."""
@@ -148,16 +138,12 @@ def test_what_cannot_be_recorded_stops_the_evaluation() -> None:
             raise OSError("no space left")
 
     ran: list[str] = []
-    llm = ScriptedAdapter(calls(look={}))
+    look = sabir.option(name="look")(lambda: ran.append("look"))
     with pytest.raises(RecordingFailed):
-        evaluate_sync(llm, PROMPT, session=Session(journal=ListJournal(before=refuse)), options=[lambda_option(ran)])
+        session = Session(journal=ListJournal(before=refuse))
+        evaluate_sync(ScriptedAdapter(calls(look={})), PROMPT, session=session, options=[look])
 
     assert ran == []
-
-
-def lambda_option(ran: list[str]) -> sabir.Option:
-    """An option that notes that it ran."""
-    return sabir.option(name="look")(lambda: ran.append("look"))
 
 
 def test_what_cannot_run_is_refused_before_anything_is_asked_or_recorded() -> None:

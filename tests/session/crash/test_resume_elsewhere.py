@@ -96,12 +96,3 @@ def _words(record: dict[str, Any]) -> tuple[Any, ...]:
     """What a record says whoever said it."""
     calls = [(call["name"], call["arguments"], call["status"]) for call in record["tool_calls"]]
     return record["role"], record["content"], calls
-
-
-def test_an_evaluation_that_ended_elsewhere_asks_nobody() -> None:
-    """WI-46: under every dialect, what any other one's records say."""
-    for first in DIALECTS:
-        journal, _ = recorded(first)
-        for second in DIALECTS:
-            resumed, bodies = recorded(second, journal.lines, resume=True)
-            assert (bodies, len(resumed.lines)) == ([], len(journal.lines))

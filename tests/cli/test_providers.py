@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir.contract.provider import Credential, Profile
+from sabir.authoring import Credential, Profile
 from sabir_cli.providers import Speaker, capabilities, spoken_dialects
 
 from tests.cli.conftest import Command, Relay

@@ -7,17 +7,27 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir.authoring.inprocess import InProcessConnection, Served
-from sabir.calling.adapter import ModelAdapter, adapter
-from sabir.contract.provider import Access
-from sabir.contract.scope import DecodeScope
+from sabir import (
+    BlockDelta,
+    BlockEnd,
+    BlockStart,
+    ModelAdapter,
+    Option,
+    Reply,
+    ReplyEnd,
+    ReplyStart,
+    Settings,
+    Target,
+    Usage,
+    adapter,
+    answer_sync,
+    image,
+    option,
+    system,
+    user,
+)
+from sabir.authoring import Access, DecodeScope, InProcessConnection, Served
 from sabir.errors import CallError, InvalidRequest, RateLimited, ResponseInvalid, ServerFailed, SettingsInvalid
-from sabir.options.answers import answer_sync
-from sabir.options.option import Option, option
-from sabir.vocabulary.constructors import image, system, user
-from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, Reply, ReplyEnd, ReplyStart, Usage
-from sabir.vocabulary.settings import Settings
-from sabir.vocabulary.target import Target
 from sabir_echo.dialect import PLAIN
 from sabir_echo.plugin import Echo
 

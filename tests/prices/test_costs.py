@@ -25,8 +25,8 @@ from genai_prices.types import (
     UsageExtractor,
     UsageExtractorMapping,
 )
+from sabir import Reply, Usage
 from sabir.errors import SettingsInvalid
-from sabir.vocabulary.reply import Reply, Usage
 from sabir_prices import Cost, cost, cost_of
 from sabir_prices.costs import SELLERS, own_seller, seller_at
 
@@ -288,7 +288,7 @@ def test_the_table_is_imported_at_the_first_question() -> None:
     """It is large: importing this package must not cost its time."""
     program = """
 import sys, sabir_prices
-from sabir.vocabulary.reply import Usage
+from sabir import Usage
 sabir_prices.cost_of(Usage(input_tokens=1, output_tokens=1), provider="echo", model="x")
 assert "genai_prices" not in sys.modules
 sabir_prices.cost_of(Usage(input_tokens=1, output_tokens=1), provider="openai", model="gpt-4o")

@@ -24,9 +24,8 @@ import pytest
 from sabir_session import InnerMessage, get_inner_messages
 
 from tests.servers.postgres import database, postgres
-from tests.session.crash.child import store_at
 from tests.session.crash.service import Service, service
-from tests.session.support import numbers_of, recording, records_of
+from tests.session.support import numbers_of, opener, recording, records_of
 
 __all__ = ["database", "postgres"]  # fixtures
 
@@ -76,12 +75,12 @@ class Case:
 
     def records(self) -> tuple[InnerMessage, ...]:
         """What the journal holds."""
-        with store_at(self.store) as store:
+        with opener(self.store)() as store:
             return get_inner_messages(recording(store.journal(self.name)))
 
     def told(self) -> Any:
         """What the records say, and their numbers."""
-        with store_at(self.store) as store:
+        with opener(self.store)() as store:
             session = recording(store.journal(self.name))
             return records_of(session), numbers_of(session)
 

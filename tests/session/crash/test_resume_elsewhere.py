@@ -6,18 +6,16 @@ whole run under A ─▶ n records ─▶ for each k: a session that holds the f
 from typing import Any
 
 import pytest
-import sabir
-from sabir.authoring.inprocess import Served
-from sabir.calling.adapter import ModelAdapter
-from sabir.contract.provider import WireRequest
-from sabir_session import Prompt, evaluate_sync
+from sabir import ModelAdapter
+from sabir.authoring import Served, WireRequest
+from sabir_session import evaluate_sync
 
 from tests.laws.oracle import check_request
 from tests.laws.rules import RULES, check_pairing
 from tests.session.crash import wires
+from tests.session.crash.child import PROMPT
 from tests.session.support import Line, ListJournal, numbers_of, recording, records_of
 
-PROMPT: Prompt[None] = Prompt(ns="trips", key="book", system="Be brief.", messages=[sabir.user("Two seats to Oslo.")])
 NUMBERS = [
     ("system", 0, 0), ("user", 1, 0), ("assistant", 2, 1), ("tool", 3, 1), ("tool", 4, 1),
     ("assistant", 5, 2), ("tool", 6, 2), ("assistant", 7, 3),

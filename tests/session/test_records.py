@@ -10,6 +10,7 @@ from sabir_session import (
     ReducerContext,
     Session,
     SliceNotRegistered,
+    ToolCallRecord,
     get_inner_messages,
     get_latest_evaluation_id,
     get_pending_tool_calls,
@@ -17,6 +18,23 @@ from sabir_session import (
 )
 
 from tests.session.support import ListJournal, asked, minutes, record_all, recording, system, told
+
+
+def test_a_record_has_the_fields_and_defaults_of_its_specification() -> None:
+    """WI-06, WI-07: a call begins pending; of a record role, content, evaluation and sequence are asked for."""
+    call = ToolCallRecord(call_id="c1", name="weather", arguments="{}")
+    record = InnerMessage(role="user", content="Hello", evaluation_id="e", sequence=3)
+
+    assert call.model_dump() == {"call_id": "c1", "name": "weather", "arguments": "{}", "status": "pending"}
+    assert (record.tool_calls, record.tool_call_id, record.turn, record.prompt_ns, record.usage) == (
+        (),
+        None,
+        0,
+        "",
+        None,
+    )
+    with pytest.raises(ValidationError, match="InnerMessage has no field 'mood'"):
+        InnerMessage(role="user", content="", evaluation_id="e", sequence=0, mood="good")  # type: ignore[call-arg]
 
 
 def test_a_moment_in_another_zone_is_held_in_utc_and_one_without_a_zone_is_refused() -> None:

@@ -71,7 +71,7 @@ def asking(url: str, fuse: Fuse) -> Callable[[WireRequest], Served]:
 
     def serve(request: WireRequest) -> Served:
         fuse.point("before call")
-        connection = http.client.HTTPConnection(host, timeout=30)
+        connection = http.client.HTTPConnection(host, timeout=120)
         try:
             connection.request("POST", f"/{path}", request.body)
             response = connection.getresponse()

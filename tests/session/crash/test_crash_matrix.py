@@ -65,7 +65,7 @@ class Case:
             "is_awaited": self.is_awaited,
         }
         command = [sys.executable, "-m", "tests.session.crash.child", json.dumps(told)]
-        ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+        ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
         if die_at and ended.returncode == KILLED:
             self.kills.append(die_at)
             return None

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from threading import Lock
-from typing import Any, TypeAlias, Unpack
+from typing import TypeAlias, Unpack
 
 from sabir import Adapter, Rendering, Reply, ReplyStream, SettingsInvalid, SyncReplyStream, Target
 from sabir.authoring import CallArguments, Messages, OptionCall, Relay, Script
@@ -51,18 +51,14 @@ class Budget:
         """Refuse limits that cannot be kept."""
         for name in _LIMITS:
             limit = getattr(self, name)
-            if limit is not None and not _is_limit(limit, is_float=name == "seconds"):
+            try:  # seconds are added to a clock's
+                is_limit = limit is None or bool((limit + 0.0 if name == "seconds" else limit) >= 0)
+            except TypeError:
+                is_limit = False
+            if not is_limit:
                 raise SettingsInvalid(f"Budget: {name} is {limit!r}; give a number of at least 0, or None for no limit")
         if self.cost is not None and self.price is None:
             raise SettingsInvalid("Budget: a cost needs price=, a function that says what a reply cost")
-
-
-def _is_limit(given: Any, *, is_float: bool) -> bool:
-    """Whether a value can be a limit; seconds are added to a clock's."""
-    try:
-        return bool((given + 0.0 if is_float else given) >= 0)
-    except TypeError:
-        return False
 
 
 class Spending:
@@ -77,9 +73,11 @@ class Spending:
         self._cost: Decimal | None = Decimal(0)
 
     def add(self, reply: Reply) -> None:
-        """Count a reply."""
+        """Count a reply; raises SettingsInvalid for a price that cannot be summed up."""
         price = self._budget.price
-        cost = None if price is None or self._budget.cost is None else _checked(price(reply))
+        cost = None if price is None or self._budget.cost is None else price(reply)
+        if cost is not None and not (math.isfinite(cost) and cost >= 0):  # no limit would ever be reached
+            raise SettingsInvalid(f"Budget: price gave {cost!r}; it gives a number of at least 0, or None if not known")
         tokens = reply.usage.total_tokens
         with self._lock:
             self._turns += 1
@@ -105,13 +103,6 @@ class Spending:
             allowed = getattr(self._budget, name)
             if allowed is not None and (used is None or used >= allowed):
                 raise BudgetExhausted(name, allowed, used)
-
-
-def _checked(cost: float | Decimal | None) -> float | Decimal | None:
-    """A price that can be summed up; raises SettingsInvalid for a price with which no limit would ever be reached."""
-    if cost is not None and not (math.isfinite(cost) and cost >= 0):
-        raise SettingsInvalid(f"Budget: price gave {cost!r}; it gives a number of at least 0, or None if not known")
-    return cost
 
 
 class BudgetedAdapter:

@@ -233,7 +233,8 @@ class LoopPerformer(Performer):
 
         self.cancelled.set()
         running = self._running
-        in_threads = [run for run in running.values() if not self._is_awaited(run)]
+        plain = {each.name for each in self.options if each.function and not Signature.is_asynchronous(each.function)}
+        in_threads = [run for run in running.values() if run.message.call.option_name in plain]  # no cancel ends these
         for task in running:
             if not task.cancelling():
                 task.cancel()
@@ -244,12 +245,6 @@ class LoopPerformer(Performer):
         self._ended += ended
         on_time = [each.run for each in ended]
         return [run for task, run in running.items() if task not in done or (run in in_threads and run not in on_time)]
-
-    def _is_awaited(self, run: Run) -> bool:
-        """Whether a call runs a coroutine, which ends when it is cancelled; a thread does not."""
-        functions = {option.name: option.function for option in self.options}
-        function = functions.get(run.message.call.option_name)
-        return function is None or Signature.is_asynchronous(function)
 
 
 def _here(heard: Callable[[people.Event], None]) -> Callable[[people.Event], None]:

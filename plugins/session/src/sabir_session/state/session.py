@@ -8,7 +8,7 @@ Any thread may use a session; one change is made at a time, and observers are ca
 """
 
 import logging
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sized
 from threading import RLock
 from typing import Any, Generic, Protocol, TypeVar, overload
@@ -73,8 +73,7 @@ class Listeners:
 
     def __init__(self) -> None:
         self._lock = RLock()
-        self.by_type: dict[type, tuple[tuple[object, Callable[..., object]], ...]] = {}
-        """Type → its functions, each with its own token; a type without functions is absent."""
+        self._by_type: defaultdict[type, dict[Subscription, Callable[..., object]]] = defaultdict(dict)
 
     def add(self, listened_to: type, function: Callable[..., object]) -> Subscription:
         """Add a function; each addition ends separately, even of the same function."""
@@ -82,23 +81,20 @@ class Listeners:
             name = getattr(function, "__qualname__", type(function).__name__)
             remedy = "give a plain function, which may start a task"
             raise errors.ObserverInvalid(f"{name} is a coroutine function, and nothing would await it; {remedy}")
-        mark = object()
 
         def end() -> None:
             with self._lock:
-                kept = tuple(each for each in self.by_type.get(listened_to, ()) if each[0] is not mark)
-                if kept:
-                    self.by_type[listened_to] = kept
-                else:
-                    self.by_type.pop(listened_to, None)
+                self._by_type[listened_to].pop(handle, None)
 
+        handle = Subscription(end)
         with self._lock:
-            self.by_type[listened_to] = (*self.by_type.get(listened_to, ()), (mark, function))
-        return Subscription(end)
+            self._by_type[listened_to][handle] = function
+        return handle
 
     def of(self, listened_to: type) -> tuple[Callable[..., object], ...]:
         """The functions of a type, in their order."""
-        return tuple(function for _, function in self.by_type.get(listened_to, ()))
+        with self._lock:
+            return tuple(self._by_type[listened_to].values())
 
 
 class InProcessEventBus:
@@ -256,7 +252,7 @@ class Session:
                 name = item_type.__name__
                 remedy = f"call session.mutate({name}).register({name}, reducer) first"
                 raise errors.SliceNotRegistered(f"the session has no slice {name}; {remedy}")
-            is_observed = item_type in self._observers.by_type
+            is_observed = bool(self._observers.of(item_type))
             before = held.fold.items() if is_observed else ()
             if self._take(held, event) and is_observed:
                 self._tell(item_type, before, held.fold.items())

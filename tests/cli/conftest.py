@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir.authoring.providers import InProcessConnection, Served
-from sabir.contract.provider import Access, Credential, WireRequest
+from sabir.authoring import Access, Credential, InProcessConnection, Served, WireRequest
 from sabir_cli.main import main
 from sabir_echo.plugin import Echo, serve
 

@@ -1,14 +1,16 @@
-"""`sabir demo`: a conversation, its renderings, and other vendors' answers; nothing of it canned."""
+"""`sabir demo`: a conversation, its renderings, and other vendors' answers; nothing of it is canned."""
 
 import importlib.util
 import json
 import re
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 import sabir
-from sabir_cli.clock import time_in
+from sabir_cli.demo import find_zone, time_in
 
 from tests.cli.command import run
 from tests.cli.conftest import Command, Relay
@@ -62,7 +64,7 @@ def test_another_question_gives_another_call(demo: Demo) -> None:
 
 def test_other_options_can_be_offered(demo: Demo) -> None:
     """--option replaces the clock."""
-    options = ["--option", "sabir_cli.clock:find_zone"]
+    options = ["--option", "sabir_cli.demo:find_zone"]
     found = demo("-m", "echo:any", *options, asked='call find_zone {"city": "Lima"}')
 
     assert found["messages"][3]["payload"]["result"] == "America/Lima"
@@ -194,3 +196,41 @@ def test_chat_speaks_to_the_embedded_model_by_default() -> None:
     assert finished.returncode == 0
     assert finished.stdout.strip()
     assert re.search(rb"usage  \d+ in, \d+ out \xc2\xb7 \w+ \xc2\xb7 [\d.]+ tokens/s", finished.stderr)
+
+
+@pytest.mark.parametrize(
+    ("city", "zone"),
+    [
+        ("Paris", "Europe/Paris"),
+        ("new york", "America/New_York"),
+        ("São Paulo", "America/Sao_Paulo"),
+        ("Zürich", "Europe/Zurich"),
+        ("Paris, France", "Europe/Paris"),
+        ("Europe/Berlin", "Europe/Berlin"),
+        ("Buenos Aires", "America/Argentina/Buenos_Aires"),
+        ("UTC", "Etc/UTC"),
+        ("Singapore", "Asia/Singapore"),
+    ],
+)
+def test_a_city_is_found_as_people_and_models_write_it(city: str, zone: str) -> None:
+    """Case, accents, underscores and a country after a comma do not matter."""
+    assert find_zone(city) == zone
+
+
+@pytest.mark.parametrize("city", ["", "Atlantis", "../../etc/passwd"])
+def test_an_unknown_city_is_an_error_that_says_what_to_name(city: str) -> None:
+    """The error goes to the model as a result, and a path reaches no file."""
+    with pytest.raises(LookupError, match="Europe/Berlin"):
+        find_zone(city)
+
+
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/Lima"])
+def test_the_time_is_that_of_the_clock_in_that_zone(zone: str) -> None:
+    """Read back, it is the present minute there."""
+    text = time_in(zone.partition("/")[2])
+    found = re.fullmatch(r"\d\d:\d\d on (\w+), \d+ \w+ \d{4}", text)
+    assert found
+    told = datetime.strptime(text, "%H:%M on %A, %d %B %Y").replace(tzinfo=ZoneInfo(zone))
+
+    assert timedelta(0) <= datetime.now(ZoneInfo(zone)) - told < timedelta(minutes=2)
+    assert found[1] == f"{told:%A}"

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import sabir
 from sabir_cli import inputs
-from sabir_cli.exits import UsageError
 from sabir_cli.inputs import choose_model, content, known_models, load_options, read_prompt
+from sabir_cli.output import UsageError
 
 from tests.cli.conftest import Relay, pipe
 
@@ -107,14 +107,6 @@ def test_the_current_folder_is_on_the_path_while_a_module_is_loaded_and_no_longe
     assert sys.path == [*before, "mine"]
 
 
-def test_a_module_that_fails_at_import_is_an_option_error(folder: Path) -> None:
-    """Even one that exits: the user's module must not end the command without a word."""
-    (folder / "leaving_module.py").write_text("raise SystemExit(7)", "utf-8")
-
-    with pytest.raises(sabir.errors.OptionInvalid, match="SystemExit: 7"):
-        load_options(["leaving_module:add"])
-
-
 def test_a_piped_text_is_read_without_its_margins(monkeypatch: pytest.MonkeyPatch) -> None:
     """echo ends every text with a line break, and some editors begin it with a BOM."""
     pipe(monkeypatch, "\ufeffHello,\nü\n".encode())
@@ -128,13 +120,6 @@ def test_a_pipe_of_other_bytes_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
 
     with pytest.raises(UsageError, match=r"byte 2 .* no UTF-8"):
         read_prompt()
-
-
-@pytest.mark.parametrize("prompt", ["", " \n"])
-def test_a_prompt_without_text_is_refused(prompt: str) -> None:
-    """An empty request would cost money and mean nothing."""
-    with pytest.raises(UsageError, match="nothing to say"):
-        content(prompt, None)
 
 
 def test_images_stand_before_the_text() -> None:

@@ -121,15 +121,6 @@ def test_nothing_of_the_templates_name_is_left(package: Path) -> None:
     assert left == []
 
 
-def test_the_metadata_names_the_package_and_its_entry_point(package: Path) -> None:
-    """Core finds the provider by them."""
-    project = metadata_of(package)["project"]
-
-    assert project["name"] == "sabir-zenith"
-    assert project["entry-points"] == {"sabir.providers": {"zenith": "sabir_zenith.plugin:zenith"}}
-    assert "sabir>=0.1.0,<0.2" in project["dependencies"]
-
-
 def test_a_worked_provider_requires_its_client_and_a_compatible_one_sabir_openai(tmp_path: Path) -> None:
     """Each requires what it imports, in a range of versions."""
     main(["new-plugin", "zenith", "--into", str(tmp_path / "a")])
@@ -274,15 +265,6 @@ def test_a_folder_that_is_there_is_left_as_it_is(tmp_path: Path) -> None:
     assert finished.returncode == 2
     assert error_line(finished) == "'sabir-zenith' is there already; remove it, or name another place with --into"
     assert list((tmp_path / "sabir-zenith").iterdir()) == []
-
-
-def test_a_place_that_is_no_folder_is_one_line(tmp_path: Path) -> None:
-    """The system's own words, and its path."""
-    (tmp_path / "file").write_text("", "utf-8")
-    finished = run("new-plugin", "zenith", "--into", "file", cwd=tmp_path)
-
-    assert finished.returncode == 2
-    assert "file" in error_line(finished)
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,18 @@
-"""Standard output holds the answer, standard error what there is to say about it."""
+"""What the command writes: answers, remarks, replies and calls in a line; and how it ends: one table of exit codes."""
 
 import io
 import json
+import re
+from pathlib import Path
 
 import pytest
+import sabir
+from cyclopts import CycloptsError
+from pydantic import TypeAdapter, ValidationError
 from rich.console import Console
-from sabir_cli.output import Output
+from sabir_cli import output as exits
+from sabir_cli.conversation import Spoken, describe_call, describe_result
+from sabir_cli.output import ROWS, Exit, Output, exit_of, explain
 
 
 def test_streamed_text_is_made_harmless_on_a_terminal_alone() -> None:
@@ -51,3 +58,128 @@ def test_an_error_is_one_line_whatever_it_says(capsys: pytest.CaptureFixture[str
 
     assert err.startswith("sabir: first second xxx")
     assert err.count("\n") == 1
+
+
+README = Path(__file__).parents[2] / "plugins" / "cli" / "README.md"
+
+
+def validation_error() -> ValidationError:
+    with pytest.raises(ValidationError) as caught:
+        TypeAdapter(int).validate_python("x")
+    return caught.value
+
+
+def subclasses(kind: type[BaseException]) -> set[type[BaseException]]:
+    return {kind}.union(*(subclasses(each) for each in kind.__subclasses__()))
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (sabir.errors.HistoryInvalid("x"), 2),
+        (sabir.errors.OptionInvalid("x"), 2),
+        (exits.UsageError("x"), 2),
+        (CycloptsError("x"), 2),
+        (validation_error(), 2),
+        (FileNotFoundError(2, "gone", "f"), 2),
+        (sabir.RenderingRefused("x", []), 1),
+        (sabir.ProviderMissing("x"), 3),
+        (sabir.CredentialsMissing("x"), 4),
+        (sabir.errors.ResponseInvalid("x"), 4),
+        (RuntimeError("x"), 70),
+        (KeyboardInterrupt(), 130),
+        (BrokenPipeError(), 141),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else str(value),
+)
+def test_an_error_ends_in_the_code_of_its_nearest_class(error: BaseException, code: int) -> None:
+    """A closed pipe is an OSError too, and a missing provider a SabirError: the nearer class decides."""
+    assert exit_of(error) == code
+
+
+def test_every_error_of_the_library_has_a_code_other_than_that_of_a_bug() -> None:
+    """A new error class without a row would be reported as a fault of the program."""
+
+    def of(kind: type[BaseException]) -> BaseException:
+        """One of that class, unmade; a failure of several is a group, which is never empty."""
+        return kind.__new__(kind, *(("several", [ValueError()]) if issubclass(kind, BaseExceptionGroup) else ()))
+
+    unplaced = [kind.__name__ for kind in subclasses(sabir.SabirError) if exit_of(of(kind)) is Exit.BUG]
+
+    assert unplaced == []
+
+
+def test_every_code_has_one_row() -> None:
+    """The table is the documentation: a code that it lacks is documented nowhere."""
+    assert sorted(row.code for row in ROWS) == sorted(Exit)
+
+
+def test_the_readme_holds_the_table() -> None:
+    """What users read is what the program does."""
+    documented = re.findall(r"^\| (\d+) \| (.+) \|$", README.read_text("utf-8"), re.MULTILINE)
+
+    assert [(int(code), meaning) for code, meaning in documented] == sorted((row.code, row.meaning) for row in ROWS)
+
+
+def test_the_help_text_holds_the_table() -> None:
+    """`sabir --help` says what a script may rely on."""
+    assert all(re.search(rf"^ +{row.code.value}  {re.escape(row.meaning)}$", exits.help_text(), re.M) for row in ROWS)
+
+
+def test_a_validation_error_is_one_line() -> None:
+    """Pydantic's own text has three lines and a web address."""
+    assert explain(validation_error()).startswith("int: ")
+    assert "\n" not in explain(validation_error())
+
+
+def reply(**fields: object) -> sabir.Reply:
+    origin = sabir.Origin(provider="echo", dialect="echo.plain")
+    return sabir.Reply.model_validate({"messages": (), "finish_reason": "stop", "origin": origin, **fields})
+
+
+@pytest.mark.parametrize(
+    ("fields", "failed"),
+    [
+        ({}, False),
+        ({"finish_reason": "length"}, False),
+        ({"finish_reason": "content_filter"}, True),
+        ({"finish_reason": "error"}, True),
+        ({"finish_reason": "native_calls"}, True),
+        ({"messages": (sabir.assistant(sabir.RefusalPart(text="No.")),)}, True),
+    ],
+)
+def test_a_refused_filtered_or_unanswered_reply_has_failed(fields: dict[str, object], failed: bool) -> None:
+    """A script must be able to tell a refusal from an answer, and nobody here answers a provider's own calls."""
+    assert Spoken(reply(**fields), 1.0).failed is failed
+
+
+def test_the_rate_counts_the_tokens_after_the_first() -> None:
+    """The first token's time is that of reading the prompt."""
+    spoken = Spoken(reply(usage=sabir.Usage(input_tokens=5, output_tokens=11)), 2.0)
+
+    assert spoken.rate == 5.0
+    assert spoken.summary() == "5 in, 11 out · stop · 5.0 tokens/s"
+
+
+@pytest.mark.parametrize(("tokens", "seconds"), [(None, 2.0), (1, 2.0), (50, 0.0)])
+def test_a_rate_that_nobody_can_know_is_left_out(tokens: int | None, seconds: float) -> None:
+    """No count, one token, or all at once."""
+    spoken = Spoken(reply(usage=sabir.Usage(output_tokens=tokens)), seconds)
+
+    assert spoken.rate is None
+    assert "tokens/s" not in spoken.summary()
+
+
+def test_calls_and_results_are_described_in_one_line() -> None:
+    """As Python would write them, and cut where nobody reads on."""
+    payload = sabir.OptionCallPayload(invocation_id="1", option_name="add", arguments={"a": "x\n" * 400, "b": 1})
+    call = sabir.Message(policy="llm", payload=payload)
+    broken = sabir.OptionCallPayload(
+        invocation_id="2", option_name="add", raw_arguments='{"a":\n', invalid_arguments=True
+    )
+    picture = sabir.OptionResultBuilder.response_to(call).success(sabir.image("https://example.com/a.png"))
+
+    assert describe_call(call).startswith(r"add(a='x\nx\n")
+    assert len(describe_call(call)) <= 300
+    assert describe_call(sabir.Message(policy="llm", payload=broken)) == 'add({"a": )'
+    assert describe_result(picture) == "(media)"

@@ -1,12 +1,14 @@
-"""`sabir providers`: state, package, dialects, keys, and what the dialects carry."""
+"""`sabir providers` and `sabir models`: what is installed, what it carries, which dialects there are."""
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import sabir
-from sabir.contract.provider import Credential, Profile
+from sabir.authoring import Credential, Profile
+from sabir_cli.providers import Speaker, capabilities, spoken_dialects
 
 from tests.cli.conftest import Command, Relay
 
@@ -62,14 +64,6 @@ def test_credentials_tell_whence_they_come(
     assert found == {name: {"found": whence, "looked": [each, whence]} for name, each in names.items()}
 
 
-@pytest.mark.usefixtures("relay")
-def test_an_empty_variable_holds_no_key(monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
-    """`export KEY=` is how many people unset one."""
-    monkeypatch.setenv("RELAY_API_KEY", " ")
-
-    assert documents(command)["relay"]["key_variables"] == {"RELAY_API_KEY": "not set"}
-
-
 def test_capabilities_stand_in_the_document(command: Command) -> None:
     """By the provider's own name for a dialect, with the dialect's full name."""
     document = documents(command)
@@ -81,8 +75,128 @@ def test_capabilities_stand_in_the_document(command: Command) -> None:
     }
 
 
-def test_a_registered_provider_is_listed_as_such(relay: Relay, command: Command) -> None:
-    """Its package is nobody's."""
-    row = documents(command)["relay"]
+@pytest.mark.usefixtures("relay")
+def test_gateways_stand_behind_the_dialects_own_provider() -> None:
+    """`echo.plain` is echo's, whoever else speaks it."""
+    dialects, faults = spoken_dialects(sabir.providers())
+    (plain,) = (each for each in dialects if each.dialect.name == "echo.plain")
 
-    assert (row["state"], row["distribution"]) == ("registered", "")
+    assert faults == []
+    assert plain.speaker == Speaker("echo", "plain")
+    assert plain.other_providers == ("relay",)
+
+
+@pytest.mark.usefixtures("relay")
+def test_a_dialect_whose_own_provider_is_not_there_is_spoken_for_by_a_gateway() -> None:
+    """Installed is what counts."""
+    dialects, _ = spoken_dialects(status for status in sabir.providers() if status.name == "relay")
+
+    assert [(each.dialect.name, each.speaker.provider) for each in dialects] == [("echo.plain", "relay")]
+
+
+@pytest.mark.parametrize(
+    ("failing", "reason"),
+    [
+        (RuntimeError("no tables"), "RuntimeError: no tables"),
+        (SystemExit(3), "SystemExit: 3"),
+        (5, "AttributeError: 'int' object has no attribute 'name'"),
+        (SimpleNamespace(name="a", tables=5), "AttributeError: 'int' object has no attribute 'media'"),
+    ],
+    ids=["raises", "leaves", "number", "tables"],
+)
+def test_a_dialect_that_fails_is_reported_and_stops_no_other(
+    relay: Relay, monkeypatch: pytest.MonkeyPatch, failing: Any, reason: str
+) -> None:
+    """A plugin's fault is one line."""
+
+    def dialect(short_name: str) -> Any:
+        if isinstance(failing, BaseException):
+            raise failing
+        return failing
+
+    monkeypatch.setattr(relay, "dialect", dialect)
+    dialects, faults = spoken_dialects(sabir.providers())
+
+    assert faults == [f"relay.plain failed: {reason}; update or remove it"]
+    assert "echo.plain" in [each.dialect.name for each in dialects]
+
+
+def test_a_provider_that_failed_is_reported_with_its_reason() -> None:
+    """It has no dialects that could be shown, but it must not be forgotten."""
+    status = sabir.ProviderStatus(name="acme", state="failed", error="its import failed")
+
+    assert spoken_dialects([status]) == ([], ["acme failed: its import failed"])
+
+
+def test_capabilities_are_read_from_the_tables() -> None:
+    """What `sabir providers` says is what core decides by."""
+    (chat,) = (each for each in spoken_dialects(sabir.providers())[0] if each.dialect.name == "openai.chat")
+    tables = chat.dialect.tables
+    carries = capabilities(tables)
+
+    assert carries["media"]["user"]["image"] == ["url", "data"]
+    assert {(side, kind) for side, kinds in carries["media"].items() for kind in kinds} == set(tables.media)
+    assert carries["citations"] is (tables.roles.citations == "native")
+
+
+def test_the_models_of_one_provider_are_listed(command: Command) -> None:
+    """Each row of its plugin's data, by name."""
+    out, _ = command("models", "openai")
+
+    assert {info.prefix for info in sabir.models("openai")} == {
+        line.split()[0].partition(":")[2] for line in out.splitlines() if line.startswith("openai:")
+    }
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_json_holds_every_row_of_every_provider(command: Command) -> None:
+    """Machine output says all that is known."""
+    rows = json.loads(command("models", "--json")[0])
+
+    assert {row["provider"] for row in rows} >= {"echo", "openai"}
+    assert len([row for row in rows if row["provider"] == "openai"]) == len(sabir.models("openai"))
+
+
+def test_an_authors_facts_are_shown_where_there_are_any(
+    relay: Relay, monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
+    """In a column of their own, which no other table has."""
+    row = sabir.ModelInfo(prefix="large", facts={"released": "2026-05", "tiers": [1]})
+    monkeypatch.setattr(relay, "models", lambda: (row,))
+
+    lines = command("models", "relay")[0].splitlines()
+    assert "facts" in lines[0] and max(map(len, lines)) <= 80
+    assert 'released="2026-05"' in "".join(lines)
+    assert json.loads(command("models", "relay", "--json")[0])[0]["facts"] == {"released": "2026-05", "tiers": [1]}
+    assert "facts" not in command("models", "openai")[0].splitlines()[0]
+
+
+def test_a_provider_without_known_models_is_named(
+    relay: Relay, monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
+    """An empty table would look like a failure."""
+    monkeypatch.setattr(relay, "models", tuple)
+
+    assert command("models", "relay")[1] == "nothing is known of the models of relay; any name is passed on\n"
+
+
+def test_a_provider_that_fails_is_reported_and_the_others_are_listed(
+    monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
+    """One that cannot be loaded is not asked again; one whose models fail is a line too."""
+    failed = sabir.ProviderStatus(name="gone", state="failed", error="'gone' cannot be loaded")
+    listed = sabir.providers()
+    monkeypatch.setattr(sabir, "providers", lambda: (failed, *listed))
+    monkeypatch.setattr(sabir.provider("echo"), "models", lambda: 1 / 0, raising=False)
+
+    out, err = command("models", code=3)
+    assert err.splitlines()[:2] == [
+        "sabir: 'gone' cannot be loaded",
+        "sabir: provider 'echo' does not tell its models: ZeroDivisionError: division by zero; update or remove it",
+    ]
+    assert "openai:" in out
+
+
+def test_an_unknown_provider_exits_3(command: Command) -> None:
+    """With what is installed, and the nearest name."""
+    assert "did you mean 'openai'?" in command.error("models", "opnai", code=3)

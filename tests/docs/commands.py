@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from cyclopts import App
 from sabir_actors.command import threads
-from sabir_cli.exits import ROWS
 from sabir_cli.main import build
-from sabir_cli.output import Output
+from sabir_cli.output import ROWS, Output
 from sabir_distributed.command import worker
 from sabir_durable.command import runs
 

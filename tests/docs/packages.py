@@ -15,7 +15,7 @@ from types import ModuleType
 from pydantic import BaseModel
 from sabir_distributed import access, envelopes, settings, subjects
 from sabir_durable import tables
-from sabir_session.stores import layout
+from sabir_session.stores import store as layout
 
 from tests.docs.sources import annotation, assigned, documented_attributes, paragraph, tree_of
 

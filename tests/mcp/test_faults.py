@@ -10,7 +10,7 @@ from mcp import Client
 from mcp.server import ServerRequestContext
 from mcp.types import ListToolsResult, PaginatedRequestParams, Tool
 from sabir_mcp import AnswerInvalid, ServerTimedOut, ServerUnreachable, options_from_mcp
-from sabir_mcp.servers import shown
+from sabir_mcp.connection import shown
 
 from tests.mcp.conftest import PLAIN, WEATHER, answered, error_of, texts_of
 from tests.mcp.weather import make_server

@@ -1,22 +1,88 @@
-"""Records, sessions and stores that tests share."""
+"""Records, sessions, journals and stores that tests share, and a town whose evaluation can be interrupted."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
+import pytest
 import sabir
-from sabir import Message
+from sabir import Message, ToolContext
 from sabir_session import (
     InnerMessage,
+    Journal,
     PostgresStore,
+    Prompt,
+    PromptResponse,
     Session,
     SQLiteStore,
     Store,
     ToolCallRecord,
+    enable_inner_message_recording,
+    evaluate_sync,
+    get_inner_messages,
 )
+from sabir_testing.scripted import ScriptedAdapter
 
-from tests.session.journals import ListJournal
+Line = tuple[str, str]
+
+
+class ListJournal:
+    """Holds what is written to it; `before` is told of each record first, and may refuse it by raising."""
+
+    def __init__(self, lines: Iterable[Line] = (), before: Callable[[InnerMessage], None] | None = None) -> None:
+        self.lines = list(lines)
+        self._before = before
+
+    def append(self, kind: str, body: str) -> None:
+        """Keep a record."""
+        if self._before is not None:
+            self._before(InnerMessage.model_validate_json(body))
+        self.lines.append((kind, body))
+
+    def read(self) -> list[Line]:
+        """All records."""
+        return list(self.lines)
+
+
+def recording(journal: Journal | None = None) -> Session:
+    """A session that records, and holds what a journal holds."""
+    session = Session(journal=journal)
+    enable_inner_message_recording(session)
+    return session
+
+
+def records_of(session: Session) -> list[Any]:
+    """What the session's records say, without ids, times and whatever else differs from run to run.
+
+    Ids of calls are named in the order in which they appear: some wires have none, and core makes them up.
+    """
+    names: dict[str, str] = {}
+    return [_named(_told(record), names) for record in get_inner_messages(session)]
+
+
+def numbers_of(session: Session) -> list[tuple[str, int, int]]:
+    """Role, sequence and turn of each record."""
+    return [(record.role, record.sequence, record.turn) for record in get_inner_messages(session)]
+
+
+def _told(record: InnerMessage) -> dict[str, Any]:
+    said = record.model_dump(exclude={"evaluation_id", "created_at", "message_id", "messages"})
+    return {**said, "messages": [_content(message) for message in record.messages]}
+
+
+def _content(message: sabir.Message) -> dict[str, Any]:
+    return message.model_dump(exclude={"id": True, "origin": {"response_id"}})
+
+
+def _named(value: Any, names: dict[str, str], key: str = "") -> Any:
+    if isinstance(value, Mapping):
+        return {each: _named(held, names, each) for each, held in value.items()}
+    if isinstance(value, list | tuple):
+        return [_named(each, names) for each in value]
+    is_id = key in ("call_id", "invocation_id", "tool_call_id") and value is not None
+    return names.setdefault(value, f"id-{len(names)}") if is_id else value
+
 
 Opener: TypeAlias = Callable[[], Store]
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -102,3 +168,55 @@ class Note:
     """A log slice's item that is no pydantic model."""
 
     text: str
+
+
+PROMPT: Prompt[None] = Prompt(ns="trips", key="umbrella", system="Be brief.", messages=[sabir.user("Umbrella today?")])
+PARIS, ROME = {"city": "Paris"}, {"city": "Rome"}
+
+
+@sabir.option
+def weather(city: str) -> str:
+    "Current weather in a city."
+    return f"rain in {city}"
+
+
+@sabir.option
+async def tide(city: str) -> str:
+    "The tide in a city."
+    return f"low in {city}"
+
+
+class Stopped(BaseException):
+    """The process ends here."""
+
+
+class Town:
+    """Two options that log their runs; one of them can be made to end the process."""
+
+    def __init__(self, *, stops: str = "") -> None:
+        self.ran: list[tuple[str, bool]] = []
+        self._stops = stops
+
+    def weather(self, city: str) -> str:
+        """Current weather in a city."""
+        if city == self._stops:
+            raise Stopped
+        context = ToolContext.current()
+        self.ran.append((context.call_id, context.is_resume))
+        return f"rain in {city}"
+
+    def run(
+        self, llm: sabir.Adapter, session: Session, *, resume: bool = False, evaluation_id: str | None = None
+    ) -> PromptResponse[None]:
+        """Evaluate, waiting."""
+        return evaluate_sync(
+            llm, PROMPT, session=session, options=[self.weather], resume=resume, evaluation_id=evaluation_id
+        )
+
+
+def interrupted(journal: ListJournal, *answers: Any, stops: str = "Rome") -> Town:
+    """A town whose process ended while the weather in that city was looked up."""
+    town = Town(stops=stops)
+    with pytest.raises(Stopped):
+        town.run(ScriptedAdapter(*answers), recording(journal))
+    return town

@@ -5,14 +5,20 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir_session import Session, Snapshot, get_inner_messages, get_pending_tool_calls
-from sabir_session.evaluation.approval import Decision
-from sabir_session.evaluation.errors import ApprovalPending
-from sabir_session.evaluation.evaluate import evaluate, evaluate_sync
-from sabir_session.evaluation.prompts import Prompt
+from sabir_session import (
+    ApprovalPending,
+    Decision,
+    Prompt,
+    Session,
+    Snapshot,
+    evaluate,
+    evaluate_sync,
+    get_inner_messages,
+    get_pending_tool_calls,
+)
 from sabir_testing.scripted import ScriptedAdapter, call, calls
 
-from tests.session.journals import ListJournal, numbers_of, recording
+from tests.session.support import ListJournal, numbers_of, recording
 
 PROMPT: Prompt[None] = Prompt(ns="desk", key="refund", messages=[sabir.user("Refund order 7.")])
 

@@ -5,14 +5,11 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir_session import Session, get_inner_messages
-from sabir_session.evaluation.budgets import MOST_REQUESTS, Budget, within
-from sabir_session.evaluation.errors import BudgetExhausted
-from sabir_session.evaluation.evaluate import evaluate_sync
-from sabir_session.evaluation.prompts import Prompt
+from sabir_session import Budget, BudgetExhausted, Prompt, Session, evaluate_sync, get_inner_messages, within
+from sabir_session.evaluation.budgets import MOST_REQUESTS
 from sabir_testing.scripted import ScriptedAdapter, always, calls, cut_off, reply
 
-from tests.session.journals import ListJournal, recording
+from tests.session.support import ListJournal, recording
 
 PROMPT: Prompt[None] = Prompt(messages=[sabir.user("Count.")])
 SEVEN = sabir.Usage(input_tokens=5, output_tokens=2)

@@ -7,13 +7,22 @@ from typing import Any
 import pytest
 import sabir
 from pydantic import BaseModel
-from sabir_session import InnerMessage, RecordingFailed, Session, get_inner_messages
-from sabir_session.evaluation.evaluate import evaluate, evaluate_sync
-from sabir_session.evaluation.prompts import Prompt
+from sabir_session import (
+    Budget,
+    BudgetExhausted,
+    ConversationNotFound,
+    InnerMessage,
+    MainLoop,
+    Prompt,
+    RecordingFailed,
+    Session,
+    evaluate,
+    evaluate_sync,
+    get_inner_messages,
+)
 from sabir_testing.scripted import ScriptedAdapter, calls, reply
 
-from tests.session.journals import ListJournal, numbers_of, records_of
-from tests.session.towns import PARIS, PROMPT, ROME, tide, weather
+from tests.session.support import PARIS, PROMPT, ROME, ListJournal, numbers_of, recording, records_of, tide, weather
 
 
 def both_calls() -> ScriptedAdapter:
@@ -68,16 +77,6 @@ def test_each_thing_is_recorded_before_anything_is_done_with_it() -> None:
         "system", "user", "request", "assistant ['pending', 'pending']",
         "look Paris", "tool", "look Rome", "tool", "request", "assistant",
     ]  # fmt: skip
-
-
-async def test_both_drivers_run_the_same_script() -> None:
-    """D-38: awaited or waiting, inside a running loop too, the records say the same."""
-    waiting, awaited = Session(), Session()
-    first = evaluate_sync(both_calls(), PROMPT, session=waiting, options=[weather])
-    second = await evaluate(both_calls(), PROMPT, session=awaited, options=[weather])
-
-    assert records_of(waiting) == records_of(awaited)
-    assert (first.text, first.usage) == (second.text, second.usage)
 
 
 async def test_calls_of_one_reply_run_at_once_and_keep_their_order() -> None:
@@ -139,16 +138,12 @@ def test_what_cannot_be_recorded_stops_the_evaluation() -> None:
             raise OSError("no space left")
 
     ran: list[str] = []
-    llm = ScriptedAdapter(calls(look={}))
+    look = sabir.option(name="look")(lambda: ran.append("look"))
     with pytest.raises(RecordingFailed):
-        evaluate_sync(llm, PROMPT, session=Session(journal=ListJournal(before=refuse)), options=[lambda_option(ran)])
+        session = Session(journal=ListJournal(before=refuse))
+        evaluate_sync(ScriptedAdapter(calls(look={})), PROMPT, session=session, options=[look])
 
     assert ran == []
-
-
-def lambda_option(ran: list[str]) -> sabir.Option:
-    """An option that notes that it ran."""
-    return sabir.option(name="look")(lambda: ran.append("look"))
 
 
 def test_what_cannot_run_is_refused_before_anything_is_asked_or_recorded() -> None:
@@ -261,3 +256,69 @@ def test_what_is_most_often_given_by_mistake_is_named(adapter: Any, more: dict[s
     """In one line, before anything is asked or recorded."""
     with pytest.raises(sabir.SettingsInvalid, match=remedy):
         evaluate_sync(adapter, "Hello", **more)
+
+
+class Trips(MainLoop[str, list[int]]):
+    """Counts umbrellas in a city."""
+
+    def __init__(self, adapter: sabir.Adapter, **how: Any) -> None:
+        super().__init__(adapter, **how)
+        self.sessions: list[Session] = []
+
+    def create_prompt(self, request: str) -> Prompt[list[int]]:
+        """By the city."""
+        return Prompt(ns="trips", key="count", system="Count.", messages=[sabir.user(request)], output=list[int])
+
+    def create_session(self) -> Session:
+        """One that a test can look into."""
+        self.sessions.append(super().create_session())
+        return self.sessions[-1]
+
+
+def look(city: str) -> int:
+    """How many umbrellas there are."""
+    return 2
+
+
+async def test_a_request_becomes_a_response_and_is_recorded() -> None:
+    """WI-52: `execute` makes session and prompt, enables recording, and evaluates; awaited or waiting."""
+    llm = ScriptedAdapter(calls(look={"city": "Paris"}), "[2]", "[3]")
+    loop = Trips(llm, options=[look])
+    first, second = await loop.execute("Paris"), loop.execute_sync("Rome")
+
+    assert (first.output, second.output) == ([2], [3])
+    assert [len(get_inner_messages(session)) for session in loop.sessions] == [5, 3]
+    assert numbers_of(loop.sessions[1]) == [("system", 0, 0), ("user", 1, 0), ("assistant", 2, 1)]
+    llm.assert_asked("Paris", "Paris", "Rome")
+
+
+async def test_a_session_given_by_the_caller_is_resumed() -> None:
+    """WI-53, D-18: the loop makes no session of its own then; without anything to resume it says so."""
+    journal = ListJournal()
+    with pytest.raises(sabir.errors.ServerFailed):
+        down = [sabir.errors.ServerFailed("down")] * 3
+        await Trips(ScriptedAdapter(calls(look={"city": "Paris"}), *down), options=[look]).execute(
+            "Paris", session=recording(journal)
+        )
+    loop, session = Trips(ScriptedAdapter("[2]"), options=[look]), recording(journal)
+    response = await loop.execute("Paris", session=session, resume=True)
+
+    assert (response.output, loop.sessions) == ([2], [])
+    assert numbers_of(session)[-2:] == [("tool", 3, 1), ("assistant", 4, 2)]
+    with pytest.raises(ConversationNotFound):
+        loop.execute_sync("Paris", resume=True)
+
+
+def test_the_manner_is_that_of_evaluate() -> None:
+    """Budget, approval and the rest hold for each request; another library's word is refused when the loop is made."""
+    loop = Trips(ScriptedAdapter(calls(look={"city": "Paris"})), options=[look], budget=Budget(turns=1))
+    with pytest.raises(BudgetExhausted):
+        loop.execute_sync("Paris")
+    assert [record.role for record in loop.sessions[0].select_all(InnerMessage)] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+    ]
+    with pytest.raises(sabir.errors.Misnamed):
+        Trips(ScriptedAdapter(), tools=[look])

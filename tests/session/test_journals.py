@@ -17,8 +17,18 @@ from sabir_session import (
     enable_inner_message_recording,
 )
 
-from tests.session.journals import ListJournal, recording
-from tests.session.support import FullJournal, Note, Opener, asked, record_all, statuses, system, told
+from tests.session.support import (
+    FullJournal,
+    ListJournal,
+    Note,
+    Opener,
+    asked,
+    record_all,
+    recording,
+    statuses,
+    system,
+    told,
+)
 
 OWN = "sabir_session:InnerMessage"
 

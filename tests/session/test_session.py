@@ -21,8 +21,7 @@ from sabir_session import (
     replace_latest,
 )
 
-from tests.session.journals import recording
-from tests.session.support import Note, Plan, Step, asked, record_all, system
+from tests.session.support import Note, Plan, Step, asked, record_all, recording, system
 
 
 def planned(items: tuple[Plan, ...], event: Step, *, context: ReducerContext) -> tuple[Plan, ...]:

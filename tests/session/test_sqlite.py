@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from sabir_session import RecordingFailed, SQLiteStore, StoreError, StoreTooNew
-from sabir_session.stores import layout
+from sabir_session.stores import store as layout
 
 
 def execute(path: Path, *statements: str) -> list[tuple[object, ...]]:
@@ -41,12 +41,6 @@ def test_a_new_file_and_its_log_are_the_owners_alone(tmp_path: Path) -> None:
                 assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.glob(f"{name}*")} == {mode}
     finally:
         os.umask(umask)
-
-
-def test_an_unknown_durability_is_refused(tmp_path: Path) -> None:
-    """UP-30."""
-    with pytest.raises(StoreError, match="durability 'most' is unknown; expected one of process, power"):
-        SQLiteStore(tmp_path / "a.db", durability="most")  # type: ignore[arg-type]
 
 
 def test_records_can_be_read_with_any_tool(tmp_path: Path) -> None:
@@ -239,14 +233,6 @@ def test_what_is_no_path_of_a_file_is_refused_with_what_to_write(tmp_path: Path,
 
     assert "s3cret" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_store_in_memory_serves_tests() -> None:
-    """A store without a file, gone with its process."""
-    with SQLiteStore(":memory:") as store:
-        store.journal("a").append("k", "x")
-        assert repr(store) == "SQLiteStore(':memory:')"
-        assert list(store.journal("a").read()) == [("k", "x")]
 
 
 def test_a_record_that_finds_the_file_locked_fails_after_its_timeout(tmp_path: Path) -> None:

@@ -12,27 +12,25 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import sabir
 from sabir import ToolContext
-from sabir.authoring.providers import Served
-from sabir.contract.provider import WireRequest
-from sabir_session import Journal, PostgresStore, Session, SQLiteStore, Store
-from sabir_session.evaluation.errors import ConversationNotFound
-from sabir_session.evaluation.evaluate import evaluate, evaluate_sync
-from sabir_session.evaluation.prompts import Prompt
+from sabir.authoring import Served, WireRequest
+from sabir_session import (
+    ConversationNotFound,
+    Journal,
+    Prompt,
+    Session,
+    evaluate,
+    evaluate_sync,
+)
 
 from tests.session.crash import wires
+from tests.session.support import opener
 
 PROMPT: Prompt[None] = Prompt(ns="trips", key="book", system="Be brief.", messages=[sabir.user("Two seats to Oslo.")])
-
-
-def store_at(where: str) -> Store:
-    """The store of a path, or of a URL of Postgres."""
-    return PostgresStore(where) if where.startswith("postgresql:") else SQLiteStore(where)
 
 
 class Fuse:
@@ -73,7 +71,7 @@ def asking(url: str, fuse: Fuse) -> Callable[[WireRequest], Served]:
 
     def serve(request: WireRequest) -> Served:
         fuse.point("before call")
-        connection = http.client.HTTPConnection(host, timeout=30)
+        connection = http.client.HTTPConnection(host, timeout=120)
         try:
             connection.request("POST", f"/{path}", request.body)
             response = connection.getresponse()
@@ -123,8 +121,7 @@ def run(told: dict[str, Any]) -> list[str]:
     fuse = Fuse(told["die_at"])
     llm = wires.adapter(told["dialect"], asking(told["url"], fuse))
     offered = options(Path(told["log"]), fuse, is_awaited=told["is_awaited"])
-    store: AbstractContextManager[Store] = store_at(told["store"])
-    with store as opened:
+    with opener(told["store"])() as opened:
         session = Session(journal=DyingJournal(opened.journal(told["journal"]), fuse))
         try:
             go_on(llm, session, offered, resume=True, is_awaited=told["is_awaited"])

@@ -24,9 +24,8 @@ import pytest
 from sabir_session import InnerMessage, get_inner_messages
 
 from tests.servers.postgres import database, postgres
-from tests.session.crash.child import store_at
 from tests.session.crash.service import Service, service
-from tests.session.journals import numbers_of, recording, records_of
+from tests.session.support import numbers_of, opener, recording, records_of
 
 __all__ = ["database", "postgres"]  # fixtures
 
@@ -66,7 +65,7 @@ class Case:
             "is_awaited": self.is_awaited,
         }
         command = [sys.executable, "-m", "tests.session.crash.child", json.dumps(told)]
-        ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+        ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
         if die_at and ended.returncode == KILLED:
             self.kills.append(die_at)
             return None
@@ -76,12 +75,12 @@ class Case:
 
     def records(self) -> tuple[InnerMessage, ...]:
         """What the journal holds."""
-        with store_at(self.store) as store:
+        with opener(self.store)() as store:
             return get_inner_messages(recording(store.journal(self.name)))
 
     def told(self) -> Any:
         """What the records say, and their numbers."""
-        with store_at(self.store) as store:
+        with opener(self.store)() as store:
             session = recording(store.journal(self.name))
             return records_of(session), numbers_of(session)
 

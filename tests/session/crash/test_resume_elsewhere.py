@@ -6,19 +6,16 @@ whole run under A ─▶ n records ─▶ for each k: a session that holds the f
 from typing import Any
 
 import pytest
-import sabir
-from sabir.authoring.providers import Served
-from sabir.calling.adapter import ModelAdapter
-from sabir.contract.provider import WireRequest
-from sabir_session.evaluation.evaluate import evaluate_sync
-from sabir_session.evaluation.prompts import Prompt
+from sabir import ModelAdapter
+from sabir.authoring import Served, WireRequest
+from sabir_session import evaluate_sync
 
 from tests.laws.oracle import check_request
 from tests.laws.rules import RULES, check_pairing
 from tests.session.crash import wires
-from tests.session.journals import Line, ListJournal, numbers_of, recording, records_of
+from tests.session.crash.child import PROMPT
+from tests.session.support import Line, ListJournal, numbers_of, recording, records_of
 
-PROMPT: Prompt[None] = Prompt(ns="trips", key="book", system="Be brief.", messages=[sabir.user("Two seats to Oslo.")])
 NUMBERS = [
     ("system", 0, 0), ("user", 1, 0), ("assistant", 2, 1), ("tool", 3, 1), ("tool", 4, 1),
     ("assistant", 5, 2), ("tool", 6, 2), ("assistant", 7, 3),
@@ -97,12 +94,3 @@ def _words(record: dict[str, Any]) -> tuple[Any, ...]:
     """What a record says whoever said it."""
     calls = [(call["name"], call["arguments"], call["status"]) for call in record["tool_calls"]]
     return record["role"], record["content"], calls
-
-
-def test_an_evaluation_that_ended_elsewhere_asks_nobody() -> None:
-    """WI-46: under every dialect, what any other one's records say."""
-    for first in DIALECTS:
-        journal, _ = recorded(first)
-        for second in DIALECTS:
-            resumed, bodies = recorded(second, journal.lines, resume=True)
-            assert (bodies, len(resumed.lines)) == ([], len(journal.lines))

@@ -14,12 +14,10 @@ SETUP = """
 from pathlib import Path
 import json, os, signal
 import sabir
-from sabir_session.evaluation.evaluate import evaluate_sync
-from sabir_session.evaluation.prompts import Prompt
-from sabir.options.execution import ToolContext
+from sabir import ToolContext
 from sabir_session import (
     InnerMessage, InProcessEventBus, Session, Snapshot, get_inner_messages, get_latest_evaluation_id,
-    inner_message_append,
+    Prompt, evaluate_sync, inner_message_append,
 )
 from sabir_testing.scripted import ScriptedAdapter, calls
 

@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import sabir
-from sabir.authoring.providers import InProcessConnection, Served
-from sabir.calling.adapter import ModelAdapter
-from sabir.contract.provider import Access, WireRequest
+from sabir import ModelAdapter
+from sabir.authoring import Access, InProcessConnection, Served, WireRequest
 
 MODELS: Mapping[str, str] = {
     "openai.chat": "gpt-5",
@@ -125,38 +124,23 @@ def answer(dialect: str, body: bytes) -> bytes:
 class StandIn:
     """A provider that speaks a real dialect to a function of a test's own, in place of its vendor's client."""
 
-    api_version = sabir.authoring.SABIR_API
     credentials = ()
-    request_ids = ()
 
     def __init__(self, dialect: str, serve: Callable[[WireRequest], Served]) -> None:
         self.name, _, self.short = dialect.partition(".")
-        self.dialects = (self.short,)
         self._real = sabir.provider(self.name)
         self._serve = serve
 
-    def dialect(self, short_name: str) -> Any:
-        """The real one."""
-        return self._real.dialect(short_name)
-
-    def endpoint(self, access: Access) -> str:
-        """The real one's."""
-        return self._real.endpoint(access)
+    def __getattr__(self, name: str) -> Any:
+        """What the real one has, all but the connection."""
+        return getattr(self._real, name)
 
     def connect(self, access: Access) -> InProcessConnection:
         """To the function."""
         return InProcessConnection(self._serve)
 
-    def quirks(self, access: Access) -> frozenset[str]:
-        """The real one's."""
-        return self._real.quirks(access)
-
-    def models(self) -> tuple[sabir.ModelInfo, ...]:
-        """The real one's."""
-        return self._real.models()
-
 
 def adapter(dialect: str, serve: Callable[[WireRequest], Served]) -> ModelAdapter:
     """An adapter of that dialect whose requests go to a function."""
     provider = StandIn(dialect, serve)
-    return ModelAdapter(provider, provider.dialect(provider.short), MODELS[dialect], Access())
+    return ModelAdapter(provider, sabir.dialect(dialect).dialect, MODELS[dialect], Access())

@@ -14,22 +14,11 @@ import sabir
 from cyclopts import Parameter
 from sabir.authoring import one_line
 
-from sabir_cli.exits import Exit, UsageError
-from sabir_cli.inputs import (
-    STDIN_TOO,
-    JSONFlag,
-    ModelFlag,
-    OptionFlags,
-    choose_model,
-    content,
-    load_options,
-    read_prompt,
-)
-from sabir_cli.output import Output
+from sabir_cli import inputs
+from sabir_cli.output import Exit, Output, UsageError
 
 if TYPE_CHECKING:  # stores of conversations are loaded when needed, not at the start of every command
-    from sabir_cli.keeping import Kept
-    from sabir_cli.turns import Turn
+    from sabir_cli.keeping import Kept, Turn
 
 QUIT = ("/quit", "/exit")
 DROP = "/drop"
@@ -58,35 +47,35 @@ NOT_KEPT = Keep()
 
 
 def chat(
-    prompt: Annotated[str | None, STDIN_TOO, Parameter(help="What to say; - reads standard input.")] = None,
+    prompt: Annotated[str | None, inputs.STDIN_TOO, Parameter(help="What to say; - reads standard input.")] = None,
     /,
     *,
-    model: ModelFlag = None,
+    model: inputs.ModelFlag = None,
     system: Annotated[str | None, Parameter(help="Instructions to the model.")] = None,
     image: Annotated[
         list[str] | None, Parameter(negative="", help="URL or file of an image to show; repeatable.")
     ] = None,
-    option: OptionFlags = None,
+    option: inputs.OptionFlags = None,
     keep: Keep = NOT_KEPT,
     base_url: Annotated[str | None, Parameter(help="Another endpoint of the same kind.")] = None,
-    as_json: JSONFlag = False,
+    as_json: inputs.JSONFlag = False,
 ) -> int:
     """Talk to a model: one PROMPT, a pipe, or a loop on a terminal.
 
     The text goes to standard output as it comes; calls, results, usage and losses to standard error.
     """
     output = Output(machine=as_json)
-    options = load_options(option)
+    options = inputs.load_options(option)
     is_terminal = prompt is None and sys.stdin is not None and sys.stdin.isatty()
     if is_terminal and as_json and not keep.resume:
         raise UsageError("--json answers one prompt; give a PROMPT, or pipe one")
     with (
-        sabir.adapter(choose_model(model), base_url=base_url) as llm,
+        sabir.adapter(inputs.choose_model(model), base_url=base_url) as llm,
         _kept(llm, options, output, keep) as kept,
     ):
         chat = _Chat(kept, output, system)
         asks = not is_terminal and (prompt is not None or not keep.resume)
-        message = content(prompt if prompt not in (None, "-") else read_prompt(), image) if asks else None
+        message = inputs.content(prompt if prompt not in (None, "-") else inputs.read_prompt(), image) if asks else None
         if keep.drop_last:
             chat.drop_last()
         finished = chat.finish(keep.resume)
@@ -100,10 +89,10 @@ def chat(
 
 
 def _kept(llm: sabir.ModelAdapter, options: Sequence[sabir.Option], output: Output, keep: Keep) -> "Kept":
-    from sabir_cli.keeping import History, Recorded
+    from sabir_cli.keeping import Kept, Recorded
 
     if keep.session is None:
-        return History(llm, options, output, keep.history)
+        return Kept(llm, options, output, keep.history)
     if keep.history is not None:
         raise UsageError("--history and --session both keep the conversation; give one")
     return Recorded(llm, options, output, keep.session)
@@ -162,7 +151,7 @@ class _Chat:
                 if text.strip() == DROP:
                     self.drop_last()
                     continue
-                self.turn(content(text, images))
+                self.turn(inputs.content(text, images))
                 images = None
             except KeyboardInterrupt:
                 self.output.note(f"stopped; {self.kept.FORGOTTEN}")
@@ -174,7 +163,8 @@ class _Chat:
 
     def _ask(self) -> str | None:
         """The user's input; None if the user leaves. Ctrl-C drops a line, and leaves on an empty one."""
-        import_line_editing()
+        with suppress(ImportError):
+            import readline  # noqa: F401  # the import itself lets `input` edit lines, where the platform can
         try:
             text = input("you> ")
         except (EOFError, KeyboardInterrupt):
@@ -188,9 +178,3 @@ class _Chat:
         reply = last.reply.model_dump(mode="json", exclude={"messages", "alternatives", "details_json"})
         messages = [message.model_dump(mode="json", exclude_none=True) for message in turn.messages]
         return {"text": last.reply.text, **reply, "tokens_per_second": last.rate, "messages": messages}
-
-
-def import_line_editing() -> None:
-    """Let `input` edit lines and remember them, where the platform can."""
-    with suppress(ImportError):
-        import readline  # noqa: F401  # the import itself enables it

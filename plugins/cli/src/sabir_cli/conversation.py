@@ -3,9 +3,9 @@
 messages ──speak──▶ Spoken: the reply, and how fast it came
 """
 
-import asyncio
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import sabir
@@ -39,10 +39,37 @@ class Spoken:
 
     def summary(self) -> str:
         """Tokens, finish reason and speed, in one line."""
-        parts = [str(self.reply.usage), self.reply.finish_reason]
-        if self.rate is not None:
-            parts.append(f"{self.rate:.1f} tokens/s")
-        return " · ".join(parts)
+        speed = [] if self.rate is None else [f"{self.rate:.1f} tokens/s"]
+        return " · ".join([str(self.reply.usage), self.reply.finish_reason, *speed])
+
+
+class Hearing(ExitStack):
+    """Hears one reply after another: says that it waits, writes the text as it comes, measures how fast that is."""
+
+    def __init__(self, output: Output, target: object, write: Callable[[str], None] | None = None) -> None:
+        super().__init__()
+        self.callback(output.end_line)
+        self._output, self._target, self._write = output, target, write or output.write
+
+    def begin(self) -> None:
+        """A reply was asked for."""
+        self._times: list[float] = []
+        self._arrived = self.enter_context(self._output.waiting(f"waiting for {self._target}"))
+
+    def text(self, text: str) -> None:
+        """Write a piece of its text."""
+        if not self._times:
+            self._arrived()
+        self._write(text)
+        self._times.append(time.perf_counter())
+
+    def end(self, reply: sabir.Reply) -> Spoken:
+        """The whole reply; a refusal is written where nothing else was said."""
+        self._arrived()
+        if reply.refusal and not reply.text:
+            self._write(reply.refusal)
+        self._output.end_line()
+        return Spoken(reply, self._times[-1] - self._times[0] if self._times else 0.0)
 
 
 def speak(
@@ -58,34 +85,23 @@ def speak(
 
     An interruption closes the connection.
     """
-    write = write or output.write
-    first: float | None = None
-    try:
-        with (
-            llm.stream_sync(messages, options=options, settings=settings) as stream,
-            output.waiting(f"waiting for {llm.target}") as arrived,
-        ):
-            for event in stream:
-                if isinstance(event, sabir.BlockStart | sabir.BlockDelta) and first is None:
-                    first = time.perf_counter()
-                    arrived()
-                if isinstance(event, sabir.BlockDelta) and event.kind in ("text", "refusal"):
-                    write(event.text)
-            reply = stream.reply()
-    finally:
-        output.end_line()
-    now = time.perf_counter()
-    return Spoken(reply, now - (now if first is None else first))
+    with (
+        Hearing(output, llm.target, write) as hearing,
+        llm.stream_sync(messages, options=options, settings=settings) as stream,
+    ):
+        hearing.begin()
+        for text in stream.text:
+            hearing.text(text)
+        return hearing.end(stream.reply())
 
 
 def describe_call(message: sabir.Message) -> str:
     """A call as Python would write it."""
     call = message.call
     assert call is not None
-    if call.invalid_arguments:
-        return one_line(f"{call.option_name}({call.raw_arguments})", LONGEST_SHOWN)
     arguments = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
-    return one_line(f"{call.option_name}({arguments})", LONGEST_SHOWN)
+    given = call.raw_arguments if call.invalid_arguments else arguments
+    return one_line(f"{call.option_name}({given})", LONGEST_SHOWN)
 
 
 def describe_result(message: sabir.Message) -> str:
@@ -96,11 +112,6 @@ def describe_result(message: sabir.Message) -> str:
         return one_line(f"{result.error_type}: {result.error_message}", LONGEST_SHOWN)
     kinds = ", ".join(part.kind for part in result.parts)
     return one_line(message.text or (f"({kinds})" if kinds else result.result_json), LONGEST_SHOWN)
-
-
-def run_options(reply: sabir.Reply, options: Sequence[sabir.Option]) -> list[sabir.Message]:
-    """The results of a reply's calls, in their order."""
-    return asyncio.run(sabir.answer(reply, options)) if needs_loop(options) else sabir.answer_sync(reply, options)
 
 
 def needs_loop(options: Sequence[sabir.Option]) -> bool:

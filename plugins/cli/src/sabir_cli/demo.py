@@ -8,9 +8,14 @@ Only named vendors get requests. Nothing is scripted: another question gives ano
 answer. A failing step prints one line, and the demonstration continues.
 """
 
+import asyncio
+import functools
 import time
+import unicodedata
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated, Any
+from zoneinfo import ZoneInfo, available_timezones
 
 import sabir
 from cyclopts import Parameter
@@ -20,14 +25,11 @@ from rich.rule import Rule
 from rich.text import Text
 from sabir.authoring import printable
 
-from sabir_cli.bodies import View, show
-from sabir_cli.clock import time_in
-from sabir_cli.conversation import Spoken, describe_call, describe_result, run_options, speak
-from sabir_cli.dialects import spoken_dialects
-from sabir_cli.exits import Exit, exit_of, explain
+from sabir_cli.conversation import Spoken, describe_call, describe_result, needs_loop, speak
 from sabir_cli.inputs import JSONFlag, OptionFlags, choose_model, known_models, load_options
-from sabir_cli.output import Output
-from sabir_cli.providers import first_missing
+from sabir_cli.output import Exit, Output, exit_of, explain
+from sabir_cli.providers import first_missing, spoken_dialects
+from sabir_cli.render import View, show
 
 QUESTION = "What time is it in Paris?"
 SYSTEM = "Be brief."
@@ -111,7 +113,9 @@ class _Demonstration:
             return
         for call in calls:
             self._say("call", f"{describe_call(call)}   chosen in {time.perf_counter() - began:.1f} s")
-        for result in run_options(chosen.reply, self.options):
+        answering = sabir.answer(chosen.reply, self.options) if needs_loop(self.options) else None
+        results = asyncio.run(answering) if answering else sabir.answer_sync(chosen.reply, self.options)
+        for result in results:
             self.messages.append(result)
             self._say("result", describe_result(result))
         self._answer(llm, self.messages, ANSWER)
@@ -235,3 +239,34 @@ def _without_answer(messages: Sequence[sabir.Message]) -> list[sabir.Message]:
         index for index, message in enumerate(messages) if message.kind == "option_result" or message.policy == "user"
     )
     return list(messages[: max(asked, default=-1) + 1])
+
+
+def time_in(city: str) -> str:
+    """The current time and date in a city."""
+    now = datetime.now(ZoneInfo(find_zone(city)))
+    return f"{now:%H:%M on %A}, {now.day} {now:%B %Y}"
+
+
+def find_zone(city: str) -> str:
+    """The time zone named after a city (or the name of a zone itself); LookupError where none is."""
+    zones = _zones()
+    name = _plain(city)
+    for candidate in (name, name.partition(",")[0].strip()):
+        if candidate in zones:
+            return zones[candidate]
+    raise LookupError(f"no time zone is named after {city!r}; name a larger city, or a zone such as Europe/Berlin")
+
+
+@functools.cache
+def _zones() -> dict[str, str]:
+    """Plain names of cities, and of zones, to zones; a continent's name for a city wins over an old alias."""
+    found: dict[str, str] = {}
+    for zone in sorted(available_timezones(), key=lambda zone: ("/" not in zone, zone)):
+        found.setdefault(_plain(zone.rpartition("/")[2]), zone)
+        found.setdefault(_plain(zone), zone)
+    return found
+
+
+def _plain(name: str) -> str:
+    letters = unicodedata.normalize("NFKD", name.casefold().replace("_", " ")).strip()
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))

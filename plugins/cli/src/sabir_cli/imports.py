@@ -1,34 +1,60 @@
 """`sabir import`: a conversation that another program stored in a vendor's shape, as sabir's own history.
 
-FILE ──stored──▶ requests ──dialect.decode_history──▶ DecodedHistory ──▶ a history, or the whole as JSON
+FILE ──▶ requests ──dialect.decode_history──▶ DecodedHistory ──▶ a history, or the whole as JSON
 
-Nothing is sent, and FILE is never written to.
+    {…}                 one request, as it is
+    {…} {…} or [{…}]    JSON Lines, or an array, of requests: objects that have the dialect's `messages_field`
+    [message, …]        messages without a request around them ──▶ {"<messages_field>": [message, …]}
+
+Nothing is sent, and FILE is never written to. Bytes stay bytes: what is broken in them is the dialect's to mend, and to
+report.
 """
 
+import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, NoReturn
 
 import sabir
 from cyclopts import Parameter
-from sabir import RenderingRefused
-from sabir.authoring import one_line
+from sabir import DecodedHistory, RenderingRefused
+from sabir.authoring import JSONValue, one_line
+from sabir.errors import HistoryInvalid
 
-from sabir_cli.dialects import spoken_dialects
-from sabir_cli.exits import Exit, UsageError
 from sabir_cli.inputs import STDIN_TOO, JSONFlag, read_bytes
-from sabir_cli.output import Output
-from sabir_cli.stored import Request, Value, as_requests, read_values
+from sabir_cli.output import Exit, Output, UsageError
+from sabir_cli.providers import spoken_dialects
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_BYTES = "surrogateescape"
+"""How bytes that are no UTF-8 pass through text unchanged."""
+
+
+class Value(NamedTuple):
+    """One JSON value of a file: where it stands, its text, and what it is."""
+
+    place: str
+    text: str
+    found: JSONValue
+
+
+class Request(NamedTuple):
+    """One stored request. `place` says where it stands in a file of several; `is_wrapped`, that it was messages."""
+
+    place: str
+    body: bytes
+    is_wrapped: bool = False
 
 
 class Imported(NamedTuple):
     """One request, and its contents."""
 
     request: Request
-    history: sabir.DecodedHistory
+    history: DecodedHistory
 
     def losses(self) -> Iterator[sabir.Loss]:
         """The losses; in a file of several requests, each names its request."""
@@ -73,9 +99,8 @@ def import_(
     if as_json:
         console.document(found[0].history.model_dump(mode="json", exclude_none=True))
     if strict:
-        RenderingRefused.check(
-            [loss for each in found for loss in each.losses()], True, f"--strict: importing {source}"
-        )
+        lost = [loss for each in found for loss in each.losses()]
+        RenderingRefused.check(lost, True, f"--strict: importing {source}")
     for each, target in zip(found, targets, strict=False):
         sabir.save(target, each.history.messages)
         console.note(f"wrote  {target}")
@@ -95,8 +120,8 @@ def _read(file: str, source: str, dialect: str | None, console: Output) -> list[
             asked, found = _recognise(values, console)
         else:
             found = _read_as(asked, values)
-    except sabir.errors.HistoryInvalid as error:
-        raise sabir.errors.HistoryInvalid(f"{source}: {error}") from None
+    except HistoryInvalid as error:
+        raise HistoryInvalid(f"{source}: {error}") from None
     if any(each.request.is_wrapped for each in found):
         field = asked.dialect.messages_field
         console.note(f"{source} holds messages alone; they were read as {field!r} of {asked.dialect.name}")
@@ -109,8 +134,8 @@ def _read_as(dialect: sabir.PureDialect, values: Sequence[Value]) -> list[Import
     for request in as_requests(values, dialect.dialect.messages_field):
         try:
             found.append(Imported(request, dialect.decode_history(request.body)))
-        except sabir.errors.HistoryInvalid as error:
-            raise sabir.errors.HistoryInvalid(f"{request.place}: {error}" if request.place else str(error)) from None
+        except HistoryInvalid as error:
+            raise HistoryInvalid(f"{request.place}: {error}" if request.place else str(error)) from None
     return found
 
 
@@ -122,16 +147,16 @@ def _recognise(values: Sequence[Value], console: Output) -> tuple[sabir.PureDial
     read: dict[str, tuple[sabir.PureDialect, list[Imported]]] = {}
     for each in spoken:
         candidate = sabir.dialect(each.speaker.full_name)
-        with suppress(sabir.errors.HistoryInvalid):
+        with suppress(HistoryInvalid):
             read[each.speaker.full_name] = candidate, _read_as(candidate, values)
     if len(read) == 1:
         ((name, only),) = read.items()
         console.note(f"read as {name}, the one installed dialect that takes it")
         return only
     if read:
-        raise sabir.errors.HistoryInvalid(f"it may be of {' or '.join(read)}; say which with --from")
+        raise HistoryInvalid(f"it may be of {' or '.join(read)}; say which with --from")
     installed = ", ".join(each.speaker.full_name for each in spoken) or "none"
-    raise sabir.errors.HistoryInvalid(f"no installed dialect reads it ({installed}); name one with --from to see why")
+    raise HistoryInvalid(f"no installed dialect reads it ({installed}); name one with --from to see why")
 
 
 def _targets(output: Path | None, file: str, count: int, source: str, *, as_json: bool) -> list[Path]:
@@ -167,20 +192,112 @@ def _report(found: Sequence[Imported], console: Output) -> None:
     """The losses, a line each, and a line for each request of what it held."""
     for each in found:
         console.losses(each.losses())
-    for each in found:
-        place = f"{each.request.place}: " if each.request.place else ""
-        console.note(f"read   {place}{_summary(each.history)}")
+    for request, history in found:
+        held = [_count(history.messages, "message", "messages")]
+        if history.options:
+            held.append(_count(history.options, "option", "options"))
+        if history.model:
+            held.append(f"model {one_line(history.model, 60)}")
+        place = f"{request.place}: " if request.place else ""
+        console.note(f"read   {place}{', '.join(held)}; {_count(history.losses, 'loss', 'losses')}")
 
 
-def _summary(history: sabir.DecodedHistory) -> str:
-    """What a request held, in one line."""
-    held = [_count(len(history.messages), "message")]
-    if history.options:
-        held.append(_count(len(history.options), "option"))
-    if history.model:
-        held.append(f"model {one_line(history.model, 60)}")
-    return f"{', '.join(held)}; {_count(len(history.losses), 'loss', 'losses')}"
+def _count(held: Sequence[object], one: str, several: str) -> str:
+    return f"{len(held)} {one if len(held) == 1 else several}"
 
 
-def _count(number: int, one: str, several: str = "") -> str:
-    return f"{number} {one if number == 1 else several or f'{one}s'}"
+def read_values(data: bytes) -> list[Value]:
+    """The JSON values in a file, one or more; raises HistoryInvalid for invalid JSON and for sabir's own histories."""
+    encoding = json.detect_encoding(data)
+    if not encoding.startswith("utf-8"):
+        raise HistoryInvalid(f"it is {encoding.upper()} text; store it as UTF-8")
+    text = data.decode("utf-8-sig", _BYTES)
+    values: list[Value] = []
+    line, start = 1, _skip_space(text, 0)
+    line += text.count("\n", 0, start)
+    while start < len(text):
+        found, end = _parse(text, start, line)
+        values.append(Value(f"line {line}", text[start:end], found))
+        following = _skip_space(text, end)
+        line += text.count("\n", start, following)
+        start = following
+    if not values:
+        raise HistoryInvalid("it is empty; expected the body of a request")
+    _refuse_own(values)
+    return values
+
+
+def as_requests(values: Sequence[Value], messages_field: str) -> list[Request]:
+    """What the values are to the dialect whose requests have that field; HistoryInvalid for what can be neither."""
+    is_array = len(values) == 1 and isinstance(values[0].found, list)
+    items = _items(values[0]) if is_array else list(values)
+    strange = next((item for item in items if not isinstance(item.found, dict)), None)
+    if strange is not None:
+        shown = ascii(one_line(strange.text, 40))
+        raise HistoryInvalid(f"{strange.place} is {shown}; expected an object: a request, or a message")
+    if not is_array and len(items) == 1:
+        return [Request("", _encode(items[0].text))]
+    if _are_requests(items, messages_field):
+        is_alone = len(items) == 1
+        return [Request("" if is_alone else item.place, _encode(item.text)) for item in items]
+    listed = values[0].text if is_array else f"[{','.join(item.text for item in items)}]"
+    return [Request("", _encode(f"{{{json.dumps(messages_field)}:{listed}}}"), is_wrapped=True)]
+
+
+def is_document(found: JSONValue) -> bool:
+    """Whether a JSON value is a whole DecodedHistory, as `sabir import --json` writes it."""
+    return isinstance(found, dict) and found.keys() == DecodedHistory.model_fields.keys()
+
+
+def _are_requests(items: Sequence[Value], messages_field: str) -> bool:
+    """Whether objects are requests: a field of that name may be a message's too, but then it holds no array."""
+    fields = [item.found.get(messages_field) for item in items]
+    return any(isinstance(field, list) for field in fields) or (bool(fields) and None not in fields)
+
+
+def _items(array: Value) -> list[Value]:
+    """The items of an array, each with its own text."""
+    items, start = [], _skip_space(array.text, 1)
+    for index, found in enumerate(array.found):
+        _, end = _PARSER.raw_decode(array.text, start)
+        items.append(Value(f"[{index}]", array.text[start:end], found))
+        start = _skip_space(array.text, _skip_space(array.text, end) + 1)
+    return items
+
+
+def _refuse_own(values: Sequence[Value]) -> None:
+    """HistoryInvalid for what needs no import."""
+    first = values[0].found
+    if isinstance(first, list) and first:
+        first = first[0]
+    if isinstance(first, dict) and ({"policy", "payload"} <= first.keys() or is_document(first)):
+        raise HistoryInvalid("it is sabir's own already; give it to `sabir render` as it is")
+
+
+def _parse(text: str, start: int, line: int) -> tuple[JSONValue, int]:
+    try:
+        found, end = _PARSER.raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        place = f"line {line + text.count(chr(10), start, error.pos)}"
+        raise HistoryInvalid(f"{place} is no JSON: {error.msg}; expected a request's body, in UTF-8") from None
+    except RecursionError:
+        raise HistoryInvalid(f"line {line} is nested too deeply; expected a request's body") from None
+    except ValueError as error:
+        raise HistoryInvalid(f"line {line} is no JSON: {one_line(str(error), 120)}") from None
+    return found, end
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON's; write null, or leave it out")
+
+
+_PARSER = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+def _skip_space(text: str, start: int) -> int:
+    found = _SPACE.match(text, start)
+    return found.end() if found else start
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", _BYTES)

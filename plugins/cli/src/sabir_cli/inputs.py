@@ -16,7 +16,7 @@ from cyclopts import Parameter
 from sabir import Option
 from sabir.authoring import one_line
 
-from sabir_cli.exits import UsageError
+from sabir_cli.output import UsageError
 
 MODEL_VARIABLE = "SABIR_MODEL"
 EMBEDDED = "local"

@@ -1,43 +1,127 @@
-"""Where a conversation of `sabir chat` is kept: nowhere, in a history file, or in a session that survives a crash.
+"""One user's turn, an evaluation shown as it goes; and where a conversation of `sabir chat` is kept.
+
+    messages ──▶ evaluate ──events──▶ text on standard output, calls, results, usage and losses beside it
 
 Kept ── turn(message) ──▶ Turn           drop_last() takes the last one back
-├── History     --history FILE   saved after each turn; a failed turn leaves it as it was
-└── Recorded    --session FILE   each message the moment it is there; --resume finishes what was interrupted
+ │              --history FILE   saved after each turn; a failed turn leaves it as it was; in memory without FILE
+ └─ Recorded    --session FILE   each message the moment it is there; --resume finishes what was interrupted
                                  chat ─┬─ · ─ · ─ turn     a log is never erased: removed turns stay in it,
                                        └─ chat-2 ─ turn    and a fork from before them continues (one row)
 """
 
-from abc import ABC, abstractmethod
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import sabir
+import sabir_session
 from sabir.authoring import SyncClosing
-from sabir_session import (
-    Session,
-    SQLiteStore,
-    enable_inner_message_recording,
-    follow_up,
-    get_inner_messages,
-    unfinished_evaluations,
-)
 
-from sabir_cli.exits import UsageError
-from sabir_cli.turns import Turn, take_turn
+from sabir_cli.conversation import Hearing, Spoken, describe_call, describe_result, needs_loop
+from sabir_cli.output import Output, UsageError
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sabir_cli.output import Output
-
+MOST_REPLIES = 16
+"""Replies to one turn of the user before a model that only calls options is stopped."""
 SYSTEM, USER = "system", "user"
 """The policies of instructions and of the user's messages."""
 JOURNAL = "chat"
 """The name of the one conversation in a session's file; "chat-2" continues from before its removed turns."""
 
+NOTHING_SAID = "nothing was said in this conversation yet; there is nothing to take back"
 
-class Kept(SyncClosing, ABC):
-    """A conversation with a model."""
+
+@dataclass(frozen=True)
+class Turn:
+    """What came of a turn: the whole conversation, and each reply as it was heard; none where it was over before."""
+
+    messages: tuple[sabir.Message, ...]
+    last: Spoken
+    heard: tuple[Spoken, ...]
+
+
+def take_turn(
+    llm: sabir.ModelAdapter,
+    messages: Sequence[sabir.Message],
+    options: Sequence[sabir.Option],
+    output: Output,
+    session: sabir_session.Session | None = None,
+    evaluation_id: str | None = None,
+) -> Turn:
+    """Hear all that the model says to these messages; without any, to what a session holds of that evaluation.
+
+    Raises OutputError for a model that does nothing but choose options, and what a call raises.
+    """
+    records = session.select_all(sabir_session.InnerMessage) if session is not None else ()
+    earlier = sum(record.role == "assistant" for record in records)
+    asked = list(messages)
+    watch = _Watch(output, llm.target)
+    how = sabir_session.EvaluateArguments(
+        options=options,
+        session=session,
+        resume=not asked,
+        evaluation_id=None if asked else evaluation_id,
+        budget=sabir_session.Budget(turns=earlier + MOST_REPLIES),
+        watch=watch,
+    )
+    try:
+        with watch.hearing:
+            if needs_loop(options):
+                response = asyncio.run(sabir_session.evaluate(llm, asked, **how))
+            else:
+                response = sabir_session.evaluate_sync(llm, asked, **how)
+    except sabir_session.BudgetExhausted as stopped:
+        assert stopped.response is not None  # the budget is larger than what was there
+        text = f"{llm.target} called options {MOST_REPLIES} times in a row; stopped"
+        raise sabir.errors.OutputError(text, stopped.response.reply) from None
+    except _NobodyReads as left:
+        raise left.error from None
+    last = watch.heard[-1] if watch.heard else Spoken(response.reply, 0.0)
+    return Turn(response.messages, last, tuple(watch.heard))
+
+
+class _NobodyReads(BaseException):
+    """Standard output was closed: leaves an evaluation past whatever keeps its errors."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class _Watch:
+    """Shows what an evaluation tells."""
+
+    def __init__(self, output: Output, target: object) -> None:
+        self.heard: list[Spoken] = []
+        self.hearing = Hearing(output, target)
+        self._output = output
+
+    def __call__(self, event: sabir_session.Event) -> None:
+        """Show one event."""
+        try:
+            self._show(event)
+        except OSError as error:
+            raise _NobodyReads(error) from None
+
+    def _show(self, event: sabir_session.Event) -> None:
+        match event:
+            case sabir_session.RequestStarted():
+                self.hearing.begin()
+            case sabir_session.TextArrived(text):
+                self.hearing.text(text)
+            case sabir_session.ReplyArrived(reply):
+                self.heard.append(self.hearing.end(reply))
+                self._output.losses(reply.losses)
+                self._output.note(f"usage  {self.heard[-1].summary()}")
+            case sabir_session.CallStarted(call):
+                self._output.note(f"call   {describe_call(call)}")
+            case sabir_session.CallEnded(_, result):
+                failed = result.result is not None and result.result.is_error
+                self._output.note(f"result {describe_result(result)}", "red" if failed else "dim")
+
+
+class Kept(SyncClosing):
+    """A conversation with a model: in memory, and in a history's file where one is given."""
 
     FORGOTTEN = "this turn is forgotten"
     """What happens to a failed turn, in words."""
@@ -45,56 +129,29 @@ class Kept(SyncClosing, ABC):
     """Whether a turn that was interrupted can be finished later."""
 
     def __init__(
-        self, llm: sabir.ModelAdapter, options: "Sequence[sabir.Option]", output: "Output", file: Path | None = None
+        self, llm: sabir.ModelAdapter, options: Sequence[sabir.Option], output: Output, file: Path | None = None
     ) -> None:
-        self.llm, self.options, self.output = llm, options, output
-        self._read(file)
+        self.llm, self.options, self.output, self.file = llm, options, output, file
+        if file is not None and not file.absolute().parent.is_dir():
+            flag = "--session" if self.is_resumable else "--history"
+            raise UsageError(f"{flag} {str(file)!r}: there is no folder {str(file.parent)!r}; make it first")
+        self._read()
 
-    @abstractmethod
-    def _read(self, file: Path | None) -> None:
-        """Read the stored messages; raises UsageError for a file that cannot store any."""
-
-    @property
-    @abstractmethod
-    def is_begun(self) -> bool:
-        """Whether anything was said."""
-
-    @property
-    def is_interrupted(self) -> bool:
-        """Whether the last turn is unfinished; only recorded conversations know."""
-        return False
-
-    @abstractmethod
-    def turn(self, *said: sabir.Message) -> Turn:
-        """Say something and hear all of the answer."""
-
-    @abstractmethod
-    def drop_last(self) -> str:
-        """Remove the user's last message and everything after it.
-
-        Returns its text. Raises UsageError if there is none.
-        """
-
-    def close(self) -> None:
-        """Nothing to close."""
-
-
-class History(Kept):
-    """A conversation in memory, and in a file where one is given."""
-
-    def _read(self, file: Path | None) -> None:
-        self.file = file
-        if file is not None:
-            _check_folder("--history", file)
-        self.messages = sabir.load(file) if file is not None and file.exists() else []
+    def _read(self) -> None:
+        self.messages = sabir.load(self.file) if self.file is not None and self.file.exists() else []
 
     @property
     def is_begun(self) -> bool:
         """Whether anything was said."""
         return bool(self.messages)
 
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether the last turn is unfinished; only recorded conversations know."""
+        return False
+
     def turn(self, *said: sabir.Message) -> Turn:
-        """Say something and get the whole answer; a failure leaves the conversation as it was."""
+        """Say something and hear all of the answer; a failure leaves the conversation as it was."""
         turn = take_turn(self.llm, [*self.messages, *said], self.options, self.output)
         self.messages = list(turn.messages)
         if self.file is not None:
@@ -102,12 +159,18 @@ class History(Kept):
         return turn
 
     def drop_last(self) -> str:
-        """Remove the user's last message and everything after it; the file is updated with the next turn."""
+        """Remove the user's last message and everything after it; the file is updated with the next turn.
+
+        Returns its text. Raises UsageError if there is none.
+        """
         said = [index for index, message in enumerate(self.messages) if message.policy == USER]
         if not said:
-            raise _nothing_said()
+            raise UsageError(NOTHING_SAID)
         dropped, self.messages = self.messages[said[-1]], self.messages[: said[-1]]
         return dropped.text
+
+    def close(self) -> None:
+        """Nothing to close."""
 
 
 class Recorded(Kept):
@@ -116,16 +179,15 @@ class Recorded(Kept):
     FORGOTTEN = "what was said is kept; --resume answers it, --drop-last or /drop takes it back"
     is_resumable = True
 
-    def _read(self, file: Path | None) -> None:
-        assert file is not None
-        _check_folder("--session", file)
-        self.store = SQLiteStore(file)
+    def _read(self) -> None:
+        assert self.file is not None
+        self.store = sabir_session.SQLiteStore(self.file)
         self._open(max(map(_number, self.store.names()), default=1))
 
     def _open(self, number: int) -> None:
         self.number = number
-        self.session = Session(journal=self.store.journal(_journal(number)))
-        enable_inner_message_recording(self.session)
+        self.session = sabir_session.Session(journal=self.store.journal(_journal(number)))
+        sabir_session.enable_inner_message_recording(self.session)
 
     @property
     def is_begun(self) -> bool:
@@ -135,27 +197,27 @@ class Recorded(Kept):
     @property
     def _evaluation(self) -> str | None:
         """The id of the last evaluation with a user's message, which is the conversation."""
-        said = [record for record in get_inner_messages(self.session) if record.role != SYSTEM]
+        said = [record for record in sabir_session.get_inner_messages(self.session) if record.role != SYSTEM]
         return said[-1].evaluation_id if said else None
 
     @property
     def is_interrupted(self) -> bool:
         """Whether the last turn is unfinished."""
-        return self._evaluation in unfinished_evaluations(self.session)
+        return self._evaluation in sabir_session.unfinished_evaluations(self.session)
 
     def turn(self, *said: sabir.Message) -> Turn:
         """Say something and get the whole answer; without a message, finish the last turn."""
-        records = get_inner_messages(self.session)
+        records = sabir_session.get_inner_messages(self.session)
         if said and records and (self.is_begun or said[0].policy != SYSTEM):
-            follow_up(self.session, *said, evaluation_id=self._evaluation)
+            sabir_session.follow_up(self.session, *said, evaluation_id=self._evaluation)
             said = ()
         return take_turn(self.llm, said, self.options, self.output, self.session, self._evaluation)
 
     def drop_last(self) -> str:
         """Remove the user's last message and everything after it: continue in a fork from before it."""
-        said = [record for record in get_inner_messages(self.session) if record.role == "user"]
+        said = [record for record in sabir_session.get_inner_messages(self.session) if record.role == "user"]
         if not said:
-            raise _nothing_said()
+            raise UsageError(NOTHING_SAID)
         rows = self.store.journal(_journal(self.number)).read()
         at = next(at for at, (_, body) in enumerate(rows) if str(said[-1].message_id) in body)
         self.store.fork(_journal(self.number), _journal(self.number + 1), at)
@@ -174,12 +236,3 @@ def _journal(number: int) -> str:
 def _number(name: str) -> int:
     number = name.removeprefix(f"{JOURNAL}-")
     return int(number) if number.isdecimal() else 1
-
-
-def _nothing_said() -> UsageError:
-    return UsageError("nothing was said in this conversation yet; there is nothing to take back")
-
-
-def _check_folder(flag: str, file: Path) -> None:
-    if not file.absolute().parent.is_dir():
-        raise UsageError(f"{flag} {str(file)!r}: there is no folder {str(file.parent)!r}; make it first")

@@ -1,28 +1,37 @@
-"""The `sabir` command: its parts, and the boundary at which every error becomes one line and an exit code.
+"""The `sabir` command: its parts, further commands, and the boundary at which an error becomes one line and a code.
 
-tokens ──▶ app ──▶ a command ──▶ code
-            └── any error ──▶ "sabir: what is wrong; how to mend it" ──▶ code (see exits.py)
+    tokens ──▶ app ──▶ a command ──▶ code
+                └── any error ──▶ "sabir: what is wrong; how to mend it" ──▶ code (see output.py)
+
+Further commands come from the entry-point group `sabir.commands`, each loaded alone, and only when it is asked for:
+
+    sabir acme …  ──▶ loads `acme`              sabir --help ──▶ loads all, to say what they do
+
+An entry point names a typed function, whose signature and docstring become the command, or a cyclopts App. A broken
+one, and one that does not finish loading, stands in the help page as broken and stops no other; asked for, it fails
+in one line.
 """
 
 import io
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from importlib.metadata import version
+from importlib.metadata import EntryPoint, version
+from typing import Annotated
 
-from cyclopts import App
+import sabir
+from cyclopts import App, Parameter
+from sabir.authoring import load_point, one_line
+from sabir.errors import PluginError
 
 from sabir_cli.chat import chat
-from sabir_cli.commands import attach
 from sabir_cli.demo import demo
-from sabir_cli.exits import DEBUG_VARIABLE, Exit, exit_of, explain, help_text
 from sabir_cli.imports import import_
-from sabir_cli.models import models
 from sabir_cli.new_plugin import new_plugin
-from sabir_cli.output import Output
-from sabir_cli.providers import providers
+from sabir_cli.output import DEBUG_VARIABLE, Exit, Output, exit_of, explain, help_text
+from sabir_cli.providers import models, providers
 from sabir_cli.render import render
 
 HELP = "One typed message vocabulary for language models; every provider a plugin."
@@ -52,7 +61,9 @@ def build(output: Output) -> App:
 def main(tokens: Sequence[str] | None = None) -> int:
     """Run a command line (the process's own by default) and return its exit code; raises nothing."""
     tokens = sys.argv[1:] if tokens is None else list(tokens)
-    _tolerate_narrow_encodings()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what a terminal's encoding lacks is a question mark, not an error
+            stream.reconfigure(errors="replace")
     output = Output()
     try:
         app = build(output)
@@ -70,8 +81,10 @@ def _report(error: BaseException, output: Output) -> int:
     """Print the error in one line; returns its exit code."""
     code = exit_of(error)
     with suppress(OSError):
-        if code is Exit.PIPE:
-            _abandon_standard_output()
+        if code is Exit.PIPE:  # the interpreter's last flush goes nowhere
+            # https://docs.python.org/3/library/signal.html#note-on-sigpipe
+            with suppress(ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         elif code is Exit.INTERRUPTED:
             output.err.print()
         else:
@@ -81,14 +94,43 @@ def _report(error: BaseException, output: Output) -> int:
     return code
 
 
-def _tolerate_narrow_encodings() -> None:
-    """A terminal that cannot show a character gets a question mark instead of an error."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+def attach(app: App, tokens: Sequence[str], output: Output) -> None:
+    """Add the installed commands that the command line may mean."""
+    asked = next((token for token in tokens if not token.startswith("-")), None)
+    if asked is not None and asked in app:
+        return
+    try:
+        points = sabir.commands()
+    except PluginError as error:
+        output.error(f"no further command was loaded: {error}")
+        return
+    meant = [point for point in points if point.name == asked]
+    for point in meant or points:
+        if point.name in app:
+            output.error(f"command {point.name!r} of {_source(point)} was left out: sabir has one of that name")
+        else:
+            _add(app, point, named=bool(meant))
 
 
-def _abandon_standard_output() -> None:
-    """Let the interpreter's last flush go nowhere: https://docs.python.org/3/library/signal.html#note-on-sigpipe."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _add(app: App, point: EntryPoint, *, named: bool) -> None:
+    try:
+        loaded = load_point(point, named=named)
+        with PluginError.blaming(f"{point.name!r} is no command"):
+            if not callable(loaded):
+                raise TypeError(f"{point.value} is {type(loaded).__name__}, neither a function nor a cyclopts App")
+            app.command(loaded, name=point.name)
+    except PluginError as error:
+        reason = one_line(error.__cause__, 200) if error.__cause__ else str(error)
+        app.command(_broken(point, reason), name=point.name, help=f"Broken: {reason}")
+
+
+def _broken(point: EntryPoint, reason: str) -> Callable[..., None]:
+    def fail(*arguments: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
+        remedy = "reinstall or remove it"
+        raise PluginError(f"command {point.name!r} of {_source(point)} cannot be loaded: {reason}; {remedy}")
+
+    return fail
+
+
+def _source(point: EntryPoint) -> str:
+    return f"{point.dist.name} {point.dist.version}" if point.dist else point.value

@@ -20,9 +20,8 @@ from cyclopts import Parameter
 from rich.text import Text
 from sabir.authoring import Access
 
-from sabir_cli.exits import Exit, UsageError
 from sabir_cli.inputs import JSONFlag
-from sabir_cli.output import Output
+from sabir_cli.output import Exit, Output, UsageError
 
 WORKED, COMPATIBLE = "template", "compatible_template"
 URL = "https://api.acme.example/v1"

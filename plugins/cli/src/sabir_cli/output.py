@@ -1,4 +1,4 @@
-"""The output of commands: answers on standard output, everything about them on standard error.
+"""The output of commands, and how they end: answers on standard output, everything about them on standard error.
 
     out  ◀── the requested output: text, tables, JSON      a pipe gets only this
     err  ◀── calls, results, usage, losses, errors         dim on a terminal, plain elsewhere
@@ -6,19 +6,26 @@
 With `--json` standard output holds one JSON document and standard error only errors. Colours follow the terminal and
 NO_COLOR, widths the terminal and COLUMNS, which rich handles. A model's or a server's text cannot control a terminal:
 control characters are shown, not obeyed. A pipe gets a model's text unchanged.
+
+    error ──exit_of──▶ code      error ──explain──▶ one line      what codes mean ──help_text──▶ the help page
 """
 
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from enum import IntEnum
+from typing import Any, NamedTuple, NoReturn
 
+from cyclopts import CycloptsError, UnusedCliTokensError
+from cyclopts.completion import ShellDetectionError
+from pydantic import ValidationError
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
-from sabir import Loss
-from sabir.authoring import one_line, printable
+from sabir import CallError, Loss, RenderingRefused, SabirError
+from sabir.authoring import describe, one_line, printable
+from sabir.errors import OutputError, PluginError
 
 LOSS_STYLES = {
     "dropped": "red", "downgraded": "yellow", "relocated": "cyan",
@@ -124,3 +131,82 @@ def make_table(*titles: str) -> Table:
     for number, title in enumerate(titles):
         table.add_column(title, overflow="fold", no_wrap=not number)
     return table
+
+
+DEBUG_VARIABLE = "SABIR_DEBUG"
+"""Set it, and faults of a program show their traceback."""
+
+
+class Exit(IntEnum):
+    """How the process ended."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    PLUGIN = 3
+    CALL = 4
+    BUG = 70
+    INTERRUPTED = 130
+    PIPE = 141
+
+
+class UsageError(SabirError):
+    """The command line asks for something that cannot be; the message says what to write instead."""
+
+
+class Row(NamedTuple):
+    """One code, its meaning, and the errors that end in it."""
+
+    code: Exit
+    meaning: str
+    errors: tuple[type[BaseException], ...] = ()
+
+
+ROWS = (
+    Row(Exit.OK, "done"),
+    Row(Exit.FAILED, "losses that --strict refuses, or a reply that failed", (RenderingRefused, OutputError)),
+    Row(Exit.PLUGIN, "a provider or a plugin is missing or broken", (PluginError,)),
+    Row(Exit.CALL, "a call to a provider failed", (CallError,)),
+    Row(
+        Exit.USAGE,
+        "wrong arguments or input: a file, a history, an option, a setting",
+        (CycloptsError, ShellDetectionError, SabirError, ValidationError, OSError),
+    ),
+    Row(Exit.INTERRUPTED, "interrupted", (KeyboardInterrupt,)),
+    Row(Exit.PIPE, "nobody reads the output any more", (BrokenPipeError,)),
+    Row(Exit.BUG, "a fault of this program or of a plugin; SABIR_DEBUG=1 shows where", (Exception,)),
+)
+"""Errors are looked up by their most specific class, wherever it stands."""
+
+
+def exit_of(error: BaseException) -> Exit:
+    """The code of an error: that of the first of its classes, most specific first, that a row names."""
+    for kind in type(error).__mro__:
+        for row in ROWS:
+            if kind in row.errors:
+                return row.code
+    return Exit.BUG
+
+
+def explain(error: BaseException) -> str:
+    """An error's text for the user: what is wrong, and the remedy."""
+    if isinstance(error, CycloptsError):
+        command = " ".join(("sabir", *(error.command_chain or ())))
+        if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+            return f"{error.unused_tokens[0]!r} is too many; quote a text of several words (see `{command} --help`)"
+        return f"{str(error).rstrip('.')} (see `{command} --help`)"
+    if isinstance(error, ValidationError):
+        return f"{error.title}: {describe(error)}"
+    if isinstance(error, SabirError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename!r}: {error.strerror}" if error.filename else error.strerror
+    if exit_of(error) is Exit.BUG:
+        return f"unexpected {type(error).__name__}: {error}; set {DEBUG_VARIABLE}=1 to see where"
+    return str(error)
+
+
+def help_text() -> str:
+    """The table as the help page shows it."""
+    rows = sorted(ROWS, key=lambda row: row.code)
+    return "Exit codes:\n" + "\n".join(f"{row.code.value:>5}  {row.meaning}" for row in rows)

@@ -1,21 +1,88 @@
-"""`sabir providers`: what is installed, what failed and why, which credentials are found, what each dialect can carry.
+"""`sabir providers` and `sabir models`: what is installed, what failed and why, what each can carry, and its models.
 
-    sabir.providers() ──▶ a row each          their dialects' tables ──▶ a row each
+    sabir.providers() ──▶ a row each      their dialects' tables ──▶ a row each, its own provider speaking for it
+    sabir.models(name) ──▶ a row for each beginning of models' names
 
 Credentials are looked for where a provider says: the variable, or the file and its profile, is named, never the value.
 """
 
-from collections.abc import Sequence
-from typing import Any
+import json
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, NamedTuple
 
 import sabir
+from cyclopts import Parameter
 from rich.table import Table
 from rich.text import Text
-from sabir.authoring import Credential, KeySource
+from sabir.authoring import Credential, Dialect, KeySource, Tables
+from sabir.errors import PluginError
 
-from sabir_cli.dialects import Spoken, spoken_dialects
 from sabir_cli.inputs import JSONFlag
-from sabir_cli.output import Output, make_table
+from sabir_cli.output import Exit, Output, exit_of, make_table
+
+SIDES = ("system", "user", "assistant", "results")
+
+
+class Speaker(NamedTuple):
+    """One provider with its own short name for a dialect."""
+
+    provider: str
+    short_name: str
+
+    @property
+    def full_name(self) -> str:
+        """`provider.short_name`, as a model string begins."""
+        return f"{self.provider}.{self.short_name}"
+
+
+class Spoken(NamedTuple):
+    """A dialect, and its speakers."""
+
+    dialect: Dialect
+    carries: dict[str, Any]
+    """What it supports besides text, as JSON."""
+    speakers: list[Speaker]
+
+    @property
+    def speaker(self) -> Speaker:
+        """Who speaks for it: the provider that it is named after, else the first that speaks it."""
+        return next((each for each in self.speakers if each.full_name == self.dialect.name), self.speakers[0])
+
+    @property
+    def other_providers(self) -> tuple[str, ...]:
+        """The names of the other providers that speak it."""
+        return tuple(dict.fromkeys(each.provider for each in self.speakers if each != self.speaker))
+
+
+def spoken_dialects(found: Iterable[sabir.ProviderStatus]) -> tuple[list[Spoken], list[str]]:
+    """Every dialect of the providers that work, once, sorted by name; and errors, a line each."""
+    dialects: dict[str, Spoken] = {}
+    faults: list[str] = []
+    for status in found:
+        if status.state == "failed":
+            faults.append(f"{status.name} failed: {status.error}")
+        for short_name in status.dialects:
+            speaker = Speaker(status.name, short_name)
+            try:
+                with PluginError.blaming(f"{speaker.full_name} failed"):
+                    dialect = sabir.provider(status.name).dialect(short_name)
+                    name, carries = str(dialect.name), capabilities(dialect.tables)
+            except PluginError as error:
+                faults.append(str(error))
+                continue
+            dialects.setdefault(name, Spoken(dialect, carries, [])).speakers.append(speaker)
+    return [dialects[name] for name in sorted(dialects)], faults
+
+
+def capabilities(tables: Tables) -> dict[str, Any]:  # whatever JSON holds
+    """What a dialect carries besides text, read from its tables."""
+    media: dict[str, dict[str, list[str]]] = {}
+    for (side, modality), rule in sorted(tables.media.items(), key=lambda row: SIDES.index(row[0][0])):
+        forms = [form for form in ("url", "data", "file") if getattr(rule, form) is not None]
+        media.setdefault(side, {})[modality] = forms
+    native = {side: sorted(kinds) for side, kinds in tables.roles.native.items() if kinds}
+    return {"media": media, "native": native, "citations": tables.roles.citations == "native"}
+
 
 STATE_STYLES = {"installed": "green", "registered": "green", "failed": "red"}
 
@@ -58,7 +125,7 @@ def _document(status: sabir.ProviderStatus, dialects: Sequence[Spoken]) -> dict[
     spoken = {
         speaker.short_name: {"name": each.dialect.name, **each.carries}
         for each in dialects
-        for speaker in (each.speaker, *each.others)
+        for speaker in each.speakers
         if speaker.provider == status.name
     }
     found = KeySource.find(status.credentials)
@@ -96,4 +163,60 @@ def _dialect_table(dialects: Sequence[Spoken]) -> Table:
             " ".join(("text", *returned)),
             " ".join((each.speaker.provider, *each.other_providers)),
         )
+    return table
+
+
+UNKNOWN = "?"
+
+
+def models(
+    provider: Annotated[str | None, Parameter(help="One provider; else all that are installed.")] = None,
+    /,
+    *,
+    as_json: JSONFlag = False,
+) -> int:
+    """List known models: each row speaks for all models whose names begin so.
+
+    A model that no row names is passed on as it is; nothing is refused for it.
+    """
+    output, code = Output(machine=as_json), Exit.OK
+    listed = {provider: None} if provider else {status.name: status.error for status in sabir.providers()}
+    for error_line in filter(None, listed.values()):
+        output.error(error_line)
+        code = Exit.PLUGIN
+    found: dict[str, tuple[sabir.ModelInfo, ...]] = {}
+    for name in [name for name, failed in listed.items() if failed is None]:
+        try:
+            found[name] = sabir.models(name)
+        except PluginError as error:
+            output.error(str(error))
+            code = code or exit_of(error)
+    if as_json:
+        rows = ((name, info.model_dump(mode="json")) for name, infos in found.items() for info in infos)
+        output.document([{"provider": name, **row} for name, row in rows])
+        return code
+    if any(found.values()):
+        output.show(_table(found))
+    unknown = [name for name, infos in found.items() if not infos]
+    if unknown:
+        output.note(f"nothing is known of the models of {', '.join(unknown)}; any name is passed on")
+    return code
+
+
+def _table(found: dict[str, tuple[sabir.ModelInfo, ...]]) -> Table:
+    table = make_table("model", "reads", "context", "output", "thinks", "refuses")
+    table.columns[2].justify = table.columns[3].justify = "right"
+    if any(info.facts for infos in found.values() for info in infos):
+        table.add_column("facts")
+    for name, infos in found.items():
+        for info in sorted(infos, key=lambda info: info.prefix):
+            table.add_row(
+                f"{name}:{info.prefix}…" if not info.prefix else f"{name}:{info.prefix}",
+                UNKNOWN if info.modalities is None else " ".join(("text", *info.modalities)),
+                UNKNOWN if info.context_tokens is None else f"{info.context_tokens:,}",
+                UNKNOWN if info.output_tokens is None else f"{info.output_tokens:,}",
+                {None: UNKNOWN, True: "yes", False: "no"}[info.reasoning],
+                " ".join(info.rejects),
+                " ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in info.facts.items()),
+            )
     return table

@@ -1,24 +1,77 @@
 """`sabir render`: what a saved conversation looks like on the wire of one model or several, without key and network.
 
-FILE ──▶ messages, or all that `sabir import --json` gave ──render for each -m──▶ bodies and losses, side by side
+    FILE ──▶ messages, or all that `sabir import --json` gave ──render for each -m──▶ views
+
+    View ──┐
+    View ──┼──fits?──▶ columns │ a stack       each: target, body, losses
+    View ──┘
+
+A body is laid out as JSON whose objects stay together where they fit; base64 is cut to its beginning.
 """
 
+import json
 from collections.abc import Iterator, Sequence
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple
 
 import sabir
 from cyclopts import Parameter
 from pydantic import ValidationError
-from sabir.authoring import decode_json, describe, load_as
+from rich.cells import cell_len
+from rich.console import Console, Group, RenderableType
+from rich.highlighter import JSONHighlighter
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+from sabir import DecodedHistory, Loss, Rendering
+from sabir.authoring import JSONValue, decode_json, describe, load_as, printable
+from sabir.errors import HistoryInvalid, NotJSON
 
-from sabir_cli.bodies import View, show
-from sabir_cli.exits import Exit
+from sabir_cli.imports import is_document
 from sabir_cli.inputs import STDIN_TOO, JSONFlag, OptionFlags, choose_model, load_options, read_bytes
-from sabir_cli.output import Output
-from sabir_cli.stored import is_document
+from sabir_cli.output import LOSS_STYLES, Exit, Output
 
 STRICT = frozenset({"dropped", "downgraded"})
 """Kinds of loss that `--strict` refuses."""
+
+
+NARROWEST = 56
+"""Columns that a body needs beside another."""
+LEAF_LINES = 3
+"""Lines over which an object that holds no other may be folded before it is laid out."""
+LONGEST_DATA = 96
+"""The most characters of a string without spaces that is shown whole."""
+
+_highlight = JSONHighlighter()
+
+
+@dataclass(frozen=True)
+class View:
+    """One target's result for a history: a rendering, or the error that refused it."""
+
+    title: str
+    rendering: Rendering | None = None
+    error: str | None = None
+    note: str | None = None
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """The rendering's losses."""
+        return self.rendering.losses if self.rendering else ()
+
+    def document(self) -> dict[str, Any]:  # whatever JSON holds
+        """The view as `--json` gives it, the body whole."""
+        if self.rendering is None:
+            return {"target": self.title, "error": self.error}
+        target = self.rendering.target
+        return {
+            "target": str(target),
+            "dialect": target.dialect,
+            "endpoint": target.endpoint,
+            "path": self.rendering.path,
+            "body": decode_json(self.rendering.body_bytes),
+            "losses": [loss.model_dump() for loss in self.losses],
+        }
 
 
 def render(
@@ -58,41 +111,137 @@ def _refusals(views: Sequence[View], strict: bool) -> Iterator[str]:
         yield f"--strict: {lost[0][0]} would lose something: {lost[0][1]}{more}"
 
 
-def _read(file: str) -> sabir.DecodedHistory:
+def _read(file: str) -> DecodedHistory:
     """The messages of a history, or the whole of what was imported; HistoryInvalid names the file."""
     data = read_bytes(file, "a FILE")
     try:
         whole = _document(data)
-        return whole if whole is not None else sabir.DecodedHistory(messages=tuple(sabir.loads(data)))
-    except sabir.errors.HistoryInvalid as error:
+        return whole if whole is not None else DecodedHistory(messages=tuple(sabir.loads(data)))
+    except HistoryInvalid as error:
         source = "standard input" if file == "-" else repr(file)
-        raise sabir.errors.HistoryInvalid(f"{source}: {error}") from None
+        raise HistoryInvalid(f"{source}: {error}") from None
 
 
-def _document(data: bytes) -> sabir.DecodedHistory | None:
+def _document(data: bytes) -> DecodedHistory | None:
     """What `sabir import --json` gave; None where the data is anything else."""
     try:
         found = decode_json(data) if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else None
-    except sabir.errors.NotJSON:
+    except NotJSON:
         return None
     if not is_document(found):
         return None
     try:
-        return load_as(sabir.DecodedHistory.model_validate, found)
+        return load_as(DecodedHistory.model_validate, found)
     except ValidationError as error:
-        raise sabir.errors.HistoryInvalid(f"it is not what `sabir import --json` gave: {describe(error)}") from None
+        raise HistoryInvalid(f"it is not what `sabir import --json` gave: {describe(error)}") from None
 
 
-def _with_options(history: sabir.DecodedHistory, given: Sequence[sabir.Option]) -> sabir.DecodedHistory:
+def _with_options(history: DecodedHistory, given: Sequence[sabir.Option]) -> DecodedHistory:
     """The history with further options; one given takes the place of an imported one of its name."""
     names = {option.name for option in given}
     kept = (option for option in history.options if option.name not in names)
     return history.model_copy(update={"options": (*kept, *given)}) if given else history
 
 
-def _view(adapter: sabir.ModelAdapter, history: sabir.DecodedHistory) -> View:
+def _view(adapter: sabir.ModelAdapter, history: DecodedHistory) -> View:
     title = str(adapter.target)
     try:
         return View(title, adapter.render(history.messages, options=history.options, settings=history.settings))
     except sabir.RenderingRefused as error:
         return View(title, error=str(error))
+
+
+class Line(NamedTuple):
+    """One line of a layout, by its indentation and its text."""
+
+    indent: int
+    text: str
+
+
+def show(console: Console, views: Sequence[View]) -> None:
+    """Print the views, as many beside each other as the console's width allows."""
+    columns = max(1, min(len(views), console.width // NARROWEST))
+    for start in range(0, len(views), columns):
+        if start:
+            console.print()
+        console.print(_row(views[start : start + columns], console.width // columns - (columns > 1), columns))
+
+
+def _row(views: Sequence[View], width: int, columns: int) -> RenderableType:
+    if columns == 1:
+        return _panel(views[0], width)
+    table = Table.grid(padding=(0, 1, 0, 0))
+    for _ in range(columns):
+        table.add_column(width=width, overflow="fold")
+    table.add_row(*(_panel(view, width) for view in views))
+    return table
+
+
+def layout(value: JSONValue, width: int) -> list[Line]:
+    """A JSON value in lines that fit a width in columns; innermost objects may take a few times as much."""
+    return list(_lines(shorten(value), Line(0, ""), "", width))
+
+
+def shorten(value: JSONValue) -> JSONValue:
+    """The value with its base64 and other endless words cut to their beginning."""
+    if isinstance(value, dict):
+        return {key: shorten(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [shorten(item) for item in value]
+    if isinstance(value, str) and len(value) > LONGEST_DATA and not any(sign in value for sign in " \n\t"):
+        return f"{value[:40]}… ({len(value)} characters)"
+    return value
+
+
+def _panel(view: View, width: int) -> RenderableType:
+    rows: list[RenderableType] = [Text(printable(view.title), style="bold")]
+    if view.rendering is not None:
+        where = f"{view.rendering.target.dialect} · POST {view.rendering.path}"
+        rows += [Text(printable(where), style="dim"), *_body(view.rendering, width)]
+    if view.error is not None:
+        rows.append(Text(printable(view.error), style="red"))
+    else:
+        rows += _losses(view.losses)
+    if view.note:
+        rows.append(Text(printable(view.note), style="dim"))
+    return Group(*rows)
+
+
+def _body(rendering: Rendering, width: int) -> Iterator[RenderableType]:
+    for line in layout(decode_json(rendering.body_bytes), width):
+        text = _highlight(Text(printable(line.text), overflow="fold"))
+        yield Padding(text, (0, 0, 0, line.indent), expand=False)
+
+
+def _losses(losses: Sequence[Loss]) -> Iterator[RenderableType]:
+    if not losses:
+        yield Text("losses: none", style="green")
+        return
+    yield Text(f"losses: {len(losses)}", style="bold")
+    for loss in losses:
+        yield Padding(Text(printable(str(loss)), style=LOSS_STYLES[loss.kind]), (0, 0, 0, 2), expand=False)
+
+
+def _lines(value: JSONValue, start: Line, end: str, width: int) -> Iterator[Line]:
+    """The lines of a value that begins with the text of `start` (its key) and ends with `end` (its comma)."""
+    flat = start.text + json.dumps(value, ensure_ascii=False) + end
+    items = list(_items(value))
+    is_leaf = not any(isinstance(item, dict | list) for _, item in items)
+    if not items or cell_len(flat) <= (width - start.indent) * (LEAF_LINES if is_leaf else 1):
+        yield start._replace(text=flat)
+        return
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    yield start._replace(text=start.text + opening)
+    for number, (key, item) in enumerate(items, start=1):
+        comma = "," if number < len(items) else ""
+        yield from _lines(item, Line(start.indent + 2, key), comma, width)
+    yield start._replace(text=closing + end)
+
+
+def _items(value: JSONValue) -> Iterator[tuple[str, JSONValue]]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield f"{json.dumps(key, ensure_ascii=False)}: ", item
+    elif isinstance(value, list):
+        for item in value:
+            yield "", item

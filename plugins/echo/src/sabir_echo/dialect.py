@@ -9,24 +9,7 @@ A piece is {"text": word} or {"call": {"id": …, "name": …, "arguments": …}
 import json
 from collections.abc import Iterator, Mapping
 
-from sabir import (
-    BlockDelta,
-    BlockEnd,
-    BlockStart,
-    DecodedHistory,
-    Message,
-    Option,
-    OptionCallPayload,
-    OptionResultPayload,
-    PartsPayload,
-    Reply,
-    ReplyEnd,
-    ReplyStart,
-    Settings,
-    StreamEvent,
-    TextPart,
-    Usage,
-)
+import sabir
 from sabir.authoring import (
     WIRE_SETTINGS,
     DecodeScope,
@@ -68,7 +51,7 @@ def encode_request(scope: RequestScope) -> dict[str, JSONValue]:
     return {"model": scope.target.model, "options": options, "settings": settings}
 
 
-def decode(body: bytes, scope: DecodeScope) -> Reply:
+def decode(body: bytes, scope: DecodeScope) -> sabir.Reply:
     """A whole answer, read as a stream that came at once."""
     fold, decoder = Fold(scope), PlainDecoder(scope)
     found = json.loads(body)
@@ -78,20 +61,20 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     return fold.reply()
 
 
-def decode_history(body: bytes, scope: DecodeScope) -> DecodedHistory:
+def decode_history(body: bytes, scope: DecodeScope) -> sabir.DecodedHistory:
     """The messages, options and settings of a stored request; core raises for a body that is not a request."""
     found = json.loads(body)
     policies, calls = {"system": "system", "user": "user", "assistant": scope.policy}, dict[str, str]()
     messages = []
     for item in found["messages"]:
         payload = _decode_item(item, calls, scope)
-        policy = payload.option_name if isinstance(payload, OptionResultPayload) else policies[item["from"]]
+        policy = payload.option_name if isinstance(payload, sabir.OptionResultPayload) else policies[item["from"]]
         origin = scope.origin(found["model"]) if item["from"] == "assistant" else None
-        messages.append(Message(policy=policy, origin=origin, payload=payload))
-    return DecodedHistory(
+        messages.append(sabir.Message(policy=policy, origin=origin, payload=payload))
+    return sabir.DecodedHistory(
         messages=tuple(messages),
-        options=tuple(Option.from_schema(**each) for each in found["options"]),
-        settings=Settings(**found["settings"], extra_body=left_over(found, KNOWN_FIELDS)),
+        options=tuple(sabir.Option.from_schema(**each) for each in found["options"]),
+        settings=sabir.Settings(**found["settings"], extra_body=left_over(found, KNOWN_FIELDS)),
         model=found["model"],
     )
 
@@ -107,7 +90,7 @@ class PlainDecoder:
         self._scope, self._index = scope, -1
         self._words: list[str] = []
 
-    def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
+    def feed(self, event: ServerEvent) -> Iterator[sabir.StreamEvent]:
         """The events of one word, one call, or the end."""
         piece = json.loads(event.data)
         if error := piece.get("error"):
@@ -116,50 +99,50 @@ class PlainDecoder:
             return  # a kind of piece that this wire may have later
         if self._index < 0:
             self._index = 0
-            yield ReplyStart(origin=self._scope.origin())
+            yield sabir.ReplyStart(origin=self._scope.origin())
         if "text" in piece:
             if not self._words:
-                yield BlockStart(index=self._index, kind="text")
+                yield sabir.BlockStart(index=self._index, kind="text")
             self._words.append(piece["text"])
-            yield BlockDelta(index=self._index, kind="text", text=piece["text"])
+            yield sabir.BlockDelta(index=self._index, kind="text", text=piece["text"])
             return
         if self._words:
-            yield BlockEnd(index=self._index, block=TextPart(text="".join(self._words)))
+            yield sabir.BlockEnd(index=self._index, block=sabir.TextPart(text="".join(self._words)))
             self._index, self._words = self._index + 1, []
         if call := piece.get("call"):
             payload = self._scope.read_call(call["id"], call["name"], call["arguments"])
             identity = {"invocation_id": payload.invocation_id, "option_name": payload.option_name}
-            yield BlockStart(index=self._index, kind="option_call", **identity)
-            yield BlockEnd(index=self._index, block=payload)
+            yield sabir.BlockStart(index=self._index, kind="option_call", **identity)
+            yield sabir.BlockEnd(index=self._index, block=payload)
             self._index += 1
         elif "finish" in piece:
-            reason, usage = piece["finish"], Usage(**piece["usage"])
-            yield ReplyEnd(finish_reason=FINISH_REASONS[reason], raw_finish_reason=reason, usage=usage)
+            reason, usage = piece["finish"], sabir.Usage(**piece["usage"])
+            yield sabir.ReplyEnd(finish_reason=FINISH_REASONS[reason], raw_finish_reason=reason, usage=usage)
 
-    def close(self) -> tuple[StreamEvent, ...]:
+    def close(self) -> tuple[sabir.StreamEvent, ...]:
         """No events: the last piece has ended the reply."""
         return ()
 
 
 def _decode_item(
     item: Mapping[str, JSONValue], calls: dict[str, str], scope: DecodeScope
-) -> PartsPayload | OptionCallPayload | OptionResultPayload:
+) -> sabir.PartsPayload | sabir.OptionCallPayload | sabir.OptionResultPayload:
     """The messages of one item; `calls` are the options called so far, by the ids that results refer to."""
     if call := item.get("call"):
         calls[call["id"]] = scope.option_names.get(call["name"], call["name"])
         return scope.read_call(call["id"], call["name"], call["arguments"])
     if "answers" not in item:
-        return PartsPayload(parts=(TextPart(text=item["text"]),))
+        return sabir.PartsPayload(parts=(sabir.TextPart(text=item["text"]),))
     if item["answers"] not in calls:
         raise HistoryInvalid(f"a result answers {item['answers']!r}, which no item before it calls; give the whole")
     failure = {"is_error": True, "error_type": "failed", "error_message": item["text"]} if item["failed"] else {}
     result = None if failure else item["text"]
     name = calls[item["answers"]]
-    return OptionResultPayload(invocation_id=item["answers"], option_name=name, result=result, **failure)
+    return sabir.OptionResultPayload(invocation_id=item["answers"], option_name=name, result=result, **failure)
 
 
 def _encode_entry(entry: Entry) -> dict[str, JSONValue]:
-    text = "".join(piece.text for piece in entry.pieces if isinstance(piece, TextPart))
+    text = "".join(piece.text for piece in entry.pieces if isinstance(piece, sabir.TextPart))
     if call := entry.message.call:
         origin = entry.message.origin
         own_words = call.raw_arguments if origin and origin.dialect == NAME else None

@@ -1,4 +1,11 @@
-"""A server's connection, and the requests over it.
+"""A server, its connection, the requests over it, and their errors.
+
+    "python -m my_server" · ["cmd", "arg"]       ──▶ a process of its own, by stdin and stdout
+    "https://host/mcp"                           ──▶ streamable HTTP
+    StdioServerParameters · transport · server   ──▶ as the SDK's own Client takes them
+    Client · ClientSession                       ──▶ as they are
+
+A server is shown by its command or its host alone: arguments and paths may hold keys, and errors go to models.
 
     open  ─▶ keeper, a task: enters the client · says so · waits to be told · leaves the client
     call  ─▶ client.call_tool ─▶ answer, or one of MCPFault
@@ -6,25 +13,46 @@
 The SDK's clients live in task groups, which one task must enter and leave, and which cancel that task when a transport
 breaks. So a separate task keeps the client: a failure there reaches a call as an error, and does not cancel the
 caller's block. A client that its owner has entered is used as it is, and left open.
+
+Each error but ServerUnreachable becomes the error result of its call:
+
+    MCPFault
+    ├── ServerUnreachable   no connection, or no list of options: raised where the block is entered
+    ├── ServerLost          the connection ended, or the block was left
+    ├── ServerTimedOut      no answer in time
+    ├── ServerRefused       the server answered with a protocol error
+    └── AnswerInvalid       the protocol or the option's own schema does not allow the answer
+
+The class's name is the result's `error_type`, its message the `error_message` that a model reads. A failure that the
+option itself reports is core's OptionFailed, of type `option_failed`.
 """
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+import os
+import re
+import shlex
+from collections.abc import Coroutine, Mapping, Sequence
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 from sabir.authoring import one_line
+from sabir.errors import SabirError, SettingsInvalid
 
 from sabir_mcp.contents import KINDS
-from sabir_mcp.errors import AnswerInvalid, MCPFault, ServerLost, ServerRefused, ServerTimedOut
-from sabir_mcp.servers import client_of, is_entered, shown
 
 if TYPE_CHECKING:
-    from mcp import MCPError
-    from mcp.types import CallToolResult, ListToolsResult, Tool
+    from mcp import Client, ClientSession, MCPError, StdioServerParameters
+    from mcp.client import Transport
+    from mcp.server import Server
+    from mcp.server.mcpserver import MCPServer
+    from mcp.types import CallToolResult, Tool
 
-    from sabir_mcp.servers import ServerLike
+    ServerLike: TypeAlias = (
+        str | Sequence[str] | StdioServerParameters | Transport | Server[Any] | MCPServer | Client | ClientSession
+    )
 
 Answer = TypeVar("Answer")
 
@@ -34,11 +62,31 @@ LOST = ("Connection closed", "SSE stream", "Session terminated")
 """The beginnings of the SDK's messages for an ended connection; servers also use its error codes for other faults."""
 
 
-class Limit(NamedTuple):
-    """The seconds that an answer may take (None: no limit), and the setting with that limit."""
+EXPECTED = "a command, an http(s) URL, or an object of the SDK: parameters, transport, server, client or session"
 
-    seconds: float | None
-    setting: str
+
+class MCPFault(SabirError):
+    """The root of the errors of MCP servers."""
+
+
+class ServerUnreachable(MCPFault, ConnectionError):
+    """The server could not be started, reached, or asked for its options."""
+
+
+class ServerLost(MCPFault, ConnectionError):
+    """The connection ended before an answer came. It is not made again: enter a new block."""
+
+
+class ServerTimedOut(MCPFault, TimeoutError):
+    """The server gave no answer in time; it was told that nobody waits any longer."""
+
+
+class ServerRefused(MCPFault):
+    """The server answered a call with a protocol error: an option that it does not have, or a fault of its own."""
+
+
+class AnswerInvalid(MCPFault, ValueError):
+    """The server's answer does not fit the protocol, or does not fit the option's own output schema."""
 
 
 class Connection:
@@ -47,7 +95,7 @@ class Connection:
     def __init__(self, server: "ServerLike", timeout: float | None, connect_timeout: float) -> None:
         self.name = shown(server)
         self._client = client_of(server)
-        self._call_limit, self._list_limit = Limit(timeout, "timeout"), Limit(connect_timeout, "connect_timeout")
+        self._seconds = {"timeout": timeout, "connect_timeout": connect_timeout}
         self._keeper: asyncio.Task[None] | None = None
         self._entered, self._leave = asyncio.Event(), asyncio.Event()
 
@@ -89,46 +137,44 @@ class Connection:
 
     async def list_options(self) -> "list[Tool]":
         """All tools of the server. Raises MCPFault if it does not answer in time, or fails."""
-        return await self._ask("a request for its options", self._pages(), self._list_limit)
+        return await self._ask("a request for its options", self._pages(), "connect_timeout")
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> "CallToolResult":
         """The server's answer to one call. Raises MCPFault if there is none."""
-        return await self._ask(f"a call of {name!r}", self._client.call_tool(name, dict(arguments)), self._call_limit)
+        return await self._ask(f"a call of {name!r}", self._client.call_tool(name, dict(arguments)), "timeout")
 
     async def _pages(self) -> "list[Tool]":
+        from mcp import Client
+        from mcp.types import PaginatedRequestParams
+
         found: list[Tool] = []
-        asked: set[str] = set()
+        asked: set[str | None] = set()
         cursor: str | None = None
-        while True:
-            page = await self._page(cursor)
+        while cursor not in asked:
+            asked.add(cursor)
+            if isinstance(self._client, Client):
+                page = await self._client.list_tools(cursor=cursor, cache_mode="refresh")
+            else:
+                page = await self._client.list_tools(params=PaginatedRequestParams(cursor=cursor))
             found += page.tools
             cursor = page.next_cursor
             if cursor is None:
                 return found
-            if cursor in asked:
-                raise AnswerInvalid(self._say(f"its list of options goes round in a circle: {cursor!r} came twice"))
-            asked.add(cursor)
+        raise AnswerInvalid(self._say(f"its list of options goes round in a circle: {cursor!r} came twice"))
 
-    async def _page(self, cursor: str | None) -> "ListToolsResult":
-        from mcp import Client
-        from mcp.types import PaginatedRequestParams
-
-        if isinstance(self._client, Client):
-            return await self._client.list_tools(cursor=cursor, cache_mode="refresh")
-        return await self._client.list_tools(params=PaginatedRequestParams(cursor=cursor))
-
-    async def _ask(self, what: str, answer: Coroutine[Any, Any, Answer], limit: Limit) -> Answer:
+    async def _ask(self, what: str, answer: Coroutine[Any, Any, Answer], setting: str) -> Answer:
         from mcp import MCPError
 
         if self._leave.is_set():
             answer.close()
             raise ServerLost(self._say("its block was left; call options within `async with options_from_mcp(…)`"))
-        clock = asyncio.timeout(limit.seconds)
+        seconds = self._seconds[setting]  # None: no limit
+        clock = asyncio.timeout(seconds)
         try:
             async with clock:
                 return await answer
         except TimeoutError as error:
-            waited = f" within {limit.seconds:g} s; give it longer by {limit.setting}=" if clock.expired() else ""
+            waited = f" within {seconds:g} s; give it longer by {setting}=" if clock.expired() else ""
             raise ServerTimedOut(self._say(f"no answer to {what}{waited}")) from error
         except MCPError as error:
             raise self._fault(what, error) from error
@@ -166,3 +212,68 @@ def _misfit(error: ValidationError) -> str:
         return f"holds content of kind {kinds[0]!r}, which the protocol does not know"
     places = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in found)
     return f"is none that the protocol allows: {one_line(places, 300)}"
+
+
+def client_of(server: "ServerLike") -> "Client | ClientSession":
+    """The client that reaches a server, not yet entered unless it was given.
+
+    Raises SettingsInvalid for any other object.
+    """
+    from mcp import Client, ClientSession
+    from mcp.types import Implementation
+
+    if isinstance(server, Client | ClientSession):
+        return server
+    return Client(_target(server), client_info=Implementation(name="sabir-mcp", version=version("sabir-mcp")))
+
+
+def is_entered(client: "Client | ClientSession") -> bool:
+    """Whether the client's owner has entered it, and so will leave it; always true for a session."""
+    from mcp import ClientSession
+
+    if isinstance(client, ClientSession):
+        return True
+    try:
+        return client.session is not None
+    except RuntimeError:  # the SDK's error for a client that is not entered
+        return False
+
+
+def shown(server: "ServerLike") -> str:
+    """A server's name in errors before its own name is known."""
+    if isinstance(server, str) and _is_url(server):
+        return urlsplit(server).hostname or "server"
+    words = _words(server) if isinstance(server, str | Sequence) else []
+    command = words[0] if words else getattr(server, "command", None)
+    return os.path.basename(command) if isinstance(command, str) else str(getattr(server, "name", "server"))
+
+
+def _target(server: Any) -> Any:
+    """What the SDK's Client takes; Any, as that is a union of unlike things."""
+    from mcp import StdioServerParameters
+    from mcp.server import Server
+    from mcp.server.mcpserver import MCPServer
+
+    if isinstance(server, str) and _is_url(server):
+        return server
+    if isinstance(server, str | Sequence):
+        words = _words(server)
+        if not words or not words[0] or "://" in words[0]:
+            raise SettingsInvalid(f"server is {one_line(repr(server), 60)}; expected {EXPECTED}")
+        return StdioServerParameters(command=words[0], args=words[1:])
+    if isinstance(server, StdioServerParameters | Server | MCPServer) or hasattr(server, "__aenter__"):
+        return server
+    raise SettingsInvalid(f"server is of type {type(server).__name__}; expected {EXPECTED}")
+
+
+def _is_url(text: str) -> bool:
+    return re.match(r"https?://", text, re.IGNORECASE) is not None
+
+
+def _words(command: str | Sequence[Any]) -> list[str]:
+    if not isinstance(command, str):
+        return cast(list[str], list(command))
+    try:
+        return shlex.split(command, posix=os.name != "nt")
+    except ValueError as error:
+        raise SettingsInvalid(f"command {one_line(command, 60)!r} cannot be split: {error}; give a list") from None

@@ -4,45 +4,23 @@ async with options_from_mcp(server, only=…, prefix=…) as options ─▶ sabi
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from sabir import Option, SettingsInvalid
 from sabir.authoring import JSONValue
 from sabir.errors import OptionInvalid
 
-from sabir_mcp.connection import Connection, reason_of
+from sabir_mcp.connection import Connection, MCPFault, ServerUnreachable, reason_of
 from sabir_mcp.contents import ResultPart, returned_by
-from sabir_mcp.errors import MCPFault, ServerUnreachable
 
 if TYPE_CHECKING:
     from mcp.types import Tool
 
-    from sabir_mcp.servers import ServerLike
+    from sabir_mcp.connection import ServerLike
 
 Returned: TypeAlias = JSONValue | list[ResultPart]
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The chosen options of a server, by the server's own names, and the prefix for these names."""
-
-    only: frozenset[str] | None
-    exclude: frozenset[str]
-    prefix: str
-
-    def of(self, offered: "Iterable[Tool]", server: str) -> "dict[str, Tool]":
-        """Name of each chosen option → its declaration. Raises OptionInvalid for a name that is not offered."""
-        by_name: dict[str, Tool] = {}
-        for each in offered:
-            by_name.setdefault(each.name, each)
-        if unknown := sorted(((self.only or frozenset()) | self.exclude) - set(by_name)):
-            known = ", ".join(sorted(by_name)) or "none"
-            raise OptionInvalid(f"MCP server {server!r} offers no option {unknown[0]!r}; it offers: {known}")
-        taken = (set(by_name) if self.only is None else self.only) - self.exclude
-        return {f"{self.prefix}{name}": said for name, said in by_name.items() if name in taken}
 
 
 class MCPOptions(Sequence[Option]):
@@ -51,9 +29,11 @@ class MCPOptions(Sequence[Option]):
     They work until their block is left.
     """
 
-    def __init__(self, connection: Connection, choice: Choice) -> None:
+    def __init__(
+        self, connection: Connection, only: frozenset[str] | None, exclude: frozenset[str], prefix: str
+    ) -> None:
         self._connection = connection
-        self._choice = choice
+        self._only, self._exclude, self._prefix = only, exclude, prefix
         self._options: tuple[Option, ...] = ()
 
     @property
@@ -72,18 +52,21 @@ class MCPOptions(Sequence[Option]):
         A server's notice that its list changed is not waited for: ask when you expect one. Raises MCPFault, and
         OptionInvalid for a chosen name that is offered no more; the options then stay as they were.
         """
-        taken = self._choice.of(await self._connection.list_options(), self._connection.name)
-        self._options = tuple(self._option(name, said) for name, said in taken.items())
+        offered: dict[str, Tool] = {}
+        for each in await self._connection.list_options():
+            offered.setdefault(each.name, each)
+        if unknown := sorted(((self._only or frozenset()) | self._exclude) - set(offered)):
+            known = ", ".join(sorted(offered)) or "none"
+            raise OptionInvalid(f"MCP server {self.server!r} offers no option {unknown[0]!r}; it offers: {known}")
+        taken = (set(offered) if self._only is None else self._only) - self._exclude
+        self._options = tuple(self._option(said) for name, said in offered.items() if name in taken)
 
-    def _option(self, name: str, said: "Tool") -> Option:
-        description = said.description or said.title or ""
-        return Option.from_schema(name, description, said.input_schema, self._function(said.name))
-
-    def _function(self, name: str) -> Callable[..., Coroutine[Any, Any, Returned]]:
+    def _option(self, said: "Tool") -> Option:
         async def ask(**arguments: Any) -> Returned:
-            return returned_by(await self._connection.call(name, arguments))
+            return returned_by(await self._connection.call(said.name, arguments))
 
-        return ask
+        description = said.description or said.title or ""
+        return Option.from_schema(f"{self._prefix}{said.name}", description, said.input_schema, ask)
 
     @overload
     def __getitem__(self, index: int) -> Option: ...
@@ -127,9 +110,9 @@ async def options_from_mcp(
     Raises ServerUnreachable, SettingsInvalid for an invalid server, OptionInvalid for a name that is not offered. Later
     faults are raised by the options, and so become error results.
     """
-    choice = Choice(_names("only", only), _names("exclude", exclude) or frozenset(), prefix)
+    chosen = _names("only", only), _names("exclude", exclude) or frozenset()
     connection = Connection(server, timeout, connect_timeout)
-    options = MCPOptions(connection, choice)
+    options = MCPOptions(connection, *chosen, prefix)
     try:
         await _open(connection, options, connect_timeout)
         yield options

@@ -1,13 +1,66 @@
-"""The cost of a reply, by seller, model and rate. An unknown cost is None, never 0."""
+"""The cost of a reply, by seller, model and rate of a table of prices (genai-prices). An unknown cost is None, never 0.
 
+    origin ──▶ seller: a provider of sabir's at a host ──▶ a provider of the table
+    usage ──▶ the table's own counts ──▶ rates × counts ──▶ Cost
+
+A provider that is no seller, or whose client uses another endpoint, has no price: a local model costs no vendor's
+price, and a proxy's price is not known.
+
+sabir and the table count alike: cached tokens are part of the input, reasoning is part of the output. If a
+provider's own figures have more detail (audio tokens, lifetime of cache entries, searches), the table's own reading of
+them is used, as long as its totals agree. The table is imported at the first question, and is
+never updated from the network here: its date is that of the installed package.
+"""
+
+import re
 from collections.abc import Mapping
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from decimal import Decimal
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 from sabir import Reply, Usage
+from sabir.authoring import Frozen, JSONValue
+from sabir.errors import SettingsInvalid
 
-from sabir_prices.sellers import own_seller, seller_at
-from sabir_prices.table import Cost, price
+if TYPE_CHECKING:
+    from genai_prices.types import ModelInfo, ModelPrice, PriceCalculation, Provider
+    from genai_prices.types import Usage as Counts
+
+DISTRIBUTION = "genai-prices"
+ORDINARY: Mapping[str, frozenset[str]] = {
+    "service_tier": frozenset({"auto", "default", "on_demand", "standard"}),
+    "speed": frozenset({"standard"}),
+}
+"""Fields by which providers say at which rate they served a call → values that stand for the usual one."""
+COUNTED = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+"""Fields of a usage that the table knows by the same names."""
+REQUIRED: Mapping[str, str] = {"input_tokens": "input_mtok", "output_tokens": "output_mtok"}
+"""Field of a usage → the rate without which it has no price."""
+
+
+class Cost(Frozen):
+    """What one call cost, in US dollars, by the rates of a table.
+
+    `total` is the sum of the parts that follow. `input` is the uncached input. A cache's part is None if the table has
+    no separate rate for it: its tokens are then in `input`. `other` is not paid by the token, for example searches.
+    `model` and `provider` are the table's names, `table` names the table.
+    """
+
+    total: Decimal
+    input: Decimal
+    output: Decimal
+    cache_read: Decimal | None
+    cache_write: Decimal | None
+    other: Decimal
+    model: str
+    provider: str
+    table: str
+
+    def __str__(self) -> str:
+        """The sum and what it is for, in one line."""
+        return f"${self.total.normalize():f} for {self.provider}:{self.model}"
 
 
 def cost(reply: Reply, *, at: datetime | None = None) -> Cost | None:
@@ -39,3 +92,130 @@ def _served(usage: Usage, details: object) -> dict[str, Any]:
     """The provider's fields about how it served the call, from the reply's details or its usage."""
     said = (found for found in (details, usage.details) if isinstance(found, Mapping))
     return {name: value for found in said for name, value in found.items()}
+
+
+class Seller(NamedTuple):
+    """One row. `names` says by which name the table knows a model: the one that answered, or the one asked for."""
+
+    provider: str
+    host: str
+    """A regular expression that the whole name of the endpoint's host matches."""
+    table_id: str
+    names: Literal["reported", "asked"] = "reported"
+
+
+SELLERS = (
+    Seller("anthropic", r"api\.anthropic\.com", "anthropic"),
+    Seller("anthropic", r"bedrock-runtime\..+\.amazonaws\.com", "aws", "asked"),
+    Seller("cerebras", r"api\.cerebras\.ai", "cerebras"),
+    Seller("deepseek", r"api\.deepseek\.com", "deepseek"),
+    Seller("fireworks", r"api\.fireworks\.ai", "fireworks"),
+    Seller("google", r"generativelanguage\.googleapis\.com|(.+-)?aiplatform\.googleapis\.com", "google"),
+    Seller("groq", r"api\.groq\.com", "groq"),
+    Seller("mistral", r"api\.mistral\.ai", "mistral"),
+    Seller("openai", r"api\.openai\.com", "openai"),
+    Seller("openai", r".+\.(openai|cognitiveservices)\.azure\.com", "azure"),
+    Seller("openrouter", r"openrouter\.ai", "openrouter"),
+    Seller("together", r"api\.together\.(ai|xyz)", "together"),
+    Seller("xai", r"api\.x\.ai", "x-ai"),
+)
+"""The first row of a provider is its own service."""
+
+
+def seller_at(provider: str, endpoint: str) -> Seller | None:
+    """Who is paid for calls that a provider's client carries to an endpoint; None where that is not known."""
+    host = urlsplit(endpoint).hostname or ""
+    return next((row for row in SELLERS if row.provider == provider and re.fullmatch(row.host, host)), None)
+
+
+def own_seller(provider: str) -> Seller | None:
+    """Who is paid for calls to a provider's own service; None where it sells nothing."""
+    return next((row for row in SELLERS if row.provider == provider), None)
+
+
+def price(
+    usage: Usage, table_id: str, model: str, *, served: Mapping[str, JSONValue], at: datetime | None
+) -> Cost | None:
+    """The cost of a usage; None if the table lacks the model or a rate, or the usage a figure.
+
+    `served` holds the provider's fields about how it served the call, `at` is its time.
+    """
+    if at is not None and at.tzinfo is None:
+        raise SettingsInvalid(f"at={at} has no time zone, and rates change with the hour; give one, UTC for example")
+    if usage.input_tokens is None or usage.output_tokens is None:
+        return None
+    from genai_prices.data_snapshot import get_snapshot
+
+    snapshot = get_snapshot()
+    at = at or datetime.now(UTC)
+    try:
+        provider, model_info = snapshot.find_provider_model(model, None, table_id, None)
+        context = _context(served, model_info, at)
+        if context is None:
+            return None
+        counts = _counts(usage, provider)
+        priced = model_info.calc_price(counts, provider, genai_request_timestamp=at, price_context=context)
+    except (LookupError, ValueError):
+        return None
+    known = _rates(priced.model_price)
+    if not known or any(getattr(usage, field) and rate not in known for field, rate in REQUIRED.items()):
+        return None
+    return _cost(priced, counts)
+
+
+def _context(served: Mapping[str, JSONValue], model: "ModelInfo", at: datetime) -> dict[str, str] | None:
+    """The unusual conditions of a call; None if the table has no rates for them."""
+    said = {name: value for name in ORDINARY if isinstance(value := served.get(name), str)}
+    unusual = {name: value for name, value in said.items() if value not in ORDINARY[name]}
+    variants = [
+        each.when for each in model.price_variants or () if each.constraint is None or each.constraint.active(at)
+    ]
+    return unusual if all({name: value} in variants for name, value in unusual.items()) else None
+
+
+def _counts(usage: Usage, provider: "Provider") -> "Counts":
+    """A usage as the table counts: by its own reading of the provider's figures where that agrees."""
+    from genai_prices.types import Usage as Counts
+
+    neutral = {field: getattr(usage, field) or 0 for field in COUNTED}
+    for extractor in provider.extractors or ():
+        roots = [extractor.root] if isinstance(extractor.root, str) else list(extractor.root)
+        figures = usage.details
+        for root in reversed(roots):
+            figures = {root: figures}
+        try:
+            _, read = extractor.extract(figures)
+            if all(getattr(read, field) == count for field, count in neutral.items()):
+                return read
+        except ValueError:
+            continue
+    return Counts(**neutral)
+
+
+def _cost(priced: "PriceCalculation", counts: "Counts") -> Cost:
+    read, write = (_cached(priced, counts, kind) for kind in ("_read", "_write"))
+    return Cost(
+        total=priced.total_price,
+        input=priced.input_price - (read or 0) - (write or 0),
+        output=priced.output_price,
+        cache_read=read,
+        cache_write=write,
+        other=priced.total_price - priced.input_price - priced.output_price,
+        model=priced.model.id,
+        provider=priced.provider.id,
+        table=f"{DISTRIBUTION} {version(DISTRIBUTION)}",
+    )
+
+
+def _cached(priced: "PriceCalculation", counts: "Counts", kind: str) -> Decimal | None:
+    """The cost of reading or writing a cache: the total, minus the total if that were free. None without a rate."""
+    from genai_prices.types import ModelPrice
+
+    rates = _rates(priced.model_price)
+    free = {name: Decimal(0) for name in rates if name.startswith("cache_") and kind in name}
+    return priced.total_price - ModelPrice(**{**rates, **free}).calc_price(counts)["total_price"] if free else None
+
+
+def _rates(rates: "ModelPrice") -> dict[str, Any]:
+    """The rates that are known, by their names in the table."""
+    return {name: rate for name, rate in vars(rates).items() if rate is not None}

@@ -24,100 +24,55 @@ from sabir_session.errors import (
     StoreError,
     StoreTooNew,
 )
-from sabir_session.evaluation.approval import DENIED, HUMAN, Approve, Decision
 from sabir_session.evaluation.budgets import Budget, within
-from sabir_session.evaluation.errors import ApprovalPending, BudgetExhausted, ConversationNotFound, PromptMismatch
-from sabir_session.evaluation.evaluate import EvaluateArguments, evaluate, evaluate_sync
-from sabir_session.evaluation.evaluations import follow_up, unfinished_evaluations
-from sabir_session.evaluation.main_loop import MainLoop
-from sabir_session.evaluation.progress import (
+from sabir_session.evaluation.conversation import follow_up, unfinished_evaluations
+from sabir_session.evaluation.evaluate import EvaluateArguments, MainLoop, evaluate, evaluate_sync
+from sabir_session.evaluation.people import (
+    DENIED,
+    HUMAN,
+    Approve,
     CallEnded,
     CallProgress,
     CallStarted,
+    Decision,
     Event,
     ReplyArrived,
     RequestStarted,
     TextArrived,
     Watch,
 )
-from sabir_session.evaluation.prompts import Prompt, PromptResponse
-from sabir_session.records.inner_messages import InnerMessage, ToolCallRecord
-from sabir_session.records.queries import (
+from sabir_session.evaluation.prompts import (
+    ApprovalPending,
+    BudgetExhausted,
+    ConversationNotFound,
+    Prompt,
+    PromptMismatch,
+    PromptResponse,
+)
+from sabir_session.records import (
+    InnerMessage,
+    ToolCallRecord,
     enable_inner_message_recording,
     get_inner_messages,
     get_latest_evaluation_id,
     get_pending_tool_calls,
+    inner_message_append,
 )
-from sabir_session.records.reducer import inner_message_append
-from sabir_session.state.bus import EventBus, InProcessEventBus, Subscription
-from sabir_session.state.folds import Reducer, ReducerContext, append_item, replace_latest
-from sabir_session.state.journals import Journal
-from sabir_session.state.session import Session
-from sabir_session.state.snapshots import SliceSnapshot, Snapshot
-from sabir_session.stores.postgres import PostgresStore
-from sabir_session.stores.sqlite import SQLiteStore
+from sabir_session.state.codec import SliceSnapshot, Snapshot
+from sabir_session.state.session import EventBus, InProcessEventBus, Journal, Session, Subscription
+from sabir_session.state.slices import Reducer, ReducerContext, append_item, replace_latest
+from sabir_session.stores.engines import PostgresStore, SQLiteStore
 from sabir_session.stores.store import Store
 
 __all__ = [
-    "DENIED",
-    "HUMAN",
-    "ApprovalPending",
-    "Approve",
-    "Budget",
-    "BudgetExhausted",
-    "CallEnded",
-    "CallProgress",
-    "CallStarted",
-    "ConversationNotFound",
-    "Decision",
-    "EvaluateArguments",
-    "Event",
-    "EventBus",
-    "InProcessEventBus",
-    "InnerMessage",
-    "Journal",
-    "JournalExists",
-    "JournalInvalid",
-    "JournalMissing",
-    "MainLoop",
-    "ObserverInvalid",
-    "PositionTaken",
-    "PostgresStore",
-    "Prompt",
-    "PromptMismatch",
-    "PromptResponse",
-    "RecordConflict",
-    "RecordingFailed",
-    "Reducer",
-    "ReducerContext",
-    "ReplyArrived",
-    "RequestStarted",
-    "SQLiteStore",
-    "Session",
-    "SessionError",
-    "SliceConflict",
-    "SliceNotRegistered",
-    "SliceSnapshot",
-    "Snapshot",
-    "SnapshotRestoreError",
-    "SnapshotSerializationError",
-    "Store",
-    "StoreError",
-    "StoreTooNew",
-    "Subscription",
-    "TextArrived",
-    "ToolCallRecord",
-    "Watch",
-    "append_item",
-    "enable_inner_message_recording",
-    "evaluate",
-    "evaluate_sync",
-    "follow_up",
-    "get_inner_messages",
-    "get_latest_evaluation_id",
-    "get_pending_tool_calls",
-    "inner_message_append",
-    "replace_latest",
-    "unfinished_evaluations",
-    "within",
-]
+    "DENIED", "HUMAN", "ApprovalPending", "Approve", "Budget", "BudgetExhausted", "CallEnded", "CallProgress",
+    "CallStarted", "ConversationNotFound", "Decision", "EvaluateArguments", "Event", "EventBus", "InProcessEventBus",
+    "InnerMessage", "Journal", "JournalExists", "JournalInvalid", "JournalMissing", "MainLoop", "ObserverInvalid",
+    "PositionTaken", "PostgresStore", "Prompt", "PromptMismatch", "PromptResponse", "RecordConflict",
+    "RecordingFailed", "Reducer", "ReducerContext", "ReplyArrived", "RequestStarted", "SQLiteStore", "Session",
+    "SessionError", "SliceConflict", "SliceNotRegistered", "SliceSnapshot", "Snapshot", "SnapshotRestoreError",
+    "SnapshotSerializationError", "Store", "StoreError", "StoreTooNew", "Subscription", "TextArrived",
+    "ToolCallRecord", "Watch", "append_item", "enable_inner_message_recording", "evaluate", "evaluate_sync",
+    "follow_up", "get_inner_messages", "get_latest_evaluation_id", "get_pending_tool_calls", "inner_message_append",
+    "replace_latest", "unfinished_evaluations", "within",
+]  # fmt: skip

@@ -15,23 +15,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from threading import Lock
-from typing import Any, TypeAlias, Unpack
+from typing import TypeAlias, Unpack
 
 from sabir import Adapter, Rendering, Reply, ReplyStream, SettingsInvalid, SyncReplyStream, Target
-from sabir.authoring import (
-    CallArguments,
-    Messages,
-    OptionCall,
-    Relay,
-    Script,
-)
+from sabir.authoring import CallArguments, Messages, OptionCall, Relay, Script
 
-from sabir_session.evaluation.errors import BudgetExhausted
+from sabir_session.evaluation.prompts import BudgetExhausted
 
 Price: TypeAlias = Callable[[Reply], float | Decimal | None]
 """The cost of a reply; None if it is not known."""
-Clock: TypeAlias = Callable[[], float]
-"""A clock: seconds since some fixed moment."""
 MOST_REQUESTS = 50
 """The limit of answered requests for a call of `evaluate` without a budget."""
 _LIMITS = ("turns", "tokens", "seconds", "cost")
@@ -59,36 +51,33 @@ class Budget:
         """Refuse limits that cannot be kept."""
         for name in _LIMITS:
             limit = getattr(self, name)
-            if limit is not None and not _is_limit(limit, is_float=name == "seconds"):
+            try:  # seconds are added to a clock's
+                is_limit = limit is None or bool((limit + 0.0 if name == "seconds" else limit) >= 0)
+            except TypeError:
+                is_limit = False
+            if not is_limit:
                 raise SettingsInvalid(f"Budget: {name} is {limit!r}; give a number of at least 0, or None for no limit")
         if self.cost is not None and self.price is None:
             raise SettingsInvalid("Budget: a cost needs price=, a function that says what a reply cost")
 
 
-def _is_limit(given: Any, *, is_float: bool) -> bool:
-    """Whether a value can be a limit; seconds are added to a clock's."""
-    try:
-        return bool((given + 0.0 if is_float else given) >= 0)
-    except TypeError:
-        return False
-
-
 class Spending:
     """The amounts spent of a budget; threads and tasks may share it."""
 
-    def __init__(self, budget: Budget | None, clock: Clock = time.monotonic) -> None:
-        self._budget = budget or Budget()
-        self._clock = clock
-        self._began = clock()
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._began = time.monotonic()
         self._lock = Lock()
         self._turns = 0
         self._tokens: int | None = 0
         self._cost: Decimal | None = Decimal(0)
 
     def add(self, reply: Reply) -> None:
-        """Count a reply."""
+        """Count a reply; raises SettingsInvalid for a price that cannot be summed up."""
         price = self._budget.price
-        cost = None if price is None or self._budget.cost is None else _checked(price(reply))
+        cost = None if price is None or self._budget.cost is None else price(reply)
+        if cost is not None and not (math.isfinite(cost) and cost >= 0):  # no limit would ever be reached
+            raise SettingsInvalid(f"Budget: price gave {cost!r}; it gives a number of at least 0, or None if not known")
         tokens = reply.usage.total_tokens
         with self._lock:
             self._turns += 1
@@ -98,29 +87,22 @@ class Spending:
     def left(self) -> float | None:
         """The seconds that are left, None without a limit of time."""
         seconds = self._budget.seconds
-        return None if seconds is None else max(0.0, seconds - self._clock() + self._began)
+        return None if seconds is None else max(0.0, seconds - time.monotonic() + self._began)
 
     def time_over(self, running: Sequence[OptionCall]) -> BudgetExhausted:
         """The error that the time is over while these calls still run."""
         assert self._budget.seconds is not None
-        spent = self._clock() - self._began
+        spent = time.monotonic() - self._began
         return BudgetExhausted("seconds", self._budget.seconds, spent, running=tuple(running))
 
     def check(self) -> None:
         """Raise BudgetExhausted if a limit is reached, or if a limited figure is not known."""
         with self._lock:
-            spent = (self._turns, self._tokens, self._clock() - self._began, self._cost)
+            spent = (self._turns, self._tokens, time.monotonic() - self._began, self._cost)
         for name, used in zip(_LIMITS, spent, strict=True):
             allowed = getattr(self._budget, name)
             if allowed is not None and (used is None or used >= allowed):
                 raise BudgetExhausted(name, allowed, used)
-
-
-def _checked(cost: float | Decimal | None) -> float | Decimal | None:
-    """A price that can be summed up; raises SettingsInvalid for a price with which no limit would ever be reached."""
-    if cost is not None and not (math.isfinite(cost) and cost >= 0):
-        raise SettingsInvalid(f"Budget: price gave {cost!r}; it gives a number of at least 0, or None if not known")
-    return cost
 
 
 class BudgetedAdapter:

@@ -1,8 +1,9 @@
-"""The state of an evaluation: its messages as a session's records, records as messages again, and open calls.
+"""The evaluations of a session: begun, found again, continued; their messages as records, and records as messages.
 
-    records of a session ──restore──┐
-                                    ├──▶ Conversation ── take(reply), settle(call, result) ──▶ records
-    opening of a prompt ────begin───┘
+    begin(prompt)                     a new one ─────────────────────┐
+    restore(session, prompt)          the latest, or the named one ──┴▶ Conversation ── take(reply) ──▶ records
+    follow_up(session, message)       the same, with the next messages              └── settle(call, result) ──▶ records
+    unfinished_evaluations(session)   the names of unfinished ones
 
     instructions · others' messages · one reply, its calls included · one result
          system  ·       user       ·          assistant            ·    tool
@@ -11,27 +12,43 @@ Both begin with records, so a new evaluation continues in the same way as an int
 are authoritative; its text and its calls are for reading, and are used if a record has no messages.
 """
 
+import logging
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import count, groupby
 from typing import Any, NamedTuple, cast
+from uuid import uuid4
 
 from sabir import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload, Reply, Target, TextPart, Usage
-from sabir.authoring import DecodeScope, OptionCall
+from sabir.authoring import DecodeScope, OptionCall, as_messages
 
-from sabir_session.records.inner_messages import InnerMessage, ToolCallRecord
+from sabir_session.evaluation.prompts import ConversationNotFound, Output, Prompt, PromptMismatch
+from sabir_session.records import (
+    InnerMessage,
+    ToolCallRecord,
+    enable_inner_message_recording,
+    get_inner_messages,
+    get_last_records,
+    get_latest_evaluation_id,
+)
+from sabir_session.state.session import Session
+
+logger = logging.getLogger("sabir")
 
 SYSTEM = "system"
 USER = "user"
 
 
-@dataclass(frozen=True)
-class Heading:
+class Heading(NamedTuple):
     """The fields that all records of one evaluation share."""
 
     evaluation_id: str
     prompt_ns: str
     prompt_key: str
+
+    @property
+    def prompt(self) -> str:
+        """The prompt's namespace and key, in words."""
+        return repr(f"{self.prompt_ns}:{self.prompt_key}") if self.prompt_ns or self.prompt_key else "without a name"
 
 
 class RecordWriter:
@@ -65,15 +82,8 @@ class RecordWriter:
         """
         self.turn += 1
         calls = _calls_of(reply.messages)
-        record = self._write(
-            "assistant",
-            reply.messages,
-            tool_calls=calls,
-            finish_reason=reply.finish_reason,
-            raw_finish_reason=reply.raw_finish_reason,
-            usage=reply.usage,
-            needs_approval=needs_approval,
-        )
+        taken = {name: getattr(reply, name) for name in ("finish_reason", "raw_finish_reason", "usage")}
+        record = self._write("assistant", reply.messages, tool_calls=calls, needs_approval=needs_approval, **taken)
         self._sequence += len(calls)
         return record
 
@@ -89,15 +99,9 @@ class RecordWriter:
         held = tuple(messages)
         if sequence is None:
             sequence, self._sequence = self._sequence, self._sequence + 1
-        return InnerMessage.model_validate({
-            **vars(self._heading),
-            "role": role,
-            "content": "".join(map(_text_of, held)),
-            "messages": held,
-            "sequence": sequence,
-            "turn": self.turn,
-            **fields,
-        })  # fmt: skip
+        content = "".join(map(_text_of, held))
+        known = {"role": role, "content": content, "messages": held, "sequence": sequence, "turn": self.turn}
+        return InnerMessage.model_validate({**self._heading._asdict(), **known, **fields})
 
 
 def messages_of(record: InnerMessage) -> tuple[Message, ...]:
@@ -109,9 +113,11 @@ def messages_of(record: InnerMessage) -> tuple[Message, ...]:
         result = OptionResultPayload.model_validate({**names, "result": record.content})
         return (Message(policy=result.option_name, payload=result),)
     policy = "llm" if record.role == "assistant" else record.role
-    payloads: list[PartsPayload | OptionCallPayload] = list(map(_call_of, record.tool_calls))
+    payloads: list[PartsPayload | OptionCallPayload] = []
     if record.content:
-        payloads.insert(0, PartsPayload(parts=(TextPart(text=record.content),)))
+        payloads.append(PartsPayload(parts=(TextPart(text=record.content),)))
+    nowhere = DecodeScope(Target(provider="unknown", dialect="unknown"))
+    payloads += [nowhere.read_call(call.call_id, call.name, call.arguments) for call in record.tool_calls]
     return tuple(Message(policy=policy, payload=payload) for payload in payloads)
 
 
@@ -153,11 +159,6 @@ def _calls_of(messages: Iterable[Message]) -> tuple[ToolCallRecord, ...]:
         for call in (message.call for message in messages)
         if call is not None
     )
-
-
-def _call_of(record: ToolCallRecord) -> OptionCallPayload:
-    nowhere = DecodeScope(Target(provider="unknown", dialect="unknown"))
-    return nowhere.read_call(record.call_id, record.name, record.arguments)
 
 
 def _text_of(message: Message) -> str:
@@ -205,7 +206,6 @@ class Conversation:
         self.writer = RecordWriter(heading, following, max(record.turn for record in records))
         self._last = records[-1]
         self.needs_approval = bool(end) and records[end - 1].needs_approval
-        self._settle_all()
 
     @property
     def messages(self) -> list[Message]:
@@ -230,7 +230,7 @@ class Conversation:
         self.needs_approval = any(call.call.option_name in asked_about for call in reply.option_calls)
         record = self.writer.reply(reply, needs_approval=self.needs_approval)
         self.replies.append(reply)
-        self._said += reply.messages
+        self._said, self._settled = [*self.messages, *reply.messages], {}
         self.open = [
             OpenCall(position, call, record.sequence + 1 + position, _key(record, position), is_resume=False)
             for position, call in enumerate(reply.option_calls)
@@ -242,15 +242,8 @@ class Conversation:
         """Add the result of a call; return its record, which must be stored at once."""
         self.open.remove(call)
         self._settled[call.position] = result
-        self._settle_all()
         self._last = self.writer.result(result, call.sequence)
         return self._last
-
-    def _settle_all(self) -> None:
-        """Once all calls have results, append the results in the calls' order."""
-        if self._settled and not self.open:
-            self._said += [message for _, message in sorted(self._settled.items())]
-            self._settled = {}
 
 
 def _key(asked: InnerMessage, position: int) -> str:
@@ -278,3 +271,108 @@ def _matched(
     behind = count(max(taken, default=0) + 1)
     free = {place: (call, next(behind) if at in taken else at) for place, (call, at) in waiting.items()}
     return settled, free
+
+
+def begin(prompt: Prompt[Output], speaks_as: str) -> Conversation:
+    """A new evaluation; nothing of it is recorded yet."""
+    heading = Heading(str(uuid4()), prompt.ns, prompt.key)
+    records = tuple(RecordWriter(heading).opening(prompt.opening(), speaks_as))
+    return Conversation(heading, records, records, is_resume=False)
+
+
+def restore(
+    session: Session | None, prompt: Prompt[Output], speaks_as: str, evaluation_id: str | None = None
+) -> Conversation:
+    """The latest evaluation of a session, or the one named, as far as it came.
+
+    A prompt with a name is recognised by it: the recorded conversation goes on, and a changed text is logged. A prompt
+    without a name must have the recorded messages, or none. Opening messages that were not recorded are taken from the
+    prompt. Raises ConversationNotFound if there is no evaluation, PromptMismatch if it belongs to another prompt.
+    """
+    if session is None:
+        remedy = "give session=, or evaluate without resume=True to begin one"
+        raise ConversationNotFound(f"no conversation to resume: there is no session; {remedy}")
+    records = _records_of(session, evaluation_id, "evaluate without resume=True to begin one")
+    heading = _heading_of(records[0])
+    given = heading._replace(prompt_ns=prompt.ns, prompt_key=prompt.key)
+    if heading != given:
+        remedy = _other_of(session, given) or "resume with the recorded one, or begin anew"
+        raise PromptMismatch(f"the recorded prompt is {heading.prompt}, this one is {given.prompt}; {remedy}")
+    messages = prompt.opening()
+    if not messages:
+        return _resumed(records)
+    opening = tuple(RecordWriter(heading).opening(messages, speaks_as))
+    if not _begin_alike(records, opening):
+        shown = f"evaluation {heading.evaluation_id} answers a prompt of another text"
+        if not (prompt.ns or prompt.key):
+            remedy = "resume with that prompt or an empty one, begin anew, or say more with follow_up()"
+            raise PromptMismatch(f"{shown}; {remedy}")
+        logger.warning("%s than %s has now; what was recorded goes on", shown, given.prompt)
+    missing: tuple[InnerMessage, ...] = ()
+    if not any(record.is_reply for record in records):
+        missing = opening[len(records) :]
+    return Conversation(heading, (*records, *missing), missing, is_resume=True)
+
+
+def follow_up(session: Session, *messages: Message, evaluation_id: str | None = None) -> None:
+    """Add the next messages to the latest evaluation of a session, or the one named: a resume answers them.
+
+        follow_up(session, sabir.user("And tomorrow?"))
+        response = await evaluate(llm, prompt, session=session, resume=True)
+
+    So a chat costs one record a message, however long it is. Calls without a result are abandoned, as in any
+    conversation that the user continues. Raises ConversationNotFound if nothing was recorded, RecordingFailed if the
+    session cannot record.
+    """
+    enable_inner_message_recording(session)
+    records = _records_of(session, evaluation_id, "evaluate a prompt to begin a conversation")
+    for record in _resumed(records).writer.following(as_messages(messages)):
+        session.mutate(InnerMessage).append(record)
+
+
+def unfinished_evaluations(session: Session) -> tuple[str, ...]:
+    """The ids of unfinished evaluations of a session, in the order in which they began.
+
+    for evaluation_id in unfinished_evaluations(session):
+        await evaluate(llm, prompt, session=session, resume=True, evaluation_id=evaluation_id)
+    """
+    enable_inner_message_recording(session)
+    return tuple(last.evaluation_id for last in get_last_records(session) if not last.is_end)
+
+
+def _records_of(session: Session, evaluation_id: str | None, remedy: str) -> tuple[InnerMessage, ...]:
+    name = get_latest_evaluation_id(session) if evaluation_id is None else evaluation_id
+    if name is None:
+        raise ConversationNotFound(f"no conversation to resume: the session holds no messages; {remedy}")
+    records = get_inner_messages(session, name)
+    if not records:
+        remedy = "give one of unfinished_evaluations(session), or none for the latest"
+        raise ConversationNotFound(f"no conversation to resume: the session holds no evaluation {name!r}; {remedy}")
+    return records
+
+
+def _heading_of(record: InnerMessage) -> Heading:
+    return Heading(record.evaluation_id, record.prompt_ns, record.prompt_key)
+
+
+def _resumed(records: Sequence[InnerMessage]) -> Conversation:
+    return Conversation(_heading_of(records[0]), records, (), is_resume=True)
+
+
+def _begin_alike(records: Sequence[InnerMessage], opening: Sequence[InnerMessage]) -> bool:
+    """Whether an evaluation's recorded beginning has the contents of an opening; role hints and steps do not count."""
+    recorded = [record for record in records if record.turn == 0]
+    if len(recorded) != len(opening) and any(record.is_reply for record in records):
+        return False
+    return all(_contents(one) == _contents(other) for one, other in zip(recorded, opening, strict=False))
+
+
+def _contents(record: InnerMessage) -> list[tuple[str, object]]:
+    return [(message.policy, message.payload) for message in messages_of(record)]
+
+
+def _other_of(session: Session, given: Heading) -> str:
+    """A hint how to resume an earlier evaluation of this prompt; empty if there is none."""
+    lasts = map(_heading_of, get_last_records(session))
+    of_prompt = [last.evaluation_id for last in lasts if last[1:] == given[1:]]
+    return f"an earlier evaluation is this prompt's: resume with evaluation_id={of_prompt[-1]!r}" if of_prompt else ""

@@ -3,28 +3,40 @@
     response = await evaluate(llm, prompt, session=session, options=[search])
     response = await evaluate(llm, prompt, session=session, options=[search], resume=True)      # in another process
 
-`evaluate` and `evaluate_sync` are one script, with two performers.
+    open calls? ─▶ ask ─▶ start ─▶ take and record each ─┐
+        ▲                                                ▼
+    record it ◀── complete ◀── budget ◀── over? ── no ───┘        a resumed one enters here too
+
+The steps are written once, for synchronous callers and event loops: a performer does all I/O, and a synchronous one
+never suspends. Everything is recorded before it is used. Errors pass through, and the session says where to continue.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TypedDict, Unpack, cast
+from abc import ABC, abstractmethod
+from collections.abc import Coroutine, Iterable
+from typing import Generic, TypedDict, TypeVar, Unpack, cast
 
-from sabir import Adapter, Option, Settings, SettingsInvalid
+from sabir import Adapter, Message, Option, Settings, SettingsInvalid
 from sabir.authoring import CallArguments, OptionLike, Strict
 from sabir.errors import OptionInvalid
 
-from sabir_session.evaluation.approval import Approve
+from sabir_session.evaluation import people
 from sabir_session.evaluation.budgets import MOST_REQUESTS, Budget, Spending
-from sabir_session.evaluation.conversation import Conversation
-from sabir_session.evaluation.errors import BudgetExhausted
-from sabir_session.evaluation.evaluations import begin, restore
-from sabir_session.evaluation.perform import LoopPerformer, Performer, WaitingPerformer
-from sabir_session.evaluation.progress import Watch
-from sabir_session.evaluation.prompts import Output, Prompt, PromptLike, PromptResponse, as_prompt, total
-from sabir_session.evaluation.script import evaluated, to_its_end
-from sabir_session.records.queries import enable_inner_message_recording
+from sabir_session.evaluation.conversation import Conversation, OpenCall, begin, restore
+from sabir_session.evaluation.perform import LoopPerformer, Performer, Run, WaitingPerformer
+from sabir_session.evaluation.prompts import (
+    ApprovalPending,
+    BudgetExhausted,
+    Output,
+    Prompt,
+    PromptLike,
+    PromptResponse,
+    as_prompt,
+    total,
+)
+from sabir_session.records import enable_inner_message_recording
 from sabir_session.state.session import Session
+
+Request = TypeVar("Request")
 
 
 class EvaluationArguments(TypedDict, total=False):
@@ -39,8 +51,8 @@ class EvaluationArguments(TypedDict, total=False):
     settings: Settings | None
     strict: Strict | None
     budget: Budget | None
-    approve: Approve | None
-    watch: Watch | None
+    approve: people.Approve | None
+    watch: people.Watch | None
 
 
 class SessionArguments(TypedDict, total=False):
@@ -75,11 +87,7 @@ async def evaluate(
     evaluations nested too deeply in options, OptionInvalid for an option that cannot run, OutputError for a reply that
     does not fit the prompt's type, RecordingFailed if the session cannot record, and the adapter's errors.
     """
-    asked = as_prompt(prompt)
-    conversation, io = _prepared("evaluate", LoopPerformer, adapter, asked, how)
-    with _told(conversation):
-        await evaluated(conversation, io)
-    return _ended(conversation, asked)
+    return await _evaluated("evaluate", LoopPerformer, adapter, as_prompt(prompt), how)
 
 
 def evaluate_sync(
@@ -89,37 +97,37 @@ def evaluate_sync(
 
     They run in this thread; with a limit of seconds each runs in its own thread, which is left when the time is over.
     """
-    asked = as_prompt(prompt)
-    conversation, io = _prepared("evaluate_sync", WaitingPerformer, adapter, asked, how)
-    with _told(conversation):
-        to_its_end(evaluated(conversation, io))
-    return _ended(conversation, asked)
+    return _to_its_end(_evaluated("evaluate_sync", WaitingPerformer, adapter, as_prompt(prompt), how))
 
 
-@contextmanager
-def _told(conversation: Conversation) -> Iterator[None]:
-    """A context that adds the response so far to a BudgetExhausted raised in it."""
+def _to_its_end(steps: Coroutine[object, object, PromptResponse[Output]]) -> PromptResponse[Output]:
+    """Run steps whose performer never suspends."""
     try:
-        yield
+        steps.send(None)
+    except StopIteration as end:
+        return cast("PromptResponse[Output]", end.value)
+    raise AssertionError("a performer that waits has suspended")
+
+
+async def _evaluated(
+    function: str, made: type[Performer], adapter: Adapter, prompt: Prompt[Output], how: EvaluateArguments
+) -> PromptResponse[Output]:
+    """Check the arguments, run the steps, and make the response."""
+    conversation, io = _prepared(function, made, adapter, prompt, how)
+    try:
+        await converse(conversation, io)
     except BudgetExhausted as error:
         if conversation.replies:
             error.response = _response(conversation, None)
         raise
-
-
-def _ended(conversation: Conversation, prompt: Prompt[Output]) -> PromptResponse[Output]:
-    """The response of a finished evaluation; raises OutputError if it does not fit the prompt's type."""
     if prompt.output is None:
         return _response(conversation, cast("Output", None))
     return _response(conversation, conversation.replies[-1].parse(prompt.output))
 
 
 def _response(conversation: Conversation, output: Output) -> PromptResponse[Output]:
-    heading = conversation.heading
     return PromptResponse(
-        prompt_ns=heading.prompt_ns,
-        prompt_key=heading.prompt_key,
-        evaluation_id=heading.evaluation_id,
+        **conversation.heading._asdict(),
         reply=conversation.replies[-1],
         messages=tuple(conversation.messages),
         output=output,
@@ -131,38 +139,30 @@ def _prepared(
     function: str, made: type[Performer], adapter: Adapter, prompt: Prompt[Output], how: EvaluateArguments
 ) -> tuple[Conversation, Performer]:
     """Check everything that can be wrong before anything is asked, run or recorded."""
-    Settings.refuse_misnamed(function, how, _KNOWN)
+    Settings.refuse_misnamed(function, how, tuple(EvaluateArguments.__annotations__))
     _check_types(function, adapter, how)
-    session = how.get("session")
+    session, evaluation_id = how.get("session"), how.get("evaluation_id")
     options = Option.all_of(how.get("options") or ())
     for option in options:
         option.check_runs(asynchronous=function == "evaluate")
     if session is not None:
         enable_inner_message_recording(session)
     speaks_as = str(getattr(adapter, "speaks_as", "llm"))
-    conversation = _conversation(function, prompt, speaks_as, how)
     if how.get("resume"):
-        _check_open_calls(conversation, options)
+        conversation = restore(session, prompt, speaks_as, evaluation_id)
+        called = {call.message.call.option_name for call in conversation.open}
+        if missing := sorted(
+            called.difference(option.name for option in options)
+        ):  # these would end in errors for good
+            calls = f"calls of evaluation {conversation.heading.evaluation_id} wait for {', '.join(missing)}"
+            raise OptionInvalid(f"{calls}; resume with options= that hold them, or abandon the calls with follow_up()")
+    elif evaluation_id is not None:
+        raise SettingsInvalid(f"{function}: evaluation_id names what a resume goes on with; add resume=True")
+    else:
+        conversation = begin(prompt, speaks_as)
     spending = Spending(how.get("budget") or Budget(turns=len(conversation.replies) + MOST_REQUESTS))
     call = CallArguments(options=options, settings=prompt.laid_under(how.get("settings")), strict=how.get("strict"))
     return conversation, made(adapter, session, options, call, spending, how.get("approve"), how.get("watch"))
-
-
-def _conversation(function: str, prompt: Prompt[Output], speaks_as: str, how: EvaluateArguments) -> Conversation:
-    evaluation_id = how.get("evaluation_id")
-    if how.get("resume"):
-        return restore(how.get("session"), prompt, speaks_as, evaluation_id)
-    if evaluation_id is not None:
-        raise SettingsInvalid(f"{function}: evaluation_id names what a resume goes on with; add resume=True")
-    return begin(prompt, speaks_as)
-
-
-def _check_open_calls(conversation: Conversation, options: Sequence[Option]) -> None:
-    """Refuse a resume without the options of its pending calls: these would end in permanent errors."""
-    called = {call.message.call.option_name for call in conversation.open}
-    if missing := sorted(called.difference(option.name for option in options)):
-        calls = f"calls of evaluation {conversation.heading.evaluation_id} wait for {', '.join(missing)}"
-        raise OptionInvalid(f"{calls}; resume with options= that hold them, or abandon the calls with follow_up()")
 
 
 def _check_types(function: str, adapter: object, how: EvaluateArguments) -> None:
@@ -178,4 +178,104 @@ def _check_types(function: str, adapter: object, how: EvaluateArguments) -> None
         raise SettingsInvalid(f"{function}: budget is of type {type(budget).__name__}; write Budget(turns=…)")
 
 
-_KNOWN = tuple(EvaluateArguments.__annotations__)
+async def converse(conversation: Conversation, io: Performer) -> None:
+    """Continue a conversation until its last reply has no calls; raises BudgetExhausted and ApprovalPending."""
+    try:
+        for record in conversation.unrecorded:
+            io.record(record)
+        for earlier in conversation.replies:
+            io.spending.add(earlier)
+        while not conversation.is_over:
+            if conversation.open:
+                await _answer(conversation, io)
+                continue
+            io.spending.check()
+            io.tell(people.RequestStarted(conversation.turn + 1))
+            reply = await io.complete(conversation.messages)
+            io.record(conversation.take(reply, io.asked_about or ()))
+            io.spending.add(reply)
+            io.tell(people.ReplyArrived(reply))
+    finally:
+        io.cancelled.set()
+
+
+async def _answer(conversation: Conversation, io: Performer) -> None:
+    """Answer the open calls, recording each result at once; raises ApprovalPending for calls that must wait."""
+    if conversation.needs_approval and io.asked_about is None:
+        raise _pending(conversation, "resume with approve=, which decides")
+    runs: list[Run] = []
+    for call in tuple(conversation.open):
+        asks = call.message.call.option_name in (io.asked_about or ())
+        decision = await io.ask(call.message) if asks else None
+        if decision is None or decision.kind == "allow":
+            runs.append(Run(call, people.with_arguments(call.message, decision)))
+        elif decision.kind == "deny":
+            _settle(conversation, io, call, people.denial(call.message, decision))
+    io.start(runs)
+    for _ in runs:
+        is_taken = False
+        try:
+            run, result = await io.take()
+            is_taken = True
+            _settle(conversation, io, run.open, result)
+        except BaseException:
+            late = await io.stop()
+            for run, result in () if is_taken else late:  # it ended although it was cancelled
+                _settle(conversation, io, run.open, result)
+            raise
+    if conversation.open:
+        raise _pending(conversation, "resume the evaluation to ask again")
+
+
+def _pending(conversation: Conversation, remedy: str) -> ApprovalPending:
+    calls = tuple(call.message for call in conversation.open)
+    names = ", ".join(call.call.option_name for call in calls)
+    evaluation_id = conversation.heading.evaluation_id
+    return ApprovalPending(f"calls wait for approval: {names}; {remedy}", calls=calls, evaluation_id=evaluation_id)
+
+
+def _settle(conversation: Conversation, io: Performer, call: OpenCall, result: Message) -> None:
+    io.record(conversation.settle(call, result))
+    io.tell(people.CallEnded(call.message, result))
+
+
+class MainLoop(ABC, Generic[Request, Output]):
+    """A program's own loop: evaluates the prompts that a subclass makes from requests, all in the same manner.
+
+        class Support(MainLoop[Ticket, Answer]):
+            def create_prompt(self, ticket):
+                return Prompt(ns="support", key="ticket", system=RULES, messages=[…], output=Answer)
+
+        response = await Support(llm, options=[search]).execute(ticket)
+
+    The caller decides where a session is stored: give one with a journal, or observe it.
+    """
+
+    def __init__(self, adapter: Adapter, **how: Unpack[EvaluationArguments]) -> None:
+        """The manner is that of `evaluate`; each evaluation has a session of its own."""
+        Settings.refuse_misnamed(type(self).__name__, how, tuple(EvaluationArguments.__annotations__))
+        self._adapter = adapter
+        self._how = how
+
+    @abstractmethod
+    def create_prompt(self, request: Request) -> Prompt[Output]:
+        """The prompt of a request; the same one for the same request, so that it can be resumed."""
+
+    def create_session(self) -> Session:
+        """The session of a new evaluation; a subclass may give it a journal."""
+        return Session()
+
+    async def execute(self, request: Request, **where: Unpack[SessionArguments]) -> PromptResponse[Output]:
+        """Evaluate a request, in a session of its own or in the one given; raises what `evaluate` raises.
+
+        `resume` goes on with the latest evaluation of the session given, or with the one that `evaluation_id` names.
+        """
+        return await evaluate(self._adapter, self.create_prompt(request), **self._told(where))
+
+    def execute_sync(self, request: Request, **where: Unpack[SessionArguments]) -> PromptResponse[Output]:
+        """As `execute`, waiting."""
+        return evaluate_sync(self._adapter, self.create_prompt(request), **self._told(where))
+
+    def _told(self, where: SessionArguments) -> EvaluateArguments:
+        where["session"] = where.get("session") or self.create_session()
+        return EvaluateArguments(**self._how, **where)

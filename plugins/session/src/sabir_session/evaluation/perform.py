@@ -19,12 +19,11 @@ import sabir
 from sabir import Adapter, Message, Option, Reply, SettingsInvalid, ToolContext
 from sabir.authoring import CallArguments, Depth, OptionCall, Signature, called, start_thread
 
-from sabir_session.evaluation.approval import Approve, Decision, as_decision
+from sabir_session.evaluation import people
 from sabir_session.evaluation.budgets import Spending
 from sabir_session.evaluation.conversation import OpenCall
-from sabir_session.evaluation.errors import BudgetExhausted
-from sabir_session.evaluation.progress import CallProgress, CallStarted, Event, TextArrived, Watch, tell
-from sabir_session.records.inner_messages import InnerMessage
+from sabir_session.evaluation.prompts import BudgetExhausted
+from sabir_session.records import InnerMessage
 from sabir_session.state.session import Session
 
 if TYPE_CHECKING:
@@ -60,8 +59,8 @@ class Performer(ABC):
     options: tuple[Option, ...]
     how: CallArguments
     spending: Spending
-    approve: Approve | None = None
-    watch: Watch | None = None
+    approve: people.Approve | None = None
+    watch: people.Watch | None = None
     cancelled: Signal = field(default_factory=Signal, init=False)
 
     @property
@@ -74,16 +73,20 @@ class Performer(ABC):
         if self.session is not None:
             self.session.mutate(InnerMessage).append(record)
 
-    def tell(self, event: Event) -> None:
-        """Report an event to the watcher."""
-        tell(self.watch, event)
+    def tell(self, event: people.Event) -> None:
+        """Report an event to the watcher. A watcher's error is logged: a broken display stops no evaluation."""
+        try:
+            if self.watch is not None:
+                self.watch(event)
+        except Exception as error:
+            logger.warning("watch failed at %s: %s: %s", type(event).__name__, type(error).__name__, error)
 
     @abstractmethod
     async def complete(self, messages: list[Message]) -> Reply:
         """Ask the provider."""
 
     @abstractmethod
-    async def ask(self, call: OptionCall) -> Decision:
+    async def ask(self, call: OptionCall) -> people.Decision:
         """Ask whether a call may run."""
 
     @abstractmethod
@@ -106,13 +109,13 @@ class Performer(ABC):
             logger.warning("option %s still runs for the call %s, and nobody waits for it any more", name, call_id)
         return self.spending.time_over(running)
 
-    def context(self, run: Run, heard: Callable[[Event], None]) -> ToolContext:
+    def context(self, run: Run, heard: Callable[[people.Event], None]) -> ToolContext:
         """The context of a run; `heard` is told of its progress."""
 
         def report(done: float, total: float | None, text: str) -> None:
-            heard(CallProgress(run.open.message, done, total, text))
+            heard(people.CallProgress(run.open.message, done, total, text))
 
-        self.tell(CallStarted(run.open.message, run.open.is_resume))
+        self.tell(people.CallStarted(run.open.message, run.open.is_resume))
         return ToolContext(
             call_id=run.message.call.invocation_id,
             is_resume=run.open.is_resume,
@@ -134,17 +137,17 @@ class WaitingPerformer(Performer):
             return self.adapter.complete_sync(messages, **self.how)
         with self.adapter.stream_sync(messages, **self.how) as stream:
             for text in stream.text:
-                self.tell(TextArrived(text))
+                self.tell(people.TextArrived(text))
             return stream.reply()
 
-    async def ask(self, call: OptionCall) -> Decision:
+    async def ask(self, call: OptionCall) -> people.Decision:
         """Ask a plain function; raises SettingsInvalid for a coroutine function."""
         assert self.approve is not None
         decided = self.approve(call)
         if inspect.iscoroutine(decided):
             decided.close()
             raise SettingsInvalid("approve is asynchronous; use `await evaluate(…)`, or give a plain function")
-        return as_decision(decided)
+        return people.as_decision(decided)
 
     def start(self, runs: Sequence[Run]) -> None:
         """Keep the calls; each begins when it is taken."""
@@ -184,13 +187,13 @@ class LoopPerformer(Performer):
             return await self.adapter.complete(messages, **self.how)
         async with self.adapter.stream(messages, **self.how) as stream:
             async for text in stream.text:
-                self.tell(TextArrived(text))
+                self.tell(people.TextArrived(text))
             return await stream.reply()
 
-    async def ask(self, call: OptionCall) -> Decision:
+    async def ask(self, call: OptionCall) -> people.Decision:
         """Ask the approving function, in a thread if it is a plain function."""
         assert self.approve is not None
-        return as_decision(await called(self.approve, call))
+        return people.as_decision(await called(self.approve, call))
 
     def start(self, runs: Sequence[Run]) -> None:
         """Begin all of them at once."""
@@ -230,7 +233,8 @@ class LoopPerformer(Performer):
 
         self.cancelled.set()
         running = self._running
-        in_threads = [run for run in running.values() if not self._is_awaited(run)]
+        plain = {each.name for each in self.options if each.function and not Signature.is_asynchronous(each.function)}
+        in_threads = [run for run in running.values() if run.message.call.option_name in plain]  # no cancel ends these
         for task in running:
             if not task.cancelling():
                 task.cancel()
@@ -242,21 +246,15 @@ class LoopPerformer(Performer):
         on_time = [each.run for each in ended]
         return [run for task, run in running.items() if task not in done or (run in in_threads and run not in on_time)]
 
-    def _is_awaited(self, run: Run) -> bool:
-        """Whether a call runs a coroutine, which ends when it is cancelled; a thread does not."""
-        functions = {option.name: option.function for option in self.options}
-        function = functions.get(run.message.call.option_name)
-        return function is None or Signature.is_asynchronous(function)
 
-
-def _here(heard: Callable[[Event], None]) -> Callable[[Event], None]:
+def _here(heard: Callable[[people.Event], None]) -> Callable[[people.Event], None]:
     """Calls the watcher in this loop's thread, whichever thread an option reports from."""
     import asyncio
     from threading import get_ident
 
     loop, home = asyncio.get_running_loop(), get_ident()
 
-    def hear(event: Event) -> None:
+    def hear(event: people.Event) -> None:
         if get_ident() == home:
             heard(event)
         elif not loop.is_closed():

@@ -1,18 +1,26 @@
-"""The input and output of an evaluation: a prompt; the last reply, the whole conversation and its usage.
-
-A prompt has a namespace and a key, by which a resume recognises it.
+"""The input of an evaluation, a prompt, and how it ends: with a response, or with one of these errors.
 
 Prompt(ns="shop", key="refund", system="Be brief.", messages=(sabir.user("Where is my parcel?"),), output=Answer)
+
+SabirError
+├── ConversationNotFound    resume, but nothing was recorded (ValueError)
+├── PromptMismatch          resume with another prompt than the recorded one (ValueError)
+├── ApprovalPending         calls wait for a person; carries them
+└── BudgetExhausted         a limit is reached; carries the response so far
+
+A prompt has a namespace and a key, by which a resume recognises it. After the last two errors, and after any error of a
+call, a session holds what was done: `resume=True` goes on from there.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeAlias
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
 import sabir
 from pydantic import TypeAdapter
-from sabir import Message, Reply, ResponseFormat, Settings, Usage
-from sabir.authoring import KnownPart, Messages, as_messages
+from sabir import Message, Reply, ResponseFormat, SabirError, Settings, Usage
+from sabir.authoring import KnownPart, Messages, OptionCall, as_messages
 
 if TYPE_CHECKING:  # at run time, a default of a type variable is Python 3.13's
     from typing_extensions import TypeVar
@@ -101,3 +109,51 @@ def total(usages: Iterable[Usage]) -> Usage:
     """The sum of each figure, None if one of its values is not known; the providers' own details are left out."""
     columns = {name: [getattr(usage, name) for usage in usages] for usages in [tuple(usages)] for name in _FIGURES}
     return Usage(**{name: None if None in figures else sum(figures) for name, figures in columns.items()})
+
+
+class ConversationNotFound(SabirError, ValueError):
+    """There is nothing to resume."""
+
+
+class PromptMismatch(SabirError, ValueError):
+    """The prompt differs from the recorded conversation's: in namespace and key, or without these in content."""
+
+
+class ApprovalPending(SabirError):
+    """Calls wait for a person's approval; all others have run and are recorded.
+
+    `calls` are the waiting calls. Resume the evaluation to call `approve` for them again.
+    """
+
+    def __init__(self, message: str, *, calls: tuple[OptionCall, ...], evaluation_id: str) -> None:
+        super().__init__(message)
+        self.calls = calls
+        self.evaluation_id = evaluation_id
+
+
+class BudgetExhausted(SabirError):
+    """A limit of a budget is reached, or what was spent of it is not known; the next provider call was not made.
+
+    `limit` names it ("turns", "tokens", "seconds", "cost"), `allowed` and `spent` are its figures, `spent` is None if
+    a provider did not report it. `response` is the evaluation so far, None if no reply has come and for an adapter of
+    `within`. `running` are the calls that were given up when the time was over, and whose options still run.
+    """
+
+    def __init__(
+        self,
+        limit: str,
+        allowed: float | Decimal,
+        spent: float | Decimal | None,
+        *,
+        running: tuple[OptionCall, ...] = (),
+    ) -> None:
+        figures = "what was spent is not known" if spent is None else f"{spent} spent"
+        names = ", ".join(call.call.option_name for call in running)
+        figures += f", and nobody waits any more for {names}, still running" if running else ""
+        remedy = f"raise it with Budget({limit}=…), and resume"
+        super().__init__(f"the budget of {allowed} {limit} is exhausted: {figures}; {remedy}")
+        self.limit = limit
+        self.allowed = allowed
+        self.spent = spent
+        self.running = running
+        self.response: PromptResponse[Any] | None = None

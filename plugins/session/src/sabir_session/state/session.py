@@ -1,38 +1,130 @@
 """A session: typed slices, changed only by reducers, watched by observers, kept in a journal.
 
     mutate(T).append(item) ─▶ reducer ─▶ plan ─▶ journal (logs only) ─▶ slice ─▶ observers
-                                │                  │
-                                └ nothing new      └ RecordingFailed: the slice did not change
+    bus.publish(event) ───────────┘  │                  │
+                                     └ nothing new      └ RecordingFailed: the slice did not change
 
 Any thread may use a session; one change is made at a time, and observers are called in the order of the changes.
 """
 
 import logging
-from collections import deque
-from collections.abc import Callable, Sized
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Sized
 from threading import RLock
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, Protocol, TypeVar, overload
 
-from sabir_session.errors import (
-    JournalInvalid,
-    RecordingFailed,
-    SessionError,
-    SliceConflict,
-    SliceNotRegistered,
-    SnapshotRestoreError,
-    SnapshotSerializationError,
-)
-from sabir_session.state.bus import EventBus, InProcessEventBus, Listeners, Subscription
-from sabir_session.state.folds import Reducer, ReducerContext, SliceKind
-from sabir_session.state.journals import Journal
-from sabir_session.state.slices import Slice, kind_for
-from sabir_session.state.snapshots import SliceSnapshot, Snapshot
+from sabir.authoring import Signature
+
+from sabir_session import errors
+from sabir_session.state.codec import SliceKind, Snapshot
+from sabir_session.state.slices import Reducer, ReducerContext, Slice, declared
 
 logger = logging.getLogger("sabir.session")
 
 Item = TypeVar("Item")
 Event = TypeVar("Event")
 Observer = Callable[[tuple[Item, ...], tuple[Item, ...]], object]
+
+
+class Journal(Protocol):
+    """An append-only list of texts, each with the kind "module:Class" of its content.
+
+    A session writes a log's items to it before the log changes. The length of a journal, if it has one, is its number
+    of records: by it a session sees that another session has written to the same object, and refuses to write after it.
+    """
+
+    def append(self, kind: str, body: str) -> None:
+        """Write one record; once this has returned, it survives the death of the process. If it raises, nothing is
+        written."""
+
+    def read(self) -> Iterable[tuple[str, str]]:
+        """The records that were there when the journal was opened, and those appended through it since, in order."""
+
+
+class Subscription:
+    """The handle of a subscription; calling it, or `unsubscribe`, ends it. Ending twice is harmless."""
+
+    def __init__(self, end: Callable[[], None]) -> None:
+        self._end = end
+
+    def unsubscribe(self) -> None:
+        """End it: nothing is called from now on."""
+        self._end()
+
+    __call__ = unsubscribe
+    """The same."""
+
+
+class EventBus(Protocol):
+    """Publishes events; a session takes the events for which its slices have reducers."""
+
+    def subscribe(self, event_type: type[Event], handler: Callable[[Event], object]) -> Subscription:
+        """Have the handler called with every event of exactly that type."""
+
+    def publish(self, event: object) -> None:
+        """Give the event to its handlers."""
+
+
+class Listeners:
+    """Functions by type, in the order in which they were added.
+
+    A change during a round takes effect in the next round.
+    """
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._by_type: defaultdict[type, dict[Subscription, Callable[..., object]]] = defaultdict(dict)
+
+    def add(self, listened_to: type, function: Callable[..., object]) -> Subscription:
+        """Add a function; each addition ends separately, even of the same function."""
+        if Signature.is_asynchronous(function):
+            name = getattr(function, "__qualname__", type(function).__name__)
+            remedy = "give a plain function, which may start a task"
+            raise errors.ObserverInvalid(f"{name} is a coroutine function, and nothing would await it; {remedy}")
+
+        def end() -> None:
+            with self._lock:
+                self._by_type[listened_to].pop(handle, None)
+
+        handle = Subscription(end)
+        with self._lock:
+            self._by_type[listened_to][handle] = function
+        return handle
+
+    def of(self, listened_to: type) -> tuple[Callable[..., object], ...]:
+        """The functions of a type, in their order."""
+        with self._lock:
+            return tuple(self._by_type[listened_to].values())
+
+
+class InProcessEventBus:
+    """An event bus within one process: handlers run in the caller's thread, before `publish` returns.
+
+    A handler's error is raised after all handlers were called: it stops no other handler and is not lost.
+    """
+
+    def __init__(self) -> None:
+        self._handlers = Listeners()
+
+    def subscribe(self, event_type: type[Event], handler: Callable[[Event], object]) -> Subscription:
+        """Have the handler called with every event of exactly that type, after those that were subscribed before.
+
+        Raises ObserverInvalid for a coroutine function.
+        """
+        return self._handlers.add(event_type, handler)
+
+    def publish(self, event: object) -> None:
+        """Give the event to all its handlers; then raise a handler's error, or a group of several."""
+        failures: list[Exception] = []
+        for handler in self._handlers.of(type(event)):
+            try:
+                handler(event)
+            except Exception as error:
+                failures.append(error)
+        if len(failures) == 1:
+            raise failures[0]
+        if failures:
+            raise ExceptionGroup(f"{len(failures)} handlers of {type(event).__name__} failed", failures)
 
 
 class Session:
@@ -48,10 +140,10 @@ class Session:
         _check_can("journal", journal, ("append", "read"))
         self.bus: EventBus = InProcessEventBus() if bus is None else bus
         self._journal = journal
-        self._counted = _with_length(journal)
+        given: object = journal
+        self._counted = given if isinstance(given, Sized) else None
         self._journaled: int | None = None
         self._slices: dict[type, Slice[Any]] = {}
-        self._mutators: dict[type, SliceMutator[Any]] = {}
         self._observers = Listeners()
         self._untold: deque[tuple[type, tuple[Any, ...], tuple[Any, ...]]] = deque()
         self._is_telling = False
@@ -64,11 +156,7 @@ class Session:
     def mutate(self, item_type: type[Item]) -> "SliceMutator[Item]": ...
     def mutate(self, item_type: type[Item] | None = None) -> "SessionMutator | SliceMutator[Item]":
         """The mutator of one slice; without a type, the mutator of all slices."""
-        if item_type is None:
-            return SessionMutator(self)
-        if item_type not in self._mutators:
-            self._mutators[item_type] = SliceMutator(self, item_type)
-        return self._mutators[item_type]
+        return SessionMutator(self) if item_type is None else SliceMutator(self, item_type)
 
     def select_all(self, item_type: type[Item]) -> tuple[Item, ...]:
         """The items of a slice, in its order; () for a type that is not registered."""
@@ -96,9 +184,8 @@ class Session:
         """Have `observer(old, new)` called after each real change of a slice; the handle ends it.
 
         Observers are called in the order in which they were added, in the thread that made the change. An observer's
-        error is logged on `sabir.session` with its name; the other observers are called, and the change stands. While a
-        slice is observed, each change of it costs two tuples of all its items. Raises ObserverInvalid for a coroutine
-        function, which nothing would await.
+        error is logged on `sabir.session` with its name, and the change stands. While a slice is observed, each change
+        of it costs two tuples of all its items. Raises ObserverInvalid for a coroutine function.
         """
         return self._observers.add(item_type, observer)
 
@@ -106,7 +193,7 @@ class Session:
         """The content of all slices; raises SnapshotSerializationError for a value that would change when read back."""
         with self._lock:
             held = [(each, each.fold.arrived()) for each in self._slices.values()]
-        return Snapshot(slices=tuple(_taken(each, items) for each, items in held))
+        return Snapshot(slices=tuple(each.taken(items) for each, items in held))
 
     def clone(self, bus: EventBus | None = None) -> "Session":
         """An independent session with the same content; observers and the journal are not copied.
@@ -116,7 +203,8 @@ class Session:
         other = Session(bus)
         with self._lock:
             for item_type, held in self._slices.items():
-                other._slices[item_type] = held.filled(held.fold.arrived())
+                copy = other._slices[item_type] = Slice(item_type, held.kind, held.reducers)
+                copy.fold = copy.fold_of(held.fold.arrived())
                 for event_type in held.reducers:
                     other._listen(item_type, event_type)
         return other
@@ -125,14 +213,12 @@ class Session:
         self, item_type: type[Item], event_type: type, reducer: Reducer[Item, Any], kind: SliceKind | None
     ) -> None:
         with self._lock:
-            held = self._slices.get(item_type) or Slice(item_type, kind_for(reducer, kind))
-            namesake = next((each for each in self._slices.values() if each.type_id == held.type_id), held)
-            if namesake is not held:
-                raise SliceConflict(
-                    f"another class is registered as {held.type_id!r}, the name it is stored by; rename one"
-                )
-            held.check_kind(event_type, kind)
-            if not held.join(event_type, reducer):
+            own = declared(reducer)
+            held = self._slices.get(item_type) or Slice(item_type, kind or (own.kind if own else "state"), {})
+            if any(each is not held and each.type_id == held.type_id for each in self._slices.values()):
+                shown = f"another class is registered as {held.type_id!r}"
+                raise errors.SliceConflict(f"{shown}, the name it is stored by; rename one")
+            if not held.join(event_type, reducer, kind):
                 return
             if held.kind == "log" and self._journal is not None:
                 self._load(held, self._journal)
@@ -152,7 +238,8 @@ class Session:
             try:
                 plan = held.fold.plan(held.codec.decode(body), self._context)
             except ValueError as error:
-                raise JournalInvalid(f"record {position} of the journal, {kind}, cannot be read: {error}") from None
+                shown = f"record {position} of the journal, {kind}, cannot be read"
+                raise errors.JournalInvalid(f"{shown}: {error}") from None
             if plan is not None:
                 held.fold.commit(plan)
         if self._journaled is None:
@@ -163,23 +250,18 @@ class Session:
             held = self._slices.get(item_type)
             if held is None:
                 name = item_type.__name__
-                raise SliceNotRegistered(
-                    f"the session has no slice {name}; call session.mutate({name}).register({name}, reducer) first"
-                )
-            if item_type not in self._observers.by_type:
-                self._take(held, event)
-                return
-            before = held.fold.items()
-            if self._take(held, event):
+                remedy = f"call session.mutate({name}).register({name}, reducer) first"
+                raise errors.SliceNotRegistered(f"the session has no slice {name}; {remedy}")
+            is_observed = bool(self._observers.of(item_type))
+            before = held.fold.items() if is_observed else ()
+            if self._take(held, event) and is_observed:
                 self._tell(item_type, before, held.fold.items())
 
     def _take(self, held: Slice[Any], event: object) -> bool:
         """Apply an event to a slice; False if it changes nothing."""
         if held.kind == "log" and type(event) is not held.item_type:
-            name = type(event).__name__
-            raise SliceNotRegistered(
-                f"the log of {held.item_type.__name__} takes no {name}; register a slice for {name}"
-            )
+            log, name = held.item_type.__name__, type(event).__name__
+            raise errors.SliceNotRegistered(f"the log of {log} takes no {name}; register a slice for {name}")
         plan = held.fold.plan(event, self._context)
         if plan is None:
             return False
@@ -191,20 +273,20 @@ class Session:
     def _record(self, journal: Journal, held: Slice[Any], event: object) -> None:
         """Write an event, unless another session wrote to the same journal object: this session lacks its records."""
         if self._counted is not None and len(self._counted) != self._journaled:
-            raise RecordingFailed(
-                f"record {self._journaled} of the journal was written by another session on the same journal; "
-                "open the journal again, in a new session"
-            )
+            shown = f"record {self._journaled} of the journal was written by another session on the same journal"
+            raise errors.RecordingFailed(f"{shown}; open the journal again, in a new session")
         try:
             body = held.codec.encode(event)
         except ValueError as error:
-            raise RecordingFailed(f"a {held.type_id} cannot be written as JSON: {error}; nothing changed") from None
+            shown = f"a {held.type_id} cannot be written as JSON: {error}"
+            raise errors.RecordingFailed(f"{shown}; nothing changed") from None
         try:
             journal.append(held.type_id, body)
-        except RecordingFailed:
+        except errors.RecordingFailed:
             raise
         except Exception as error:
-            raise RecordingFailed(f"the journal did not take a {held.type_id}: {error}; nothing changed") from error
+            shown = f"the journal did not take a {held.type_id}: {error}"
+            raise errors.RecordingFailed(f"{shown}; nothing changed") from error
         if self._journaled is not None:
             self._journaled += 1
 
@@ -255,10 +337,8 @@ class Session:
         for taken in snapshot.slices:
             held = registered.pop(taken.slice_type, None)
             if held is None:
-                raise SnapshotRestoreError(
-                    f"the snapshot holds {taken.slice_type!r}, which is not registered here, or is there twice; "
-                    "register its type before the rollback"
-                )
+                shown = f"the snapshot holds {taken.slice_type!r}, which is not registered here, or is there twice"
+                raise errors.SnapshotRestoreError(f"{shown}; register its type before the rollback")
             goals[held.item_type] = held.decoded(taken)
         return goals
 
@@ -267,22 +347,8 @@ def _check_can(argument: str, given: object, verbs: tuple[str, str]) -> None:
     """Refuse common wrong arguments: a store, a path, a journal in place of the bus."""
     if given is not None and not all(callable(getattr(given, verb, None)) for verb in verbs):
         cannot = f"is of type {type(given).__name__}, which cannot {' and '.join(verbs)}"
-        raise SessionError(f"Session: {argument} {cannot}; a journal is given as Session(journal=store.journal(name))")
-
-
-def _with_length(journal: object) -> Sized | None:
-    return journal if isinstance(journal, Sized) else None
-
-
-def _taken(held: Slice[Any], items: tuple[Any, ...]) -> SliceSnapshot:
-    texts: list[str] = []
-    for index, item in enumerate(items):
-        try:
-            texts.append(held.codec.encode(item))
-        except ValueError as error:
-            message = f"item {index} of the slice {held.type_id} cannot be written as JSON: {error}"
-            raise SnapshotSerializationError(message) from None
-    return SliceSnapshot(slice_type=held.type_id, item_type=held.type_id, kind=held.kind, items=tuple(texts))
+        remedy = "a journal is given as Session(journal=store.journal(name))"
+        raise errors.SessionError(f"Session: {argument} {cannot}; {remedy}")
 
 
 class SliceMutator(Generic[Item]):

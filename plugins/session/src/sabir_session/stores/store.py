@@ -3,42 +3,71 @@
     store.journal("a")        a: 0 1 2 3 4 …
     store.fork("a", "b", 3)   b:       └ 3 4 …     one row: a's first three are b's past
 
-An engine (SQLite, Postgres) runs statements; their meaning is defined here.
+    sabir_session_schema   version
+    sabir_journals         id · name (none: deleted, kept for its forks) · parent · length (of the parent's part)
+    sabir_records          id = journal · 2³² + position · kind · body
+
+One row for each append, in one tree: a row's key is its place, so two writers of one place conflict in the key. A fork
+is a row that names its parent and how much of the parent is its past: its own records begin at that position. An engine
+(SQLite, Postgres) runs the statements.
 """
 
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from threading import RLock
 from typing import Any, NamedTuple, Protocol
 
 from sabir.authoring import DatabaseFailure, SyncClosing, one_line
 
-from sabir_session.errors import (
-    JournalExists,
-    JournalInvalid,
-    JournalMissing,
-    PositionTaken,
-    RecordingFailed,
-    StoreError,
-    StoreTooNew,
+from sabir_session import errors
+
+VERSION = 1
+"""The layout that this version writes."""
+
+POSITIONS = 1 << 32
+"""Positions of one journal; journal n's records have keys from n · POSITIONS."""
+
+UPGRADES: Mapping[int, tuple[str, ...]] = {}
+"""Layout → the statements that upgrade it to the next one; empty, since there is only one """
+
+_TABLES = (
+    "CREATE TABLE sabir_session_schema (version INTEGER NOT NULL)",
+    "CREATE TABLE sabir_journals (id {identity}, name TEXT UNIQUE, parent BIGINT, length BIGINT NOT NULL DEFAULT 0)",
+    "CREATE INDEX sabir_journals_of_parent ON sabir_journals (parent)",
+    "CREATE TABLE sabir_records (id {key} PRIMARY KEY, kind TEXT NOT NULL, body TEXT NOT NULL)",
+    "CREATE VIEW sabir_journal_records AS SELECT id >> 32 AS journal, id & 4294967295 AS position, kind, body"
+    " FROM sabir_records",
+    "INSERT INTO sabir_session_schema (version) VALUES (1)",
 )
-from sabir_session.stores import layout
-from sabir_session.stores.layout import POSITIONS
+SQLITE_TABLES = tuple(each.format(identity="INTEGER PRIMARY KEY AUTOINCREMENT", key="INTEGER") for each in _TABLES)
+POSTGRES_TABLES = tuple(
+    each.format(identity="BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", key="BIGINT") for each in _TABLES
+)
+
+READ_VERSION = "SELECT version FROM sabir_session_schema"
+WRITE_VERSION = "UPDATE sabir_session_schema SET version = ?"
+
+APPEND = (
+    "INSERT INTO sabir_records (id, kind, body) SELECT ?, ?, ? FROM sabir_journals WHERE id = ? AND name IS NOT NULL"
+)
+RECORDS = "SELECT id, kind, body FROM sabir_records WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
+LAST_KEY = "SELECT max(id) FROM sabir_records WHERE id >= ? AND id < ?"
+DROP_RECORDS = "DELETE FROM sabir_records WHERE id >= ? AND id < ?"
+
+MAKE = "INSERT INTO sabir_journals (name) VALUES (?) ON CONFLICT (name) DO NOTHING"
+FORK = "INSERT INTO sabir_journals (name, parent, length) VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING"
+FIND = "SELECT id FROM sabir_journals WHERE name = ?"
+PAST = "SELECT parent, length, name FROM sabir_journals WHERE id = ?"
+NAMES = "SELECT name FROM sabir_journals WHERE name IS NOT NULL"
+LONGEST_FORK = "SELECT max(length) FROM sabir_journals WHERE parent = ?"
+HIDE = "UPDATE sabir_journals SET name = NULL WHERE id = ?"
+DROP = "DELETE FROM sabir_journals WHERE id = ?"
 
 BATCH = 64
 """Records that are read at once."""
 
 Row = tuple[Any, ...]
-
-_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://")
-
-
-def scheme_of(address: str) -> str:
-    """The scheme of a URL; "" for a text that is not a URL. Errors do not show the rest: it may hold a password."""
-    found = _SCHEME.match(address)
-    return found[1] if found else ""
 
 
 class Executed(Protocol):
@@ -71,7 +100,7 @@ class Store(SyncClosing, ABC):
     _failures: type[Exception]
     _taken: type[Exception]
     """The engine's error for a key that already exists."""
-    _append = layout.APPEND
+    _append = APPEND
     _find_tables: str
     """The statement that returns a row if the tables exist."""
     _tables: tuple[str, ...]
@@ -97,13 +126,11 @@ class Store(SyncClosing, ABC):
         never interleave.
         """
         if not name:
-            raise StoreError("a journal has a name of at least one character; give one")
+            raise errors.StoreError("a journal has a name of at least one character; give one")
         with self._working(f"open the journal {name!r}"):
-            found = self._rows(layout.FIND, (name,))
-            if not found:
-                self._execute(layout.MAKE, (name,))
-                found = self._rows(layout.FIND, (name,))
-            identity: int = found[0][0]
+            if not self._rows(FIND, (name,)):
+                self._execute(MAKE, (name,))
+            identity = self._found(name)
             return StoredJournal(self, name, identity, self._length(identity))
 
     def fork(self, name: str, other: str, at: int | None = None) -> None:
@@ -113,30 +140,29 @@ class Store(SyncClosing, ABC):
         JournalMissing, JournalExists, and StoreError for an `at` that is not between 0 and the journal's length.
         """
         if not other:
-            raise StoreError("a journal has a name of at least one character; give one")
+            raise errors.StoreError("a journal has a name of at least one character; give one")
         with self._working(f"fork the journal {name!r}"), self._transaction():
             identity = self._found(name)
             length = self._length(identity)
             at = length if at is None else at
             if not 0 <= at <= length:
-                raise StoreError(f"the journal {name!r} has {length} records; it cannot be forked at {at}")
+                raise errors.StoreError(f"the journal {name!r} has {length} records; it cannot be forked at {at}")
             parent: int | None = None
             if at:  # the parent is the journal that holds the last of these records, so chains stay short
                 parent = self._stretches(identity, at)[-1].journal
-            if not self._execute(layout.FORK, (other, parent, at)).rowcount:
-                raise JournalExists(
-                    f"{self._described} holds a journal {other!r} already; delete it, or fork to another name"
-                )
+            if not self._execute(FORK, (other, parent, at)).rowcount:
+                shown = f"{self._described} holds a journal {other!r} already"
+                raise errors.JournalExists(f"{shown}; delete it, or fork to another name")
 
     def names(self) -> tuple[str, ...]:
         """The names of the journals, sorted."""
         with self._working("list the journals"):
-            return tuple(sorted(row[0] for row in self._rows(layout.NAMES)))
+            return tuple(sorted(row[0] for row in self._rows(NAMES)))
 
     def length(self, name: str) -> int | None:
         """How many records the journal of that name holds; None if there is none; does not make one."""
         with self._working(f"look for the journal {name!r}"):
-            found = self._rows(layout.FIND, (name,))
+            found = self._rows(FIND, (name,))
             return self._length(found[0][0]) if found else None
 
     def delete(self, name: str) -> None:
@@ -146,37 +172,37 @@ class Store(SyncClosing, ABC):
         """
         with self._working(f"delete the journal {name!r}"), self._transaction():
             identity = self._found(name)
-            self._execute(layout.HIDE, (identity,))
+            self._execute(HIDE, (identity,))
             self._sweep(identity)
 
     def _sweep(self, journal: int | None) -> None:
         """Delete the records of a nameless journal that no fork shares, and the journal itself if it has no forks."""
         while journal is not None:
-            ((parent, _, name),) = self._rows(layout.PAST, (journal,))
-            ((longest,),) = self._rows(layout.LONGEST_FORK, (journal,))
+            ((parent, _, name),) = self._rows(PAST, (journal,))
+            ((longest,),) = self._rows(LONGEST_FORK, (journal,))
             if name is not None:
                 return
             first = journal * POSITIONS
-            self._execute(layout.DROP_RECORDS, (first + (longest or 0), first + POSITIONS))
+            self._execute(DROP_RECORDS, (first + (longest or 0), first + POSITIONS))
             if longest is not None:
                 return
-            self._execute(layout.DROP, (journal,))
+            self._execute(DROP, (journal,))
             journal = parent
 
     def _found(self, name: str) -> int:
-        found = self._rows(layout.FIND, (name,))
+        found = self._rows(FIND, (name,))
         if not found:
             known = one_line(", ".join(repr(each) for each in self.names()), 200) or "none"
-            raise JournalMissing(f"{self._described} holds no journal {name!r}; it holds {known}")
+            raise errors.JournalMissing(f"{self._described} holds no journal {name!r}; it holds {known}")
         identity: int = found[0][0]
         return identity
 
     def _length(self, journal: int) -> int:
         first = journal * POSITIONS
-        ((last,),) = self._rows(layout.LAST_KEY, (first, first + POSITIONS))
+        ((last,),) = self._rows(LAST_KEY, (first, first + POSITIONS))
         if last is not None:
             return int(last) - first + 1
-        ((_, length, _),) = self._rows(layout.PAST, (journal,))
+        ((_, length, _),) = self._rows(PAST, (journal,))
         return int(length)
 
     def _stretches(self, journal: int, end: int) -> list[Stretch]:
@@ -184,10 +210,10 @@ class Store(SyncClosing, ABC):
         found: list[Stretch] = []
         following: int | None = journal
         while following is not None and end > 0:
-            past = self._rows(layout.PAST, (following,))
+            past = self._rows(PAST, (following,))
             if not past:
                 gone = f"the journal number {following} is gone, on which another builds"
-                raise JournalInvalid(f"{self._described}: {gone}; {DatabaseFailure.DAMAGE}")
+                raise errors.JournalInvalid(f"{self._described}: {gone}; {DatabaseFailure.DAMAGE}")
             parent, length, _ = past[0]
             if end > length:
                 found.append(Stretch(following, length, end))
@@ -201,11 +227,11 @@ class Store(SyncClosing, ABC):
             key, last = (stretch.journal * POSITIONS + max(each, first) for each in (stretch.first, stretch.end))
             while key < last:
                 with self._working("read a journal"):
-                    rows = self._rows(layout.RECORDS, (key, last, BATCH))
+                    rows = self._rows(RECORDS, (key, last, BATCH))
                 for found, kind, body in rows or [(None, "", "")]:
                     if found != key:
                         gone = f"record {key % POSITIONS} of journal number {stretch.journal} is gone"
-                        raise JournalInvalid(f"{self._described}: {gone}; {DatabaseFailure.DAMAGE}")
+                        raise errors.JournalInvalid(f"{self._described}: {gone}; {DatabaseFailure.DAMAGE}")
                     yield kind, body
                     key += 1
 
@@ -217,23 +243,22 @@ class Store(SyncClosing, ABC):
                     self._execute(statement)
                 return
             version = self._version()
-            for older in range(version, layout.VERSION):
-                for statement in layout.UPGRADES[older]:
+            for older in range(version, VERSION):
+                for statement in UPGRADES[older]:
                     self._execute(statement)
-            if version != layout.VERSION:
-                self._execute(layout.WRITE_VERSION, (layout.VERSION,))
+            if version != VERSION:
+                self._execute(WRITE_VERSION, (VERSION,))
 
     def _version(self) -> int:
         """The layout of the tables."""
-        found = [row[0] for row in self._rows(layout.READ_VERSION)]
+        found = [row[0] for row in self._rows(READ_VERSION)]
         version = found[0] if len(found) == 1 and type(found[0]) is int else None
-        if version is not None and version > layout.VERSION:
-            raise StoreTooNew(
-                f"{self._described} has layout {version}, newer than {layout.VERSION}; upgrade sabir-session"
-            )
-        if version is None or any(older not in layout.UPGRADES for older in range(version, layout.VERSION)):
+        if version is not None and version > VERSION:
+            shown = f"{self._described} has layout {version}, newer than {VERSION}"
+            raise errors.StoreTooNew(f"{shown}; upgrade sabir-session")
+        if version is None or any(older not in UPGRADES for older in range(version, VERSION)):
             held = one_line(repr(found), 80)
-            raise StoreError(f"{self._described} is damaged: its layout is {held}; {DatabaseFailure.DAMAGE}")
+            raise errors.StoreError(f"{self._described} is damaged: its layout is {held}; {DatabaseFailure.DAMAGE}")
         return version
 
     @contextmanager
@@ -242,7 +267,7 @@ class Store(SyncClosing, ABC):
             try:
                 yield
             except self._failures as error:
-                raise StoreError(f"{self._described} could not {task}: {DatabaseFailure(error)}") from error
+                raise errors.StoreError(f"{self._described} could not {task}: {DatabaseFailure(error)}") from error
 
 
 class StoredJournal:
@@ -271,15 +296,13 @@ class StoredJournal:
                 written = self._execute(self._statement, (self._key, kind, body, self._identity)).rowcount
             except store._taken:
                 reason = "was written by another since this one opened it; open the journal again"
-                raise PositionTaken(f"position {len(self)} of the journal {self.name!r} {reason}") from None
+                raise errors.PositionTaken(f"position {len(self)} of the journal {self.name!r} {reason}") from None
             except store._failures as error:
-                raise RecordingFailed(
-                    f"{store._described} did not take position {len(self)} of {self.name!r}: {DatabaseFailure(error)}"
-                ) from error
+                shown = f"{store._described} did not take position {len(self)} of {self.name!r}"
+                raise errors.RecordingFailed(f"{shown}: {DatabaseFailure(error)}") from error
             if not written:
-                raise RecordingFailed(
-                    f"the journal {self.name!r} was deleted from {store._described}; open another one"
-                )
+                shown = f"the journal {self.name!r} was deleted from {store._described}"
+                raise errors.RecordingFailed(f"{shown}; open another one")
             self._key += 1
 
     def read(self, first: int = 0) -> Iterator[tuple[str, str]]:

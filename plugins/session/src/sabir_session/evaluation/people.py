@@ -1,4 +1,4 @@
-"""A person's approval before an option runs.
+"""What people decide and see of an evaluation: approval before an option runs, and progress events for a watcher.
 
     call ──approve──▶ "allow" ──▶ it runs
                   ├─▶ "deny" ───▶ an error result of type "denied", by the policy "human"
@@ -6,13 +6,17 @@
 
 A call that waits stays pending in the session, marked as needing approval: both survive a restart, and a resume
 without `approve` runs no such call. Keeping a person's decisions is up to the program.
+
+    RequestStarted ─ TextArrived … ─ ReplyArrived ─ CallStarted ─ CallProgress … ─ CallEnded ─ RequestStarted ─ …
+
+Replies are streamed if there is a watcher, else requested whole.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from sabir import Message, OptionResultBuilder, SettingsInvalid
+from sabir import Message, OptionResultBuilder, Reply, SettingsInvalid
 from sabir.authoring import JSONValue, OptionCall, encode_json, one_line
 
 Word: TypeAlias = Literal["allow", "deny", "wait"]
@@ -47,8 +51,6 @@ Decided: TypeAlias = Decision | Word
 Approve: TypeAlias = Callable[[OptionCall], Decided | Awaitable[Decided]]
 """Called with one option call before it runs; it may be a coroutine function if the evaluation is awaited."""
 
-ALLOWED = Decision("allow")
-
 
 def as_decision(decided: object) -> Decision:
     """The decision that `approve` returned, as a word or a Decision; raises SettingsInvalid for anything else."""
@@ -60,9 +62,9 @@ def as_decision(decided: object) -> Decision:
     raise SettingsInvalid(f"approve gave a value of type {given}; it gives 'allow', 'deny', 'wait' or a Decision")
 
 
-def with_arguments(call: OptionCall, decision: Decision) -> OptionCall:
+def with_arguments(call: OptionCall, decision: Decision | None) -> OptionCall:
     """The call to run: with the person's arguments if there are any, else unchanged."""
-    if decision.arguments is None:
+    if decision is None or decision.arguments is None:
         return call
     given = {"arguments": encode_json(dict(decision.arguments)), "raw_arguments": None, "invalid_arguments": False}
     return call.model_copy(update={"payload": call.call.model_copy(update=given)})
@@ -72,3 +74,54 @@ def denial(call: Message, decision: Decision) -> Message:
     """The result of a call that was denied; the conversation goes on."""
     reason = one_line(decision.reason) or "a person denied this call"
     return OptionResultBuilder.response_to(call, policy=HUMAN).error(DENIED, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestStarted:
+    """A provider is about to be asked; `turn` counts from 1."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class TextArrived:
+    """Some characters of the reply that is coming."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyArrived:
+    """A reply is whole, and recorded."""
+
+    reply: Reply
+
+
+@dataclass(frozen=True, slots=True)
+class CallStarted:
+    """An option is about to run; `is_resume` if it may have begun in an earlier process."""
+
+    call: OptionCall
+    is_resume: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CallProgress:
+    """The progress that an option reports: `done` of `total`, None if it is not known."""
+
+    call: OptionCall
+    done: float
+    total: float | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnded:
+    """A call has its result, and the result is recorded."""
+
+    call: OptionCall
+    result: Message
+
+
+Event: TypeAlias = RequestStarted | TextArrived | ReplyArrived | CallStarted | CallProgress | CallEnded
+Watch: TypeAlias = Callable[[Event], None]

@@ -1,1 +1,0 @@
-"""Records of a conversation: their model, their order, and the status of their calls."""

@@ -1,0 +1,199 @@
+"""The engines of stores: an SQLite file, with nothing to install and nothing to start; Postgres, for several machines.
+
+SQLite: write-ahead logging, and one row an append, committed by itself (https://sqlite.org/wal.html). With durability
+"process" (`synchronous=NORMAL`) records survive the death of the process; with "power" (`FULL`) also a power cut, at
+the cost of one wait for the disk per append (https://sqlite.org/pragma.html#pragma_synchronous).
+
+Postgres: through psycopg 3, the extra `postgres`. Texts are kept as TEXT, not as JSONB: that would change their bytes,
+and refuse the character U+0000.
+"""
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, LiteralString, TypeAlias
+
+from sabir.authoring import DatabaseFailure
+
+from sabir_session.errors import StoreError
+from sabir_session.stores.store import APPEND, POSTGRES_TABLES, SQLITE_TABLES, Executed, Row, Store
+
+if TYPE_CHECKING:
+    import psycopg
+
+Durability: TypeAlias = Literal["process", "power"]
+_SYNCHRONOUS: dict[str, str] = {"process": "NORMAL", "power": "FULL"}
+_LOCK = 0x5AB1_2005
+"""The advisory lock under which Postgres's tables are made: any number that is always the same."""
+
+
+def scheme_of(address: str) -> str:
+    """The scheme of a URL; "" for a text that is not a URL. Errors do not show the rest: it may hold a password."""
+    found = re.match(r"([a-z][a-z0-9+.-]*)://", address)
+    return found[1] if found else ""
+
+
+class SQLiteStore(Store):
+    """Named journals in one SQLite file, which is made if it does not exist.
+
+    Several processes may have the file open, each with its journals. A new file is readable only by its owner (0600).
+    The path `:memory:` is a store that ends with its process. `timeout`: seconds to wait while another process writes.
+    Raises StoreError for a file that is not a database or cannot be opened, StoreTooNew for one of a newer version.
+    """
+
+    _failures = sqlite3.Error
+    _taken = sqlite3.IntegrityError
+    _find_tables = "SELECT 1 FROM sqlite_master WHERE name = 'sabir_session_schema'"
+    _tables = SQLITE_TABLES
+
+    def __init__(self, path: str | Path, *, durability: Durability = "process", timeout: float = 10.0) -> None:
+        super().__init__()
+        _check_path(str(path))
+        self._described = repr(str(path))
+        if durability not in _SYNCHRONOUS:
+            raise StoreError(f"durability {durability!r} is unknown; expected one of {', '.join(_SYNCHRONOUS)}")
+        if str(path) != ":memory:":
+            with suppress(OSError):  # it is there already, or SQLite says why it cannot be made
+                Path(path).touch(0o600)  # nobody else may read it: SQLite would leave that to the umask
+        with self._working("be opened"):
+            self._connection = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
+        try:
+            self._open()
+            with self._working("be opened"):
+                ((mode,),) = self._rows("PRAGMA journal_mode = WAL")
+                if mode not in ("wal", "memory"):
+                    raise StoreError(f"{self._described} lies where no write-ahead log can be; put it on a local disk")
+                self._connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file; later appends fail."""
+        with self._lock:
+            self._connection.close()
+
+    def __repr__(self) -> str:
+        """Where it is."""
+        return f"SQLiteStore({self._described})"
+
+    def _execute(self, statement: str, values: Row = ()) -> Executed:
+        return self._connection.execute(statement, values)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:  # SQLite itself ends a transaction when the disk is full
+                self._connection.execute("ROLLBACK")
+            raise
+
+
+def _check_path(path: str) -> None:
+    """Raise StoreError for a path that SQLite would misread as a file name, or refuse without a reason."""
+    scheme = scheme_of(path)
+    if scheme.startswith("postgres"):
+        raise StoreError(f"SQLiteStore takes the path of a file, not a URL of {scheme!r}; give it to PostgresStore")
+    if scheme or not path or path.startswith("file:"):
+        found = f"a URL of {scheme or 'file'!r}" if path else "an empty text"
+        written = repr(path.partition(":///")[2] or "chats.db")
+        raise StoreError(f"SQLiteStore takes the path of a file, not {found}; write SQLiteStore({written})")
+    if path != ":memory:" and not Path(path).parent.is_dir():
+        raise StoreError(f"{path!r} could not be opened: its folder is not there; make the folder first")
+    if Path(path).is_dir():
+        raise StoreError(f"{path!r} could not be opened: it is a folder; give the path of a file in it")
+
+
+class PostgresStore(Store):
+    """Named journals in one Postgres database, by its URL; missing tables are made.
+
+    A broken connection is made again at the next use. Raises StoreError if the server cannot be reached or the extra is
+    not installed, StoreTooNew for a database of a newer version.
+    """
+
+    _append = f"{APPEND} FOR SHARE"  # a delete at the same time waits, and then sees the record
+    _find_tables = "SELECT 1 WHERE to_regclass('sabir_session_schema') IS NOT NULL"
+    _tables = POSTGRES_TABLES
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        scheme = scheme_of(str(url))
+        if scheme not in ("postgresql", "postgres"):
+            found = f"is a URL of {scheme!r}" if scheme else "is no URL"
+            remedy = (
+                "give a file to SQLiteStore(path)" if scheme in ("", "sqlite", "file") else "give a URL of that form"
+            )
+            raise StoreError(f"the address {found}; expected postgresql://user@host:port/database; {remedy}")
+        try:
+            import psycopg
+        except ImportError as error:
+            raise StoreError("PostgresStore needs psycopg; install sabir-session[postgres]") from error
+        self._psycopg = psycopg
+        self._secrets = _secrets_of(url)
+        self._failures = psycopg.Error
+        self._taken = psycopg.errors.UniqueViolation
+        self._url = url
+        self._is_closed = False
+        self._described = "the Postgres database"
+        with self._working("be reached"):
+            self._connection = self._connect()
+        try:
+            self._open()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def close(self) -> None:
+        """Close the connection; later appends fail."""
+        with self._lock:
+            self._is_closed = True
+            self._connection.close()
+
+    def __repr__(self) -> str:
+        """Its address, without user and password."""
+        return f"PostgresStore({self._described})"
+
+    def _connect(self) -> "psycopg.Connection[Row]":
+        try:
+            connection = self._psycopg.connect(self._url, autocommit=True)
+        except self._psycopg.Error as error:  # it may repeat what it was given
+            raise self._psycopg.OperationalError(DatabaseFailure(error, tuple(self._secrets)).text) from None
+        known = connection.info
+        self._described = f"the Postgres database {known.dbname!r} at {known.host}:{known.port}"
+        return connection
+
+    def _connected(self) -> "psycopg.Connection[Row]":
+        if self._connection.closed and not self._is_closed:
+            self._connection = self._connect()
+        return self._connection
+
+    def _execute(self, statement: str, values: Row = ()) -> Executed:
+        written: LiteralString = statement.replace("?", "%s")  # psycopg's placeholders
+        return self._connected().execute(written, values, prepare=bool(values))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._connected().transaction():
+            self._rows(f"SELECT pg_advisory_xact_lock({_LOCK})")
+            yield
+
+
+def _secrets_of(url: str) -> list[str]:
+    """The secrets in an address; raises StoreError for an unreadable one, without its text, which may hold secrets."""
+    from psycopg import ProgrammingError
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        known = {name: str(value) for name, value in conninfo_to_dict(url).items()}
+    except ProgrammingError:
+        known = {"port": "?"}
+    # The rest of a password with an unescaped / or @ is parsed as the parts after it.
+    if "@" in known.get("host", "") + known.get("dbname", "") or not re.fullmatch(r"[\d,]*", known.get("port", "")):
+        remedy = "write / as %2F and @ as %40 in user and password"
+        raise StoreError(f"the address cannot be read; expected postgresql://user@host:port/database; {remedy}")
+    return [known[name] for name in ("password", "sslpassword") if name in known]

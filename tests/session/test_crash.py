@@ -1,3 +1,0 @@
-"""A process that dies in the middle of appending: everything whose append returned is there afterwards."""
-
-KILLS = 6

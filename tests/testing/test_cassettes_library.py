@@ -1,6 +1,5 @@
 """Cassettes are recorded through real clients from a real server, replay to the same bytes, and say what is wrong."""
 
-import gzip
 import json
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
@@ -29,27 +28,19 @@ from sabir_testing.cassettes import (
 from sabir_testing.loopback import Server, head, whole
 
 from tests.rules import check_each
+from tests.testing.planted import NOWHERE, PROVENANCE, post
 
 CASSETTES = Path(__file__).parents[2] / "cassettes"
-PROVENANCE = {
-    "server": "a server of this test, not a vendor's own service",
-    "version": "1",
-    "model": "small",
-    "date": "2026-11-21",
-    "client": "httpx2 2",
-}
 QUESTION = b'{"model":"small","messages":[{"role":"user","content":"Where do owls sleep?"}]}'
 ANSWER = b'{"text":"In hollow trees."}'
 STREAM = b'data: {"text":"In hollow "}\n\ndata: {"text":"trees."}\n\ndata: [DONE]\n\n'
-NOWHERE = "http://127.0.0.1:9"
 
 Headers = Mapping[str, str]
 Client = Callable[[str, bytes, Headers], bytes]
 
 
 def by_httpx2(url: str, body: bytes, headers: Headers) -> bytes:
-    with httpx2.Client(trust_env=False, verify=False) as client:
-        return client.post(url, content=body, headers=dict(headers)).content
+    return post(url, body, headers).content
 
 
 def by_requests(url: str, body: bytes, headers: Headers) -> bytes:
@@ -71,11 +62,8 @@ def by_urllib(url: str, body: bytes, headers: Headers) -> bytes:
 
 
 CLIENTS: Mapping[str, Client] = {
-    "httpx2": by_httpx2,
-    "requests": by_requests,
-    "urllib3": by_urllib3,
-    "urllib": by_urllib,
-}
+    "httpx2": by_httpx2, "requests": by_requests, "urllib3": by_urllib3, "urllib": by_urllib,
+}  # fmt: skip
 JSON = {"content-type": "application/json"}
 
 
@@ -146,16 +134,6 @@ def test_equal_requests_are_answered_in_the_order_of_the_recording(path: Path) -
         assert [ask(NOWHERE), ask(NOWHERE)] == [b'{"text":"one"}', b'{"text":"two"}']
 
 
-def test_a_compressed_body_is_stored_as_it_reads(path: Path) -> None:
-    """CD-11: a secret in it could not be found otherwise."""
-    with Server([whole(gzip.compress(ANSWER), content_encoding="gzip")]) as server, recording(path, PROVENANCE):
-        told = ask(server.url, headers={"accept-encoding": "gzip"})
-    with replaying(path):
-        assert ask(NOWHERE) == told == ANSWER
-
-    assert "hollow trees" in path.read_text("utf-8")
-
-
 # What is not recorded
 
 
@@ -177,23 +155,11 @@ def test_another_body_is_not_answered_and_the_difference_is_named(recorded: Path
     ]
 
 
-def test_the_order_of_fields_and_spaces_are_no_difference(recorded: Path) -> None:
-    """Cassettes prove JSON equality; bytes are another test's."""
-    turned = dict(reversed(json.loads(QUESTION).items()))
-
-    with replaying(recorded):
-        assert ask(NOWHERE, json.dumps(turned, indent=1).encode()) == ANSWER
-
-
-def test_another_path_is_not_answered(recorded: Path) -> None:
-    """It says what the cassette holds instead."""
+def test_another_path_or_a_second_time_is_not_answered(recorded: Path) -> None:
+    """It says what the cassette holds instead; a client that retries is not told the same again."""
     with pytest.raises(NotRecorded, match="POST /v2/answers; it holds POST /v1/answers; if the new"):
         with replaying(recorded):
             by_httpx2(f"{NOWHERE}/v2/answers", QUESTION, JSON)
-
-
-def test_what_was_recorded_once_is_answered_once(recorded: Path) -> None:
-    """A client that retries is not told the same again."""
     with pytest.raises(NotRecorded, match=r"once more than it was recorded \(1×\)"), replaying(recorded):
         ask(NOWHERE)
         ask(NOWHERE)
@@ -228,28 +194,24 @@ def test_a_failing_test_is_not_told_of_what_it_did_not_reach(recorded: Path) -> 
         raise ValueError("of its own")
 
 
-def test_a_missing_cassette_is_named_with_the_remedy(path: Path) -> None:
-    with pytest.raises(CassetteFailed, match=r"there is no cassette .*text\.yaml; record it: pytest --sabir-record"):
-        with replaying(path):
-            pass
-
-
-@pytest.mark.parametrize("text", ["", "[]", "a: 1", "{", "interactions: [{}]"])
-def test_a_file_that_is_no_cassette_is_named(tmp_path: Path, text: str) -> None:
-    (tmp_path / "odd.yaml").write_text(text, "utf-8")
-
-    with pytest.raises(CassetteFailed, match=r"odd\.yaml is no cassette of vcrpy"):
-        exchanges(tmp_path / "odd.yaml")
-
-
-def test_an_empty_cassette_is_a_failure(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (None, "there is no cassette .*odd.yaml; record it: pytest --sabir-record"),
+        ("version: 1\ninteractions: []\n", r"odd\.yaml is empty; record it"),
+        *((text, r"odd\.yaml is no cassette of vcrpy") for text in ("", "[]", "a: 1", "{", "interactions: [{}]")),
+    ],
+)
+def test_a_file_that_is_no_cassette_or_is_empty_is_named(tmp_path: Path, text: str | None, says: str) -> None:
     """CD-10: with or without exchanges to play, nothing was proved."""
-    (tmp_path / "none.yaml").write_text("version: 1\ninteractions: []\n", "utf-8")
+    path = tmp_path / "odd.yaml"
+    if text is not None:
+        path.write_text(text, "utf-8")
 
-    with pytest.raises(NotPlayed, match=r"none\.yaml is empty; record it"), replaying(tmp_path / "none.yaml"):
+    with pytest.raises(CassetteFailed, match=says), replaying(path):
         pass
-    with pytest.raises(NotPlayed, match=r"none\.yaml is empty; record it"):
-        check_cassette(tmp_path / "none.yaml")
+    with pytest.raises(CassetteFailed, match=says):
+        check_cassette(path)
 
 
 def test_an_empty_body_is_a_failure_when_it_is_replayed_too(recorded: Path) -> None:
@@ -336,8 +298,11 @@ LEAKING = b'{"error":"Your key sk-7hTq29LmZx41PwRv83Yd is not known."}'
 
 
 def test_a_recording_that_leaks_fails_and_nothing_of_it_is_kept(recorded: Path) -> None:
-    """CD-11: the finding names place and kind, and does not hold the secret; the older recording stays."""
-    before = recorded.read_bytes()
+    """CD-11: the finding names place and kind, and does not hold the secret; the older recording stays.
+
+    vcrpy leaves its patches in place where saving raises, so nothing raises before they are gone.
+    """
+    before, patched = recorded.read_bytes(), httpx2.HTTPTransport.handle_request
 
     with pytest.raises(Leaking) as caught:
         record(recorded, whole(LEAKING))
@@ -346,19 +311,8 @@ def test_a_recording_that_leaks_fails_and_nothing_of_it_is_kept(recorded: Path) 
     assert (leak.place, leak.kind) == ("interactions[0].response.body.string ▸ error", "API key")
     assert "sk-7hTq29" not in str(caught.value)
     assert "name it in Scrubbing(fields=…, secrets=…), or in Allowed(pattern, reason)" in str(caught.value)
-    assert recorded.read_bytes() == before
+    assert (recorded.read_bytes(), httpx2.HTTPTransport.handle_request) == (before, patched)
     assert [each.name for each in recorded.parent.iterdir()] == [recorded.name]
-
-
-def test_clients_are_as_they_were_after_a_recording_that_failed(path: Path) -> None:
-    """vcrpy leaves its patches in place where saving raises, so nothing raises before they are gone."""
-    before = httpx2.HTTPTransport.handle_request
-
-    with pytest.raises(Leaking) as caught:
-        record(path, whole(LEAKING))
-
-    assert httpx2.HTTPTransport.handle_request is before
-    assert caught.value.leaks
 
 
 def test_what_is_allowed_with_a_reason_is_written(path: Path) -> None:
@@ -398,14 +352,11 @@ def test_a_heading_says_all_five(path: Path, name: str, said: str | None) -> Non
             pytest.fail("the recording began")
 
 
-@pytest.mark.parametrize("date", ["21.11.2026", "today", "2026-13-01"])
-def test_a_date_is_a_date(date: str) -> None:
-    with pytest.raises(CassetteFailed, match=r"give the date as 2026-01-31"):
-        check_provenance({**PROVENANCE, "date": date})
-
-
-def test_the_server_says_whose_service_it_is() -> None:
+def test_a_heading_has_a_date_and_says_whose_service_it_is() -> None:
     """CD-11: what is not a vendor's own service is named as such."""
+    for date in ("21.11.2026", "today", "2026-13-01"):
+        with pytest.raises(CassetteFailed, match=r"give the date as 2026-01-31"):
+            check_provenance({**PROVENANCE, "date": date})
     for server in ("Acme's own service", "a mock, not a vendor"):
         check_provenance({**PROVENANCE, "server": server})
     with pytest.raises(CassetteFailed, match="does not say whose service 'Acme' is; write"):

@@ -3,10 +3,11 @@
 import asyncio
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 import sabir
+from sabir_testing.loopback import Server, whole
 from sabir_testing.network import NetworkForbidden, is_allowed, network_forbidden
 
 ELSEWHERE = "192.0.2.1"
@@ -55,33 +56,6 @@ async def in_a_loop() -> None:
         await llm.complete("Hi")
 
 
-@pytest.fixture
-def server() -> Iterator[tuple[str, int]]:
-    """A server on this machine that answers with what it is sent."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def serve() -> None:
-            while True:
-                try:
-                    accepted, _ = listening.accept()
-                except OSError:
-                    return
-                with accepted:
-                    accepted.sendall(accepted.recv(100))
-
-        serving = threading.Thread(target=serve)
-        serving.start()
-        yield listening.getsockname()
-        listening.shutdown(socket.SHUT_RDWR)
-        serving.join()
-
-
-def talk(address: tuple[str, int]) -> bytes:
-    with socket.create_connection(address) as client:
-        client.sendall(b"hello")
-        return client.recv(100)
-
-
 def patched() -> list[object]:
     """What the guard touches, as it is now."""
     functions = (socket.getaddrinfo, socket.gethostbyname, socket.gethostbyname_ex, socket.gethostbyaddr)
@@ -117,23 +91,31 @@ def test_it_holds_in_threads_that_the_test_starts() -> None:
     assert [type(error) for error in found] == [NetworkForbidden]
 
 
-def test_this_machine_is_reached(server: tuple[str, int]) -> None:
+def test_this_machine_is_reached() -> None:
     """By address and by name, waiting and in a loop; Unix's sockets too."""
 
     async def talk_in_a_loop() -> bytes:
-        reader, writer = await asyncio.open_connection("localhost", server[1], family=socket.AF_INET)
-        writer.write(b"hello")
-        found = await reader.read(100)
+        reader, writer = await asyncio.open_connection("localhost", port, family=socket.AF_INET)
+        writer.write(b"GET / HTTP/1.1\r\n\r\n")
+        found = await reader.read()
         writer.close()
         await writer.wait_closed()
         return found
 
-    with network_forbidden():
+    def talk(host: str) -> bytes:
+        with socket.create_connection((host, port)) as client, client.makefile("rb") as answer:
+            client.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            return answer.read()
+
+    with network_forbidden(), Server([whole(b"ok")]) as server:
+        port = int(server.url.rpartition(":")[2])
         one, other = socket.socketpair()
         with one, other:
             one.sendall(b"hello")
-            assert other.recv(100) == talk(server) == talk(("localhost", server[1])) == b"hello"
-        assert asyncio.run(talk_in_a_loop()) == b"hello"
+            assert other.recv(100) == b"hello"
+        assert [each[-2:] for each in (talk("127.0.0.1"), talk("localhost"), asyncio.run(talk_in_a_loop()))] == [
+            b"ok"
+        ] * 3
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "", "::1"])
@@ -203,20 +185,7 @@ TESTS = f"""
 """
 
 
-def run(pytester: pytest.Pytester, tests: str, ini: str = "") -> pytest.RunResult:
-    pytester.makeini(f"[pytest]\naddopts = --strict-markers\n{ini}\n")
-    pytester.makepyfile(TESTS + tests)
-    before = patched()
-    result = pytester.runpytest("-p", "sabir_testing.network", "-p", "no:asyncio", "-rN")
-    assert patched() == before
-    return result
-
-
-def test_the_fixture_forbids_the_network_in_its_test_alone(pytester: pytest.Pytester) -> None:
-    """The remedy names the fixture; the next test is free again."""
-    result = run(
-        pytester,
-        """
+FIXTURE = """
     def test_guarded(no_network):
         assert guarded() and not guarded("127.0.0.1")
 
@@ -228,23 +197,8 @@ def test_the_fixture_forbids_the_network_in_its_test_alone(pytester: pytest.Pyte
 
     def test_free():
         assert not guarded()
-    """,
-    )
-
-    result.assert_outcomes(passed=2, failed=1)
-    result.stdout.fnmatch_lines(
-        [
-            f"E*NetworkForbidden: the network is forbidden in this test, which asked for {ELSEWHERE}:9; let it use a "
-            "scripted adapter, or leave out the fixture no_network"
-        ]
-    )
-
-
-def test_the_ini_option_forbids_it_in_every_test_and_its_fixtures(pytester: pytest.Pytester) -> None:
-    """Fixtures of a wider scope included; the marker `network` allows it where it is meant."""
-    result = run(
-        pytester,
-        """
+"""
+OPTION = """
     def test_fixture(earlier):
         assert earlier and guarded() and not guarded("127.0.0.1")
 
@@ -258,19 +212,8 @@ def test_the_ini_option_forbids_it_in_every_test_and_its_fixtures(pytester: pyte
 
     def test_named():
         reach()
-    """,
-        ini="sabir_no_network = true",
-    )
-
-    result.assert_outcomes(passed=3, failed=1)
-    result.stdout.fnmatch_lines(["E*NetworkForbidden: *, or mark it with @pytest.mark.network"])
-
-
-def test_the_marker_forbids_it_in_one_test_and_this_machine_too(pytester: pytest.Pytester) -> None:
-    """Without the ini option nothing else is forbidden."""
-    result = run(
-        pytester,
-        """
+"""
+MARKER = """
     @pytest.mark.no_network
     def test_outside(earlier):
         assert earlier and guarded() and not guarded("127.0.0.1")
@@ -285,11 +228,36 @@ def test_the_marker_forbids_it_in_one_test_and_this_machine_too(pytester: pytest
 
     def test_free():
         assert not guarded()
-    """,
-    )
+"""
+LET = "let it use a scripted adapter"
 
-    result.assert_outcomes(passed=3, failed=1)
-    result.stdout.fnmatch_lines(["E*this machine's own included, is forbidden *, or take off its marker no_network"])
+
+@pytest.mark.parametrize(
+    ("tests", "ini", "passed", "says"),
+    [
+        (
+            FIXTURE,
+            "",
+            2,
+            f"the network is forbidden *, which asked for {ELSEWHERE}:9; {LET}, or leave out the fixture *",
+        ),
+        (OPTION, "sabir_no_network = true", 3, f"*; {LET}, or mark it with @pytest.mark.network"),
+        (MARKER, "", 3, f"every network, this machine's *127.0.0.1:9; {LET}, or take off its marker no_network"),
+    ],
+    ids=["fixture", "option", "marker"],
+)
+def test_it_is_forbidden_where_it_is_said(
+    pytester: pytest.Pytester, tests: str, ini: str, passed: int, says: str
+) -> None:
+    """In one test, or in all and their fixtures; the remedy names what forbids it, and the next test is free again."""
+    pytester.makeini(f"[pytest]\naddopts = --strict-markers\n{ini}\n")
+    pytester.makepyfile(TESTS + tests)
+    before = patched()
+    result = pytester.runpytest("-p", "sabir_testing.network", "-p", "no:asyncio", "-rN")
+
+    assert patched() == before
+    result.assert_outcomes(passed=passed, failed=1)
+    result.stdout.fnmatch_lines([f"E*NetworkForbidden: {says}"])
 
 
 def test_it_guards_tests_of_an_event_loop(pytester: pytest.Pytester) -> None:

@@ -280,7 +280,7 @@ def test_the_fixture_fails_a_test_that_does_not_use_up_its_script(pytester: pyte
     """It fails as a test does, with one line; one that failed by itself says only that."""
     pytester.makepyfile(SCRIPTED)
 
-    result = pytester.runpytest("-p", "sabir_testing.scripted_fixture", "-p", "no:asyncio", "-rN")
+    result = pytester.runpytest("-p", "no:asyncio", "-rN")
 
     result.assert_outcomes(passed=2, failed=3)
     result.stdout.fnmatch_lines_random(

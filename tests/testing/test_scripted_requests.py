@@ -12,7 +12,7 @@ from hypothesis import given
 from sabir.authoring import DecodeScope
 from sabir_testing.histories.marks import mark
 from sabir_testing.scripted import Gate, ScriptedAdapter, ScriptMismatch, calls, delayed, reply
-from sabir_testing.scripted.plain import PLAIN
+from sabir_testing.scripted.wire import PLAIN
 
 from tests.laws.histories import histories
 

@@ -1,12 +1,13 @@
 """The double for programs: an adapter with answers from a test, which records its requests.
 
-answers · gate ─▶ wire ─▶ provider ─▶ adapter        sent ─▶ script: which answer for which request
+answers · gate ─▶ wire ─▶ adapter: its requests, and which answer of the script for which
 """
 
 from sabir_testing.scripted.adapter import ScriptedAdapter, ScriptedArguments
 from sabir_testing.scripted.answers import (
     Answer,
     Scriptable,
+    Sent,
     always,
     call,
     calls,
@@ -16,7 +17,6 @@ from sabir_testing.scripted.answers import (
     reply,
 )
 from sabir_testing.scripted.gate import Gate, ScriptMismatch
-from sabir_testing.scripted.sent import Sent
 
 __all__ = [
     "Answer", "Gate", "ScriptMismatch", "Scriptable", "ScriptedAdapter", "ScriptedArguments", "Sent", "always", "call",

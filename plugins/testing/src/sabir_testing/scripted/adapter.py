@@ -10,29 +10,42 @@ sends again takes the next one. Nothing leaves the process and nobody waits: ret
 once.
 """
 
-from typing import TypedDict, Unpack
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import count
+from threading import Lock
+from typing import Any, TypedDict, Unpack, cast
 
-from sabir import ModelAdapter, Option, Rendering, Reply, ReplyStream, RetryPolicy, Settings, SyncReplyStream
+import sabir
+from sabir import ModelAdapter, Option, Rendering, Settings
 from sabir.authoring import (
+    SABIR_API,
     Access,
     CallArguments,
     DecodeScope,
     Dialect,
     Messages,
+    Provider,
     Strict,
+    WireRequest,
     as_messages,
+    split_model,
 )
-from sabir.base.losses import strict_kinds
-from sabir.errors import CallError
+from sabir.errors import CallError, RenderingRefused, SettingsInvalid
 
 from sabir_testing.scripted.answers import (
+    Always,
+    Answer,
+    Function,
     Scriptable,
+    Sent,
+    as_answer,
+    counted,
+    described,
+    listed,
 )
 from sabir_testing.scripted.gate import ScriptMismatch, Sleep
-from sabir_testing.scripted.provider import stand_in
-from sabir_testing.scripted.script import Asked, Script, counted
-from sabir_testing.scripted.sent import Sent, listed
-from sabir_testing.scripted.wire import ScriptedConnection
+from sabir_testing.scripted.wire import NAME, PLAIN, Chunk, ScriptedConnection, chunks_of, with_scripted_answers
 
 _CALL = ("options", "settings", "strict")
 _NO_SETTINGS = Settings()
@@ -53,7 +66,7 @@ class ScriptedArguments(TypedDict, total=False):
     sleep: Sleep | None
 
 
-class _AtOnce(RetryPolicy):
+class _AtOnce(sabir.RetryPolicy):
     """A policy that decides as another does and never waits."""
 
     def delay(self, attempt: int, error: CallError, jitter: float = 1.0) -> float | None:
@@ -70,13 +83,13 @@ class ScriptedAdapter(ModelAdapter):
         """The script; SettingsInvalid for an answer that is none, and what `sabir.adapter` raises for `model`."""
         Settings.refuse_misnamed("ScriptedAdapter", how, tuple(ScriptedArguments.__annotations__))
         speaks_as, settings, strict = how.get("speaks_as", "llm"), how.get("settings"), how.get("strict", False)
-        strict_kinds(strict)
         self._script = Script(answers, speaks_as)
         self._own_settings = settings or _NO_SETTINGS
         connection = ScriptedConnection(self._script.serve, how.get("sleep"))
         provider, dialect, model = stand_in(how.get("model", "scripted:model"), connection)
         self._requests: Dialect = dialect
         super().__init__(provider, dialect, model, Access(), speaks_as=speaks_as, settings=settings, strict=strict)
+        RenderingRefused.check((), strict, self.target)
 
     def __repr__(self) -> str:
         """Its model, and its place in the script."""
@@ -85,14 +98,14 @@ class ScriptedAdapter(ModelAdapter):
     @property
     def sent(self) -> tuple[Sent, ...]:
         """What came, request by request."""
-        return self._script.sent
+        return tuple(self._script.sent)
 
     @property
     def last(self) -> Sent:
         """The last request; ScriptMismatch where none came."""
-        if not self._script.sent:
+        if not self.sent:
             raise ScriptMismatch("nothing was sent to this adapter; check that the program was given it")
-        return self._script.sent[-1]
+        return self.sent[-1]
 
     def assert_finished(self) -> None:
         """The program asked for every answer and for no more; ScriptMismatch says what is left, and what was sent."""
@@ -105,12 +118,12 @@ class ScriptedAdapter(ModelAdapter):
         found = tuple(sent.user_text for sent in self.sent)
         if found == user_texts:
             return
-        pairs = enumerate(zip(found, user_texts, strict=False), 1)
-        differing = [(number, *pair) for number, pair in pairs if pair[0] != pair[1]]
-        for number, asked, expected in differing[:1]:
-            raise ScriptMismatch(f"request {number} asks {asked!r} in place of {expected!r}; sent: {listed(self.sent)}")
-        expected = counted(len(user_texts), "request")
-        raise ScriptMismatch(f"{expected} expected and {len(found)} sent: {listed(self.sent)}")
+        for number, (asked, expected) in enumerate(zip(found, user_texts, strict=False), 1):
+            if asked != expected:
+                what = f"request {number} asks {asked!r} in place of {expected!r}"
+                raise ScriptMismatch(f"{what}; sent: {listed(self.sent)}")
+        requests = counted(len(user_texts), "request")
+        raise ScriptMismatch(f"{requests} expected and {len(found)} sent: {listed(self.sent)}")
 
     def assert_offered(self, *option_names: str) -> None:
         """Every request offered just these options, in this order; ScriptMismatch names the first that did not."""
@@ -124,29 +137,29 @@ class ScriptedAdapter(ModelAdapter):
         """The request and its losses, as those of the provider that is stood for."""
         return self._rendered("render", messages, how)
 
-    async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
+    async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> sabir.Reply:
         """Render and send; the next answer."""
         return await self.send(self._rendered("complete", messages, how))
 
-    def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
+    def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> sabir.Reply:
         """As `complete`, waiting."""
         return self.send_sync(self._rendered("complete_sync", messages, how))
 
-    async def send(self, rendering: Rendering) -> Reply:
+    async def send(self, rendering: Rendering) -> sabir.Reply:
         """The next answer; SettingsInvalid for a rendering that was made for another target."""
         return await super().send(self._unhurried(rendering))
 
-    def send_sync(self, rendering: Rendering) -> Reply:
+    def send_sync(self, rendering: Rendering) -> sabir.Reply:
         """As `send`, waiting."""
         return super().send_sync(self._unhurried(rendering))
 
-    def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
+    def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> sabir.ReplyStream:
         """The next answer as it comes: texts word by word, or in the pieces that the script gives."""
         if isinstance(messages, Rendering):
             return super().stream(self._unhurried(messages), **how)
         return super().stream(self._unhurried(self._rendered("stream", messages, how)))
 
-    def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
+    def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> sabir.SyncReplyStream:
         """As `stream`, waiting."""
         if isinstance(messages, Rendering):
             return super().stream_sync(self._unhurried(messages), **how)
@@ -158,7 +171,7 @@ class ScriptedAdapter(ModelAdapter):
         how["options"] = options
         rendering = super().render(given, **how)
         settings = (how.get("settings") or _NO_SETTINGS).laid_over(self._own_settings)
-        self._script.note(Asked(rendering, tuple(given), options, settings))
+        self._script.note(rendering, given, options, settings)
         return rendering
 
     def _unhurried(self, rendering: Rendering) -> Rendering:
@@ -166,5 +179,136 @@ class ScriptedAdapter(ModelAdapter):
         if rendering.target == self.target and not self._script.knows(rendering):
             scope = DecodeScope(self.target, self.speaks_as, rendering.option_names)
             found = self._requests.decode_history(rendering.body_bytes, scope)
-            self._script.note(Asked(rendering, found.messages, found.options, found.settings))
+            self._script.note(rendering, found.messages, found.options, found.settings)
         return rendering.model_copy(update={"retries": _AtOnce(**dict(rendering.retries))})
+
+
+class Script:
+    """One answer a request, in their order, and the requests that came; threads and tasks may share it."""
+
+    def __init__(self, given: Sequence[Scriptable], speaks_as: str) -> None:
+        answers = list(given)
+        ending = answers.pop() if answers and isinstance(answers[-1], Always) else None
+        self._answers = [_checked(each, number) for number, each in enumerate(answers, 1)]
+        self._ending = ending.answer if isinstance(ending, Always) else None
+        self._speaks_as = speaks_as
+        self._asked: dict[bytes, Sent] = {}
+        self.sent: list[Sent] = []
+        self._numbers = count(1)
+        self._lock = Lock()
+
+    def __str__(self) -> str:
+        """How far it is, in one line."""
+        ending = "" if self._ending is None else ", then always one"
+        return f"{counted(len(self._answers), 'answer')}{ending}, {len(self.sent)} asked for"
+
+    def note(
+        self, rendering: Rendering, messages: Sequence[sabir.Message], options: tuple[Option, ...], settings: Settings
+    ) -> None:
+        """Remember what a rendering was made of, by the bytes that it may be sent as."""
+        for sent in (rendering, rendering.for_stream()):
+            self._asked[sent.body_bytes] = Sent(
+                0, tuple(messages), options, settings, rendering, rendering.streaming, self._speaks_as
+            )
+
+    def knows(self, rendering: Rendering) -> bool:
+        """Whether it is known what a rendering was made of."""
+        return rendering.body_bytes in self._asked
+
+    def serve(self, request: WireRequest) -> list[Chunk]:
+        """The next answer; raises ScriptMismatch if there is none."""
+        with self._lock:
+            sent = replace(self._asked[request.body], number=len(self.sent) + 1, streaming=request.streaming)
+            self.sent.append(sent)
+        given = self._answers[sent.number - 1] if sent.number <= len(self._answers) else self._ending
+        if given is None:
+            raise ScriptMismatch(self._excess(sent))
+        words = sum(len(message.text.split()) for message in sent.messages)
+        return list(chunks_of(_answered(given, sent), lambda: f"call-{next(self._numbers)}", words))
+
+    def assert_finished(self) -> None:
+        """Raise ScriptMismatch where an answer is left, or a request found none."""
+        if left := self._answers[len(self.sent) :]:
+            what = f"{len(left)} of {counted(len(self._answers), 'scripted answer')} not asked for"
+            raise ScriptMismatch(f"{what}: {', '.join(map(described, left))}; sent: {listed(self.sent)}")
+        if self._ending is None and len(self.sent) > len(self._answers):
+            raise ScriptMismatch(self._excess(self.sent[len(self._answers)]))
+
+    def _excess(self, sent: Sent) -> str:
+        scripted = counted(len(self._answers), "answer")
+        return f"{scripted} scripted, and {sent} came in addition; add an answer, or end the script with always(…)"
+
+
+def _checked(given: Scriptable, number: int) -> Answer | Function:
+    place = f"answer {number} of the script"
+    if isinstance(given, Always):
+        raise SettingsInvalid(f"{place} is always(…), which only the last can be; put it there")
+    return as_answer(given, place)
+
+
+def _answered(given: Answer | Function, sent: Sent) -> Answer:
+    """The answer itself, or what a function says to a request."""
+    if isinstance(given, Answer):
+        return given
+    said = as_answer(given(sent), f"what the function of answer {sent.number} returned")
+    if not isinstance(said, Answer):
+        raise SettingsInvalid(f"the function of answer {sent.number} returned a function; let it return an answer")
+    return said
+
+
+class PlainProvider:
+    """Who is stood for where nobody is."""
+
+    name = NAME
+    dialects = ("plain",)
+    request_ids = ()
+
+    def dialect(self, short_name: str) -> Dialect:
+        """The plain one."""
+        return PLAIN
+
+    def endpoint(self, access: Access) -> str:
+        """Nowhere."""
+        return f"{NAME}:"
+
+    def quirks(self, access: Access) -> frozenset[str]:
+        """None."""
+        return frozenset()
+
+    def models(self) -> tuple[sabir.ModelInfo, ...]:
+        """None is known."""
+        return ()
+
+
+class ScriptedProvider:
+    """Stands for a provider; its connection is a script, and it needs no key."""
+
+    api_version = SABIR_API
+    credentials = ()
+
+    def __init__(self, provider: Provider | PlainProvider, connection: ScriptedConnection) -> None:
+        self._provider = provider
+        self._connection = connection
+
+    def __getattr__(self, name: str) -> Any:
+        """The other provider's."""
+        return getattr(self._provider, name)
+
+    def dialect(self, short_name: str) -> Dialect:
+        """The other provider's, with scripted answers."""
+        return with_scripted_answers(self._provider.dialect(short_name))
+
+    def connect(self, access: Access) -> ScriptedConnection:
+        """The script."""
+        return self._connection
+
+
+def stand_in(model: str, connection: ScriptedConnection) -> tuple[Provider, Dialect, str]:
+    """Provider, dialect and model name of a string such as `provider:model`; raises what `sabir.adapter` raises."""
+    provider_name, _, model_name = model.partition(":")
+    if provider_name == NAME:
+        plain = ScriptedProvider(PlainProvider(), connection)
+        return cast("Provider", plain), plain.dialect("plain"), model_name
+    name = split_model(model)
+    provider = ScriptedProvider(sabir.adapter(model).provider, connection)
+    return cast("Provider", provider), provider.dialect(name.dialect or provider.dialects[0]), name.model

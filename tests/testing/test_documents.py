@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir_testing.reading.documents import Document, documents, put, replace, shown_place, streamed, texts, written
+from sabir_testing.reading import Document, documents, placed_texts, put, replace, shown_place, streamed, written
 
 BODIES: dict[str, tuple[str, list[Any]]] = {
     "one": ('{"a": 1}', [{"a": 1}]),
@@ -62,7 +62,7 @@ def test_what_is_written_reads_as_it_was_on_one_line(value: Any) -> None:
 
 def test_every_text_has_its_place_and_can_be_put_there() -> None:
     value = {"a": [{"b": "x"}, "y"], "c": 1}
-    found = [(shown_place(place), text) for place, text in texts(value)]
+    found = [(shown_place(place), text) for place, text in placed_texts(value)]
     put(value, ("a", 0, "b"), "z")
 
     assert found == [("a", "a"), ("a[0].b", "b"), ("a[0].b", "x"), ("a[1]", "y"), ("c", "c")]

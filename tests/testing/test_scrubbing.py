@@ -15,7 +15,7 @@ import yaml
 import zstandard
 from sabir_testing.cassettes import CassetteFailed, Scrubbing, exchanges, recording, replaying
 from sabir_testing.loopback import Server, whole
-from sabir_testing.reading.documents import documents
+from sabir_testing.reading import documents
 from sabir_testing.scrubbing import HOST, PLACEHOLDER
 from sabir_testing.scrubbing.scrubber import Scrubber, environment_secrets
 

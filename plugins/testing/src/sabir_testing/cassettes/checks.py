@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sabir_testing.cassettes.stored import CassetteFailed, Provenance, RecordedExchange, Stored, stored
-from sabir_testing.reading.bodies import reading
+from sabir_testing.reading import as_text
 from sabir_testing.scrubbing.leaks import Allowed, Leak, leaks_in
 
 PROVENANCE_FIELDS = ("server", "version", "model", "date", "client")
@@ -106,7 +106,7 @@ def _fault(exchange: RecordedExchange, stream_end: str) -> str | None:
         return "is empty" if _needs_body(exchange.method, exchange.status) else None
     if "content-encoding" in exchange.headers:
         return f"is compressed ({exchange.headers['content-encoding']}), and could not be decompressed"
-    read = reading(body)
+    read = as_text(body)
     text = body.decode("utf-8", "replace") if read is None else read.text
     if exchange.is_stream:
         return _stream_fault(exchange, text, stream_end)

@@ -14,7 +14,7 @@ from vcr.request import Request
 
 from sabir_testing.cassettes.checks import NOT_A_VENDOR, OWN_SERVICE
 from sabir_testing.cassettes.stored import CassetteFailed, Provenance, Stored, parse
-from sabir_testing.reading.bodies import opened, unpacked
+from sabir_testing.reading import opened, unpacked
 from sabir_testing.scrubbing.scrubber import Scrubber, Scrubbing
 
 _DUMPER: type[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -71,7 +71,7 @@ class CassetteWriter:
             scrubber.learn_headers(headers)
         self._check_server(path, scrubber.hosts)
         _check_requests(path, cassette["requests"])
-        interactions = [_interaction(scrubber, request, response) for request, response in pairs]
+        interactions = [_interaction(scrubber, self._scrub, request, response) for request, response in pairs]
         document = {"provenance": self._provenance, "version": 1, "interactions": interactions}
         text = yaml.dump(document, Dumper=_DUMPER, allow_unicode=True, sort_keys=False)
         self._check(parse(text, Path(path)), Path(path))
@@ -106,9 +106,9 @@ def _is_private(host: str) -> bool:
         return host == "localhost"
 
 
-def _interaction(scrubber: Scrubber, request: Request, response: Mapping[str, Any]) -> dict[str, Any]:
+def _interaction(scrubber: Scrubber, scrub: Scrubbing, request: Request, response: Mapping[str, Any]) -> dict[str, Any]:
     asked, answered = _lists(request.headers), _lists(response["headers"])
-    headers, body = scrubber.response_headers(answered), response["body"]["string"] or b""
+    headers, body = scrubber.headers(answered, scrub.response_headers), response["body"]["string"] or b""
     read = unpacked(body, _header(answered, "content-encoding"))
     if read is None:
         headers |= {name: values for name, values in answered.items() if name.lower() == "content-encoding"}
@@ -118,7 +118,7 @@ def _interaction(scrubber: Scrubber, request: Request, response: Mapping[str, An
             "method": request.method,
             "uri": scrubber.url(request.uri),
             "body": _writable(scrubber.body(sent(request), _header(asked, "content-type").lower())),
-            "headers": scrubber.request_headers(asked),
+            "headers": scrubber.headers(asked, scrub.request_headers),
         },
         "response": {
             "status": dict(response["status"]),

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
-from sabir_testing.reading.bodies import encoded, opened, reading
-from sabir_testing.reading.documents import Document, Fragment, documents, is_framed, put, replace, streamed, written
+from sabir_testing import reading
+from sabir_testing.reading import Document, Fragment, documents, encoded
 from sabir_testing.scrubbing.spellings import SHORTEST_NUMBER, Spelling, is_telling, replace_all, spellings
 
 PLACEHOLDER = "REDACTED"
@@ -118,7 +118,12 @@ class Scrubber:
         text = _text(body) or ""
         self._learn(unquote(match[2]) for match in USER_IN_URL.finditer(text))
         for document in documents(text):
-            self._learn(set(self._credentials_in(document.value)))
+            named = (leaf for leaf in reading.walk(document.value) if leaf.place and not leaf.is_name)
+            self._learn(
+                leaf.value
+                for leaf in named
+                if isinstance(leaf.value, str) and _plain(str(leaf.place[-1])) in self._credentials
+            )
 
     def learn_headers(self, headers: Mapping[str, str]) -> None:
         """Take the secrets from the headers of a request or of a response."""
@@ -134,22 +139,20 @@ class Scrubber:
         query = f"?{urlencode(kept)}" if kept else ""
         return f"{parts.scheme}://{HOST}{self._literal(parts.path)}{self._literal(query)}"
 
-    def request_headers(self, headers: Mapping[str, list[str]]) -> dict[str, list[str]]:
-        """What is kept of a request's headers."""
-        return self._headers(headers, self._scrubbing.request_headers)
-
-    def response_headers(self, headers: Mapping[str, list[str]]) -> dict[str, list[str]]:
-        """What is kept of a response's headers."""
-        return self._headers(headers, self._scrubbing.response_headers)
+    def headers(self, headers: Mapping[str, list[str]], kept: frozenset[str]) -> dict[str, list[str]]:
+        """What is kept of headers, by names in lower case."""
+        return {
+            name: [self._literal(value) for value in values] for name, values in headers.items() if name.lower() in kept
+        }
 
     def body(self, body: bytes, content_type: str = "") -> bytes:
         """A decompressed body without secrets; JSON stays JSON, and an event stream keeps its events."""
-        inside = opened(body)
+        inside = reading.opened(body)
         if inside is not body:
             scrubbed = self.body(inside, content_type)
             return body if scrubbed == inside else scrubbed
-        read = reading(body, content_type)
-        if read is None or is_framed(read.text):
+        read = reading.as_text(body, content_type)
+        if read is None or reading.is_framed(read.text):
             return self._framed(body)
         body = read.written(self._text(read.text, content_type))
         return body if read.encoding == "utf-8" else self._literal_bytes(body)
@@ -167,9 +170,11 @@ class Scrubber:
         text = self._literal_bytes(body).decode("latin-1")
         found = documents(text)
         masked = [set(self._held(document.value)) for document in found]
-        for fragments in streamed([document.value for document in found]):
-            for fragment, part in self._split_secrets(fragments):
-                masked[fragment.document].add(part)
+        for fragments in reading.streamed([document.value for document in found]):
+            texts = [fragment.text for fragment in fragments]
+            for spelling in self._spelled():
+                for number, share, _ in _shares(texts, spelling):
+                    masked[fragments[number].document].add(texts[number][share])
         for document, parts in zip(found, masked, strict=True):
             inside = text[document.start : document.end]
             for part in sorted(parts, key=len, reverse=True):
@@ -190,35 +195,22 @@ class Scrubber:
         elif is_secret and value is not None and not isinstance(value, bool):
             yield str(value)
 
-    def _split_secrets(self, fragments: list[Fragment]) -> Iterator[tuple[Fragment, str]]:
-        """The part of each fragment that belongs to a secret which goes on in the next."""
-        joined, start = "".join(fragment.text for fragment in fragments), 0
-        spans = [span for spelling in self._spelled() for span in spelling.spans(joined)]
-        for fragment in fragments:
-            end = start + len(fragment.text)
-            for begin, finish in spans:
-                if begin < end and finish > start:
-                    yield fragment, joined[max(begin, start) : min(finish, end)]
-            start = end
-
     def _text(self, text: str, content_type: str) -> str:
         if content_type.startswith("application/x-www-form-urlencoded"):
             text = self._form(text)
         text = self._without_fields_in_base64(text)
         found = documents(text)
         values = [self._without_fields(deepcopy(document.value)) for document in found]
-        for fragments in streamed(values):
+        for fragments in reading.streamed(values):
             self._scrub_stream(values, fragments)
         pairs = zip(found, values, strict=True)
         return self._around(text, [(document, value) for document, value in pairs if document.value != value])
 
     def _around(self, text: str, changed: list[tuple[Document, Any]]) -> str:
         """The text with the changed documents; in JSON, a number that is a key may be a part of another number."""
-        text = replace(text, changed)
+        text = reading.replace(text, changed)
         found = documents(text)
-        ends = [0, *(document.end for document in found)]
-        starts = [*(document.start for document in found), len(text)]
-        outside = [self._literal(_without_addresses(text[end:start])) for end, start in zip(ends, starts, strict=True)]
+        outside = [self._literal(_without_addresses(part)) for part in reading.around(text, found)]
         everywhere = [spelling for spelling in self._spelled() if not spelling.is_word]
         inside = [replace_all(text[document.start : document.end], everywhere) for document in found]
         return "".join(each for pair in zip(outside, [*inside, ""], strict=True) for each in pair)
@@ -234,11 +226,6 @@ class Scrubber:
         }
         self._words |= {key for key in keys if not is_telling(key)}
         self._learn(keys)
-
-    def _headers(self, headers: Mapping[str, list[str]], kept: frozenset[str]) -> dict[str, list[str]]:
-        return {
-            name: [self._literal(value) for value in values] for name, values in headers.items() if name.lower() in kept
-        }
 
     def _spelled(self) -> list[Spelling]:
         """Every spelling of all that goes, the longest first."""
@@ -282,7 +269,7 @@ class Scrubber:
         except ValueError:
             return text
         scrubbed = self._without_fields(inside)
-        return text if scrubbed == inside else written(scrubbed)
+        return text if scrubbed == inside else reading.written(scrubbed)
 
     def _without_fields_in_base64(self, text: str) -> str:
         """A text that is base64 of JSON as a whole."""
@@ -293,48 +280,27 @@ class Scrubber:
         scrubbed = held if held is None else self._without_fields_inside(held)
         return text if scrubbed is None or scrubbed == held else run.written(scrubbed.encode())
 
-    def _credentials_in(self, value: Any) -> Iterator[str]:
-        if isinstance(value, dict):
-            for name, member in value.items():
-                if isinstance(member, str) and _plain(name) in self._credentials:
-                    yield member
-                yield from self._credentials_in(member)
-        elif isinstance(value, list):
-            for member in value:
-                yield from self._credentials_in(member)
-
     def _scrub_stream(self, values: list[Any], fragments: list[Fragment]) -> None:
         """Replace what stands across the borders of fragments: the first one gets it, the others lose their part."""
         texts = [fragment.text for fragment in fragments]
         for spelling in self._spelled():
-            texts = _replaced_across(texts, spelling)
+            for number, part, instead in reversed(list(_shares(texts, spelling))):
+                texts[number] = texts[number][: part.start] + instead + texts[number][part.stop :]
         for fragment, text in zip(fragments, texts, strict=True):
             if text != fragment.text:
-                put(values[fragment.document], fragment.place, text)
+                reading.put(values[fragment.document], fragment.place, text)
 
 
-def _replaced_across(texts: list[str], spelling: Spelling) -> list[str]:
-    joined = "".join(texts)
-    spans = spelling.spans(joined)
-    if not spans:
-        return texts
-    made: list[str] = []
-    start = 0
-    for text in texts:
-        made.append(_piece(joined, start, start + len(text), spans, spelling.instead))
-        start += len(text)
-    return made
-
-
-def _piece(joined: str, start: int, end: int, spans: list[tuple[int, int]], instead: str) -> str:
-    """One fragment's part of the joined text, where the spans are replaced at their beginnings."""
-    made, at = "", start
-    for begin, finish in spans:
-        if finish <= start or begin >= end:
-            continue
-        made += joined[at : max(at, begin)] + (instead if begin >= start else "")
-        at = finish
-    return made + joined[at:end] if at < end else made
+def _shares(texts: list[str], spelling: Spelling) -> Iterator[tuple[int, slice, str]]:
+    """Where a spelling stands in the joined texts: a text's number, its part, and what stands there instead."""
+    for begin, finish in spelling.spans("".join(texts)):
+        start, instead = 0, spelling.instead
+        for number, text in enumerate(texts):
+            part = slice(max(begin - start, 0), min(finish - start, len(text)))
+            if part.start < part.stop:
+                yield number, part, instead
+                instead = ""
+            start += len(text)
 
 
 def _masked(instead: str, length: int) -> str:
@@ -393,5 +359,5 @@ def _plain(name: str) -> str:
 
 
 def _text(body: bytes) -> str | None:
-    read = reading(body)
+    read = reading.as_text(body)
     return None if read is None else read.text

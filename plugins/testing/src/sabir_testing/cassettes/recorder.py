@@ -1,58 +1,52 @@
 """Cassettes: real HTTP exchanges through any client that vcrpy patches, scrubbed, with who answered in their heading.
 
-recording(path, provenance)    ask ──▶ scrub ──▶ check ──▶ write          a recording that fails a check is not written
+recording(path, provenance)    ask ──▶ decompress ──▶ learn the secrets of all ──▶ scrub each ──▶ check ──▶ write
 replaying(path)                ask ──▶ method, path, body are equal ──▶ the recorded answer       each must be requested
 
-By default vcrpy ignores bodies, and so replays wrong requests; it also replays empty cassettes, and does not report
-exchanges that were not requested.
+A recording that fails a check is not written. By default vcrpy ignores bodies, and so replays wrong requests; it also
+replays empty cassettes, and does not report exchanges that were not requested.
 """
 
+import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from copy import deepcopy
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import vcr
+import yaml
 from vcr.cassette import Cassette
+from vcr.matchers import method
+from vcr.persisters.filesystem import CassetteNotFoundError
+from vcr.record_mode import RecordMode
 from vcr.request import Request
+from vcr.serialize import deserialize
 
-from sabir_testing.cassettes.checks import (
+from sabir_testing.cassettes.differences import body_differences, is_same_text, listed
+from sabir_testing.cassettes.stored import (
+    NOT_A_VENDOR,
+    OWN_SERVICE,
     REMEDY,
+    CassetteFailed,
     NotPlayed,
+    Provenance,
     check_held,
     check_played,
     check_provenance,
-)
-from sabir_testing.cassettes.differences import body_differences, is_same_text, listed
-from sabir_testing.cassettes.stored import (
-    CassetteFailed,
-    Provenance,
+    parse,
     stored,
 )
-from sabir_testing.cassettes.writer import CassetteWriter, sent
+from sabir_testing.reading import opened, unpacked
 from sabir_testing.scrubbing.leaks import Allowed
-from sabir_testing.scrubbing.scrubber import Scrubbing
+from sabir_testing.scrubbing.scrubber import Scrubber, Scrubbing
 
 DEFAULT = Scrubbing()
+_DUMPER: type[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class NotRecorded(CassetteFailed):
     """A request that is not in the cassette; the text names it, its difference from the nearest one, and the remedy."""
-
-
-@contextmanager
-def _cassette(
-    path: Path | str, mode: Literal["all", "none"], kind: type[Cassette], persister: "CassetteWriter | _Reader"
-) -> Iterator[Any]:
-    """vcrpy's own cassette, recorded again ("all") or replayed ("none"), by method, path and body."""
-    made = vcr.VCR(record_mode=mode, match_on=["method", "recorded_path", "recorded_body"], record_on_exception=False)
-    made.register_matcher("recorded_path", _match_path)
-    made.register_matcher("recorded_body", _match_body)
-    made.register_persister(persister)
-    with kind.use(**made.get_merged_config(path=str(path))) as cassette:
-        yield cassette
 
 
 @contextmanager
@@ -69,14 +63,19 @@ def recording(
     Raises CassetteFailed at the end for the faults that `check_cassette` finds; then, and if the block raises, nothing
     is written. `stream_end`: a text that the last event of every stream holds.
     """
+    path = Path(path)
     check_provenance(provenance, str(path))
-    writer = CassetteWriter(provenance, scrub, partial(check_held, allowed=allowed, stream_end=stream_end))
-    with _cassette(path, "all", Cassette, writer) as cassette:
+    with _patched(Cassette, path, RecordMode.ALL) as cassette:
         yield cassette
-    # Only after vcrpy has restored the clients, which it fails to do if saving raises.
-    writer.raise_fault()
     if not len(cassette):
         raise NotPlayed(f"nothing was asked while {path} was recorded; ask inside, through a client that vcrpy patches")
+    # Only after vcrpy has restored the clients, which it fails to do if saving raises.
+    interactions = _scrubbed(path, cassette, provenance.get("server", ""), scrub)
+    document = {"provenance": dict(provenance), "version": 1, "interactions": interactions}
+    text = yaml.dump(document, Dumper=_DUMPER, allow_unicode=True, sort_keys=False)
+    check_held(parse(text, path), path, allowed=allowed, stream_end=stream_end)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
 
 
 @contextmanager
@@ -88,7 +87,7 @@ def replaying(path: Path | str) -> Iterator[Cassette]:
     or empty, and for an empty body.
     """
     stored(path)
-    with _cassette(path, "none", _Replayed, _Reader()) as cassette:
+    with _patched(_Replayed, path, RecordMode.NONE) as cassette:
         try:
             yield cassette
         except (KeyboardInterrupt, SystemExit, GeneratorExit, CassetteFailed):
@@ -102,12 +101,43 @@ def replaying(path: Path | str) -> Iterator[Cassette]:
         check_played(cassette)
 
 
+def _patched(kind: type[Cassette], path: Path | str, mode: RecordMode) -> Any:
+    """vcrpy's block in which clients are patched: requests match by method, path and body."""
+    return kind.use(
+        path=str(path),
+        record_mode=mode,
+        record_on_exception=False,
+        match_on=(method, _match_path, _match_body),
+        before_record_request=deepcopy,
+        persister=_Persister(mode),
+    )
+
+
+class _Persister:
+    """Gives vcrpy what a file holds, read once for each state of it; a file that is recorded again holds nothing."""
+
+    def __init__(self, mode: RecordMode) -> None:
+        self._mode = mode
+
+    def load_cassette(self, path: str, serializer: object) -> tuple[list[Request], list[dict[str, Any]]]:
+        if self._mode is RecordMode.ALL:
+            raise CassetteNotFoundError
+        found: tuple[list[Request], list[dict[str, Any]]] = deserialize(path, self)
+        return found
+
+    def deserialize(self, path: str) -> Any:
+        return deepcopy(stored(path).document)
+
+    def save_cassette(self, path: str, cassette: Mapping[str, Any], serializer: object) -> None:
+        """Nothing: `recording` writes the file, once it is checked."""
+
+
 def _match_path(asked: Request, recorded: Request) -> None:
     assert is_same_text(recorded.path, asked.path), f"recorded {recorded.path}, asked {asked.path}"
 
 
 def _match_body(asked: Request, recorded: Request) -> None:
-    found = listed(body_differences(sent(recorded), sent(asked)))
+    found = listed(body_differences(_sent(recorded), _sent(asked)))
     assert not found, found
 
 
@@ -135,7 +165,7 @@ class _Replayed(Cassette):  # type: ignore[misc]  # vcrpy has no types
         if not alike:
             held = ", ".join(sorted({f"{each.method} {each.path}" for each in self.requests})) or "nothing"
             return f"{head}; it holds {held}; {REMEDY}"
-        ways = [list(islice(body_differences(sent(each), sent(asked)), 50)) for each in alike]
+        ways = [list(islice(body_differences(_sent(each), _sent(asked)), 50)) for each in alike]
         nearest = min(ways, key=len)
         if not nearest:
             times = sum(not way for way in ways)
@@ -143,18 +173,91 @@ class _Replayed(Cassette):  # type: ignore[misc]  # vcrpy has no types
         return f"{head}; the body differs from the nearest recorded one:\n{listed(iter(nearest))}\n{REMEDY}"
 
 
-def _response(stored_response: Mapping[str, Any]) -> dict[str, Any]:
-    body = stored_response["body"]["string"]
-    return {**stored_response, "body": {"string": body.encode() if isinstance(body, str) else body or b""}}
+def _scrubbed(path: Path, cassette: Cassette, server: str, scrub: Scrubbing) -> list[dict[str, Any]]:
+    """The recorded interactions without their secrets; CassetteFailed for what cannot be scrubbed, or is no vendor's.
+
+    The server may be called a vendor's own service only if no address of this machine or a private network was asked.
+    """
+    scrubber = Scrubber(scrub)
+    for request, response in cassette.data:
+        scrubber.learn(request.uri, _flat(request.headers), _sent(request))
+        scrubber.learn_headers(_flat(response["headers"]))
+    if any(map(_is_private, scrubber.hosts)) and NOT_A_VENDOR not in server:
+        remedy = f'say "{NOT_A_VENDOR}\'s {OWN_SERVICE}"'
+        raise CassetteFailed(f"{path}: an address of a private network was asked, and server is {server!r}; {remedy}")
+    for number, request in enumerate(cassette.requests):
+        named = _flat(request.headers).get("content-encoding", "")
+        if unpacked(_given(request), named) is None:  # no secret in it would be found; `check_held` tells of responses
+            raise CassetteFailed(
+                f"{path}: the request body of exchange {number} is compressed ({named}), and could not be "
+                "decompressed; send it uncompressed, or install what decompresses it"
+            )
+    return [_interaction(scrubber, scrub, request, response) for request, response in cassette.data]
 
 
-class _Reader:
-    """Gives vcrpy the contents of a file, read once for each state of it."""
+def _interaction(scrubber: Scrubber, scrub: Scrubbing, request: Request, response: Mapping[str, Any]) -> dict[str, Any]:
+    asked, answered = _flat(request.headers), _flat(response["headers"])
+    body = response["body"]["string"] or b""
+    read = unpacked(body, answered.get("content-encoding", ""))
+    kept = scrub.response_headers | (set() if read is not None else {"content-encoding"})
+    written = scrubber.body(body if read is None else read, answered.get("content-type", "").lower())
+    return {
+        "request": {
+            "method": request.method,
+            "uri": scrubber.url(request.uri),
+            "body": _writable(scrubber.body(_sent(request), asked.get("content-type", "").lower())),
+            "headers": scrubber.headers(_lists(request.headers), scrub.request_headers),
+        },
+        "response": {
+            "status": dict(response["status"]),
+            "headers": scrubber.headers(_lists(response["headers"]), kept),
+            "body": {"string": _writable(written)},
+        },
+    }
 
-    def load_cassette(self, path: str, serializer: object) -> tuple[list[Request], list[dict[str, Any]]]:
-        interactions = stored(path).document["interactions"]
-        requests = [Request._from_dict({**each["request"]}) for each in interactions]
-        return requests, [_response(each["response"]) for each in interactions]
 
-    def save_cassette(self, path: str, cassette: Mapping[str, Any], serializer: object) -> None:
-        raise CassetteFailed(f"{path} was to be written while it was replayed; use recording()")
+def _given(request: Request) -> bytes:
+    body = request.body_bytes
+    if hasattr(body, "read"):
+        body = body.read()
+    return body.encode() if isinstance(body, str) else bytes(body or b"")
+
+
+def _sent(request: Request) -> bytes:
+    """The body of a vcrpy request as bytes, whatever its client's type; decompressed if possible."""
+    given = _given(request)
+    read = unpacked(given, _flat(request.headers).get("content-encoding", ""))
+    return opened(given if read is None else read)
+
+
+def _lists(headers: Mapping[Any, Any]) -> dict[str, list[str]]:
+    """Headers as clients hold them: a text, bytes, or several of either."""
+    found: dict[str, list[str]] = {}
+    for name, value in headers.items():
+        values = value if isinstance(value, (list, tuple)) else [value]
+        found.setdefault(_text(name), []).extend(map(_text, values))
+    return found
+
+
+def _flat(headers: Mapping[Any, Any]) -> dict[str, str]:
+    """Headers by names in lower case, each as one text."""
+    return {name.lower(): ", ".join(values) for name, values in _lists(headers).items()}
+
+
+def _text(value: object) -> str:
+    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
+
+
+def _is_private(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_private
+    except ValueError:
+        return host == "localhost"
+
+
+def _writable(body: bytes) -> str | bytes:
+    """A text if possible, so that people can read a cassette; bytes where YAML cannot hold its control characters."""
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return body

@@ -16,8 +16,7 @@ import zstandard
 from sabir_testing.cassettes import CassetteFailed, Scrubbing, exchanges, recording, replaying
 from sabir_testing.loopback import Server, whole
 from sabir_testing.reading import documents
-from sabir_testing.scrubbing import HOST, PLACEHOLDER
-from sabir_testing.scrubbing.scrubber import Scrubber, environment_secrets
+from sabir_testing.scrubbing import HOST, PLACEHOLDER, Scrubber, environment_secrets
 
 from tests.testing.planted import EVENTS, NOWHERE, PLAIN, PROVENANCE, Planted, post, record, recorded_answer, sse
 

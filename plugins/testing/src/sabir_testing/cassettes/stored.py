@@ -20,7 +20,8 @@ from urllib.parse import urlsplit
 import yaml
 
 from sabir_testing.reading import as_text
-from sabir_testing.scrubbing.leaks import Allowed, Leak, leaks_in
+from sabir_testing.scrubbing import Allowed, Leak
+from sabir_testing.scrubbing.leaks import leaks_in
 
 Provenance = Mapping[str, str]
 """Who answered: the fields of PROVENANCE_FIELDS, and any others."""

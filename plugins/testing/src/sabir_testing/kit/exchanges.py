@@ -30,7 +30,7 @@ from sabir_testing.kit.suite import Subject, Suite
 from sabir_testing.kit.tapped import Tapped
 from sabir_testing.network import NetworkForbidden, network_forbidden
 from sabir_testing.reading import leaves, read
-from sabir_testing.scrubbing.scrubber import Scrubbing
+from sabir_testing.scrubbing import Scrubbing
 from sabir_testing.scrubbing.spellings import SHORTEST_SECRET
 
 Way: TypeAlias = Literal["", "_streamed"]

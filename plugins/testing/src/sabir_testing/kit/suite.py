@@ -31,7 +31,7 @@ from sabir_testing.kit.broken import Broken, expect
 from sabir_testing.kit.capabilities import CAPABILITIES, UNKNOWN, Grade
 from sabir_testing.kit.questions import QUESTIONS
 from sabir_testing.reading import every_string
-from sabir_testing.scrubbing.leaks import Allowed
+from sabir_testing.scrubbing import Allowed
 
 Note = Callable[[str, object], None]
 """pytest's `record_property`."""

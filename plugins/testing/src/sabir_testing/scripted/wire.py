@@ -37,7 +37,7 @@ from sabir.authoring import (
     TurnScope,
     WireRequest,
 )
-from sabir.errors import CallError, SabirError, ServerFailed, SettingsInvalid
+from sabir.errors import CallError, SabirError, SettingsInvalid
 
 from sabir_testing.scripted.answers import Answer, Chosen
 from sabir_testing.scripted.gate import Sleep, Wait
@@ -114,16 +114,9 @@ def decode(body: bytes, scope: DecodeScope) -> sabir.Reply:
     return fold.reply()
 
 
-def decode_error(status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
-    """Never asked: errors of a script are raised as they are."""
-    return ServerFailed("a scripted answer has no status", status=status, provider=provider)
-
-
 def with_scripted_answers(dialect: Dialect) -> Dialect:
-    """A dialect's requests, with scripted answers; tokens are estimated."""
-    return replace(
-        dialect, decode=decode, decoder=AnswerDecoder, decode_error=decode_error, framings={}, encode_count=None
-    )
+    """A dialect's requests, with scripted answers; tokens are estimated. Errors of a script are raised as they are."""
+    return replace(dialect, decode=decode, decoder=AnswerDecoder, framings={}, encode_count=None)
 
 
 class _Response:

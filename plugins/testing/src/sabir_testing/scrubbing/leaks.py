@@ -20,7 +20,15 @@ from typing import Any
 
 from sabir_testing import reading
 from sabir_testing.reading import Place, encoded, shown_place
-from sabir_testing.scrubbing.scrubber import HOST, PARAMETER_IN_URL, PLACEHOLDER, TELLING_PARAMETER, USER_IN_URL
+from sabir_testing.scrubbing import (
+    HOST,
+    PARAMETER_IN_URL,
+    PLACEHOLDER,
+    TELLING_PARAMETER,
+    USER_IN_URL,
+    Allowed,
+    Leak,
+)
 from sabir_testing.scrubbing.spellings import is_telling
 
 _EDGE = r"(?<![A-Za-z0-9_-])"
@@ -104,40 +112,6 @@ _AWS_SECRET = re.compile(r"(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=]
 """It opens doors beside the id of its key, and in a field that is named so."""
 _AWS_FIELD = re.compile(r"(?i).*secret_?(?:access_?)?key|.*secret")
 _CREDENTIAL_NAME = re.compile(r"(?i)(?:.*[-_])?(?:authorization|cookie|(?:api|goog)-?_?key|token|secret)")
-
-
-@dataclass(frozen=True)
-class Leak:
-    """One finding. `shown`: how it begins and how long it is, never the whole."""
-
-    file: Path
-    place: str
-    kind: str
-    shown: str
-
-    def __str__(self) -> str:
-        return f"{self.file}: {self.place}: {self.kind} {self.shown}"
-
-
-@dataclass(frozen=True)
-class Allowed:
-    """What may stand in a cassette although it looks like a secret.
-
-    `pattern` has to match the whole of what was found; `kind`, where it is given, is the only kind that is allowed.
-    """
-
-    pattern: str
-    reason: str
-    kind: str = ""
-
-    def __post_init__(self) -> None:
-        """ValueError for an exception that nobody explains."""
-        if not self.reason.strip():
-            raise ValueError(f"Allowed({self.pattern!r}) gives no reason; say why it may be read by all")
-
-    def covers(self, kind: str, found: str) -> bool:
-        """Whether that finding is allowed."""
-        return self.kind in ("", kind) and re.fullmatch(self.pattern, found) is not None
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ from sabir_testing.cassettes.stored import (
     leaks,
     parse,
     provenance_of,
-    stored,
+    read_stored,
 )
 from sabir_testing.reading import opened, unpacked
 from sabir_testing.scrubbing import Allowed, Leak, Scrubber, Scrubbing
@@ -99,7 +99,7 @@ def replaying(path: Path | str) -> Iterator[Cassette]:
     broken connection; NotPlayed for exchanges that were not requested; CassetteFailed for a cassette that is missing
     or empty, and for an empty body.
     """
-    stored(path)
+    read_stored(path)
     with _patched(_Replayed, path, RecordMode.NONE) as cassette:
         try:
             yield cassette
@@ -139,7 +139,7 @@ class _Persister:
         return found
 
     def deserialize(self, path: str) -> Any:
-        return deepcopy(stored(path).document)
+        return deepcopy(read_stored(path).document)
 
     def save_cassette(self, path: str, cassette: Mapping[str, Any], serializer: object) -> None:
         """Nothing: `recording` writes the file, once it is checked."""

@@ -99,7 +99,7 @@ class Stored:
     exchanges: tuple[RecordedExchange, ...]
 
 
-def stored(path: Path | str) -> Stored:
+def read_stored(path: Path | str) -> Stored:
     """The contents of a cassette, cached until the file changes; raises CassetteFailed if it is missing or invalid."""
     path = Path(path)
     try:
@@ -130,12 +130,12 @@ def _stored(path: Path, modified: int, size: int) -> Stored:
 
 def exchanges(path: Path | str) -> list[RecordedExchange]:
     """The recorded exchanges in order; raises CassetteFailed if there is no such cassette."""
-    return list(stored(path).exchanges)
+    return list(read_stored(path).exchanges)
 
 
 def provenance_of(path: Path | str) -> Provenance:
     """The provenance in the heading; empty without a heading."""
-    return stored(path).provenance
+    return read_stored(path).provenance
 
 
 def _exchange(interaction: Mapping[str, Any]) -> RecordedExchange:
@@ -194,12 +194,12 @@ def check_provenance(provenance: Provenance, where: str = "the cassette") -> Non
 
 def check_cassette(path: Path | str, *, allowed: Sequence[Allowed] = (), stream_end: str = "") -> None:
     """Raise CassetteFailed for missing exchanges or provenance, an empty or cut body, or a leak (Leaking)."""
-    check_held(stored(path), Path(path), allowed=allowed, stream_end=stream_end)
+    check_held(read_stored(path), Path(path), allowed=allowed, stream_end=stream_end)
 
 
 def leaks(path: Path | str, allowed: Sequence[Allowed] = ()) -> list[Leak]:
     """The leaks in a cassette, in the order of the file; raises CassetteFailed if there is no such cassette."""
-    return leaks_in(stored(path).document, Path(path), allowed)
+    return leaks_in(read_stored(path).document, Path(path), allowed)
 
 
 def check_held(held: Stored, path: Path, *, allowed: Sequence[Allowed], stream_end: str) -> None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from sabir_testing import reading
 from sabir_testing.reading import Place, encoded, shown_place
@@ -133,7 +134,7 @@ def leaks_in(document: Any, file: Path, allowed: Sequence[Allowed] = ()) -> list
 
 
 def _finds(document: Any) -> Iterator[_Find]:
-    for place, text, is_text in _scalars(document, ()):
+    for place, text, is_text in _scalars(document):
         for find in _in_scalar(place, text):
             if is_text or (find.kind != RANDOM and len(find.text) >= _NO_CHANCE):
                 yield find
@@ -150,18 +151,16 @@ def _in_scalar(place: Place, text: str) -> Iterator[_Find]:
         yield from _in_text(shown_place(place), text, str(place[-1]))
 
 
-def _scalars(value: Any, place: Place) -> Iterator[tuple[Place, str, bool]]:
-    """Every text below a value of the YAML, as it reads; and whether it is one, or bytes read as letters."""
-    if isinstance(value, dict):
-        for name, member in value.items():
-            yield from _scalars(member, (*place, name))
-    elif isinstance(value, list):
-        for position, member in enumerate(value):
-            yield from _scalars(member, (*place, position))
-    elif isinstance(value, bytes) or (isinstance(value, str) and "\0" in value):
-        yield from ((place, *each) for each in _readings(value.encode() if isinstance(value, str) else value))
-    elif value is not None:
-        yield place, str(value), True
+def _scalars(document: Any) -> Iterator[tuple[Place, str, bool]]:
+    """Every text of the YAML, as it reads; and whether it is one, or bytes read as letters."""
+    for leaf in reading.walk(document):
+        value: object = leaf.value
+        if isinstance(value, str) and "\0" in value:
+            value = value.encode()
+        if isinstance(value, bytes):
+            yield from ((leaf.place, *each) for each in _readings(value))
+        elif value is not None and not leaf.is_name:
+            yield leaf.place, str(value), True
 
 
 def _readings(body: bytes) -> list[tuple[str, bool]]:
@@ -173,14 +172,13 @@ def _readings(body: bytes) -> list[tuple[str, bool]]:
 
 
 def _in_url(place: str, url: str) -> Iterator[_Find]:
-    host = re.match(r"\w+://([^/?#]*)", url)
-    if host is not None and host[1] != HOST:
-        yield _Find(place, "host", host[1])
+    if (host := urlsplit(url).netloc) not in ("", HOST):
+        yield _Find(place, "host", host)
     yield from _shapes(place, url)
 
 
 def _in_header(place: Place, text: str) -> Iterator[_Find]:
-    name = next(str(step) for step in reversed(place) if not isinstance(step, int))
+    name = _field(place)
     if _CREDENTIAL_NAME.fullmatch(name) and text != PLACEHOLDER:
         yield _Find(shown_place(place), f"header {name!r}", text)
     else:

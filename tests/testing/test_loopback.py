@@ -138,10 +138,8 @@ def test_nobody_listens_at_an_unreachable_url() -> None:
 
 def test_the_head_of_an_answer_says_how_its_body_ends() -> None:
     """By its length where one is told, else with the connection."""
-    assert head(201, "text/html", x_a="1") == (
-        b"HTTP/1.1 201 said\r\ncontent-type: text/html\r\nconnection: close\r\nx-a: 1\r\n\r\n"
-    )
-    assert whole(b"ok") == (b"HTTP/1.1 200 said\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\nok")
+    assert head(201, "text/html", x_a="1").endswith(b"text/html\r\nconnection: close\r\nx-a: 1\r\n\r\n")
+    assert whole(b"ok") == b"HTTP/1.1 200 said\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\nok"
     assert b"connection: close" not in head(transfer_encoding="chunked")
 
 

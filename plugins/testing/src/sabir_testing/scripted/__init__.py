@@ -98,7 +98,6 @@ class ScriptedAdapter(ModelAdapter):
         Settings.refuse_misnamed("ScriptedAdapter", how, tuple(ScriptedArguments.__annotations__))
         speaks_as, settings, strict = how.get("speaks_as", "llm"), how.get("settings"), how.get("strict", False)
         self._script = Script(answers, speaks_as)
-        self._own_settings = settings or _NO_SETTINGS
         connection = ScriptedConnection(self._script.serve, how.get("sleep"))
         provider, dialect, model = stand_in(how.get("model", "scripted:model"), connection)
         self._requests: Dialect = dialect
@@ -184,7 +183,7 @@ class ScriptedAdapter(ModelAdapter):
         given, options = as_messages(messages), Option.all_of(how.get("options") or ())
         how["options"] = options
         rendering = super().render(given, **how)
-        settings = (how.get("settings") or _NO_SETTINGS).laid_over(self._own_settings)
+        settings = (how.get("settings") or _NO_SETTINGS).laid_over(self.settings)
         self._script.note(rendering, given, options, settings)
         return rendering
 
@@ -319,10 +318,10 @@ class ScriptedProvider:
 
 def stand_in(model: str, connection: ScriptedConnection) -> tuple[Provider, Dialect, str]:
     """Provider, dialect and model name of a string such as `provider:model`; raises what `sabir.adapter` raises."""
-    provider_name, _, model_name = model.partition(":")
-    if provider_name == NAME:
+    name, _, plain_model = model.partition(":")
+    if name == NAME:
         plain = ScriptedProvider(PlainProvider(), connection)
-        return cast("Provider", plain), plain.dialect("plain"), model_name
-    name = split_model(model)
+        return cast("Provider", plain), plain.dialect("plain"), plain_model
+    found = split_model(model)
     provider = ScriptedProvider(sabir.adapter(model).provider, connection)
-    return cast("Provider", provider), provider.dialect(name.dialect or provider.dialects[0]), name.model
+    return cast("Provider", provider), provider.dialect(found.dialect or provider.dialects[0]), found.model

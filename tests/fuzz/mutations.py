@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from typing import Any
 
-from sabir_testing.reading.documents import Document, documents, replace, texts
-from sabir_testing.reading.values import Place
+from sabir_testing.reading import Document, Place, documents, replace
+from sabir_testing.reading import placed_texts as texts
 
 MARK = "mark-7f3a-of-the-fuzz"
 VALUES: Sequence[Any] = (

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from sabir_testing.reading.documents import documents
+from sabir_testing.reading import documents
 
 from tests.fuzz.mutations import MARK, broken, changed, marked
 from tests.fuzz.run import fuzz

@@ -6,6 +6,7 @@ The server picks its port itself (`-p -1`) and writes it to a file when it liste
 """
 
 import json
+import os
 import shutil
 import subprocess
 import sysconfig
@@ -26,8 +27,8 @@ class NatsUnavailable(Exception):
 
 def find_server() -> Path:
     """The server's binary: where its package puts it, beside the interpreter, or one on the path."""
-    beside = Path(sysconfig.get_path("scripts")) / "nats-server"
-    found = str(beside) if beside.is_file() else shutil.which("nats-server")
+    scripts = sysconfig.get_path("scripts")
+    found = shutil.which("nats-server", path=os.pathsep.join([scripts, os.environ.get("PATH", "")]))
     if found is None:
         raise NatsUnavailable(f"no NATS: the package {DISTRIBUTION} is not installed, and nats-server is not found")
     return Path(found)

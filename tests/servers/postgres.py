@@ -11,12 +11,13 @@ clients, never the server.
 
 import importlib.util
 import os
+import pwd
 import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
@@ -104,9 +105,11 @@ def new_database(url: str) -> str:
 
 
 def _start(programs: Path, data: Path, user: str | None) -> int:
+    settings = " ".join(f"-c {name}='{value}'" for name, value in SETTINGS.items())
     for attempt in range(ATTEMPTS):
-        port = _free_port()
-        options = " ".join(f"-c {name}='{value}'" for name, value in {**SETTINGS, "port": str(port)}.items())
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port: int = probe.getsockname()[1]
+        options = f"{settings} -c port={port}"
         try:
             _run([programs / "pg_ctl", "-D", data, "-l", data / "log", "-o", options, "-w", "start"], user, data)
         except PostgresUnavailable as error:
@@ -117,38 +120,21 @@ def _start(programs: Path, data: Path, user: str | None) -> int:
     raise AssertionError("the loop returns or raises")
 
 
-def _free_port() -> int:
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def _run(command: Sequence[str | Path], user: str | None, folder: Path) -> None:
     """One program, as that user, quiet: output goes to a file, for a server that stays would keep a pipe open."""
-    with tempfile.TemporaryFile() as output:
+    group, groups = (pwd.getpwnam(user).pw_gid, ()) if user else (None, None)
+    quiet = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C", "TZ": "UTC"}
+    with tempfile.TemporaryFile() as said:
         try:
             subprocess.run(
                 [str(word) for word in command],
-                user=user, group=_group(user), extra_groups=[] if user else None,
-                cwd=folder, env=_environment(), stdout=output, stderr=subprocess.STDOUT, check=True, timeout=60,
+                user=user, group=group, extra_groups=groups,
+                cwd=folder, env=quiet, stdout=said, stderr=said, check=True, timeout=60,
             )  # fmt: skip
         except (OSError, subprocess.SubprocessError) as error:
-            output.seek(0)
-            said = output.read().decode(errors="replace").strip()[-500:]
-            raise PostgresUnavailable(f"no Postgres: {Path(command[0]).name} failed: {error}; {said}") from None
-
-
-def _group(user: str | None) -> int | None:
-    if user is None:
-        return None
-    import pwd
-
-    return pwd.getpwnam(user).pw_gid
-
-
-def _environment() -> Mapping[str, str]:
-    return {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C", "TZ": "UTC"}
+            said.seek(0)
+            words = said.read().decode(errors="replace").strip()[-500:]
+            raise PostgresUnavailable(f"no Postgres: {Path(command[0]).name} failed: {error}; {words}") from None
 
 
 def _reachable(programs: Path, folder: Path) -> Path:
@@ -161,11 +147,7 @@ def _reachable(programs: Path, folder: Path) -> Path:
     libraries = package.with_name(f"{package.name}.libs")
     if libraries.exists():
         shutil.copytree(libraries, folder / libraries.name)
-    _open(folder)
-    return copy / programs.parent.name / programs.name
-
-
-def _open(folder: Path) -> None:
     for path in [folder, *folder.rglob("*")]:
         if not path.is_symlink():
             path.chmod(path.stat().st_mode | (0o055 if path.is_dir() or path.stat().st_mode & 0o100 else 0o044))
+    return copy / programs.parent.name / programs.name

@@ -1,6 +1,5 @@
 """Cassettes are recorded through real clients from a real server, replay to the same bytes, and say what is wrong."""
 
-import gzip
 import json
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
@@ -9,9 +8,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-import requests
 import sabir_testing.cassettes.stored
-import urllib3
 from sabir_testing.cassettes import (
     PROVENANCE_FIELDS,
     Allowed,
@@ -29,38 +26,19 @@ from sabir_testing.cassettes import (
 from sabir_testing.loopback import Server, head, whole
 
 from tests.rules import check_each
+from tests.testing.planted import NOWHERE, PROVENANCE, post
 
 CASSETTES = Path(__file__).parents[2] / "cassettes"
-PROVENANCE = {
-    "server": "a server of this test, not a vendor's own service",
-    "version": "1",
-    "model": "small",
-    "date": "2026-11-21",
-    "client": "httpx2 2",
-}
 QUESTION = b'{"model":"small","messages":[{"role":"user","content":"Where do owls sleep?"}]}'
 ANSWER = b'{"text":"In hollow trees."}'
 STREAM = b'data: {"text":"In hollow "}\n\ndata: {"text":"trees."}\n\ndata: [DONE]\n\n'
-NOWHERE = "http://127.0.0.1:9"
 
 Headers = Mapping[str, str]
 Client = Callable[[str, bytes, Headers], bytes]
 
 
 def by_httpx2(url: str, body: bytes, headers: Headers) -> bytes:
-    with httpx2.Client(trust_env=False, verify=False) as client:
-        return client.post(url, content=body, headers=dict(headers)).content
-
-
-def by_requests(url: str, body: bytes, headers: Headers) -> bytes:
-    with requests.Session() as session:
-        session.trust_env = False
-        return session.post(url, data=body, headers=dict(headers), timeout=20).content
-
-
-def by_urllib3(url: str, body: bytes, headers: Headers) -> bytes:
-    with urllib3.PoolManager() as pool:
-        return pool.request("POST", url, body=body, headers=dict(headers), retries=False).data
+    return post(url, body, headers).content
 
 
 def by_urllib(url: str, body: bytes, headers: Headers) -> bytes:
@@ -70,12 +48,7 @@ def by_urllib(url: str, body: bytes, headers: Headers) -> bytes:
         return read
 
 
-CLIENTS: Mapping[str, Client] = {
-    "httpx2": by_httpx2,
-    "requests": by_requests,
-    "urllib3": by_urllib3,
-    "urllib": by_urllib,
-}
+CLIENTS: Mapping[str, Client] = {"httpx2": by_httpx2, "urllib": by_urllib}
 JSON = {"content-type": "application/json"}
 
 
@@ -107,7 +80,7 @@ def recorded(path: Path) -> Path:
 @pytest.mark.parametrize("name", CLIENTS)
 @pytest.mark.parametrize("answer", [whole(ANSWER), whole(STREAM, kind="text/event-stream")], ids=["whole", "streamed"])
 def test_what_a_client_was_told_is_told_again_without_the_server(path: Path, name: str, answer: bytes) -> None:
-    """CD-10: through every client that vcrpy patches; nothing listens while it is replayed."""
+    """CD-10: through clients of two kinds, a third in test_scrubbing; nothing listens while it is replayed."""
     with Server([answer]) as server, recording(path, PROVENANCE):
         told = ask(server.url, client=CLIENTS[name])
     with replaying(path):
@@ -129,13 +102,6 @@ async def test_an_async_client_is_recorded_and_replayed_too(path: Path) -> None:
         assert await ask_async(NOWHERE) == told == ANSWER
 
 
-def test_a_recording_takes_the_place_of_an_older_one(recorded: Path) -> None:
-    """Nothing of the old one is kept, though it was asked the same."""
-    record(recorded, whole(b'{"text":"In barns."}'))
-
-    assert [each.response_body for each in exchanges(recorded)] == [b'{"text":"In barns."}']
-
-
 def test_equal_requests_are_answered_in_the_order_of_the_recording(path: Path) -> None:
     """A question that is asked twice has two answers."""
     with Server(script := [whole(b'{"text":"one"}')]) as server, recording(path, PROVENANCE):
@@ -144,16 +110,6 @@ def test_equal_requests_are_answered_in_the_order_of_the_recording(path: Path) -
         ask(server.url)
     with replaying(path):
         assert [ask(NOWHERE), ask(NOWHERE)] == [b'{"text":"one"}', b'{"text":"two"}']
-
-
-def test_a_compressed_body_is_stored_as_it_reads(path: Path) -> None:
-    """CD-11: a secret in it could not be found otherwise."""
-    with Server([whole(gzip.compress(ANSWER), content_encoding="gzip")]) as server, recording(path, PROVENANCE):
-        told = ask(server.url, headers={"accept-encoding": "gzip"})
-    with replaying(path):
-        assert ask(NOWHERE) == told == ANSWER
-
-    assert "hollow trees" in path.read_text("utf-8")
 
 
 # What is not recorded
@@ -177,23 +133,11 @@ def test_another_body_is_not_answered_and_the_difference_is_named(recorded: Path
     ]
 
 
-def test_the_order_of_fields_and_spaces_are_no_difference(recorded: Path) -> None:
-    """Cassettes prove JSON equality; bytes are another test's."""
-    turned = dict(reversed(json.loads(QUESTION).items()))
-
-    with replaying(recorded):
-        assert ask(NOWHERE, json.dumps(turned, indent=1).encode()) == ANSWER
-
-
-def test_another_path_is_not_answered(recorded: Path) -> None:
-    """It says what the cassette holds instead."""
+def test_another_path_or_a_second_time_is_not_answered(recorded: Path) -> None:
+    """It says what the cassette holds instead; a client that retries is not told the same again."""
     with pytest.raises(NotRecorded, match="POST /v2/answers; it holds POST /v1/answers; if the new"):
         with replaying(recorded):
             by_httpx2(f"{NOWHERE}/v2/answers", QUESTION, JSON)
-
-
-def test_what_was_recorded_once_is_answered_once(recorded: Path) -> None:
-    """A client that retries is not told the same again."""
     with pytest.raises(NotRecorded, match=r"once more than it was recorded \(1×\)"), replaying(recorded):
         ask(NOWHERE)
         ask(NOWHERE)
@@ -201,7 +145,9 @@ def test_what_was_recorded_once_is_answered_once(recorded: Path) -> None:
 
 @pytest.mark.parametrize("then", [None, RuntimeError("the connection broke"), AssertionError("no text")], ids=repr)
 def test_a_failure_that_the_client_swallowed_is_raised_on_leaving(recorded: Path, then: Exception | None) -> None:
-    """CD-11: SDKs take any exception of their client for a broken connection."""
+    """CD-11: SDKs take any exception of their client for a broken connection. A failing test's own failure is seen."""
+    with pytest.raises(ValueError, match="of its own"), replaying(recorded):
+        raise ValueError("of its own")
     with pytest.raises(NotRecorded) as caught, replaying(recorded):
         with suppress(AssertionError):
             ask(NOWHERE, b"{}")
@@ -222,34 +168,24 @@ def test_what_nothing_asked_for_is_a_failure(path: Path) -> None:
             ask(NOWHERE, b'{"model":"other"}')
 
 
-def test_a_failing_test_is_not_told_of_what_it_did_not_reach(recorded: Path) -> None:
-    """Its own failure is the one to be seen."""
-    with pytest.raises(ValueError, match="of its own"), replaying(recorded):
-        raise ValueError("of its own")
-
-
-def test_a_missing_cassette_is_named_with_the_remedy(path: Path) -> None:
-    with pytest.raises(CassetteFailed, match=r"there is no cassette .*text\.yaml; record it: pytest --sabir-record"):
-        with replaying(path):
-            pass
-
-
-@pytest.mark.parametrize("text", ["", "[]", "a: 1", "{", "interactions: [{}]"])
-def test_a_file_that_is_no_cassette_is_named(tmp_path: Path, text: str) -> None:
-    (tmp_path / "odd.yaml").write_text(text, "utf-8")
-
-    with pytest.raises(CassetteFailed, match=r"odd\.yaml is no cassette of vcrpy"):
-        exchanges(tmp_path / "odd.yaml")
-
-
-def test_an_empty_cassette_is_a_failure(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (None, "there is no cassette .*odd.yaml; record it: pytest --sabir-record"),
+        ("version: 1\ninteractions: []\n", r"odd\.yaml is empty; record it"),
+        *((text, r"odd\.yaml is no cassette of vcrpy") for text in ("", "[]", "a: 1", "{", "interactions: [{}]")),
+    ],
+)
+def test_a_file_that_is_no_cassette_or_is_empty_is_named(tmp_path: Path, text: str | None, says: str) -> None:
     """CD-10: with or without exchanges to play, nothing was proved."""
-    (tmp_path / "none.yaml").write_text("version: 1\ninteractions: []\n", "utf-8")
+    path = tmp_path / "odd.yaml"
+    if text is not None:
+        path.write_text(text, "utf-8")
 
-    with pytest.raises(NotPlayed, match=r"none\.yaml is empty; record it"), replaying(tmp_path / "none.yaml"):
+    with pytest.raises(CassetteFailed, match=says), replaying(path):
         pass
-    with pytest.raises(NotPlayed, match=r"none\.yaml is empty; record it"):
-        check_cassette(tmp_path / "none.yaml")
+    with pytest.raises(CassetteFailed, match=says):
+        check_cassette(path)
 
 
 def test_an_empty_body_is_a_failure_when_it_is_replayed_too(recorded: Path) -> None:
@@ -271,6 +207,10 @@ FAULTS: Mapping[str, tuple[bytes, str]] = {
     "in an event": (whole(STREAM[:-20], kind="text/event-stream"), "cut in an event"),
     "after an event": (whole(STREAM[:27], kind="text/event-stream"), "cut after an event, before its blank line"),
     "in a line": (whole(b'{"text":"In"}\n{"te', kind="application/x-ndjson"), "cut in an event"),
+    "another end": (
+        whole(STREAM.removesuffix(b"data: [DONE]\n\n"), kind="text/event-stream"),
+        r"a stream without its end: '\[DONE\]' is not in its last event",
+    ),
     "unknown compression": (whole(b"\x28\xb5\x2f\xfd", content_encoding="zz"), r"compressed \(zz\)"),
 }
 
@@ -279,36 +219,27 @@ FAULTS: Mapping[str, tuple[bytes, str]] = {
 def test_a_recording_that_is_not_whole_is_not_written(path: Path, answer: bytes, words: str) -> None:
     """CD-10: no empty body and no cut stream passes."""
     with pytest.raises(CassetteFailed, match=f"text.yaml: the recorded body of exchange 0 .*{words}"):
-        record(path, answer)
+        record(path, answer, stream_end="[DONE]")
 
     assert not path.exists()
 
 
-def test_a_stream_has_to_come_to_the_end_that_its_author_names(path: Path) -> None:
-    """CD-10: only the wire knows how its streams end."""
-    cut = STREAM.removesuffix(b"data: [DONE]\n\n")
-
-    with pytest.raises(CassetteFailed, match=r"a stream without its end: '\[DONE\]' is not in its last event"):
-        record(path, whole(cut, kind="text/event-stream"), stream_end="[DONE]")
-    record(path, whole(STREAM, kind="text/event-stream"), stream_end="[DONE]")
-
-    check_cassette(path, stream_end="[DONE]")
-    with pytest.raises(CassetteFailed, match="without its end"):
-        check_cassette(path, stream_end="[FIN]")
+ENDS = (b'data: {"t":"data:{"}', b"data: [DONE]", b": over", b"event: end\ndata:")
+WHOLE = [
+    (whole(STREAM, kind="text/event-stream"), "[DONE]"),
+    (b"HTTP/1.1 204 said\r\nconnection: close\r\n\r\n", ""),
+    *((whole(b'data: {"t":1}\n\n' + end + b"\n\n", kind="text/event-stream"), "") for end in ENDS),
+]
 
 
-def test_a_stream_may_end_in_words_and_hold_what_looks_like_an_event(path: Path) -> None:
-    """`[DONE]` is no JSON, and a text may have `data:` in it."""
-    for last in (b'data: {"t":"data:{"}', b"data: [DONE]", b": over", b"event: end\ndata:"):
-        record(path, whole(b'data: {"t":1}\n\n' + last + b"\n\n", kind="text/event-stream"))
-        check_cassette(path)
-
-
-def test_an_answer_without_content_needs_no_body(path: Path) -> None:
-    record(path, b"HTTP/1.1 204 said\r\nconnection: close\r\n\r\n")
+@pytest.mark.parametrize(("answer", "stream_end"), WHOLE)
+def test_what_is_whole_is_written(path: Path, answer: bytes, stream_end: str) -> None:
+    """`[DONE]` is no JSON, a text may have `data:` in it, and an answer without content needs no body."""
+    told = record(path, answer, stream_end=stream_end)
+    check_cassette(path, stream_end=stream_end)
 
     with replaying(path):
-        assert ask(NOWHERE) == b""
+        assert ask(NOWHERE) == told
 
 
 def test_a_recording_in_which_nothing_was_asked_fails(path: Path) -> None:
@@ -320,24 +251,28 @@ def test_a_recording_in_which_nothing_was_asked_fails(path: Path) -> None:
     assert not path.exists()
 
 
-def test_a_block_that_raises_records_nothing(recorded: Path) -> None:
-    """What stood there before stands there still."""
+def test_a_recording_takes_the_place_of_an_older_one_if_its_block_ends_well(recorded: Path) -> None:
+    """Nothing of the old one is kept, though it was asked the same."""
     before = recorded.read_bytes()
-
     with pytest.raises(ValueError, match="of its own"), Server([whole(b'{"text":"other"}')]) as server:
         with recording(recorded, PROVENANCE):
             ask(server.url)
             raise ValueError("of its own")
-
     assert recorded.read_bytes() == before
+
+    record(recorded, whole(b'{"text":"In barns."}'))
+    assert [each.response_body for each in exchanges(recorded)] == [b'{"text":"In barns."}']
 
 
 LEAKING = b'{"error":"Your key sk-7hTq29LmZx41PwRv83Yd is not known."}'
 
 
 def test_a_recording_that_leaks_fails_and_nothing_of_it_is_kept(recorded: Path) -> None:
-    """CD-11: the finding names place and kind, and does not hold the secret; the older recording stays."""
-    before = recorded.read_bytes()
+    """CD-11: the finding names place and kind, and does not hold the secret; the older recording stays.
+
+    vcrpy leaves its patches in place where saving raises, so nothing raises before they are gone.
+    """
+    before, patched = recorded.read_bytes(), httpx2.HTTPTransport.handle_request
 
     with pytest.raises(Leaking) as caught:
         record(recorded, whole(LEAKING))
@@ -346,25 +281,15 @@ def test_a_recording_that_leaks_fails_and_nothing_of_it_is_kept(recorded: Path) 
     assert (leak.place, leak.kind) == ("interactions[0].response.body.string ▸ error", "API key")
     assert "sk-7hTq29" not in str(caught.value)
     assert "name it in Scrubbing(fields=…, secrets=…), or in Allowed(pattern, reason)" in str(caught.value)
-    assert recorded.read_bytes() == before
+    assert (recorded.read_bytes(), httpx2.HTTPTransport.handle_request) == (before, patched)
     assert [each.name for each in recorded.parent.iterdir()] == [recorded.name]
 
 
-def test_clients_are_as_they_were_after_a_recording_that_failed(path: Path) -> None:
-    """vcrpy leaves its patches in place where saving raises, so nothing raises before they are gone."""
-    before = httpx2.HTTPTransport.handle_request
-
-    with pytest.raises(Leaking) as caught:
-        record(path, whole(LEAKING))
-
-    assert httpx2.HTTPTransport.handle_request is before
-    assert caught.value.leaks
-
-
 def test_what_is_allowed_with_a_reason_is_written(path: Path) -> None:
-    record(path, whole(LEAKING), allowed=(Allowed(r"sk-7hTq\w+", "made up for this test"),))
+    allowed = (Allowed(r"sk-7hTq\w+", "made up for this test"),)
+    record(path, whole(LEAKING), allowed=allowed)
 
-    check_cassette(path, allowed=(Allowed(r"sk-7hTq\w+", "made up for this test"),))
+    check_cassette(path, allowed=allowed)
     with pytest.raises(Leaking):
         check_cassette(path)
 
@@ -374,14 +299,9 @@ def test_what_is_allowed_with_a_reason_is_written(path: Path) -> None:
 
 def test_the_heading_says_who_answered(recorded: Path) -> None:
     """CD-11: in the file's first lines, where a person sees it."""
-    assert recorded.read_text("utf-8").splitlines()[:6] == [
-        "provenance:",
-        "  server: a server of this test, not a vendor's own service",
-        "  version: '1'",
-        "  model: small",
-        "  date: '2026-11-21'",
-        "  client: httpx2 2",
-    ]
+    said = recorded.read_text("utf-8")
+
+    assert said.startswith(f"provenance:\n  server: {PROVENANCE['server']}\n  version: '1'\n  model: small\n")
     assert provenance_of(recorded) == PROVENANCE
 
 
@@ -398,14 +318,11 @@ def test_a_heading_says_all_five(path: Path, name: str, said: str | None) -> Non
             pytest.fail("the recording began")
 
 
-@pytest.mark.parametrize("date", ["21.11.2026", "today", "2026-13-01"])
-def test_a_date_is_a_date(date: str) -> None:
-    with pytest.raises(CassetteFailed, match=r"give the date as 2026-01-31"):
-        check_provenance({**PROVENANCE, "date": date})
-
-
-def test_the_server_says_whose_service_it_is() -> None:
+def test_a_heading_has_a_date_and_says_whose_service_it_is() -> None:
     """CD-11: what is not a vendor's own service is named as such."""
+    for date in ("21.11.2026", "today", "2026-13-01"):
+        with pytest.raises(CassetteFailed, match=r"give the date as 2026-01-31"):
+            check_provenance({**PROVENANCE, "date": date})
     for server in ("Acme's own service", "a mock, not a vendor"):
         check_provenance({**PROVENANCE, "server": server})
     with pytest.raises(CassetteFailed, match="does not say whose service 'Acme' is; write"):
@@ -451,33 +368,25 @@ def test_bytes_that_are_no_text_come_back_as_they_were(path: Path) -> None:
 
 
 def test_a_file_is_parsed_once_until_it_changes(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kit's own tests read the same cassettes thousands of times."""
+    """The kit's own tests read the same cassettes thousands of times; a replay changes nothing of what is kept."""
     parsed: list[Path] = []
     parse = sabir_testing.cassettes.stored.parse
     monkeypatch.setattr(
         sabir_testing.cassettes.stored, "parse", lambda text, path: parsed.append(path) or parse(text, path)
     )
+    before = exchanges(recorded)
 
     for _ in range(3):
-        exchanges(recorded)
-        with replaying(recorded):
+        assert exchanges(recorded) == before
+        with replaying(recorded) as cassette:
             ask(NOWHERE)
+            cassette.responses[0]["headers"].clear()
+            cassette.requests[0].body = b"other"
     assert parsed == [recorded]
 
     recorded.write_text(recorded.read_text("utf-8").replace("hollow trees", "barns"), "utf-8")
     assert b"barns" in exchanges(recorded)[0].response_body
     assert parsed == [recorded] * 2
-
-
-def test_a_replay_changes_nothing_of_what_is_kept(recorded: Path) -> None:
-    """The next test reads the same."""
-    before = exchanges(recorded)
-    with replaying(recorded) as cassette:
-        ask(NOWHERE)
-        cassette.responses[0]["headers"].clear()
-        cassette.requests[0].body = b"other"
-
-    assert exchanges(recorded) == before
 
 
 # The project's own cassettes

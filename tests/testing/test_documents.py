@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir_testing.reading.documents import Document, documents, put, replace, shown_place, streamed, texts, written
+from sabir_testing.reading import Document, documents, placed_texts, put, replace, shown_place, streamed, written
 
 BODIES: dict[str, tuple[str, list[Any]]] = {
     "one": ('{"a": 1}', [{"a": 1}]),
@@ -26,17 +26,13 @@ BODIES: dict[str, tuple[str, list[Any]]] = {
 
 
 @pytest.mark.parametrize(("body", "values"), BODIES.values(), ids=BODIES)
-def test_documents_are_found(body: str, values: list[Any]) -> None:
-    assert [document.value for document in documents(body)] == values
-
-
-@pytest.mark.parametrize(("body", "values"), BODIES.values(), ids=BODIES)
-def test_a_document_can_be_replaced_and_all_else_stays(body: str, values: list[Any]) -> None:
+def test_documents_are_found_and_can_be_replaced_where_they_stand(body: str, values: list[Any]) -> None:
     """What is outside of documents is the same before and after."""
     found = documents(body)
     made = replace(body, [(document, {"z": number}) for number, document in enumerate(found)])
 
     again = documents(made)
+    assert [document.value for document in found] == values
     assert [document.value for document in again] == [{"z": number} for number in range(len(found))]
     assert _outside(made, again) == _outside(body, found)
 
@@ -54,30 +50,23 @@ def _outside(text: str, found: list[Document]) -> list[str]:
     )
 )
 def test_what_is_written_reads_as_it_was_on_one_line(value: Any) -> None:
-    """And UTF-8 can hold it."""
+    """And UTF-8 can hold it; half a surrogate pair is escaped, and then all beside it."""
     text = written(value)
 
     assert json.loads(text) == value
     assert text.encode()
     assert not {"\n", "\r"} & set(text)
-
-
-def test_half_a_surrogate_pair_is_written_escaped() -> None:
-    """Beside it nothing else can stay as it is."""
     assert written(["\ud83d", "é"]) == '["\\ud83d","\\u00e9"]'
     assert written("é") == '"é"'
 
 
-def test_every_text_has_its_place() -> None:
+def test_every_text_has_its_place_and_can_be_put_there() -> None:
     value = {"a": [{"b": "x"}, "y"], "c": 1}
+    found = [(shown_place(place), text) for place, text in placed_texts(value)]
+    put(value, ("a", 0, "b"), "z")
 
-    assert [(shown_place(place), text) for place, text in texts(value)] == [
-        ("a", "a"),
-        ("a[0].b", "b"),
-        ("a[0].b", "x"),
-        ("a[1]", "y"),
-        ("c", "c"),
-    ]
+    assert found == [("a", "a"), ("a[0].b", "b"), ("a[0].b", "x"), ("a[1]", "y"), ("c", "c")]
+    assert value == {"a": [{"b": "z"}, "y"], "c": 1}
 
 
 def test_texts_at_one_place_of_several_documents_are_put_together() -> None:
@@ -87,10 +76,3 @@ def test_texts_at_one_place_of_several_documents_are_put_together() -> None:
 
     together = ["".join(fragment.text for fragment in fragments) for fragments in streamed(said)]
     assert together == ["ab", "1", "xy", "z"]
-
-
-def test_a_text_is_put_where_it_was_read() -> None:
-    value = {"a": [{"b": "x"}]}
-    put(value, ("a", 0, "b"), "y")
-
-    assert value == {"a": [{"b": "y"}]}

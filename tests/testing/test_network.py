@@ -2,11 +2,12 @@
 
 import asyncio
 import socket
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import sabir
+from sabir_testing.loopback import Server
 from sabir_testing.network import NetworkForbidden, is_allowed, network_forbidden
 
 ELSEWHERE = "192.0.2.1"
@@ -24,22 +25,25 @@ def connect_6() -> None:
         client.connect_ex(("2001:db8::1", 443))
 
 
-def datagram(send: str) -> None:
+def in_a_thread() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(connect, ELSEWHERE).result()
+
+
+def datagram(send: Callable[[socket.socket], object]) -> None:
     with socket.socket(type=socket.SOCK_DGRAM) as client:
-        if send == "sendmsg":
-            client.sendmsg([b"?"], [], 0, (ELSEWHERE, 53))
-        else:
-            client.sendto(b"?", (ELSEWHERE, 53))
+        send(client)
 
 
 WAYS: dict[str, tuple[Callable[[], object], str]] = {
     "connect": (lambda: connect(ELSEWHERE), f"{ELSEWHERE}:443"),
+    "a thread": (in_a_thread, f"{ELSEWHERE}:443"),
     "connect_ex, IPv6": (connect_6, "2001:db8::1:443"),
-    "sendto": (lambda: datagram("sendto"), f"{ELSEWHERE}:53"),
-    "sendmsg": (lambda: datagram("sendmsg"), f"{ELSEWHERE}:53"),
+    "sendto": (lambda: datagram(lambda client: client.sendto(b"?", (ELSEWHERE, 53))), f"{ELSEWHERE}:53"),
+    "sendmsg": (lambda: datagram(lambda client: client.sendmsg([b"?"], [], 0, (ELSEWHERE, 53))), f"{ELSEWHERE}:53"),
     "create_connection": (lambda: socket.create_connection((NAME, 443)), f"{NAME}:443"),
     "getaddrinfo": (lambda: socket.getaddrinfo(NAME, 443), f"{NAME}:443"),
-    "getaddrinfo by names": (lambda: socket.getaddrinfo(host=NAME.encode(), port=443), NAME),
+    "getaddrinfo by names": (lambda: socket.getaddrinfo(host=NAME.encode(), port=443), f"{NAME}:443"),
     "gethostbyname": (lambda: socket.gethostbyname(NAME), NAME),
     "gethostbyname_ex": (lambda: socket.gethostbyname_ex(NAME), NAME),
     "gethostbyaddr": (lambda: socket.gethostbyaddr(ELSEWHERE), ELSEWHERE),
@@ -55,39 +59,6 @@ async def in_a_loop() -> None:
         await llm.complete("Hi")
 
 
-@pytest.fixture
-def server() -> Iterator[tuple[str, int]]:
-    """A server on this machine that answers with what it is sent."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def serve() -> None:
-            while True:
-                try:
-                    accepted, _ = listening.accept()
-                except OSError:
-                    return
-                with accepted:
-                    accepted.sendall(accepted.recv(100))
-
-        serving = threading.Thread(target=serve)
-        serving.start()
-        yield listening.getsockname()
-        listening.shutdown(socket.SHUT_RDWR)
-        serving.join()
-
-
-def talk(address: tuple[str, int]) -> bytes:
-    with socket.create_connection(address) as client:
-        client.sendall(b"hello")
-        return client.recv(100)
-
-
-def patched() -> list[object]:
-    """What the guard touches, as it is now."""
-    functions = (socket.getaddrinfo, socket.gethostbyname, socket.gethostbyname_ex, socket.gethostbyaddr)
-    return [*functions, dict(vars(socket.socket))]
-
-
 @pytest.mark.parametrize(("way", "address"), WAYS.values(), ids=WAYS)
 def test_every_way_out_is_forbidden_and_named(way: Callable[[], object], address: str) -> None:
     """One line: the address, and what to do. No SDK takes it for a network that is down, and none tries again."""
@@ -99,41 +70,22 @@ def test_every_way_out_is_forbidden_and_named(way: Callable[[], object], address
     )
 
 
-def test_it_holds_in_threads_that_the_test_starts() -> None:
-    """The guard is the process's, not the thread's."""
-    found: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            connect(ELSEWHERE)
-        except BaseException as error:
-            found.append(error)
-
-    with network_forbidden():
-        thread = threading.Thread(target=run)
-        thread.start()
-        thread.join()
-
-    assert [type(error) for error in found] == [NetworkForbidden]
-
-
-def test_this_machine_is_reached(server: tuple[str, int]) -> None:
+def test_this_machine_is_reached() -> None:
     """By address and by name, waiting and in a loop; Unix's sockets too."""
 
-    async def talk_in_a_loop() -> bytes:
-        reader, writer = await asyncio.open_connection("localhost", server[1], family=socket.AF_INET)
-        writer.write(b"hello")
-        found = await reader.read(100)
+    async def in_a_loop() -> None:
+        _, writer = await asyncio.open_connection("localhost", port, family=socket.AF_INET)
         writer.close()
         await writer.wait_closed()
-        return found
 
-    with network_forbidden():
-        one, other = socket.socketpair()
-        with one, other:
-            one.sendall(b"hello")
-            assert other.recv(100) == talk(server) == talk(("localhost", server[1])) == b"hello"
-        assert asyncio.run(talk_in_a_loop()) == b"hello"
+    one, other = socket.socketpair()
+    with network_forbidden(), one, other, Server([]) as server:
+        port = int(server.url.rpartition(":")[2])
+        connect("127.0.0.1", port)
+        connect("localhost", port)
+        asyncio.run(in_a_loop())
+        one.sendall(b"hello")
+        assert other.recv(100) == b"hello"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "", "::1"])
@@ -163,19 +115,22 @@ def test_which_hosts_are_this_machine(host: object, is_here: bool) -> None:
     assert is_allowed(host, loopback=False) is (host is None)
 
 
-def test_nothing_is_left_patched() -> None:
+def test_it_ends_with_its_block() -> None:
     """Whether the block ended well, or by an error, or in another such block."""
-    before = patched()
+
+    def is_free() -> bool:
+        try:
+            return socket.gethostbyname("127.0.0.1") == "127.0.0.1"
+        except NetworkForbidden:
+            return False
 
     with network_forbidden():
-        assert patched() != before
-        within = patched()
         with network_forbidden(loopback=False):
-            assert patched() != within
-        assert patched() == within
-    with pytest.raises(KeyError), network_forbidden():
+            assert not is_free()
+        assert is_free()
+    with pytest.raises(KeyError), network_forbidden(loopback=False):
         raise KeyError
-    assert patched() == before
+    assert is_free()
 
 
 TESTS = f"""
@@ -203,20 +158,7 @@ TESTS = f"""
 """
 
 
-def run(pytester: pytest.Pytester, tests: str, ini: str = "") -> pytest.RunResult:
-    pytester.makeini(f"[pytest]\naddopts = --strict-markers\n{ini}\n")
-    pytester.makepyfile(TESTS + tests)
-    before = patched()
-    result = pytester.runpytest("-p", "sabir_testing.network", "-p", "no:asyncio", "-rN")
-    assert patched() == before
-    return result
-
-
-def test_the_fixture_forbids_the_network_in_its_test_alone(pytester: pytest.Pytester) -> None:
-    """The remedy names the fixture; the next test is free again."""
-    result = run(
-        pytester,
-        """
+FIXTURE = """
     def test_guarded(no_network):
         assert guarded() and not guarded("127.0.0.1")
 
@@ -228,23 +170,8 @@ def test_the_fixture_forbids_the_network_in_its_test_alone(pytester: pytest.Pyte
 
     def test_free():
         assert not guarded()
-    """,
-    )
-
-    result.assert_outcomes(passed=2, failed=1)
-    result.stdout.fnmatch_lines(
-        [
-            f"E*NetworkForbidden: the network is forbidden in this test, which asked for {ELSEWHERE}:9; let it use a "
-            "scripted adapter, or leave out the fixture no_network"
-        ]
-    )
-
-
-def test_the_ini_option_forbids_it_in_every_test_and_its_fixtures(pytester: pytest.Pytester) -> None:
-    """Fixtures of a wider scope included; the marker `network` allows it where it is meant."""
-    result = run(
-        pytester,
-        """
+"""
+OPTION = """
     def test_fixture(earlier):
         assert earlier and guarded() and not guarded("127.0.0.1")
 
@@ -258,19 +185,8 @@ def test_the_ini_option_forbids_it_in_every_test_and_its_fixtures(pytester: pyte
 
     def test_named():
         reach()
-    """,
-        ini="sabir_no_network = true",
-    )
-
-    result.assert_outcomes(passed=3, failed=1)
-    result.stdout.fnmatch_lines(["E*NetworkForbidden: *, or mark it with @pytest.mark.network"])
-
-
-def test_the_marker_forbids_it_in_one_test_and_this_machine_too(pytester: pytest.Pytester) -> None:
-    """Without the ini option nothing else is forbidden."""
-    result = run(
-        pytester,
-        """
+"""
+MARKER = """
     @pytest.mark.no_network
     def test_outside(earlier):
         assert earlier and guarded() and not guarded("127.0.0.1")
@@ -285,26 +201,31 @@ def test_the_marker_forbids_it_in_one_test_and_this_machine_too(pytester: pytest
 
     def test_free():
         assert not guarded()
-    """,
-    )
-
-    result.assert_outcomes(passed=3, failed=1)
-    result.stdout.fnmatch_lines(["E*this machine's own included, is forbidden *, or take off its marker no_network"])
+"""
+LET = "let it use a scripted adapter"
 
 
-def test_it_guards_tests_of_an_event_loop(pytester: pytest.Pytester) -> None:
-    """pytest-asyncio runs them inside the same guard."""
-    pytester.makeini("[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n")
-    pytester.makepyfile(
-        f"""
-        import asyncio, pytest
-        from sabir_testing.network import NetworkForbidden
+@pytest.mark.parametrize(
+    ("tests", "ini", "passed", "says"),
+    [
+        (
+            FIXTURE,
+            "",
+            2,
+            f"the network is forbidden *, which asked for {ELSEWHERE}:9; {LET}, or leave out the fixture *",
+        ),
+        (OPTION, "sabir_no_network = true", 3, f"*; {LET}, or mark it with @pytest.mark.network"),
+        (MARKER, "", 3, f"every network, this machine's *127.0.0.1:9; {LET}, or take off its marker no_network"),
+    ],
+    ids=["fixture", "option", "marker"],
+)
+def test_it_is_forbidden_where_it_is_said(
+    pytester: pytest.Pytester, tests: str, ini: str, passed: int, says: str
+) -> None:
+    """In one test, or in all and their fixtures; the remedy names what forbids it, and the next test is free again."""
+    pytester.makeini(f"[pytest]\naddopts = --strict-markers\n{ini}\n")
+    pytester.makepyfile(TESTS + tests)
+    result = pytester.runpytest("-p", "sabir_testing.network", "-p", "no:asyncio", "-rN")
 
-        async def test_guarded(no_network):
-            for host in ("{NAME}", "{ELSEWHERE}"):
-                with pytest.raises(NetworkForbidden):
-                    await asyncio.open_connection(host, 9)
-        """
-    )
-
-    pytester.runpytest("-p", "sabir_testing.network").assert_outcomes(passed=1)
+    result.assert_outcomes(passed=passed, failed=1)
+    result.stdout.fnmatch_lines([f"E*NetworkForbidden: {says}"])

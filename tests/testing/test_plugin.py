@@ -10,7 +10,7 @@ from sabir_testing import FULL, REFUSED, ProviderConformance
 from sabir_testing.families.contract import ContractCases
 from sabir_testing.families.requests import RequestCases
 from sabir_testing.kit.broken import Broken
-from sabir_testing.kit.suite import case_names, new_in
+from sabir_testing.kit.suite import new_in
 
 from tests.testing.harness import Breakage, Delegate, registered
 
@@ -21,6 +21,7 @@ from sabir_testing.families.contract import ContractCases
 class TestEcho(ContractCases):
     adapter = sabir.adapter("echo:small")
 """
+REQUESTS = SUITE.replace("contract", "requests").replace("ContractCases", "RequestCases")
 QUIET = ("-p", "no:cacheprovider", "-p", "no:asyncio", "-q")
 
 
@@ -55,15 +56,38 @@ def test_a_suite_that_leaves_something_out_in_silence_is_refused(attributes: Map
 
 def test_an_inherited_override_is_refused_too() -> None:
     """A mixin, or a suite of a suite, leaves nothing out either."""
-
-    class Mixin:
-        def test_rendering_repeats(self) -> None:
-            """Says nothing."""
+    mixin = type("Mixin", (), {"test_rendering_repeats": lambda self: None})
 
     with pytest.raises(TypeError, match="overrides test_rendering_repeats"):
-        type("TestAcme", (Mixin, ProviderConformance), {"adapter": sabir.adapter("echo:small")})
+        type("TestAcme", (mixin, ProviderConformance), {"adapter": sabir.adapter("echo:small")})
     with pytest.raises(TypeError, match="names 'nonsense'"):
-        type("TestMore", (suite(),), {"xfail": {"nonsense": "why"}})
+        type("TestMore", (suite(test_our_own=lambda self: None),), {"xfail": {"nonsense": "why"}})
+
+
+@pytest.mark.parametrize(
+    ("body", "arguments", "said"),
+    [
+        (
+            SUITE.replace('    adapter = sabir.adapter("echo:small")\n', "    examples = 5\n"), (),
+            "*TestEcho has no adapter; write adapter = sabir.adapter(*",
+        ),
+        (
+            REQUESTS + '    xfail = {"test_a_setting_is_looked_at[sed]": "why"}\n', (),
+            "*xfail names 'test_a_setting_is_looked_at?sed?', a row that there is not*",
+        ),
+        ("", ("--sabir-record", "-n2"), "*--sabir-record asks a service in one process; give -n0 with it*"),
+    ],
+    ids=["no adapter", "no such row", "recording in processes"],
+)  # fmt: skip
+def test_what_cannot_be_meant_is_refused_once(
+    pytester: pytest.Pytester, body: str, arguments: tuple[str, ...], said: str
+) -> None:
+    """Before a test runs: an entry would stand for nothing, and each process would pay for its own questions."""
+    pytester.makepyfile(test_echo=body)
+    ran = pytester.runpytest_inprocess(*QUIET, *arguments)
+
+    assert ran.ret == pytest.ExitCode.USAGE_ERROR
+    ran.stderr.fnmatch_lines([said])
 
 
 def test_a_skip_is_a_failure(pytester: pytest.Pytester) -> None:
@@ -76,65 +100,9 @@ def test_a_skip_is_a_failure(pytester: pytest.Pytester) -> None:
     assert ran.ret == pytest.ExitCode.TESTS_FAILED
 
 
-def test_a_suite_without_an_adapter_is_refused(pytester: pytest.Pytester) -> None:
-    """Once, when it is collected."""
-    pytester.makepyfile(test_echo=SUITE.replace('    adapter = sabir.adapter("echo:small")\n', "    examples = 5\n"))
-    ran = pytester.runpytest_inprocess(*QUIET)
-
-    assert ran.ret == pytest.ExitCode.USAGE_ERROR
-    ran.stderr.fnmatch_lines(["*TestEcho has no adapter; write adapter = sabir.adapter(*"])
-
-
 class Mistyped(Delegate):
     def encode_turn(self, turn: Any, scope: Any, losses: Any) -> Any:
         return self.base.encode_turn(turn.sides, scope, losses)
-
-
-def test_an_error_of_the_authors_code_is_told_with_its_line(pytester: pytest.Pytester) -> None:
-    """What was raised, where in the author's code, and the rule; no traceback through the kit."""
-    body = "import sabir\nfrom sabir_testing.families.requests import RequestCases\n\n"
-    body += 'class TestAcme(RequestCases):\n    adapter = sabir.adapter("{}:small")\n'
-    with registered(Breakage(dialect=Mistyped)) as name:
-        pytester.makepyfile(test_acme=body.format(name))
-        ran = pytester.runpytest_inprocess(*QUIET, "-k", "keep_their_order")
-
-    said = ran.stdout.str()
-    assert "AttributeError: 'Turn' object has no attribute 'sides'" in said
-    assert "test_plugin.py" in said
-    assert "the rule:" in said
-    assert len(said.splitlines()) < 40
-
-
-def test_a_row_that_there_is_not_cannot_be_opted_out_of(pytester: pytest.Pytester) -> None:
-    """Else the entry would stand for nothing, and nobody would see it."""
-    body = SUITE.replace("contract", "requests").replace("ContractCases", "RequestCases")
-    pytester.makepyfile(test_echo=body + '    xfail = {"test_a_setting_is_looked_at[sed]": "why"}\n')
-    ran = pytester.runpytest_inprocess(*QUIET)
-
-    assert ran.ret == pytest.ExitCode.USAGE_ERROR
-    ran.stderr.fnmatch_lines(["*xfail names 'test_a_setting_is_looked_at?sed?', a row that there is not*"])
-
-
-def test_recording_in_several_processes_is_refused(pytester: pytest.Pytester) -> None:
-    """Each would ask, and pay for, each question."""
-    ran = pytester.runpytest_inprocess(*QUIET, "--sabir-record", "-n2")
-
-    assert ran.ret == pytest.ExitCode.USAGE_ERROR
-    ran.stderr.fnmatch_lines(["*--sabir-record asks a service in one process; give -n0 with it*"])
-
-
-def test_a_run_that_is_none_of_ours_loads_nothing_of_sabir(pytester: pytest.Pytester) -> None:
-    """pytest loads the plugin at every start: it must cost others nothing."""
-    pytester.makepyfile(
-        "import sys\n\ndef test_theirs():\n    assert not {'sabir', 'pydantic', 'vcr'} & set(sys.modules)"
-    )
-
-    pytester.runpytest_subprocess(*QUIET).assert_outcomes(passed=1)
-
-
-def test_a_suite_may_have_tests_of_its_own() -> None:
-    """Only the kit's own names are kept."""
-    assert "test_our_own" not in case_names(suite(test_our_own=lambda self: None))
 
 
 class Silent(Delegate):
@@ -143,27 +111,50 @@ class Silent(Delegate):
         return [{**item, "parts": item["parts"][:1]} for item in items]
 
 
-def test_a_failure_is_told_in_words(pytester: pytest.Pytester) -> None:
-    """What is wrong, the history, what was rendered, the losses, the rule and the page; and no line of the kit."""
-    body = "import sabir\nfrom sabir_testing.families.requests import RequestCases\n\n"
-    body += 'class TestAcme(RequestCases):\n    adapter = sabir.adapter("{}:small")\n'
-    with registered(Breakage(dialect=Silent)) as name:
-        pytester.makepyfile(test_acme=body.format(name))
+@pytest.mark.parametrize(
+    ("dialect", "words"),
+    [
+        (Mistyped, ["AttributeError: 'Turn' object has no attribute 'sides'", "test_plugin.py"]),
+        (
+            Silent,
+            [
+                "six texts of one side are not in the body in the order in which they were said",
+                "1  user: text 'kit-turn-0.', text 'kit-turn-1.'",
+                "what was rendered for {}:small:",
+                "the losses:\n  none",
+            ],
+        ),
+    ],
+)
+def test_a_failure_is_told_in_words(pytester: pytest.Pytester, dialect: type[Delegate], words: list[str]) -> None:
+    """What is wrong, the history, what was rendered, the losses, the rule and the page; no line of the kit.
+
+    An error of the author's code is told with its line.
+    """
+    with registered(Breakage(dialect=dialect)) as name:
+        pytester.makepyfile(test_acme=REQUESTS.replace("echo", name))
         ran = pytester.runpytest_inprocess(*QUIET, "-k", "keep_their_order")
 
     said = ran.stdout.str()
     ran.assert_outcomes(failed=1)
-    for words in (
-        "six texts of one side are not in the body in the order in which they were said",
-        "1  user: text 'kit-turn-0.', text 'kit-turn-1.'",
-        f"what was rendered for {name}:small:",
-        "the losses:\n  none",
-        "the rule:\n  What was said first stands first: messages of one side, and the parts of a message.",
-        "more: docs/reference/conformance.md#test_messages_keep_their_order",
-    ):
-        assert words in said
+    rule = "What was said first stands first: messages of one side, and the parts of a message."
+    page = "more: docs/reference/conformance.md#test_messages_keep_their_order"
+    for each in (*words, f"the rule:\n  {rule}", page):
+        assert each.format(name) in said
     assert "Traceback" not in said
     assert "requests.py" not in said.replace("test_requests.py", "")
+    assert len(said.splitlines()) < 60
+
+
+def test_a_run_that_is_none_of_ours_loads_nothing_of_sabir(pytester: pytest.Pytester) -> None:
+    """pytest loads the plugin at every start: it must cost others nothing, and says nothing."""
+    pytester.makepyfile(
+        "import sys\n\ndef test_theirs():\n    assert not {'sabir', 'pydantic', 'vcr'} & set(sys.modules)"
+    )
+    ran = pytester.runpytest_subprocess(*QUIET)
+
+    ran.assert_outcomes(passed=1)
+    assert "sabir" not in ran.stdout.str()
 
 
 def test_what_is_opted_out_of_is_expected_to_fail_and_listed(pytester: pytest.Pytester) -> None:
@@ -180,8 +171,7 @@ def test_what_is_opted_out_of_is_expected_to_fail_and_listed(pytester: pytest.Py
 
 def test_the_summary_tells_what_was_seen(pytester: pytest.Pytester) -> None:
     """Each suite's cases, its capabilities by grade, what it opted out of; no line is longer than 80 characters."""
-    body = SUITE.replace("contract", "requests").replace("ContractCases", "RequestCases")
-    body += (
+    body = REQUESTS + (
         '    xfail = {"test_a_medium_is_sent_or_reported[image-url]": "a reason that is long enough to be broken"}\n'
     )
     body += '    capabilities = {"image.url": __import__("sabir_testing").FULL}\n'
@@ -194,13 +184,6 @@ def test_the_summary_tells_what_was_seen(pytester: pytest.Pytester) -> None:
     assert any(line.startswith("  full       later_system, option_choice.auto") for line in summary)
     assert "    test_a_medium_is_sent_or_reported[image-url]: a reason that is long enough" in summary
     assert max(map(len, summary)) <= 80
-
-
-def test_a_run_without_suites_has_no_summary(pytester: pytest.Pytester) -> None:
-    """The plugin is there in every run of pytest, and says nothing in those that are none of its business."""
-    pytester.makepyfile("def test_nothing_of_ours(): pass")
-
-    assert "sabir" not in pytester.runpytest_inprocess(*QUIET).stdout.str()
 
 
 @pytest.mark.parametrize(("kit", "outcome"), [("0.7.3", "passed"), ("0.8.0", "failed")])
@@ -254,3 +237,49 @@ def test_families_know_each_other_by_name_only() -> None:
     assert len(names) == len(set(names))
     assert len({family.family for family in families}) >= 8
     assert issubclass(ProviderConformance, ContractCases)
+
+
+SCRIPTED = """
+    import pytest
+    import sabir
+    from sabir_testing.scripted import always, calls
+
+    def test_used_up(scripted):
+        assert scripted("Hi").complete_sync("Hi").text == "Hi"
+
+    def test_left_over(scripted):
+        scripted(calls(weather={}), "Bye").complete_sync("What now?")
+        scripted("Hi", model="scripted:one").complete_sync("Hi")
+
+    def test_one_too_many(scripted):
+        llm = scripted("Hi")
+        for _ in range(2):
+            try:
+                llm.complete_sync("Hi")
+            except Exception:
+                pass
+
+    def test_failed_anyhow(scripted):
+        scripted("Hi")
+        assert 1 == 2
+
+    def test_never_ends(scripted):
+        scripted(always("Hi"))
+"""
+
+
+def test_the_fixture_fails_a_test_that_does_not_use_up_its_script(pytester: pytest.Pytester) -> None:
+    """It fails as a test does, with one line; one that failed by itself says only that."""
+    pytester.makepyfile(SCRIPTED)
+
+    result = pytester.runpytest("-p", "no:asyncio", "-rN")
+
+    result.assert_outcomes(passed=2, failed=3)
+    result.stdout.fnmatch_lines_random(
+        [
+            "1 of 2 scripted answers not asked for: 'Bye'; sent: request 1: 'What now?' (1 message)",
+            "1 answer scripted, and request 2: 'Hi' (1 message) came in addition; *",
+            "*assert 1 == 2",
+        ]
+    )
+    assert result.stdout.str().count("not asked for") == 1

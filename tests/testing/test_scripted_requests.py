@@ -1,17 +1,18 @@
-"""What a scripted adapter sends: real requests of whom it stands for, or those of a wire on which nothing is lost."""
+"""What a scripted adapter sends: real requests of whom it stands for, or those of a wire on which nothing is lost.
+
+And when it answers: at once, when the test opens a gate, or after seconds that nobody waits.
+"""
+
+import asyncio
+import threading
 
 import pytest
 import sabir
 from hypothesis import given
-from sabir.contract.scope import DecodeScope
-from sabir.rendering.renderer import Renderer
+from sabir.authoring import DecodeScope
 from sabir_testing.histories.marks import mark
-from sabir_testing.scripted import (
-    ScriptedAdapter,
-    calls,
-    reply,
-)
-from sabir_testing.scripted.plain import PLAIN
+from sabir_testing.scripted import Gate, ScriptedAdapter, ScriptMismatch, calls, delayed, reply
+from sabir_testing.scripted.wire import PLAIN
 
 from tests.laws.histories import histories
 
@@ -36,7 +37,7 @@ def test_requests_are_those_of_the_provider_that_is_stood_for(model: str) -> Non
         sabir.user("And now?"),
     ]
     settings = sabir.Settings(seed=3, max_output_tokens=5)
-    llm, real = ScriptedAdapter("Yes.", model=model), sabir.adapter(model)
+    llm, real = ScriptedAdapter("Yes.", sabir.errors.AuthenticationFailed("key"), model=model), sabir.adapter(model)
 
     rendering = real.render(chat, options=[weather], settings=settings)
     found = llm.complete_sync(chat, options=[weather], settings=settings)
@@ -50,6 +51,9 @@ def test_requests_are_those_of_the_provider_that_is_stood_for(model: str) -> Non
     with pytest.raises(sabir.SettingsInvalid):
         llm.render("Hi", settings=sabir.Settings(vendor={real.target.provider: {"no_such_setting": 1}}))
     assert len(llm.sent) == 1
+    with pytest.raises(sabir.errors.AuthenticationFailed, match="key") as caught:
+        llm.complete_sync(chat)
+    assert caught.value.provider == real.target.provider
 
 
 def test_without_a_provider_nothing_is_lost() -> None:
@@ -75,9 +79,8 @@ def test_without_a_provider_nothing_is_lost() -> None:
 def test_the_plain_wire_keeps_laws_1_and_2(history: list[sabir.Message]) -> None:
     """Every call is answered once, and every text is in the body or its message in the losses."""
     marked = list(mark(history))
-    target = sabir.Target(provider="scripted", dialect="scripted.plain", model="m")
     try:
-        rendering = Renderer(PLAIN, target).render([each.message for each in marked])
+        rendering = ScriptedAdapter().render([each.message for each in marked])
     except sabir.RenderingRefused:
         return
     body = rendering.body_bytes.decode()
@@ -141,3 +144,95 @@ def test_what_was_sent_is_what_the_program_gave() -> None:
     assert sent.rendering.body["settings"] == {"seed": 4}
     assert (sent.user_text, sent.option_names, sent.number) == ("Guilty?", ("weather",), 1)
     assert repr(sent) == "<Sent request 1: 'Guilty?' (3 messages, options weather)>"
+
+
+# When it answers
+
+
+async def test_a_gate_holds_an_answer_until_the_test_opens_it() -> None:
+    """What a program shows meanwhile can be looked at, in the midst of a stream too.
+
+    It may be opened from another thread: the event loop is woken as loops demand it, which its debug mode checks.
+    """
+    asyncio.get_running_loop().set_debug(True)
+    llm = ScriptedAdapter(delayed("late", gate := Gate()), reply("first ", later := Gate(), "second"))
+    calling = asyncio.create_task(llm.complete("Hi"))
+    await gate.reached()
+    assert not calling.done()
+    opening = threading.Thread(target=gate.open)
+    opening.start()
+    opening.join()
+    assert (await calling).text == "late"
+
+    seen: list[str] = []
+
+    async def show() -> None:
+        async for text in llm.stream("Hi").text:
+            seen.append(text)
+
+    showing = asyncio.create_task(show())
+    await later.reached()
+    assert seen == ["first "]
+    later.open()
+    await showing
+    assert seen == ["first ", "second"]
+
+
+def test_a_gate_serves_threads_alike() -> None:
+    """The program waits in one, the test opens the gate in the other."""
+    llm = ScriptedAdapter(delayed("late", gate := Gate()))
+    found: list[str] = []
+    program = threading.Thread(target=lambda: found.append(llm.complete_sync("Hi").text))
+    program.start()
+    gate.reached_sync()
+    assert found == []
+    gate.open()
+    program.join()
+    assert found == ["late"]
+
+
+async def test_a_call_held_at_a_gate_can_be_cancelled_and_does_not_hang() -> None:
+    """The gate may be opened all the same; one that nobody opens fails the test when its patience ends."""
+    llm = ScriptedAdapter(delayed("never", gate := Gate()), *[delayed("never", Gate(patience=0))] * 2)
+    calling = asyncio.create_task(llm.complete("Hi"))
+    await gate.reached()
+    calling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await calling
+    gate.open()
+    await gate.wait()
+
+    with pytest.raises(ScriptMismatch, match=r"nobody opened the gate within 0 s; run the program in a task or"):
+        llm.complete_sync("Hi")
+    with pytest.raises(ScriptMismatch, match="nobody opened the gate"):
+        await llm.complete("Hi")
+    with pytest.raises(ScriptMismatch, match="no call reached the gate"):
+        Gate(patience=0).reached_sync()
+
+
+async def test_seconds_beyond_the_timeout_time_out_without_waiting() -> None:
+    """As a vendor's client does; a retry takes the next answer."""
+    hurried = sabir.Settings(timeout=5, retries=0)
+    llm = ScriptedAdapter(delayed("late", 30), delayed("soon", 3), *[delayed("late", 30), "again"] * 2)
+
+    with pytest.raises(sabir.errors.CallTimedOut, match=r"no answer within 5 s, the script's comes after 30 s"):
+        llm.complete_sync("Hi", settings=hurried)
+    assert llm.complete_sync("Hi", settings=hurried).text == "soon"
+    assert (await llm.complete("Hi", settings=sabir.Settings(timeout=5))).text == "again"
+    assert (await llm.complete("Hi")).text == "late"
+
+
+async def test_seconds_are_given_to_the_sleep_that_is_given() -> None:
+    """A fake clock's own, or an asynchronous one where calls are so; a waiting call cannot await."""
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(-seconds)
+
+    ScriptedAdapter(delayed("late", 30), sleep=slept.append).complete_sync("Hi")
+    await ScriptedAdapter(delayed("late", 30), sleep=slept.append).complete("Hi")
+    await ScriptedAdapter(delayed("late", 30), sleep=sleep).complete("Hi")
+
+    assert slept == [30, 30, -30]
+    with pytest.raises(sabir.SettingsInvalid, match="sleep= is asynchronous"):
+        ScriptedAdapter(delayed("late", 30), sleep=sleep).complete_sync("Hi")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sabir_testing.kit.capabilities import CAPABILITIES, DOWNGRADED, FULL, REFUSED, UNKNOWN, Grade
     from sabir_testing.kit.suite import Subject
     from sabir_testing.network import NetworkForbidden, network_forbidden
+    from sabir_testing.plugin import MakeScripted
     from sabir_testing.scripted import (
         Answer,
         Gate,
@@ -31,40 +32,16 @@ if TYPE_CHECKING:
         pieces,
         reply,
     )
-    from sabir_testing.scripted_fixture import MakeScripted
 
-_HOMES = ("scripted", "scripted_fixture", "network", "kit.capabilities", "kit.broken", "kit.suite", "conformance")
+_HOMES = ("scripted", "plugin", "network", "kit.capabilities", "kit.broken", "kit.suite", "conformance")
 """The modules that define the names, searched in this order."""
 
 __all__ = [
-    "CAPABILITIES",
-    "DOWNGRADED",
-    "FULL",
-    "REFUSED",
-    "UNKNOWN",
-    "Answer",
-    "Broken",
-    "Gate",
-    "Grade",
-    "MakeScripted",
-    "NetworkForbidden",
-    "OfflineConformance",
-    "ProviderConformance",
-    "ScriptMismatch",
-    "Scriptable",
-    "ScriptedAdapter",
-    "Sent",
-    "Subject",
-    "always",
-    "call",
-    "calls",
-    "cut_off",
-    "delayed",
-    "expect",
-    "network_forbidden",
-    "pieces",
+    "CAPABILITIES", "DOWNGRADED", "FULL", "REFUSED", "UNKNOWN", "Answer", "Broken", "Gate", "Grade", "MakeScripted",
+    "NetworkForbidden", "OfflineConformance", "ProviderConformance", "ScriptMismatch", "Scriptable", "ScriptedAdapter",
+    "Sent", "Subject", "always", "call", "calls", "cut_off", "delayed", "expect", "network_forbidden", "pieces",
     "reply",
-]
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

@@ -74,7 +74,8 @@ class Server:
         with self._lock:
             self._over.set()
             for connection in self._open:
-                _shut(connection)
+                with contextlib.suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)  # wakes up a thread that reads from it
         self._listener.shutdown()
         self._listener.server_close()
         self._thread.join(PATIENCE)
@@ -171,12 +172,6 @@ def _closing(step: bytes) -> bytes:
     if not line.startswith(b"HTTP/") or b"connection:" in rest.partition(b"\r\n\r\n")[0].lower():
         return step
     return line + end + b"connection: close\r\n" + rest
-
-
-def _shut(connection: socket.socket) -> None:
-    """Wake up a thread that reads from a socket."""
-    with contextlib.suppress(OSError):
-        connection.shutdown(socket.SHUT_RDWR)
 
 
 def _body(stream: BinaryIO, headers: dict[str, str]) -> Iterator[bytes]:

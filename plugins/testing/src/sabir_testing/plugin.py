@@ -1,23 +1,32 @@
 """The pytest plugin: cases fail in words, opting out is seen, and each suite's capabilities are told at the end.
 
 --sabir-record    ask the services anew and record what they answer
+scripted          a fixture: makes scripted adapters whose scripts must be used up when the test ends
+
+    def test_it_looks_up_the_weather(scripted):
+        llm = scripted(calls(weather={"city": "Paris"}), "It rains.")
+        assert umbrella(llm) == "It rains."
 """
 
 import sys
 from collections.abc import Generator
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
 from sabir_testing.kit import SUITE_PROPERTY, WARNED_PROPERTY
 
-if TYPE_CHECKING:
-    from sabir_testing.kit.suite import Suite
+if TYPE_CHECKING:  # nothing of sabir is loaded for tests that do not ask for it
+    from typing import Unpack
 
-pytest_plugins = ("sabir_testing.network", "sabir_testing.scripted_fixture")
-"""What users' own tests need: no network, and an adapter that answers from a script."""
+    from sabir_testing.kit.suite import Suite
+    from sabir_testing.scripted import Scriptable, ScriptedAdapter, ScriptedArguments
+
+pytest_plugins = ("sabir_testing.network",)
+"""What users' own tests need."""
 PAGE = "docs/reference/conformance.md"
+_MADE = pytest.StashKey[list["ScriptedAdapter"]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -112,3 +121,39 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.section("sabir conformance")
     for line in summary(terminalreporter.stats):
         terminalreporter.write_line(line)
+
+
+class MakeScripted(Protocol):
+    """What the fixture `scripted` is: ScriptedAdapter, with a check at the test's end."""
+
+    def __call__(self, *answers: "Scriptable", **how: "Unpack[ScriptedArguments]") -> "ScriptedAdapter":
+        """A scripted adapter that the test must ask for all its answers."""
+        ...
+
+
+@pytest.fixture
+def scripted(request: pytest.FixtureRequest) -> MakeScripted:
+    """Makes scripted adapters; the test fails where it leaves an answer over, or asks for one too many."""
+    from sabir_testing.scripted import ScriptedAdapter
+
+    made: list[ScriptedAdapter] = request.node.stash.setdefault(_MADE, [])
+
+    def make(*answers: "Scriptable", **how: "Unpack[ScriptedArguments]") -> ScriptedAdapter:
+        made.append(ScriptedAdapter(*answers, **how))
+        return made[-1]
+
+    return make
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """Fail a test that passed where its scripts are not used up; one that failed has said why already."""
+    yield
+    mismatches = []
+    for adapter in item.stash.get(_MADE, ()):
+        try:
+            adapter.assert_finished()
+        except AssertionError as mismatch:
+            mismatches.append(str(mismatch))
+    if mismatches:
+        pytest.fail("\n".join(mismatches), pytrace=False)

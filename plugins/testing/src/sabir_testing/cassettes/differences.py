@@ -14,9 +14,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from sabir_testing.reading.documents import shown_place
-from sabir_testing.reading.values import Place
-from sabir_testing.scrubbing.scrubber import HOST, PLACEHOLDER
+from sabir_testing.reading import Place, shown_place
+from sabir_testing.scrubbing import HOST, PLACEHOLDER
 
 MOST_SHOWN = 6
 """How many differences a message lists."""

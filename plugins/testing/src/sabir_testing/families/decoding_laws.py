@@ -23,7 +23,7 @@ from sabir_testing.kit.own import own_bodies
 from sabir_testing.kit.played import fed, play
 from sabir_testing.kit.properties import for_all, law
 from sabir_testing.kit.suite import Subject, Suite
-from sabir_testing.reading.values import Place
+from sabir_testing.reading import Place
 
 INVENTED = ("sol", "luna", "stella")
 """Names of fields that no wire has."""

@@ -28,7 +28,7 @@ from sabir.errors import (
 from sabir_testing.kit.broken import Broken, expect
 from sabir_testing.kit.exchanges import WHOLE, Answered, Service
 from sabir_testing.kit.suite import Subject
-from sabir_testing.reading.values import read, texts
+from sabir_testing.reading import read, texts
 
 PAGE = b"<!DOCTYPE html><html><head><title>Proxy</title></head><body><h1>Proxy</h1></body></html>"
 """Answers of proxies and gateways in front of a service, without the vendor's own words."""

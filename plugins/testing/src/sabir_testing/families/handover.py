@@ -44,7 +44,7 @@ from sabir_testing.kit.broken import Broken, expect
 from sabir_testing.kit.own import own_replies
 from sabir_testing.kit.pairs import check_pairs
 from sabir_testing.kit.suite import Made, Note, Subject, Suite
-from sabir_testing.reading.values import strings
+from sabir_testing.reading import strings
 
 GO_ON = "Go on."
 

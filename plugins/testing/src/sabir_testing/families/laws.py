@@ -28,7 +28,7 @@ from sabir_testing.kit.own import own_parts
 from sabir_testing.kit.pairs import check_ids, check_pairs
 from sabir_testing.kit.properties import impurities, law
 from sabir_testing.kit.suite import Made, Subject, Suite
-from sabir_testing.reading.values import strings
+from sabir_testing.reading import strings
 
 WEATHER = sabir.Option.from_schema("weather", "Weather.", {"type": "object", "properties": {}})
 SCHEMAS = [

@@ -32,7 +32,7 @@ from sabir_testing.kit.exchanges import (
     shown_last,
 )
 from sabir_testing.kit.questions import ANSWERED, FAILING, QUESTIONS, kinds
-from sabir_testing.reading.values import leaves, objects, read, texts
+from sabir_testing.reading import leaves, objects, read, texts
 
 SIGNED = re.compile(r"[A-Za-z0-9+/=_-]{32,}")
 """Strings that only the vendor reads: signatures, encrypted thoughts, long ids."""

@@ -23,7 +23,7 @@ from sabir_testing.kit.exchanges import STREAMED, Answered, Service
 from sabir_testing.kit.played import Stream
 from sabir_testing.kit.questions import kinds
 from sabir_testing.kit.suite import Suite
-from sabir_testing.reading.values import leaves, read
+from sabir_testing.reading import leaves, read
 
 _KNOWN: "WeakKeyDictionary[type[Suite], list[Stream]]" = WeakKeyDictionary()
 """The streams of each suite, cut once."""

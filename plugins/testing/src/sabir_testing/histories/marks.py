@@ -14,7 +14,7 @@ from typing import NamedTuple
 from sabir import Loss, Message
 from sabir.authoring import JSONValue, load_as
 
-from sabir_testing.reading.values import strings, walk
+from sabir_testing.reading import strings, walk
 
 Place = tuple[int, ...]
 """Positions in arrays, from the outermost inwards; what stands in one object has no order."""

@@ -29,8 +29,8 @@ from sabir_testing.kit.questions import ANSWERED, FAILING, MOST_ROUNDS, QUESTION
 from sabir_testing.kit.suite import Subject, Suite
 from sabir_testing.kit.tapped import Tapped
 from sabir_testing.network import NetworkForbidden, network_forbidden
-from sabir_testing.reading.values import leaves, read
-from sabir_testing.scrubbing.scrubber import Scrubbing
+from sabir_testing.reading import leaves, read
+from sabir_testing.scrubbing import Scrubbing
 from sabir_testing.scrubbing.spellings import SHORTEST_SECRET
 
 Way: TypeAlias = Literal["", "_streamed"]

@@ -14,7 +14,7 @@ from sabir.rendering.turns import Identifiers
 from sabir_testing.histories.marks import Marked, Place, messages, places
 from sabir_testing.kit.broken import Broken
 from sabir_testing.kit.suite import Subject
-from sabir_testing.reading.values import strings
+from sabir_testing.reading import strings
 
 
 @dataclass(frozen=True)

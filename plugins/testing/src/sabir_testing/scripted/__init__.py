@@ -1,24 +1,327 @@
-"""The double for programs: an adapter with answers from a test, which records its requests.
+"""A scripted adapter: an adapter whose answers a test defines in advance.
 
-answers · gate ─▶ wire ─▶ provider ─▶ adapter        sent ─▶ script: which answer for which request
+    llm = ScriptedAdapter(calls(weather={"city": "Paris"}), "It rains in Paris.")
+    run(llm)                                        the program under test
+    llm.sent[1].results, llm.sent[0].user_text      what it asked
+    llm.assert_finished()                           it asked for all of it
+
+One answer for each request: `sent[i]` is what the script's answer `i` was given to, and a call that its RetryPolicy
+sends again takes the next one. Nothing leaves the process and nobody waits: retries happen as the policy says, but at
+once.
+
+answers, gate ─▶ wire ─▶ this module: an adapter, its script, and who it stands for
 """
 
-from sabir_testing.scripted.adapter import ScriptedAdapter, ScriptedArguments
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import count
+from threading import Lock
+from typing import Any, TypedDict, Unpack, cast
+
+import sabir
+from sabir import ModelAdapter, Option, Rendering, Settings
+from sabir.authoring import (
+    SABIR_API,
+    Access,
+    CallArguments,
+    DecodeScope,
+    Dialect,
+    Messages,
+    Provider,
+    Strict,
+    WireRequest,
+    as_messages,
+    split_model,
+)
+from sabir.errors import CallError, RenderingRefused, SettingsInvalid
+
 from sabir_testing.scripted.answers import (
+    Always,
     Answer,
+    Function,
     Scriptable,
+    Sent,
     always,
+    as_answer,
     call,
     calls,
+    counted,
     cut_off,
     delayed,
+    described,
+    listed,
     pieces,
     reply,
 )
-from sabir_testing.scripted.gate import Gate, ScriptMismatch
-from sabir_testing.scripted.sent import Sent
+from sabir_testing.scripted.gate import Gate, ScriptMismatch, Sleep
+from sabir_testing.scripted.wire import NAME, PLAIN, Chunk, ScriptedConnection, chunks_of, with_scripted_answers
 
 __all__ = [
     "Answer", "Gate", "ScriptMismatch", "Scriptable", "ScriptedAdapter", "ScriptedArguments", "Sent", "always", "call",
     "calls", "cut_off", "delayed", "pieces", "reply",
 ]  # fmt: skip
+
+_CALL = ("options", "settings", "strict")
+_NO_SETTINGS = Settings()
+
+
+class ScriptedArguments(TypedDict, total=False):
+    """What a scripted adapter takes beside its answers, all of it optional.
+
+    `model` is the `provider:model` that it stands for: its requests are rendered as that provider's plugin does, with
+    its losses; left out, nothing is lost. `speaks_as`, `settings` and `strict` are those of `sabir.adapter`. `sleep` is
+    called with the seconds of delays; without it they are passed over.
+    """
+
+    model: str
+    speaks_as: str
+    settings: Settings | None
+    strict: Strict
+    sleep: Sleep | None
+
+
+class _AtOnce(sabir.RetryPolicy):
+    """A policy that decides as another does and never waits."""
+
+    def delay(self, attempt: int, error: CallError, jitter: float = 1.0) -> float | None:
+        return None if super().delay(attempt, error, jitter) is None else 0.0
+
+
+class ScriptedAdapter(ModelAdapter):
+    """An adapter that answers requests from a script, one after another.
+
+    Its methods raise the errors of a real adapter, and ScriptMismatch for a request beyond the script.
+    """
+
+    def __init__(self, *answers: Scriptable, **how: Unpack[ScriptedArguments]) -> None:
+        """The script; SettingsInvalid for an answer that is none, and what `sabir.adapter` raises for `model`."""
+        Settings.refuse_misnamed("ScriptedAdapter", how, tuple(ScriptedArguments.__annotations__))
+        speaks_as, settings, strict = how.get("speaks_as", "llm"), how.get("settings"), how.get("strict", False)
+        self._script = Script(answers, speaks_as)
+        connection = ScriptedConnection(self._script.serve, how.get("sleep"))
+        provider, dialect, model = stand_in(how.get("model", "scripted:model"), connection)
+        self._requests: Dialect = dialect
+        super().__init__(provider, dialect, model, Access(), speaks_as=speaks_as, settings=settings, strict=strict)
+        RenderingRefused.check((), strict, self.target)
+
+    def __repr__(self) -> str:
+        """Its model, and its place in the script."""
+        return f"<ScriptedAdapter {self.target}: {self._script}>"
+
+    @property
+    def sent(self) -> tuple[Sent, ...]:
+        """What came, request by request."""
+        return tuple(self._script.sent)
+
+    @property
+    def last(self) -> Sent:
+        """The last request; ScriptMismatch where none came."""
+        if not self.sent:
+            raise ScriptMismatch("nothing was sent to this adapter; check that the program was given it")
+        return self.sent[-1]
+
+    def assert_finished(self) -> None:
+        """The program asked for every answer and for no more; ScriptMismatch says what is left, and what was sent."""
+        __tracebackhide__ = True
+        self._script.assert_finished()
+
+    def assert_asked(self, *user_texts: str) -> None:
+        """As many requests came, each with this text of the user; ScriptMismatch says which differs."""
+        __tracebackhide__ = True
+        found = tuple(sent.user_text for sent in self.sent)
+        if found == user_texts:
+            return
+        for number, (asked, expected) in enumerate(zip(found, user_texts, strict=False), 1):
+            if asked != expected:
+                what = f"request {number} asks {asked!r} in place of {expected!r}"
+                raise ScriptMismatch(f"{what}; sent: {listed(self.sent)}")
+        requests = counted(len(user_texts), "request")
+        raise ScriptMismatch(f"{requests} expected and {len(found)} sent: {listed(self.sent)}")
+
+    def assert_offered(self, *option_names: str) -> None:
+        """Every request offered just these options, in this order; ScriptMismatch names the first that did not."""
+        __tracebackhide__ = True
+        expected = f"options {', '.join(option_names)}" if option_names else "no options"
+        for sent in self.sent or (self.last,):
+            if sent.option_names != option_names:
+                raise ScriptMismatch(f"{expected} expected in every request; another is {sent}")
+
+    def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
+        """The request and its losses, as those of the provider that is stood for."""
+        return self._rendered("render", messages, how)
+
+    async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> sabir.Reply:
+        """Render and send; the next answer."""
+        return await self.send(self._rendered("complete", messages, how))
+
+    def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> sabir.Reply:
+        """As `complete`, waiting."""
+        return self.send_sync(self._rendered("complete_sync", messages, how))
+
+    async def send(self, rendering: Rendering) -> sabir.Reply:
+        """The next answer; SettingsInvalid for a rendering that was made for another target."""
+        return await super().send(self._unhurried(rendering))
+
+    def send_sync(self, rendering: Rendering) -> sabir.Reply:
+        """As `send`, waiting."""
+        return super().send_sync(self._unhurried(rendering))
+
+    def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> sabir.ReplyStream:
+        """The next answer as it comes: texts word by word, or in the pieces that the script gives."""
+        if isinstance(messages, Rendering):
+            return super().stream(self._unhurried(messages), **how)
+        return super().stream(self._unhurried(self._rendered("stream", messages, how)))
+
+    def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> sabir.SyncReplyStream:
+        """As `stream`, waiting."""
+        if isinstance(messages, Rendering):
+            return super().stream_sync(self._unhurried(messages), **how)
+        return super().stream_sync(self._unhurried(self._rendered("stream_sync", messages, how)))
+
+    def _rendered(self, function: str, messages: Messages, how: CallArguments) -> Rendering:
+        Settings.refuse_misnamed(function, how, _CALL)
+        given, options = as_messages(messages), Option.all_of(how.get("options") or ())
+        how["options"] = options
+        rendering = super().render(given, **how)
+        settings = (how.get("settings") or _NO_SETTINGS).laid_over(self.settings)
+        self._script.note(rendering, given, options, settings)
+        return rendering
+
+    def _unhurried(self, rendering: Rendering) -> Rendering:
+        """A rendering that is sent again without waiting; what it was made of is known from here on."""
+        if rendering.target == self.target and not self._script.knows(rendering):
+            scope = DecodeScope(self.target, self.speaks_as, rendering.option_names)
+            found = self._requests.decode_history(rendering.body_bytes, scope)
+            self._script.note(rendering, found.messages, found.options, found.settings)
+        return rendering.model_copy(update={"retries": _AtOnce(**dict(rendering.retries))})
+
+
+class Script:
+    """One answer a request, in their order, and the requests that came; threads and tasks may share it."""
+
+    def __init__(self, given: Sequence[Scriptable], speaks_as: str) -> None:
+        answers = list(given)
+        ending = answers.pop() if answers and isinstance(answers[-1], Always) else None
+        self._answers = [_checked(each, number) for number, each in enumerate(answers, 1)]
+        self._ending = ending.answer if isinstance(ending, Always) else None
+        self._speaks_as = speaks_as
+        self._asked: dict[bytes, Sent] = {}
+        self.sent: list[Sent] = []
+        self._numbers = count(1)
+        self._lock = Lock()
+
+    def __str__(self) -> str:
+        """How far it is, in one line."""
+        ending = "" if self._ending is None else ", then always one"
+        return f"{counted(len(self._answers), 'answer')}{ending}, {len(self.sent)} asked for"
+
+    def note(
+        self, rendering: Rendering, messages: Sequence[sabir.Message], options: tuple[Option, ...], settings: Settings
+    ) -> None:
+        """Remember what a rendering was made of, by the bytes that it may be sent as."""
+        for sent in (rendering, rendering.for_stream()):
+            self._asked[sent.body_bytes] = Sent(
+                0, tuple(messages), options, settings, rendering, rendering.streaming, self._speaks_as
+            )
+
+    def knows(self, rendering: Rendering) -> bool:
+        """Whether it is known what a rendering was made of."""
+        return rendering.body_bytes in self._asked
+
+    def serve(self, request: WireRequest) -> list[Chunk]:
+        """The next answer; raises ScriptMismatch if there is none."""
+        with self._lock:
+            sent = replace(self._asked[request.body], number=len(self.sent) + 1, streaming=request.streaming)
+            self.sent.append(sent)
+        given = self._answers[sent.number - 1] if sent.number <= len(self._answers) else self._ending
+        if given is None:
+            raise ScriptMismatch(self._excess(sent))
+        words = sum(len(message.text.split()) for message in sent.messages)
+        return list(chunks_of(_answered(given, sent), lambda: f"call-{next(self._numbers)}", words))
+
+    def assert_finished(self) -> None:
+        """Raise ScriptMismatch where an answer is left, or a request found none."""
+        if left := self._answers[len(self.sent) :]:
+            what = f"{len(left)} of {counted(len(self._answers), 'scripted answer')} not asked for"
+            raise ScriptMismatch(f"{what}: {', '.join(map(described, left))}; sent: {listed(self.sent)}")
+        if self._ending is None and len(self.sent) > len(self._answers):
+            raise ScriptMismatch(self._excess(self.sent[len(self._answers)]))
+
+    def _excess(self, sent: Sent) -> str:
+        scripted = counted(len(self._answers), "answer")
+        return f"{scripted} scripted, and {sent} came in addition; add an answer, or end the script with always(…)"
+
+
+def _checked(given: Scriptable, number: int) -> Answer | Function:
+    place = f"answer {number} of the script"
+    if isinstance(given, Always):
+        raise SettingsInvalid(f"{place} is always(…), which only the last can be; put it there")
+    return as_answer(given, place)
+
+
+def _answered(given: Answer | Function, sent: Sent) -> Answer:
+    """The answer itself, or what a function says to a request."""
+    if isinstance(given, Answer):
+        return given
+    said = as_answer(given(sent), f"what the function of answer {sent.number} returned")
+    if not isinstance(said, Answer):
+        raise SettingsInvalid(f"the function of answer {sent.number} returned a function; let it return an answer")
+    return said
+
+
+class PlainProvider:
+    """Who is stood for where nobody is."""
+
+    name = NAME
+    dialects = ("plain",)
+    request_ids = ()
+
+    def dialect(self, short_name: str) -> Dialect:
+        """The plain one."""
+        return PLAIN
+
+    def endpoint(self, access: Access) -> str:
+        """Nowhere."""
+        return f"{NAME}:"
+
+    def quirks(self, access: Access) -> frozenset[str]:
+        """None."""
+        return frozenset()
+
+    def models(self) -> tuple[sabir.ModelInfo, ...]:
+        """None is known."""
+        return ()
+
+
+class ScriptedProvider:
+    """Stands for a provider; its connection is a script, and it needs no key."""
+
+    api_version = SABIR_API
+    credentials = ()
+
+    def __init__(self, provider: Provider | PlainProvider, connection: ScriptedConnection) -> None:
+        self._provider = provider
+        self._connection = connection
+
+    def __getattr__(self, name: str) -> Any:
+        """The other provider's."""
+        return getattr(self._provider, name)
+
+    def dialect(self, short_name: str) -> Dialect:
+        """The other provider's, with scripted answers."""
+        return with_scripted_answers(self._provider.dialect(short_name))
+
+    def connect(self, access: Access) -> ScriptedConnection:
+        """The script."""
+        return self._connection
+
+
+def stand_in(model: str, connection: ScriptedConnection) -> tuple[Provider, Dialect, str]:
+    """Provider, dialect and model name of a string such as `provider:model`; raises what `sabir.adapter` raises."""
+    name, _, plain_model = model.partition(":")
+    if name == NAME:
+        plain = ScriptedProvider(PlainProvider(), connection)
+        return cast("Provider", plain), plain.dialect("plain"), plain_model
+    found = split_model(model)
+    provider = ScriptedProvider(sabir.adapter(model).provider, connection)
+    return cast("Provider", provider), provider.dialect(found.dialect or provider.dialects[0]), found.model

@@ -1,4 +1,4 @@
-"""The functions for scripts: the model's answers, delays and failures.
+"""The functions for scripts: the model's answers, delays and failures; and the request that a function is given.
 
 "Hello!"                                      a text
 calls(weather={"city": "Paris"})              option calls, several of one reply in parallel
@@ -15,15 +15,74 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from itertools import takewhile
+from typing import Final, NamedTuple, TypeAlias
 
+import sabir
 from pydantic import BaseModel
-from sabir import ReasoningPart, RefusalPart, TextPart, Usage
 from sabir.authoring import FinishReason, Frozen, JSONValue, KnownPart, encode_json, one_line
 from sabir.errors import CallError, ConnectionFailed, SettingsInvalid
 
 from sabir_testing.scripted.gate import Gate, Wait
-from sabir_testing.scripted.sent import Sent
+
+SHOWN_CHARACTERS = 80
+"""How much of a request's text is shown in one line."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Sent:
+    """One request: what the program gave, and what it was rendered to.
+
+    `settings` are the call's, laid over the adapter's. A call that its RetryPolicy repeats is as many requests.
+    """
+
+    number: int
+    """Which request it is, counted from 1."""
+    messages: tuple[sabir.Message, ...]
+    options: tuple[sabir.Option, ...]
+    settings: sabir.Settings
+    rendering: sabir.Rendering
+    streaming: bool
+    speaks_as: str = "llm"
+
+    @property
+    def user_text(self) -> str:
+        """The text of the last message that the model did not say itself and that is no instruction; "" without one."""
+        others = (each for each in reversed(self.messages) if each.kind == "parts")
+        return next((each.text for each in others if each.policy not in ("system", self.speaks_as)), "")
+
+    @property
+    def option_names(self) -> tuple[str, ...]:
+        """The names of the options offered."""
+        return tuple(option.name for option in self.options)
+
+    @property
+    def results(self) -> tuple[sabir.OptionResultPayload, ...]:
+        """The option results at the end of the conversation: the answers to the calls of the reply before."""
+        found = [message.result for message in takewhile(lambda each: each.result, reversed(self.messages))]
+        return tuple(result for result in reversed(found) if result)
+
+    def __repr__(self) -> str:
+        """The request in one line."""
+        return f"<Sent {self}>"
+
+    def __str__(self) -> str:
+        """The request in one line: its text, how many messages it has, and what was offered."""
+        count = counted(len(self.messages), "message")
+        offered = f", options {', '.join(self.option_names)}" if self.options else ""
+        answered = f", results of {', '.join(each.option_name for each in self.results)}" if self.results else ""
+        return f"request {self.number}: {one_line(self.user_text, SHOWN_CHARACTERS)!r} ({count}{answered}{offered})"
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things, in words."""
+    return f"{number} {what}{'s'[: number != 1]}"
+
+
+def listed(sent: Sequence[Sent]) -> str:
+    """Requests, as a failure lists them."""
+    return "; ".join(map(str, sent)) or "none"
+
 
 Arguments: TypeAlias = Mapping[str, JSONValue] | str
 """The arguments of a scripted call: a mapping, or the text as a model wrote it, which may be no JSON at all."""
@@ -59,7 +118,7 @@ class Answer:
     """One answer of a script; made by `reply` and its siblings."""
 
     steps: tuple[Step, ...]
-    usage: Usage | None = None
+    usage: sabir.Usage | None = None
     finish_reason: FinishReason | None = None
 
     def __repr__(self) -> str:
@@ -67,11 +126,10 @@ class Answer:
         return " + ".join(map(_described, self.steps)) or "an empty reply"
 
 
-class Always:
+class Always(NamedTuple):
     """The answer to every further request; made by `always`."""
 
-    def __init__(self, answer: "Answer | Function") -> None:
-        self.answer = answer
+    answer: "Answer | Function"
 
     def __repr__(self) -> str:
         """What it says, in one line."""
@@ -88,7 +146,7 @@ Function: TypeAlias = Callable[[Sent], "str | KnownPart | BaseModel | Answer | C
 _EXPECTED: Final = "give a str, a part, calls(…), reply(…), an error such as sabir.RateLimited('…'), or a function"
 
 
-def reply(*content: Said, usage: Usage | None = None, finish_reason: FinishReason | None = None) -> Answer:
+def reply(*content: Said, usage: sabir.Usage | None = None, finish_reason: FinishReason | None = None) -> Answer:
     """One answer of several things, in their order; a gate among them holds back what follows it.
 
     Without `usage`, a word of the conversation is one input token, a streamed piece one output token. Without
@@ -120,7 +178,7 @@ def calls(**by_name: Arguments | Sequence[Arguments]) -> Answer:
 
 def pieces(*texts: str) -> Answer:
     """A text that is streamed in these pieces; by default a text is streamed word by word."""
-    return Answer((Pieced(TextPart(text="".join(texts)), texts),))
+    return Answer((Pieced(sabir.TextPart(text="".join(texts)), texts),))
 
 
 def delayed(answer: Said | CallError, until: Gate | float) -> Answer:
@@ -159,17 +217,13 @@ def as_answer(given: object, place: str) -> "Answer | Function":
         raise SettingsInvalid(f"{place} is a coroutine function; give a plain one, or delayed('…', gate)")
     if callable(given) and not isinstance(given, type | Frozen):
         return given
-    return Answer(tuple(_steps(given, place)), *_ending(given))
-
-
-def _ending(given: object) -> tuple[Usage | None, FinishReason | None]:
-    return (given.usage, given.finish_reason) if isinstance(given, Answer) else (None, None)
+    return given if isinstance(given, Answer) else Answer(tuple(_steps(given, place)))
 
 
 def _steps(given: object, place: str) -> Iterator[Step]:
     if isinstance(given, str):
-        yield Pieced(TextPart(text=given), _words(given))
-    elif isinstance(given, TextPart | ReasoningPart | RefusalPart):
+        yield Pieced(sabir.TextPart(text=given), _words(given))
+    elif isinstance(given, sabir.TextPart | sabir.ReasoningPart | sabir.RefusalPart):
         yield Pieced(given, _words(given.text))
     elif isinstance(given, KnownPart):
         yield Pieced(given, ())

@@ -10,7 +10,6 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -52,7 +51,7 @@ class Gate:
 
     def reached_sync(self) -> None:
         """As `reached`, for a test whose program runs in another thread."""
-        self._passed_sync(self._reached, "no call reached the gate")
+        self._passed_sync(self._reached, "no call reached the gate", self._patience)
 
     async def wait(self) -> None:
         """What a call does at the gate."""
@@ -62,24 +61,18 @@ class Gate:
     def wait_sync(self) -> None:
         """As `wait`, waiting."""
         _settle(self._reached)
-        self._passed_sync(self._opened, "nobody opened the gate")
+        self._passed_sync(self._opened, "nobody opened the gate", self._patience)
 
     async def _passed(self, future: Future[None], failure: str) -> None:
-        try:
-            async with asyncio.timeout(self._patience):
-                await _settled(future)
-        except TimeoutError:
-            raise self._mismatch(failure) from None
+        await asyncio.wait([asyncio.wrap_future(future)], timeout=self._patience)  # a cancellation leaves the future
+        self._passed_sync(future, failure, 0)
 
-    def _passed_sync(self, future: Future[None], failure: str) -> None:
+    def _passed_sync(self, future: Future[None], failure: str, patience: float) -> None:
         try:
-            future.result(self._patience)
+            future.result(patience)
         except TimeoutError:
-            raise self._mismatch(failure) from None
-
-    def _mismatch(self, failure: str) -> ScriptMismatch:
-        remedy = "run the program in a task or a thread, and open the gate beside it"
-        return ScriptMismatch(f"{failure} within {self._patience:g} s; {remedy}")
+            remedy = "run the program in a task or a thread, and open the gate beside it"
+            raise ScriptMismatch(f"{failure} within {self._patience:g} s; {remedy}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,20 +107,3 @@ class Wait:
 def _settle(future: Future[None]) -> None:
     if not future.done():
         future.set_result(None)
-
-
-async def _settled(future: Future[None]) -> None:
-    """Wait for a future of any thread; a cancellation of the waiter leaves it as it is."""
-    loop = asyncio.get_running_loop()
-    waiter = loop.create_future()
-
-    def wake(_: Future[None]) -> None:
-        with suppress(RuntimeError):  # the waiter's event loop is closed
-            loop.call_soon_threadsafe(settle)
-
-    def settle() -> None:
-        if not waiter.done():
-            waiter.set_result(None)
-
-    future.add_done_callback(wake)
-    await waiter

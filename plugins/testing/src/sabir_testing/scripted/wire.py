@@ -1,116 +1,111 @@
-"""How a scripted answer travels: as bytes, decoded by a dialect's decoder and carried by core's own drivers.
+"""How a scripted adapter's requests and answers travel: a wire that takes everything, and answers carried by core.
 
+    request  {"model": …, "options": […], "settings": {…}, "messages": [{"from": "user", "parts": […]}, …]}
     Answer ──chunks_of──▶ bytes · Wait · error ──ScriptedConnection──▶ core ──AnswerDecoder──▶ events ─▶ reply
 
-Retries, streams, folding and errors are thus core's, as with any provider. An answer is a stream of server-sent events,
-whether it was asked for as a stream or not: {"start": …}, {"delta": …}, {"end": …}, {"finish": …}, each with the fields
-of core's event.
+A message's item holds its parts, {"call": {"id": …, "name": …, "arguments": …}}, or {"answers": id of a call, …}.
+Retries, streams, folding and errors are core's, as with any provider. An answer is a stream of server-sent events,
+whether it was asked for as a stream or not: each is one of core's own events.
 """
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias, get_args
 
-from sabir import (
-    BlockDelta,
-    BlockEnd,
-    BlockStart,
-    OptionCallPayload,
-    Reply,
-    ReplyEnd,
-    ReplyStart,
-    StreamEvent,
-    Target,
-    Usage,
-)
+import sabir
+from pydantic import TypeAdapter
 from sabir.authoring import (
+    WIRE_SETTINGS,
     DecodeScope,
     Dialect,
+    Entry,
     Fold,
     FrozenDict,
+    JSONValue,
     KnownPart,
+    LossLog,
+    MediaRule,
+    Modality,
+    RequestScope,
+    Roles,
     ServerEvent,
     ServerEventReader,
+    Side,
+    Tables,
+    Turn,
+    TurnScope,
     WireRequest,
 )
-from sabir.errors import CallError, SabirError, ServerFailed
+from sabir.errors import CallError, SabirError, SettingsInvalid
 
 from sabir_testing.scripted.answers import Answer, Chosen
 from sabir_testing.scripted.gate import Sleep, Wait
 
+NAME = "scripted"
+"""The provider that a scripted adapter names where it stands for none."""
 Chunk: TypeAlias = bytes | Wait | CallError
 """What a response does next: give bytes, wait, or break."""
 Serve: TypeAlias = Callable[[WireRequest], Sequence[Chunk]]
+Told: TypeAlias = sabir.BlockStart | sabir.BlockDelta | sabir.BlockEnd | sabir.ReplyEnd
+"""An event that is sent; the start of a reply is the decoder's."""
 
-_EVENTS: Mapping[str, type[BlockStart | BlockDelta | BlockEnd | ReplyEnd]] = {
-    "start": BlockStart, "delta": BlockDelta, "end": BlockEnd, "finish": ReplyEnd,
-}  # fmt: skip
-_NAMES = {kind: name for name, kind in _EVENTS.items()}
+_TOLD: TypeAdapter[Told] = TypeAdapter(Told)
+_EVERY_FORM = MediaRule(url="", data="", file="")
+_OWN = frozenset({"reasoning", "refusal", "opaque"})
+_TABLES = Tables(
+    roles=Roles(native={"assistant": _OWN}, citations="native"),
+    media={(side, modality): _EVERY_FORM for side in get_args(Side) for modality in get_args(Modality)},
+)
 
 
 def chunks_of(answer: Answer, new_id: Callable[[], str], input_tokens: int) -> Iterator[Chunk]:
     """What an answer's response does, in order. A block that an error follows does not end."""
     streamed, called = 0, False
-    for index, step in enumerate(answer.steps):
+    for index, (step, following) in enumerate(zip(answer.steps, (*answer.steps[1:], None), strict=False)):
         if isinstance(step, Wait | CallError):
             yield step
             continue
-        is_cut = any(isinstance(following, CallError) for following in answer.steps[index + 1 : index + 2])
-        block = _call(step, new_id) if isinstance(step, Chosen) else step.part
-        yield from map(_encoded, _events(index, block, step.pieces, is_cut=is_cut))
+        block: KnownPart | sabir.OptionCallPayload
+        if isinstance(step, Chosen):
+            nowhere = DecodeScope(sabir.Target(provider=NAME, dialect=NAME))
+            block = nowhere.read_call(step.id or new_id(), step.name, step.arguments)
+        else:
+            block = step.part
+        yield _encoded(sabir.BlockStart.of(index, block))
+        yield from (_encoded(sabir.BlockDelta(index=index, kind=block.kind, text=piece)) for piece in step.pieces)
+        if not isinstance(following, CallError):
+            yield _encoded(sabir.BlockEnd(index=index, block=block))
         streamed += len(step.pieces)
         called = called or isinstance(step, Chosen)
     reason = answer.finish_reason or ("option_calls" if called else "stop")
-    usage = answer.usage or Usage(input_tokens=input_tokens, output_tokens=streamed)
-    yield _encoded(ReplyEnd(finish_reason=reason, raw_finish_reason=reason, usage=usage))
+    usage = answer.usage or sabir.Usage(input_tokens=input_tokens, output_tokens=streamed)
+    yield _encoded(sabir.ReplyEnd(finish_reason=reason, raw_finish_reason=reason, usage=usage))
 
 
-def _call(step: Chosen, new_id: Callable[[], str]) -> OptionCallPayload:
-    nowhere = DecodeScope(Target(provider="scripted", dialect="scripted"))
-    return nowhere.read_call(step.id or new_id(), step.name, step.arguments)
-
-
-def _events(
-    index: int, block: KnownPart | OptionCallPayload, pieces: Sequence[str], *, is_cut: bool
-) -> Iterator[BlockStart | BlockDelta | BlockEnd]:
-    if isinstance(block, OptionCallPayload):
-        names = {"invocation_id": block.invocation_id, "option_name": block.option_name}
-    else:
-        names = {}
-    yield BlockStart(index=index, kind=block.kind, **names)
-    for piece in pieces:
-        yield BlockDelta(index=index, kind=block.kind, text=piece)
-    if not is_cut:
-        yield BlockEnd(index=index, block=block)
-
-
-def _encoded(event: BlockStart | BlockDelta | BlockEnd | ReplyEnd) -> bytes:
-    fields = event.model_dump_json(by_alias=True, exclude_computed_fields=True)
-    return f'data: {{"{_NAMES[type(event)]}":{fields}}}\n\n'.encode()
+def _encoded(event: Told) -> bytes:
+    return f"data: {event.model_dump_json(by_alias=True, exclude_computed_fields=True)}\n\n".encode()
 
 
 class AnswerDecoder:
     """The events of a scripted answer, as they were encoded."""
 
     def __init__(self, scope: DecodeScope) -> None:
-        self._scope = scope
-        self._begun = False
+        self._start: sabir.ReplyStart | None = sabir.ReplyStart(origin=scope.origin())
 
-    def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
+    def feed(self, event: ServerEvent) -> Iterator[sabir.StreamEvent]:
         """The event itself, after the start where it is the first."""
-        if not self._begun:
-            self._begun = True
-            yield ReplyStart(origin=self._scope.origin())
-        ((name, fields),) = json.loads(event.data).items()
-        yield _EVENTS[name].model_validate(fields)
+        if self._start:
+            yield self._start
+            self._start = None
+        yield _TOLD.validate_json(event.data)
 
-    def close(self) -> tuple[StreamEvent, ...]:
+    def close(self) -> tuple[sabir.StreamEvent, ...]:
         """Nothing is due: the last event ends everything."""
         return ()
 
 
-def decode(body: bytes, scope: DecodeScope) -> Reply:
+def decode(body: bytes, scope: DecodeScope) -> sabir.Reply:
     """A whole answer is a stream that came at once."""
     fold, decoder, reader = Fold(scope), AnswerDecoder(scope), ServerEventReader()
     for wire_event in (*reader.feed(body), *reader.close()):
@@ -119,16 +114,9 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     return fold.reply()
 
 
-def decode_error(status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
-    """Never asked: errors of a script are raised as they are."""
-    return ServerFailed("a scripted answer has no status", status=status, provider=provider)
-
-
 def with_scripted_answers(dialect: Dialect) -> Dialect:
-    """A dialect's requests, with scripted answers; tokens are estimated."""
-    return replace(
-        dialect, decode=decode, decoder=AnswerDecoder, decode_error=decode_error, framings={}, encode_count=None
-    )
+    """A dialect's requests, with scripted answers; tokens are estimated. Errors of a script are raised as they are."""
+    return replace(dialect, decode=decode, decoder=AnswerDecoder, framings={}, encode_count=None)
 
 
 class _Response:
@@ -138,16 +126,20 @@ class _Response:
     def __init__(self, plan: Sequence[Chunk], timeout: float | None, sleep: Sleep | None) -> None:
         self._plan, self._timeout, self._sleep = plan, timeout, sleep
 
+    def _steps(self) -> Iterator[bytes | Wait]:
+        for step in self._plan:
+            if isinstance(step, CallError):
+                raise step
+            yield step
+
 
 class _SyncResponse(_Response):
     def chunks(self) -> Iterator[bytes]:
-        for chunk in self._plan:
-            if isinstance(chunk, CallError):
-                raise chunk
-            if isinstance(chunk, Wait):
-                chunk.perform_sync(self._timeout, self._sleep)
+        for step in self._steps():
+            if isinstance(step, bytes):
+                yield step
             else:
-                yield chunk
+                step.perform_sync(self._timeout, self._sleep)
 
     def close(self) -> None:
         """There is nothing to give back."""
@@ -155,13 +147,11 @@ class _SyncResponse(_Response):
 
 class _AsyncResponse(_Response):
     async def chunks(self) -> AsyncIterator[bytes]:
-        for chunk in self._plan:
-            if isinstance(chunk, CallError):
-                raise chunk
-            if isinstance(chunk, Wait):
-                await chunk.perform(self._timeout, self._sleep)
+        for step in self._steps():
+            if isinstance(step, bytes):
+                yield step
             else:
-                yield chunk
+                await step.perform(self._timeout, self._sleep)
 
     async def aclose(self) -> None:
         """There is nothing to give back."""
@@ -191,3 +181,83 @@ class ScriptedConnection:
 
     async def aclose(self) -> None:
         """Nothing to close."""
+
+
+def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
+    """One item a message."""
+    return [{"from": turn.side, **_encode_entry(entry)} for entry in turn.entries]
+
+
+def encode_request(scope: RequestScope) -> dict[str, JSONValue]:
+    """Model, options, and every setting that is set; SettingsInvalid for vendor settings, as there are none."""
+    if scope.vendor:
+        remedy = "name the provider whose settings they are: ScriptedAdapter(…, model='provider:model')"
+        raise SettingsInvalid(f"{NAME} has no settings of its own, {', '.join(scope.vendor)} given; {remedy}")
+    options = [
+        {"name": scope.option_names[each.name], "description": each.description, "parameters": each.parameters}
+        for each in scope.options
+    ]
+    settings = {name: value for name in WIRE_SETTINGS if (value := scope.settings.take(name)) is not None}
+    return {"model": scope.target.model, "options": options, "settings": settings}
+
+
+def decode_history(body: bytes, scope: DecodeScope) -> sabir.DecodedHistory:
+    """A request's messages, options and settings."""
+    found = json.loads(body)
+    called: dict[str, str] = {}
+    policies = {"system": "system", "user": "user", "assistant": scope.policy}
+    messages = []
+    for item in found["messages"]:
+        payload = _decode_item(item, called, scope)
+        policy = payload.option_name if isinstance(payload, sabir.OptionResultPayload) else policies[item["from"]]
+        messages.append(sabir.Message(policy=policy, payload=payload))
+    return sabir.DecodedHistory(
+        messages=tuple(messages),
+        options=tuple(sabir.Option(**each) for each in found["options"]),
+        settings=sabir.Settings(**found["settings"]),
+        model=found["model"],
+    )
+
+
+def _encode_entry(entry: Entry) -> dict[str, JSONValue]:
+    dumped = [piece.model_dump(mode="json", by_alias=True) for piece in entry.pieces]
+    parts = [{name: value for name, value in part.items() if value not in (None, [])} for part in dumped]
+    if call := entry.message.call:
+        arguments = call.arguments_json if call.raw_arguments is None else call.raw_arguments
+        return {"call": {"id": entry.wire_id, "name": entry.wire_name, "arguments": arguments}}
+    if result := entry.message.result:
+        if result.is_error:
+            failed = {"error_type": result.error_type, "error_message": result.error_message}
+            return {"answers": entry.wire_id, "failed": {**failed, "retryable": result.retryable}}
+        return {"answers": entry.wire_id, **({"parts": parts} if parts else {"result": result.result})}
+    return {"parts": parts}
+
+
+def _decode_item(
+    item: Mapping[str, Any], called: dict[str, str], scope: DecodeScope
+) -> sabir.PartsPayload | sabir.OptionCallPayload | sabir.OptionResultPayload:
+    """What one item says; `called` are the options called so far, by the ids of their calls."""
+    if call := item.get("call"):
+        called[call["id"]] = scope.option_names.get(call["name"], call["name"])
+        return scope.read_call(call["id"], call["name"], call["arguments"])
+    if "answers" not in item:
+        return sabir.PartsPayload(parts=item["parts"])
+    answered = {"invocation_id": item["answers"], "option_name": called[item["answers"]]}
+    if "failed" in item:
+        return sabir.OptionResultPayload(**answered, is_error=True, **item["failed"])
+    return sabir.OptionResultPayload(**answered, result=item.get("result"), parts=item.get("parts", ()))
+
+
+PLAIN = with_scripted_answers(
+    Dialect(
+        name=f"{NAME}.plain",
+        tables=_TABLES,
+        path=lambda target: "/scripted",
+        family=lambda model: NAME,
+        encode_turn=encode_turn,
+        encode_request=encode_request,
+        decode=decode,
+        decode_history=decode_history,
+    )
+)
+"""The dialect `scripted.plain`: every kind of part, every setting, every option."""

@@ -14,22 +14,26 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from sabir_testing.reading.bodies import encoded, is_plain, opened, reading
-from sabir_testing.reading.documents import Document, documents, shown_place, streamed, texts
-from sabir_testing.reading.values import Place
-from sabir_testing.scrubbing.scrubber import HOST, PARAMETER_IN_URL, PLACEHOLDER, TELLING_PARAMETER, USER_IN_URL
+from sabir_testing import reading
+from sabir_testing.reading import Place, encoded, shown_place
+from sabir_testing.scrubbing import (
+    HOST,
+    PARAMETER_IN_URL,
+    PLACEHOLDER,
+    TELLING_PARAMETER,
+    USER_IN_URL,
+    Allowed,
+    Leak,
+)
 from sabir_testing.scrubbing.spellings import is_telling
 
 _EDGE = r"(?<![A-Za-z0-9_-])"
 """Where a key may begin: not in the middle of a longer text of the same letters."""
-
-
-def _always(found: str) -> bool:
-    return True
 
 
 def _has_digit(found: str) -> bool:
@@ -50,11 +54,8 @@ def _is_person(found: str) -> bool:
 
 
 _PRIVATE = [
-    ipaddress.ip_network(text)
-    for text in (
-        *("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"),
-        *("::1/128", "fc00::/7", "fe80::/10"),
-    )
+    *map(ipaddress.ip_network, ("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16")),
+    *map(ipaddress.ip_network, ("::1/128", "fc00::/7", "fe80::/10")),
 ]
 
 
@@ -72,20 +73,20 @@ def _is_private(found: str) -> bool:
 
 
 SHAPES: Sequence[tuple[str, str, Callable[[str], bool]]] = (
-    ("private key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]{0,80}", _always),
+    ("private key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]{0,80}", bool),
     ("bearer token", r"(?i)\bbearer\s+[A-Za-z0-9._~+/=-]{8,}", _is_credential),
-    ("JSON web token", _EDGE + r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*", _always),
-    ("AWS key", _EDGE + r"(?:AKIA|ASIA|ABSK)[A-Z0-9]{16,}", _always),
-    ("Google key", _EDGE + r"(?:AIza[\w-]{20,}|ya29\.[\w-]{20,}|GOCSPX-[\w-]{10,})", _always),
-    ("GitHub token", _EDGE + r"(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,})", _always),
-    ("Slack token", _EDGE + r"xox[abeoprs]-[A-Za-z0-9-]{10,}", _always),
+    ("JSON web token", _EDGE + r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*", bool),
+    ("AWS key", _EDGE + r"(?:AKIA|ASIA|ABSK)[A-Z0-9]{16,}", bool),
+    ("Google key", _EDGE + r"(?:AIza[\w-]{20,}|ya29\.[\w-]{20,}|GOCSPX-[\w-]{10,})", bool),
+    ("GitHub token", _EDGE + r"(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,})", bool),
+    ("Slack token", _EDGE + r"xox[abeoprs]-[A-Za-z0-9-]{10,}", bool),
     ("API key", _EDGE + r"(?:[sr]k-|[sr]k_(?:live|test)_|gsk_|xai-|pplx-|nvapi-|r8_|hf_)[\w-]{16,}", _has_digit),
     ("organisation or project", _EDGE + r"(?:org-|proj_|wrkspc_)[A-Za-z0-9]{16,}", _has_digit),
     ("e-mail address", r"(?<![\w.+-])[\w.+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b", _is_person),
     ("private address", r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?(?![\w.]*\d)", _is_private),
     ("private address", r"\[[0-9A-Fa-f:]*::?[0-9A-Fa-f:]*\](?::\d{1,5})?", _is_private),
-    ("private address", r"(?i)(?<![\w.-])localhost:\d{2,5}\b", _always),
-    ("home folder", r"(?<![\w.])/(?:home|Users|root)/[\w.-]+|[A-Za-z]:\\+Users\\+[\w.-]+", _always),
+    ("private address", r"(?i)(?<![\w.-])localhost:\d{2,5}\b", bool),
+    ("home folder", r"(?<![\w.])/(?:home|Users|root)/[\w.-]+|[A-Za-z]:\\+Users\\+[\w.-]+", bool),
 )
 """Kind, pattern, and what of its finds counts."""
 _COMPILED = [(kind, re.compile(pattern), counts) for kind, pattern, counts in SHAPES]
@@ -115,40 +116,6 @@ _CREDENTIAL_NAME = re.compile(r"(?i)(?:.*[-_])?(?:authorization|cookie|(?:api|go
 
 
 @dataclass(frozen=True)
-class Leak:
-    """One finding. `shown`: how it begins and how long it is, never the whole."""
-
-    file: Path
-    place: str
-    kind: str
-    shown: str
-
-    def __str__(self) -> str:
-        return f"{self.file}: {self.place}: {self.kind} {self.shown}"
-
-
-@dataclass(frozen=True)
-class Allowed:
-    """What may stand in a cassette although it looks like a secret.
-
-    `pattern` has to match the whole of what was found; `kind`, where it is given, is the only kind that is allowed.
-    """
-
-    pattern: str
-    reason: str
-    kind: str = ""
-
-    def __post_init__(self) -> None:
-        """ValueError for an exception that nobody explains."""
-        if not self.reason.strip():
-            raise ValueError(f"Allowed({self.pattern!r}) gives no reason; say why it may be read by all")
-
-    def covers(self, kind: str, found: str) -> bool:
-        """Whether that finding is allowed."""
-        return self.kind in ("", kind) and re.fullmatch(self.pattern, found) is not None
-
-
-@dataclass(frozen=True)
 class _Find:
     """A finding while it is still known whole."""
 
@@ -167,7 +134,7 @@ def leaks_in(document: Any, file: Path, allowed: Sequence[Allowed] = ()) -> list
 
 
 def _finds(document: Any) -> Iterator[_Find]:
-    for place, text, is_text in _scalars(document, ()):
+    for place, text, is_text in _scalars(document):
         for find in _in_scalar(place, text):
             if is_text or (find.kind != RANDOM and len(find.text) >= _NO_CHANCE):
                 yield find
@@ -184,37 +151,34 @@ def _in_scalar(place: Place, text: str) -> Iterator[_Find]:
         yield from _in_text(shown_place(place), text, str(place[-1]))
 
 
-def _scalars(value: Any, place: Place) -> Iterator[tuple[Place, str, bool]]:
-    """Every text below a value of the YAML, as it reads; and whether it is one, or bytes read as letters."""
-    if isinstance(value, dict):
-        for name, member in value.items():
-            yield from _scalars(member, (*place, name))
-    elif isinstance(value, list):
-        for position, member in enumerate(value):
-            yield from _scalars(member, (*place, position))
-    elif isinstance(value, bytes) or (isinstance(value, str) and "\0" in value):
-        yield from ((place, *each) for each in _readings(value.encode() if isinstance(value, str) else value))
-    elif value is not None:
-        yield place, str(value), True
+def _scalars(document: Any) -> Iterator[tuple[Place, str, bool]]:
+    """Every text of the YAML, as it reads; and whether it is one, or bytes read as letters."""
+    for leaf in reading.walk(document):
+        value: object = leaf.value
+        if isinstance(value, str) and "\0" in value:
+            value = value.encode()
+        if isinstance(value, bytes):
+            yield from ((leaf.place, *each) for each in _readings(value))
+        elif value is not None and not leaf.is_name:
+            yield leaf.place, str(value), True
 
 
 def _readings(body: bytes) -> list[tuple[str, bool]]:
     """The texts that a body may be: in the encoding that it looks like; and each byte a letter, if not in UTF-8."""
-    body = opened(body)
-    read = reading(body)
+    body = reading.opened(body)
+    read = reading.as_text(body)
     latin = [] if read is not None and read.encoding == "utf-8" else [(body.decode("latin-1"), False)]
     return latin if read is None else [(read.text, True), *latin]
 
 
 def _in_url(place: str, url: str) -> Iterator[_Find]:
-    host = re.match(r"\w+://([^/?#]*)", url)
-    if host is not None and host[1] != HOST:
-        yield _Find(place, "host", host[1])
+    if (host := urlsplit(url).netloc) not in ("", HOST):
+        yield _Find(place, "host", host)
     yield from _shapes(place, url)
 
 
 def _in_header(place: Place, text: str) -> Iterator[_Find]:
-    name = next(str(step) for step in reversed(place) if not isinstance(step, int))
+    name = _field(place)
     if _CREDENTIAL_NAME.fullmatch(name) and text != PLACEHOLDER:
         yield _Find(shown_place(place), f"header {name!r}", text)
     else:
@@ -228,13 +192,13 @@ def _in_body(place: str, text: str) -> Iterator[_Find]:
 
 
 def _in_parts(place: str, text: str) -> Iterator[_Find]:
-    found = documents(text)
+    found = reading.documents(text)
     for number, document in enumerate(found):
         where = f"{place} ▸ " + (f"document {number} ▸ " if len(found) > 1 else "")
-        for inner, member in texts(document.value):
+        for inner, member in reading.placed_texts(document.value):
             yield from _in_text(where + shown_place(inner), member, _field(inner))
-    yield from _in_text(place, _outside(text, found), "")
-    for fragments in streamed([document.value for document in found]):
+    yield from _in_text(place, "\n".join(reading.around(text, found)), "")
+    for fragments in reading.streamed([document.value for document in found]):
         if len(fragments) > 1:
             where = f"{place} ▸ documents {fragments[0].document} to {fragments[-1].document} together ▸ "
             joined = "".join(fragment.text for fragment in fragments)
@@ -261,8 +225,8 @@ def _in_text(place: str, text: str, field: str) -> Iterator[_Find]:
 def _in_base64(place: str, text: str) -> Iterator[_Find]:
     """The shapes in what reads as a text, or was compressed, behind base64."""
     for run in encoded(text):
-        inside = opened(run.held)
-        read = reading(inside)
+        inside = reading.opened(run.held)
+        read = reading.as_text(inside)
         if len(run.held) >= _SHORTEST_HELD and read is not None:
             yield from _shapes(f"{place} ▸ base64", read.text)
             yield from _in_base64(f"{place} ▸ base64", read.text)
@@ -303,7 +267,7 @@ def _is_open(found: str) -> bool:
 
 def _is_text_in_base64(text: str) -> bool:
     """Whether base64 of a text: that was searched."""
-    return any(is_plain(run.held) for run in encoded(text))
+    return any(reading.is_plain(run.held) for run in encoded(text))
 
 
 def _is_random(text: str) -> bool:
@@ -324,26 +288,22 @@ def _field(place: Place) -> str:
     return next((step for step in reversed(place) if isinstance(step, str)), "")
 
 
-def _outside(text: str, found: Sequence[Document]) -> str:
-    """The text without its documents."""
-    ends = [0, *(document.end for document in found)]
-    starts = [*(document.start for document in found), len(text)]
-    return "\n".join(text[end:start] for end, start in zip(ends, starts, strict=True))
-
-
 def _shown(text: str) -> str:
     kept = min(4, len(text) // 4)
     return f"{text[:kept]!r} and {len(text) - kept} more characters"
 
 
-DETECTORS = (
-    *("ArtifactoryDetector", "AWSKeyDetector", "AzureStorageKeyDetector", "BasicAuthDetector", "CloudantDetector"),
-    *("DiscordBotTokenDetector", "GitHubTokenDetector", "GitLabTokenDetector", "IbmCloudIamDetector"),
-    *("IbmCosHmacDetector", "JwtTokenDetector", "KeywordDetector", "MailchimpDetector", "NpmDetector"),
-    *("OpenAIDetector", "PrivateKeyDetector", "PypiTokenDetector", "SendGridDetector", "SlackDetector"),
-    *("SoftlayerDetector", "SquareOAuthDetector", "StripeDetector", "TelegramBotTokenDetector", "TwilioKeyDetector"),
-)
-"""The scanner's names of what it looks for."""
+LEFT_OUT = {"IPPublicDetector", "Base64HighEntropyString", "HexHighEntropyString"}
+"""What of the scanner is not asked: public addresses and random texts, which stand in any answer."""
+
+
+@cache
+def detectors() -> tuple[str, ...]:
+    """The scanner's names of what it looks for."""
+    from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
+
+    kinds = get_mapping_from_secret_type_to_class().values()
+    return tuple(sorted({kind.__name__ for kind in kinds} - LEFT_OUT))
 
 
 @lru_cache(maxsize=4096)
@@ -352,6 +312,6 @@ def scanned(text: str) -> tuple[tuple[str, str], ...]:
     from detect_secrets.core.scan import scan_line  # half a second of imports, for those who look for leaks
     from detect_secrets.settings import transient_settings
 
-    with transient_settings({"plugins_used": [{"name": name} for name in DETECTORS]}):
+    with transient_settings({"plugins_used": [{"name": name} for name in detectors()]}):
         found = {each for line in text.splitlines() for each in scan_line(line)}
     return tuple(sorted((each.type, each.secret_value or "") for each in found))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import quote, quote_plus
 
-from sabir_testing.reading.bodies import encoded
+from sabir_testing.reading import encoded
 
 SHORTEST_SECRET = 8
 """Characters that a value found by the look of its name has at least: shorter ones stand in too many places."""

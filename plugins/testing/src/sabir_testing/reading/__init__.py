@@ -1,1 +1,0 @@
-"""Reads bytes and JSON values of any wire."""

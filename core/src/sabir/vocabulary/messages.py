@@ -293,18 +293,13 @@ else:
     """At run time every message is a Message."""
 
 
-def _with_tuples(stored: dict[Any, Any]) -> dict[Any, Any]:
+def _with_tuples(stored: Any, fields: tuple[str, ...] = ("payload", "parts", "citations")) -> Any:
     """A message read from JSON, with its arrays as tuples, because strict validation of values takes no lists."""
-    payload = stored.get("payload")
-    if not isinstance(payload, dict) or not isinstance(parts := payload.get("parts"), list):
+    if isinstance(stored, list):
+        return tuple(_with_tuples(each, fields) for each in stored)
+    if not fields or not isinstance(stored, dict) or fields[0] not in stored:
         return stored
-    held = [
-        {**part, "citations": tuple(part["citations"])}
-        if isinstance(part, dict) and isinstance(part.get("citations"), list)
-        else part
-        for part in parts
-    ]
-    return {**stored, "payload": {**payload, "parts": tuple(held)}}
+    return {**stored, fields[0]: _with_tuples(stored[fields[0]], fields[1:])}
 
 
 Stack: TypeAlias = tuple[int, "Stack"] | tuple[()]

@@ -75,8 +75,8 @@ def _checked(text: JSONText) -> JSONText | None:
     return None if text == "{}" else text
 
 
-_schema = WithJsonSchema({"type": "object", "additionalProperties": {"type": "object"}})
-Hints: TypeAlias = Annotated[JSONObjectDocumentField, AfterValidator(_checked), _schema] | None
+_SECTIONS = WithJsonSchema({"type": "object", "additionalProperties": {"type": "object"}})
+Hints: TypeAlias = Annotated[JSONObjectDocumentField, AfterValidator(_checked), _SECTIONS] | None
 """A field of vendor hints, held as JSONText; None if there are none."""
 
 
@@ -101,20 +101,17 @@ def take_hints(text: JSONText, model: type[BaseModel] | None, taker: Taker) -> J
     """
     sections, provider, lose = object_view(text), taker.provider, taker.lose
     own, shared = sections.get(provider), sections.get(SHARED, {})
-    if own is None:
-        others = ", ".join(name for name, section in sections.items() if section and name != SHARED)
-        if others:
-            lose(".vendor", f"its hints are for {others}, not for {provider}")
+    others = [name for name, section in sections.items() if section and name != SHARED]
+    if own is None and others:
+        lose(".vendor", f"its hints are for {', '.join(others)}, not for {provider}")
+    found = {} if model is None else _validated(model, own or {}, shared, taker)
+    meant, fields = (SHARED, shared) if own is None else (provider, own)
     if model is None and own:
         lose(f".vendor.{provider}", f"{taker.wire} takes no hints ({taker.kind})")
-    found = {} if model is None else _validated(model, own or {}, shared, taker)
-    for name in own if own and model else ():
+        fields = {}
+    for name in fields:
         if name not in found:
-            lose(f".vendor.{provider}.{name}", f"{taker.wire} takes no such {name!r} ({taker.kind})")
-    if own is None:
-        for name in shared:
-            if name not in found:
-                lose(f".vendor.{SHARED}.{name}", f"{taker.wire} takes no such {name!r} ({taker.kind})")
+            lose(f".vendor.{meant}.{name}", f"{taker.wire} takes no such {name!r} ({taker.kind})")
     return encode_json({provider: found}) if found else None
 
 
@@ -234,9 +231,7 @@ class MediaPart(Stateful):
     def form(self) -> Form:
         """How its URL carries it: a web address, the bytes themselves, or a provider's file id."""
         scheme = self.url[:5].lower()
-        if scheme.startswith("http"):
-            return "url"
-        return "data" if scheme == "data:" else "file"
+        return "url" if scheme.startswith("http") else "data" if scheme == "data:" else "file"
 
     def data_url(self) -> DataURL:
         """Its URL as a data URL; MediaRefused if it is none."""
@@ -369,13 +364,10 @@ Part = Annotated[
 
 def keep_parts(payload: dict[Any, Any]) -> dict[Any, Any]:
     """A stored payload whose media of unknown modalities or URL schemes are made UnknownParts."""
-    parts = payload.get("parts")
-    if not isinstance(parts, list):
+    if not isinstance(parts := payload.get("parts"), list):
         return payload
-    return {
-        **payload,
-        "parts": [load_as(UnknownPart.model_validate, part) if _is_newer(part) else part for part in parts],
-    }
+    kept = [load_as(UnknownPart.model_validate, part) if _is_newer(part) else part for part in parts]
+    return {**payload, "parts": kept}
 
 
 def _is_newer(part: Any) -> bool:

@@ -263,8 +263,7 @@ _NOBODY_KNOWS = (
 
 def _hints(name: str) -> list[str]:
     """The hints of installed packages for a missing provider of that name; a broken hint is left out."""
-    hints = map(_hint, sorted(entry_points(group=HINTS, name=name), key=distribution))
-    return [hint for hint in hints if hint]
+    return list(filter(None, map(_hint, sorted(entry_points(group=HINTS, name=name), key=distribution))))
 
 
 @lru_cache(maxsize=256)

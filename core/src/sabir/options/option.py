@@ -30,10 +30,10 @@ from sabir.options.signatures import (
     Provided,
     Signature,
     bind_model,
+    bind_provided,
     bind_schema,
     first_paragraph,
     provided_to,
-    providing,
     schema_of_model,
 )
 from sabir.vocabulary.constructors import as_messages
@@ -83,8 +83,7 @@ class Option(Frozen):
     @property
     def parameters(self) -> FrozenDict:
         """The JSON schema of the arguments as an immutable mapping."""
-        view: FrozenDict = self.parameters_json.view()
-        return view
+        return object_view(self.parameters_json)
 
     @property
     def vendor(self) -> FrozenDict:
@@ -142,9 +141,8 @@ class Option(Frozen):
         """An option of a raw JSON schema; the function takes the arguments by name, as plain JSON values."""
         made = _make(name, description=description, parameters=parameters, function=function, vendor=vendor)
         provided = provided_to(function, name) if function else ()
-        if not provided:
-            return made
-        return made.model_copy(update={"binder": providing(partial(bind_schema, made.parameters), provided)})
+        binder = partial(bind_provided, partial(bind_schema, made.parameters), provided)
+        return made.model_copy(update={"binder": binder}) if provided else made
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Call the function as it was written, without validation; raises OptionInvalid if there is none.
@@ -265,7 +263,7 @@ def _as_option(candidate: object, index: int) -> Option:
 
 def _make(name: str, *, provided: tuple[Provided, ...] = (), **fields: Any) -> Option:
     if provided:
-        fields["binder"] = providing(fields["binder"], provided)
+        fields["binder"] = partial(bind_provided, fields["binder"], provided)
     try:
         return Option.model_validate({"name": name, **fields})
     except ValidationError as error:

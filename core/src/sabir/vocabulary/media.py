@@ -47,23 +47,12 @@ _ALLOWED_MIMES = re.compile(
     r"(image|audio|video)/.+|text/.+|application/(pdf|json|xml|rtf|csv|x-ndjson|octet-stream|zip|msword|vnd\..+)"
 )
 _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
-    (0, b"\x89PNG\r\n\x1a\n", "image/png"),
-    (0, b"\xff\xd8\xff", "image/jpeg"),
-    (0, b"GIF87a", "image/gif"),
-    (0, b"GIF89a", "image/gif"),
-    (8, b"WEBP", "image/webp"),
-    (8, b"WAVE", "audio/wav"),
-    (0, b"BM", "image/bmp"),
-    (0, b"%PDF-", "application/pdf"),
-    (0, b"ID3", "audio/mpeg"),
-    (0, b"\xff\xfb", "audio/mpeg"),
-    (0, b"\xff\xf3", "audio/mpeg"),
-    (0, b"fLaC", "audio/flac"),
-    (0, b"OggS", "audio/ogg"),
-    (4, b"ftypM4A", "audio/mp4"),
-    (4, b"ftyp", "video/mp4"),
-    (0, b"\x1aE\xdf\xa3", "video/webm"),
-)
+    (0, b"\x89PNG\r\n\x1a\n", "image/png"), (0, b"\xff\xd8\xff", "image/jpeg"), (0, b"GIF87a", "image/gif"),
+    (0, b"GIF89a", "image/gif"), (8, b"WEBP", "image/webp"), (8, b"WAVE", "audio/wav"), (0, b"BM", "image/bmp"),
+    (0, b"%PDF-", "application/pdf"), (0, b"ID3", "audio/mpeg"), (0, b"\xff\xfb", "audio/mpeg"),
+    (0, b"\xff\xf3", "audio/mpeg"), (0, b"fLaC", "audio/flac"), (0, b"OggS", "audio/ogg"),
+    (4, b"ftypM4A", "audio/mp4"), (4, b"ftyp", "video/mp4"), (0, b"\x1aE\xdf\xa3", "video/webm"),
+)  # fmt: skip
 
 
 class DataURL(NamedTuple):

@@ -16,7 +16,7 @@ call, call, call   a run: calls with no other message between them
 result             answers the first unanswered call of its id in the nearest earlier run that has such a call
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from os import urandom
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
 
@@ -254,11 +254,11 @@ class Message(AtRest):
 
     def same_content(self, other: "Message") -> bool:
         """Whether two messages are equal in everything but id and origin."""
-        return self._content() == other._content()
-
-    def _content(self) -> tuple[object, ...]:
-        extra = self.__pydantic_extra__ or None
-        return self.policy, self.role_hint_for_llm, self.step_num, self.payload, extra
+        one, another = (
+            (each.policy, each.role_hint_for_llm, each.step_num, each.payload, each.__pydantic_extra__ or None)
+            for each in (self, other)
+        )
+        return one == another
 
 
 def _is_newer(stored: dict[Any, Any]) -> bool:
@@ -351,10 +351,10 @@ class Unanswered:
     def positions(self) -> list[int]:
         """The positions of the unanswered calls, in order."""
         self.end_run()
-        return sorted(position for stack in self.stacks.values() for position in _each(stack))
-
-
-def _each(stack: Stack) -> Iterator[int]:
-    while stack:
-        position, stack = stack
-        yield position
+        found = []
+        for held in self.stacks.values():
+            stack = held
+            while stack:
+                position, stack = stack
+                found.append(position)
+        return sorted(found)

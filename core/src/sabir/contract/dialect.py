@@ -1,15 +1,4 @@
-"""Server-sent events: bytes in any chunks → events.
-
-    b"data: a\n" + b"data: b\n\n"  ──▶  ServerEvent(data="a\nb")
-
-By the WHATWG algorithm: lines end in LF, CR or CRLF; a leading byte order mark is dropped; lines that begin
-with a colon are comments; several data lines join with LF; an event without data is ignored. A last event without a
-blank line after it is given at the close, because vendors' streams sometimes end so.
-
-After a first event, a line that begins a JSON object or array is an event too, up to the next blank line: some
-servers break off a stream with a bare error body.
-
-A dialect: a wire format as a frozen value of pure functions and three tables; and the values that these return.
+"""A dialect: a wire format as a frozen value of pure functions and three tables; and the values that these return.
 
     messages ──tables, encode_turn, encode_request──▶ Rendering     a request, and its losses (law 2)
     answer   ──decode | framings ▸ decoder──────────▶ Reply
@@ -17,6 +6,16 @@ A dialect: a wire format as a frozen value of pure functions and three tables; a
 
 Core calls each function with the arguments that it needs and nothing else. A plugin writes
 `Dialect(name=…, tables=…, …)` in its dialect.py; a dialect that differs little from it is a `dataclasses.replace(…)`.
+
+Framing cuts the bytes of a stream, in any chunks, into events. Most streams are server-sent events, which are read by
+the WHATWG algorithm: lines end in LF, CR or CRLF; a leading byte order mark is dropped; lines that begin with a colon
+are comments; several data lines join with LF; an event without data is ignored. A last event without a blank line
+after it is given at the close, because vendors' streams sometimes end so.
+
+    b"data: a\\n" + b"data: b\\n\\n"  ──▶  ServerEvent(data="a\\nb")
+
+After a first event, a line that begins a JSON object or array is an event too, up to the next blank line: some
+servers break off a stream with a bare error body.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What the rest of a request is made of, and what the reading of an answer may depend on.
+"""What a dialect is given besides turns: to encode the rest of a request, and to read an answer.
 
 RequestScope   settings, options, hoisted system turns
 DecodeScope    who answered, for which policy, under which option names

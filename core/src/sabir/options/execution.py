@@ -1,28 +1,4 @@
-"""Threads for functions that wait: options that are no coroutine functions, and functions that ask people.
-
-    await in_thread(function, …)     its result or exception; the loop goes on meanwhile
-    await called(function, asked)    the same, but a coroutine function is awaited
-    start_thread(function)           a future of its result, for callers without a loop
-
-They are not the threads of `asyncio.to_thread`, which are few and shared with name look-ups: a function that waits here
-delays only functions that are queued here. They are daemon threads: the process ends even if a function does not.
-
-The context of an option's run, which the option may read and report to; and how deep calls are nested.
-
-    @sabir.option
-    def pay(amount: int, context: ToolContext) -> str:
-        if context.is_resume and (receipt := receipts.get(context.idempotency_key)): return receipt
-
-A parameter of this type is filled in where the option runs, and is not shown to the model. `ToolContext.current()`
-gives the same: it is a context variable, so functions that an option calls find it too, as do threads that core starts.
-
-    ctx.plan(…) ─▶ ctx.search(…)               a policy that a policy calls is one deeper
-    a chosen option ─▶ its policy, or an evaluation that its function runs        so is the run that answers a call
-
-The depth is a context variable too, and a runner that performs calls elsewhere sends it along. Endless nesting ends at
-a depth, by an error that does not become an option's result.
-
-How one option answers one call: the same steps whether the caller awaits or waits.
+"""How one option answers one call: the same steps whether the caller awaits or waits.
 
     call ──bind──▶ Bound ──(function)──▶ Outcome ──finish──▶ option result
            └─ arguments refused ────────────────────────────▶ error result, the function never ran
@@ -30,6 +6,19 @@ How one option answers one call: the same steps whether the caller awaits or wai
 An exception of the function becomes an error result, as do SystemExit and the cancellation of something that the
 function waited for; the caller's own cancellation, interrupts and CallsTooDeep are raised to the caller. An error
 before the function ran is answered by the policy `runtime`.
+
+Functions that wait run in threads: options that are no coroutine functions, and functions that ask people. They are
+not the threads of `asyncio.to_thread`, which are few and shared with name look-ups: a function that waits here delays
+only functions that are queued here. They are daemon threads: the process ends even if a function does not.
+
+    @sabir.option
+    def pay(amount: int, context: ToolContext) -> str:
+        if context.is_resume and (receipt := receipts.get(context.idempotency_key)): return receipt
+
+A parameter of the type ToolContext is filled in where the option runs, and is not shown to the model.
+`ToolContext.current()` gives the same: it is a context variable, so functions that an option calls find it too, as do
+threads that core starts. How deep calls are nested is a context variable as well; a runner that performs calls
+elsewhere sends it along. Endless nesting ends at a depth, by an error that does not become an option's result.
 """
 
 import inspect

@@ -1,18 +1,15 @@
-"""From JSON arguments to the call of a function.
-
-    canonical JSON text ──Binder──▶ Bound(positional, named) ──▶ function(*positional, **named)
-
-A binder validates first: arguments that it refuses never reach the function.
-
-A function's signature and docstring, read as an option's name, description and parameters.
+"""A function's signature and docstring, read as the facts of an option; and arguments bound to the function.
 
     def weather(city: str, unit: Literal["C", "F"] = "C") -> str:
         "Current weather in a city."                              ──▶ name, description, JSON schema, binder
     def pay(amount: int, context: ToolContext) -> str             ──▶ `amount` is the model's to give, `context` is not
 
+    canonical JSON text ──binder──▶ Bound(positional, named) ──▶ function(*positional, **named)
+
 The schema comes from pydantic. A parameter's description comes from `Annotated[…, Field(description=…)]`, or from the
 docstring's `Args:` section or `:param name:` fields. A parameter whose type has the class method `__sabir_provide__` is
-not shown to the model: that method gives the parameter's value for the present run, or raises LookupError.
+not shown to the model: that method gives the parameter's value for the present run, or raises LookupError. A binder
+validates first: arguments that it refuses never reach the function.
 """
 
 import inspect

@@ -10,10 +10,8 @@
 Loading, and validation of data whose `schema` is above this version's, keep a newer writer's data: a payload, a hint
 or a part that this version does not know is written back unchanged; every rendering reports it as a loss.
 
-Which call a result answers: decided from kinds and ids alone, so that no role hint changes it (law 7).
-
-call, call, call   a run: calls with no other message between them
-result             answers the first unanswered call of its id in the nearest earlier run that has such a call
+Which call a result answers is decided here too, from kinds and ids alone: the first unanswered call of its id in the
+nearest earlier run (calls with no other message between them) that has such a call.
 """
 
 from collections.abc import Mapping
@@ -22,14 +20,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
 
 from pydantic import (
     Field,
-    GetCoreSchemaHandler,
     ModelWrapValidatorHandler,
+    PlainValidator,
     ValidationError,
     ValidationInfo,
     WithJsonSchema,
     model_validator,
 )
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import PydanticCustomError
 
 from sabir.base.models import AtRest, is_constructing, is_loading, load_as
 from sabir.base.values import (
@@ -162,20 +160,16 @@ class UnknownHint(str):
     __slots__ = ()
 
 
-class _KnownOrKept:
-    """Validates hints: a known hint, or one that loading kept; validation makes no UnknownHint of a string."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        known = core_schema.literal_schema(list(get_args(RoleHint)))
-        kept = core_schema.is_instance_schema(UnknownHint)
-        words = f"the hint is one of {', '.join(get_args(RoleHint))}"
-        return core_schema.union_schema([known, kept], custom_error_type="role_hint", custom_error_message=words)
+def _known_or_kept(hint: object) -> object:
+    """A known hint, or one that loading kept; validation makes no UnknownHint of a string."""
+    if hint in get_args(RoleHint) or isinstance(hint, UnknownHint):
+        return hint
+    raise PydanticCustomError("role_hint", f"the hint is one of {', '.join(get_args(RoleHint))}")
 
 
 _HINTS = {"type": "string", "enum": list(get_args(RoleHint))}
-Hint = Annotated[
-    RoleHint | UnknownHint, _KnownOrKept(), WithJsonSchema({"anyOf": [_HINTS, {"type": "string", "minLength": 1}]})
-]
+_STORED_HINTS = WithJsonSchema({"anyOf": [_HINTS, {"type": "string", "minLength": 1}]})
+Hint = Annotated[RoleHint | UnknownHint, PlainValidator(_known_or_kept), _STORED_HINTS]
 """A role hint: one of four, or an unknown hint that loading kept."""
 
 Payload = Annotated[

@@ -1,18 +1,16 @@
-"""Vendor hints: fields of a media part or an option for one provider, and the fields that a target takes of them.
-
-    vendor={"acme": {…}, "*": {…}} ──take_hints──▶ {provider: validated fields}, and a loss for each field not taken
-
-A section is for the provider of its name. The section "*" is for every provider: a provider takes the fields of it
-that its model has, and its own section is laid over them. Only a provider's own section can be invalid: a field of "*"
-that does not fit is not taken. A field that a model has but excludes belongs to another wire of the provider: it is
-valid there, and a loss here.
-
-The parts of a message of the kind `parts`.
+"""The parts of a message of the kind `parts`, and the vendor hints that media and options carry.
 
     text · media · reasoning · refusal · opaque · (unknown: kept by a reader older than the writer)
 
 A part's `state` is signed or server-bound data that its maker wants back with the part; it is sent only to the
 message's origin (`Message.origin`). It must not repeat the part's text: encoding puts the two together.
+
+    vendor={"acme": {…}, "*": {…}} ──take_hints──▶ {provider: validated fields}, and a loss for each field not taken
+
+A section of hints is for the provider of its name. The section "*" is for every provider: a provider takes the fields
+of it that its model has, and its own section is laid over them. Only a provider's own section can be invalid: a field
+of "*" that does not fit is not taken. A field that a model has but excludes belongs to another wire of the provider:
+it is valid there, and a loss here.
 """
 
 import json
@@ -29,7 +27,6 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     WithJsonSchema,
-    field_validator,
     model_serializer,
     model_validator,
 )
@@ -207,7 +204,7 @@ class MediaPart(Stateful):
 
     kind: Literal["media"] = "media"
     modality: Modality
-    url: Text
+    url: Annotated[Text, AfterValidator(lambda url: MediaURL(url).check())]
     mime: Text | None = None
     prompt_hint: Text | None = None
     id: Text | None = None
@@ -262,11 +259,6 @@ class MediaPart(Stateful):
         described = self.prompt_hint or self.name or (self.mime or "").strip()
         where = "" if self.form == "data" else f" {shorten(self.url)[1:-1]}"
         return f"[{self.modality} not shown{': ' + described if described else ''}{where}]"
-
-    @field_validator("url")
-    @classmethod
-    def _check_url(cls, url: str) -> str:
-        return MediaURL(url).check()
 
 
 class ReasoningPart(Stateful):

@@ -2,13 +2,12 @@
 
     reply.messages ──▶ append to the conversation, all of them, before any result
 
-A streamed reply comes in events: noun-start, noun-delta, noun-end.
+A streamed reply comes in events, one block for each part or option call, told apart by `index`:
 
     reply-start ─▶ (text|reasoning|refusal|option_call|media|opaque)-start ─▶ -delta … ─▶ -end … ─▶ reply-end
 
-A block is one part or one option call of the reply, in order, told apart by `index`. Its end carries the whole part or
-call, so that folding the ends gives the reply (law 8); the deltas are for programs that show it meanwhile. Errors that
-carry a reply, whole or partial, are defined here too.
+The end of a block carries the whole part or call, so that folding the ends gives the reply (law 8); the deltas are for
+programs that show it meanwhile. Errors that carry a reply, whole or partial, are defined here too.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,9 +1,9 @@
-"""The target to which a conversation goes, and the known facts of its model.
+"""What a call is made with: the target and the known facts of its model, and one neutral set of settings, strict.
 
-One neutral set of settings, strict; a vendor's own under the provider's name.
+    adapter's settings ──laid_over by the call's──▶ Settings ──SettingsReader──▶ a dialect's request
 
-A call's settings are laid over the adapter's: a field that the call sets wins. Dialects read settings through a
-SettingsReader, which knows which were read; a setting that is set and was not read is a loss, never silent.
+A field that the call sets wins over the adapter's. A vendor's own settings stand under the provider's name. The reader
+knows which settings a dialect read: a setting that is set and was not read is a loss, never silent.
 """
 
 import difflib

@@ -23,7 +23,7 @@ elsewhere sends it along. Endless nesting ends at a depth, by an error that does
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
 from functools import partial
@@ -157,14 +157,18 @@ class ToolContext:
         if not self.cancelled.is_set():
             self._report(done, total, text)
 
-    @contextmanager
-    def entered(self) -> Iterator[None]:
+    def entered(self) -> AbstractContextManager[None]:
         """Make this the current context within the `with` block."""
-        token = _CURRENT.set(self)
-        try:
-            yield
-        finally:
-            _CURRENT.reset(token)
+        return _being(_CURRENT, self)
+
+
+@contextmanager
+def _being(variable: ContextVar[Given], value: Given) -> Iterator[None]:
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
 
 
 _CURRENT: ContextVar[ToolContext | None] = ContextVar("sabir.tool_context", default=None)
@@ -181,25 +185,18 @@ class Depth(NamedTuple):
         """That of what runs here."""
         return cls(_depth.get())
 
-    @contextmanager
-    def entered(self) -> Iterator[None]:
+    def entered(self) -> AbstractContextManager[None]:
         """What runs within is within so many calls."""
-        token = _depth.set(self.calls)
-        try:
-            yield
-        finally:
-            _depth.reset(token)
+        return _being(_depth, self.calls)
 
     @classmethod
-    @contextmanager
-    def deeper(cls, name: str) -> Iterator[None]:
+    def deeper(cls, name: str) -> AbstractContextManager[None]:
         """What runs within is called by the policy or option of that name; CallsTooDeep beyond `MOST_DEPTH`."""
         calls = _depth.get() + 1
         if calls > MOST_DEPTH:
             remedy = "have it end, and offer no option to itself"
             raise CallsTooDeep(f"{name!r} is called within {MOST_DEPTH} other calls, perhaps by itself; {remedy}")
-        with cls(calls).entered():
-            yield
+        return cls(calls).entered()
 
 
 INVALID_ARGUMENTS = "invalid_arguments"

@@ -245,17 +245,6 @@ def test_what_is_no_history_is_named_in_one_line(text: str | bytes, words: str) 
     assert len(str(caught.value)) < 600
 
 
-def test_a_value_nested_deeper_than_the_interpreter_goes_is_named() -> None:
-    """No RecursionError reaches the caller, wherever the limit is met."""
-    for depth in (200, 400, 600, 800, 990):
-        later = "[" * depth + "]" * depth
-        text = MESSAGE.replace('"policy"', f'"id": "1", "later": {later}, "policy"') % "a"
-        try:
-            assert loads(dumps(loads(text))) == loads(text)
-        except HistoryInvalid as error:
-            assert "\n" not in str(error)
-
-
 @given(
     st.binary(max_size=60)
     | json_values.map(lambda value: json.dumps(value).encode())

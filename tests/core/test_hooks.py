@@ -78,20 +78,23 @@ def test_hooks_give_hints_and_names_where_the_builder_was_given_none() -> None:
     assert [part.id for part in message.parts if isinstance(part, MediaPart)] == ["image-1", "mine", "media-3"]
 
 
-def test_each_plugin_sees_what_the_one_before_it_made() -> None:
-    """In the order of registration, each registered once; one that comes later is asked from then on."""
-    hooks = Hooks([marker := Marker("1"), Hints(), Marker("2")])
-    assert built(hooks).text == "x12"
-    hooks.register(Marker("0"))
-
-    assert built(hooks).text == "x120"
-    assert built([]).text == user("x").text == "x"  # who was given none has none
-    with pytest.raises(PluginConflict, match="hook plugin Marker#1 is registered already; register it once"):
-        Hooks([marker, marker])
-    builder = MessageBuilder(hooks=[Marker("1")])
-    builder.add_text("x")
-    assert builder.to_messages() == [builder.to_message()]
-    assert builder.to_message() is builder.to_message()
+def test_plugins_are_called_in_the_order_of_registration_which_marks_adjust() -> None:
+    """Each sees what the one before it made; one that comes later or goes changes nothing for the others."""
+    last, first = _marker("3", trylast=True), _marker("0", tryfirst=True)
+    hooks = Hooks([_marker("1"), last, Hints(), _marker("2"), first])
+    assert built(hooks).text == "x0123"
+    hooks.register(_marker("late"))
+    assert built(hooks).text == "x012late3"
+    assert built([]).text == "x"  # who was given none has none
+    hooks.unregister(first)
+    hooks.unregister(last)
+    assert built(hooks).text == "x12late"
+    with pytest.raises(PluginError, match="hook plugin a_module is not registered"):
+        hooks.unregister(last)
+    hooks.register(first)
+    assert built(hooks).text == "x012late"
+    with pytest.raises(PluginConflict, match="hook plugin a_module#3 is registered already; register it once"):
+        hooks.register(first)
 
 
 def test_a_veto_reaches_the_caller_and_nothing_is_built() -> None:
@@ -193,22 +196,6 @@ def _marker(name: str, **order: bool) -> Any:
         return Marker(name).sabir_message_built(message)
 
     return _module(sabir_message_built=sabir_message_built)
-
-
-def test_plugins_are_called_in_the_order_of_registration_which_marks_adjust() -> None:
-    """pluggy's own `tryfirst` and `trylast`; a plugin that comes later or goes changes nothing for the others."""
-    last, first = _marker("3", trylast=True), _marker("0", tryfirst=True)
-    hooks = Hooks([_marker("1"), last, _marker("2"), first])
-    assert built(hooks).text == "x0123"
-    hooks.register(_marker("late"))
-    assert built(hooks).text == "x012late3"
-    hooks.unregister(first)
-    hooks.unregister(last)
-    assert built(hooks).text == "x12late"
-    with pytest.raises(PluginError, match="hook plugin a_module is not registered"):
-        hooks.unregister(last)
-    hooks.register(first)
-    assert built(hooks).text == "x012late"
 
 
 @pytest.mark.parametrize("hook", ["sabir_default_role_hint", "sabir_media_id", "sabir_message_built"])
@@ -336,16 +323,6 @@ class Fails:
         raise SystemExit(3)
 
 
-def test_an_interrupt_within_a_hook_is_the_users() -> None:
-    """It is no fault of the plugin."""
-
-    def interrupt(self: Any) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        Hooks([_misfit("sabir_call_started", hookimpl(interrupt))]).call_started(object(), 1, 1)  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(
     ("hook", "given", "words"),
     [
@@ -357,17 +334,22 @@ def test_an_interrupt_within_a_hook_is_the_users() -> None:
     ],
 )
 def test_a_builder_hook_that_fails_is_reported_by_the_plugins_name(hook: str, given: Any, words: str) -> None:
-    """Whatever it raises or returns; a veto alone, which is an exception, is raised as it is."""
+    """Whatever it raises or returns; a veto alone, which is an exception, is raised as it is; so is an interrupt."""
+    stopped = KeyboardInterrupt("stopped")
+    for said, kind, match in (
+        (given, PluginError, f"^hook plugin Misfit {words}"),
+        (stopped, type(stopped), "stopped"),
+    ):
 
-    def function(self: Any) -> Any:
-        if isinstance(given, BaseException):
-            raise given
-        return given
+        def function(self: Any, said: Any = said) -> Any:
+            if isinstance(said, BaseException):
+                raise said
+            return said
 
-    builder = MessageBuilder(hooks=[Hints(), _misfit(hook, hookimpl(function))])
-    with pytest.raises(PluginError, match=f"^hook plugin Misfit {words}"):
-        builder.add_image(None, "https://example.org")
-        builder.to_message()
+        builder = MessageBuilder(hooks=[Hints(), _misfit(hook, hookimpl(function))])
+        with pytest.raises(kind, match=match):
+            builder.add_image(None, "https://example.org")
+            builder.to_message()
 
 
 def test_a_failing_observer_is_logged_and_disturbs_nobody(caplog: pytest.LogCaptureFixture) -> None:

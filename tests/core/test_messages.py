@@ -221,8 +221,12 @@ def test_half_a_character_is_in_no_message() -> None:
         lambda: OptionCallPayload(invocation_id="1", option_name="f", raw_arguments=half),
         lambda: OptionResultPayload(invocation_id="1", option_name="f", result=half),
         lambda: Origin(provider="p", dialect="p.d", model=half),
+        lambda: Target(provider="p", dialect="d", model=half),
+        lambda: ResponseFormat(name=half, schema={}),
+        lambda: ResponseFormat(name="n", schema={}, description=half),
+        lambda: Option.from_schema("f", half, {}),
     ):
-        with pytest.raises(ValidationError, match=r"surrogate|unicode"):
+        with pytest.raises(ValueError, match=r"surrogate|unicode"):
             make()
 
 
@@ -335,12 +339,13 @@ def test_a_value_may_be_nested_a_hundred_levels_deep(hold: Callable[[Any], Any])
         hold(nested(101))
 
 
-def test_a_history_nested_too_deeply_is_none() -> None:
-    """In one line, whether the depth is in a known field or in one of a newer writer."""
+@pytest.mark.parametrize("levels", [200, 400, 600, 800, 990])
+def test_a_history_nested_too_deeply_is_none(levels: int) -> None:
+    """In one line, in a known field and in one of a newer writer, wherever the interpreter's own limit is met."""
     for field in ("result", "zzz"):
-        payload = {"kind": "option_result", "invocation_id": "1", "option_name": "f", field: nested(200)}
-        with pytest.raises(HistoryInvalid, match="is nested deeper than 100 levels") as caught:
-            loads(json.dumps([{"policy": "f", "payload": payload}]))
+        call = f'"kind":"option_result","invocation_id":"1","option_name":"f","{field}":{"[" * levels}{"]" * levels}'
+        with pytest.raises(HistoryInvalid, match=r"nested (deeper than 100 levels|too deeply)|recursion") as caught:
+            loads(f'[{{"policy":"f","payload":{{{call}}}}}]')
         assert "\n" not in str(caught.value)
 
 

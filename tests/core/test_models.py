@@ -15,8 +15,7 @@ from sabir.vocabulary.constructors import user
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.parts import TextPart
 
-from tests.core.constructed import check_constructed
-from tests.core.samples import json_objects, names, parts, states
+from tests.core.samples import check_constructed, json_objects, names, parts, states
 from tests.core.support import SCOPE
 
 arguments = json_objects | json_objects.map(json.dumps) | st.text(max_size=8) | st.none()

@@ -6,7 +6,6 @@ import pytest
 from pydantic import BaseModel
 from sabir.contract.provider import WireRequest
 from sabir.errors import AuthenticationFailed, RateLimited, SettingsInvalid
-from sabir.options.option import Option
 from sabir.vocabulary.settings import (
     WIRE_SETTINGS,
     ResponseFormat,
@@ -14,7 +13,6 @@ from sabir.vocabulary.settings import (
     Settings,
     SettingsGiven,
     SettingsReader,
-    Target,
 )
 
 
@@ -95,19 +93,6 @@ def test_stops_headers_and_what_is_sent_verbatim_are_held_as_they_must_be() -> N
     assert "hidden" not in f"{settings!r} {WireRequest('/', b'', {'x-key': 'hidden'})!r}"
     for held in (settings.extra_body, settings.vendor):
         assert [list(held), list(held["z"])] == [["z", "a"], ["y", "x"]]
-
-
-def test_names_are_valid_unicode() -> None:
-    """No wire carries half a character: refused where it is given."""
-    with pytest.raises(ValueError, match="lone surrogate"):
-        Option.from_schema("f", "\ud800", {})
-    for make in (
-        lambda: Target(provider="p", dialect="d", model="\ud800"),
-        lambda: ResponseFormat(name="\ud800", schema={}),
-        lambda: ResponseFormat(name="n", schema={}, description="\ud800"),
-    ):
-        with pytest.raises(ValueError, match="string_unicode"):
-            make()
 
 
 def test_the_schema_of_a_response_format_is_made_once() -> None:

@@ -93,32 +93,6 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("chunk", "events"),
-    [
-        (b"data: a\n\ndata: b\n\n", [("a", ""), ("b", "")]),
-        (b"event: e\ndata: a\n\ndata: b\n\n", [("a", "e"), ("b", "")]),
-        (b"data: a\ndata: b\n\n", [("a\nb", "")]),
-        (b"event: e\ndata: a\ndata: b\n\n", [("a\nb", "e")]),
-        (b"data: a\rdata: b\n\n", [("a\nb", "")]),
-        (b"event: e\n\ndata: a\n\n", [("a", "")]),
-        (b"data: a\nevent: e\n\n", [("a", "e")]),
-        (b": ping\n\ndata: a\n\n\ndata: b\n\n", [("a", ""), ("b", "")]),
-        (b"data:a\n\nid: 1\ndata: b\n\n", [("a", ""), ("b", "")]),
-        (b"data: \xff\n\ndata: b\n\n", [("\ufffd", ""), ("b", "")]),
-        (b'{"a":\n1}\n\ndata: b\n\n', [('{"a":\n1}', ""), ("b", "")]),
-    ],
-)
-def test_whole_events_in_one_chunk_are_what_they_are_in_pieces(chunk: bytes, events: list[tuple[str, str]]) -> None:
-    """Those that a chunk holds whole are cut out at once; it changes nothing, wherever else the chunk is cut."""
-    expected = [ServerEvent("first"), *(ServerEvent(data, name) for data, name in events)]
-    for cut in range(len(chunk) + 1):
-        reader = ServerEventReader()
-        found = [event for each in (b"data: first\n\n", chunk[:cut], chunk[cut:]) for event in reader.feed(each)]
-
-        assert (found, reader.close()) == (expected, [])
-
-
 # A bare body is an event, which is no matter of the standard.
 no_json = st.binary(max_size=6).map(lambda found: found.translate(None, b"{["))
 

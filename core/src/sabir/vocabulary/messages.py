@@ -248,11 +248,11 @@ class Message(AtRest):
 
     def same_content(self, other: "Message") -> bool:
         """Whether two messages are equal in everything but id and origin."""
-        one, another = (
-            (each.policy, each.role_hint_for_llm, each.step_num, each.payload, each.__pydantic_extra__ or None)
-            for each in (self, other)
-        )
-        return one == another
+        return self._content() == other._content()
+
+    def _content(self) -> tuple[object, ...]:
+        extra = self.__pydantic_extra__ or None
+        return self.policy, self.role_hint_for_llm, self.step_num, self.payload, extra
 
 
 def _is_newer(stored: dict[Any, Any]) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 
 import sabir
 import sabir.errors
-from sabir.base import errors, failures, losses
+from sabir.base import errors, failures
 from sabir.vocabulary import reply
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -40,7 +40,7 @@ class Entry:
     members: tuple["Entry", ...] = field(default=())
 
 
-ERRORS = (errors, failures, losses, reply)
+ERRORS = (errors, failures, reply)
 """Where the errors are defined that name `sabir.errors` as their module."""
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import sabir
 import sabir.errors
 from sabir.base import failures as losses
-from sabir.calling import calls, relay
+from sabir.calling import calls
 from sabir.hooks import builders
 from sabir.options import option as options
 from sabir.vocabulary import constructors
@@ -41,8 +41,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 
 WORDS = {
     "Messages": calls, "CallArguments": calls, "Content": constructors, "Source": constructors,
-    "MediaSettings": constructors, "OptionLike": options, "Anchor": builders, "MediaDetails": constructors,
-    "Strict": losses, "LossKind": losses, "Kinds": relay,
+    "MediaSettings": constructors, "OptionLike": options, "Anchor": builders, "MediaDetails": builders,
+    "Strict": losses, "LossKind": losses, "Kinds": calls,
 }  # fmt: skip
 """Names that signatures use without being public themselves, and where they are defined."""
 

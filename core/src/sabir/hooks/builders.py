@@ -11,15 +11,15 @@ calls on its behalf. Hooks act only on builders that were given them.
 
 from collections.abc import Iterable
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, TypedDict, TypeVar, Unpack, cast
 from uuid import uuid4
 
 from sabir.base.errors import BuilderError, NotJSON
 from sabir.base.values import JSONValue
-from sabir.vocabulary.constructors import MediaDetails, name_kind, result_fields, result_payload
+from sabir.vocabulary.constructors import name_kind, result_fields, result_payload
 from sabir.vocabulary.media import MediaURL, Modality, shorten
 from sabir.vocabulary.messages import Message, OptionCall, OptionCallPayload, PartsPayload, Payload, RoleHint
-from sabir.vocabulary.parts import MediaPart, Part, TextPart
+from sabir.vocabulary.parts import MediaPart, Part, Sections, TextPart
 
 if TYPE_CHECKING:
     from sabir.hooks.plugins import HookPlugins
@@ -27,6 +27,15 @@ if TYPE_CHECKING:
 Anchor: TypeAlias = Message | int | None
 """The start from which a step is counted: a message, a step number, or None."""
 AnyPart = TypeVar("AnyPart", TextPart, MediaPart)
+
+
+class MediaDetails(TypedDict, total=False):
+    """The optional fields of a medium besides its hint and URL."""
+
+    mime: str | None
+    id: str | None
+    name: str | None
+    vendor: Sections | None
 
 
 class _Maker:

@@ -23,23 +23,18 @@ Source: TypeAlias = str | Path | bytes
 """The source of a medium: a URL, a path, or its bytes."""
 
 
-class MediaDetails(TypedDict, total=False):
-    """The optional fields of a medium besides its hint and URL.
+class MediaSettings(TypedDict, total=False):
+    """The optional arguments of a medium besides its source; `cap` is the most bytes taken from a path or as bytes.
 
     `vendor` maps a provider's name to hints that only that provider knows; "*" is for every provider that knows them.
     """
 
     mime: str | None
+    hint: str | None
     name: str | None
     id: str | None
-    vendor: Sections | None
-
-
-class MediaSettings(MediaDetails, total=False):
-    """The optional arguments of a medium besides its source; `cap` is the most bytes taken from a path or as bytes."""
-
-    hint: str | None
     cap: int
+    vendor: Sections | None
 
 
 def user(*content: Content, step_num: int | None = None) -> Message:

@@ -76,6 +76,7 @@ class Full(Exception):
         (TimeoutError(), "TimeoutError", "TimeoutError", False),
         (Full(), "Full", "Full", False),
         (StopIteration(3), "StopIteration", "3", False),
+        (type("CallsTooDeep", (Exception,), {})("my own"), "CallsTooDeep", "my own", False),  # not core's own
         (asyncio.CancelledError(), "CancelledError", "the option waited for something that was cancelled", False),
     ],
     ids=lambda given: given if isinstance(given, str) else "",
@@ -178,18 +179,11 @@ def test_what_an_option_returns_is_its_result(value: Any, result: Any, parts: An
 @pytest.mark.parametrize(
     "value",
     [
-        object(),
-        float("nan"),
-        {"a": [float("inf")]},
-        "\ud800",
-        b"\xff",
-        [TextPart(text="x"), 3],
-        [TextPart(text="x"), ReasoningPart(text="hm")],
-        call("other"),
-        user(TextPart(text="a"), ReasoningPart(text="b")),
+        object(), float("nan"), {"a": [float("inf")]}, "\ud800", b"\xff", [TextPart(text="x"), 3], call("other"),
+        [TextPart(text="x"), ReasoningPart(text="hm")], user(TextPart(text="a"), ReasoningPart(text="b")),
     ],
     ids=lambda value: type(value).__name__,
-)
+)  # fmt: skip
 def test_what_no_result_can_hold_is_an_error_result(value: Any) -> None:
     """The option ran, and its caller learns in one line why nothing came of it."""
 
@@ -228,7 +222,7 @@ def test_arguments_that_do_not_fit_keep_the_option_from_running() -> None:
 
 
 async def test_an_option_that_ends_the_program_ends_itself() -> None:
-    """SystemExit is its failure, waiting, in a thread and in a loop."""
+    """SystemExit is its failure, waiting, in a thread and in a loop; an interrupt is the caller's business."""
 
     def leave() -> None:
         raise SystemExit("bye")
@@ -236,31 +230,29 @@ async def test_an_option_that_ends_the_program_ends_itself() -> None:
     async def leave_later() -> None:
         raise SystemExit(3)
 
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
     now, later = Option.from_function(leave), Option.from_function(leave_later)
     answers = [now.answer_sync(call("leave")), *[await each.answer(call(each.name)) for each in (now, later)]]
 
     told = [(each.result.error_type, each.result.error_message) for each in answers if each.result]
     assert told == [("SystemExit", "bye"), ("SystemExit", "bye"), ("SystemExit", "3")]
-
-
-def test_an_interrupt_is_no_result() -> None:
-    """It is the caller's business."""
-
-    def interrupted() -> None:
-        raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
         Option.from_function(interrupted).answer_sync(call("interrupted"))
 
 
 async def test_cancelling_an_answer_cancels_its_option() -> None:
-    """A coroutine does not outlive the call that awaits it."""
+    """A coroutine does not outlive the call that awaits it; what others cancelled is its own failure (UP-05)."""
     ended = asyncio.Event()
 
     @option
-    async def wait() -> None:
+    async def wait(for_other: bool = False) -> None:
+        other = asyncio.ensure_future(asyncio.Event().wait())
+        if for_other:
+            asyncio.get_running_loop().call_soon(other.cancel)
         try:
-            await asyncio.Event().wait()
+            await other
         finally:
             ended.set()
 
@@ -269,21 +261,8 @@ async def test_cancelling_an_answer_cancels_its_option() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-
     assert ended.is_set()
-
-
-async def test_a_cancellation_of_something_else_is_a_failure_of_the_option() -> None:
-    """UP-05: an option that awaits what others cancelled has failed; nobody cancelled the one who waits for it."""
-
-    @option
-    async def wait() -> None:
-        other = asyncio.ensure_future(asyncio.Event().wait())
-        asyncio.get_running_loop().call_soon(other.cancel)
-        await other
-
-    result = (await wait.answer(call("wait"))).result
-
+    result = (await wait.answer(call("wait", {"for_other": True}))).result
     assert result is not None
     assert (result.error_type, result.is_error) == ("CancelledError", True)
     assert result.error_message == "the option waited for something that was cancelled"
@@ -351,19 +330,6 @@ def test_an_asynchronous_option_is_refused_where_nobody_awaits() -> None:
     assert ran == []
 
 
-def test_an_option_without_a_function_answers_nothing() -> None:
-    """The error says who must."""
-    bare = Option(name="bare")
-
-    with pytest.raises(OptionInvalid, match=r"'bare' has no function to run; .*OptionResultBuilder"):
-        bare.answer_sync(call("bare"))
-    with pytest.raises(OptionInvalid, match="'bare' has no function to run"):
-        answer_sync([call("bare")], [bare])
-    with pytest.raises(OptionInvalid, match="'bare' has no function to call"):
-        bare()
-    assert answer_sync([], [bare]) == []
-
-
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
@@ -372,12 +338,18 @@ def test_an_option_without_a_function_answers_nothing() -> None:
         (call("other"), "'it' was given a call of 'other'; use sabir.answer"),
     ],
 )
-def test_an_option_answers_its_own_calls_alone(asked: Any, words: str) -> None:
-    """Anything else is a mistake of the caller's, not an error result."""
-    made = Option.from_schema("it", "", {}, lambda: 1)
+def test_an_option_answers_its_own_calls_alone_and_none_without_a_function(asked: Any, words: str) -> None:
+    """Anything else is a mistake of the caller's, not an error result; the error says who must answer."""
+    made, bare = Option.from_schema("it", "", {}, lambda: 1), Option(name="bare")
 
     with pytest.raises(OptionInvalid, match=words):
         made.answer_sync(asked)
+    for ask in (lambda: bare.answer_sync(call("bare")), lambda: answer_sync([call("bare")], [bare])):
+        with pytest.raises(OptionInvalid, match=r"'bare' has no function to run; .*OptionResultBuilder"):
+            ask()
+    with pytest.raises(OptionInvalid, match="'bare' has no function to call"):
+        bare()
+    assert answer_sync([], [bare]) == []
 
 
 def reply(*messages: Message) -> Reply:
@@ -420,19 +392,13 @@ def test_only_unanswered_calls_are_answered() -> None:
     first, second = call("double", {"number": 1}), call("double", {"number": 2})
     other = call("double", {"number": 3}, "call-2")
     answering = OptionResultBuilder.response_to(first).success(2)
-    message_of_user = user("and?")
 
     assert unanswered([first, answering, second, other]) == [second, other]
     assert unanswered([first, second, answering]) == [second]
-    assert unanswered([first, message_of_user, second, answering]) == [first]
+    assert unanswered([first, user("and?"), second, answering]) == [first]
     assert unanswered([answering, first]) == [first]
-    assert [
-        message.result and message.result.result for message in answer_sync([first, answering, second, other], [double])
-    ] == [4, 6]
-
-
-def test_one_message_is_a_list_of_one() -> None:
-    """A single call need not be wrapped; what is no message is named."""
-    assert len(answer_sync(call("double", {"number": 1}), [double])) == 1
+    answers = answer_sync([first, answering, second, other], [double])
+    assert [message.result and message.result.result for message in answers] == [4, 6]
+    assert len(answer_sync(first, [double])) == 1
     with pytest.raises(Misnamed, match=r"messages\[0\]"):
         answer_sync(["x"], [double])  # type: ignore[list-item]

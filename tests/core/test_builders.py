@@ -20,61 +20,37 @@ def a_call(step_num: int | None = 4) -> Message:
 
 def test_the_source_documents_example_runs_as_written() -> None:
     """PJ-48: a parts message of media, media, text at the anchor's step, and one paired call and result."""
-    last_message, results = at_step(7), ["a hobbit film"]
-    url_1, url_2 = "https://example.org/girl.png", "https://example.org/dress.png"
+    urls, results = ["https://example.org/girl.png", "https://example.org/dress.png"], ["a hobbit film"]
 
-    builder = MessageBuilder.continue_step(last_message)
-
+    builder = MessageBuilder.continue_step(at_step(7))
     builder.add_option_call("search_web", {"query": "hobbit movie"})
     # ... executor runs it ...
-    result_builder = OptionResultBuilder.response_to(builder.last_option_call)
-    option_result_msg = result_builder.success(results)
-
-    builder.add_image(
-        "girl wearing a hat",
-        url_1,
-    )
-
-    builder.add_image(
-        "fancy dress",
-        url_2,
-    )
-
-    builder.add_text(
-        "Take the dress from the second image and apply it to the person in the first image"
-    )  # fmt: skip
-
+    option_result_msg = OptionResultBuilder.response_to(builder.last_option_call).success(results)
+    builder.add_image("girl wearing a hat", urls[0])
+    builder.add_image("fancy dress", urls[1])
+    builder.add_text("Take the dress from the second image and apply it to the person in the first image")
     message = builder.to_message()
 
-    assert [(part.kind, getattr(part, "prompt_hint", None)) for part in message.parts] == [
-        ("media", "girl wearing a hat"),
-        ("media", "fancy dress"),
-        ("text", None),
-    ]
-    assert [part.url for part in message.parts if isinstance(part, MediaPart)] == [url_1, url_2]
+    hints = [(part.kind, getattr(part, "prompt_hint", None)) for part in message.parts]
+    assert hints == [("media", "girl wearing a hat"), ("media", "fancy dress"), ("text", None)]
+    assert [part.url for part in message.parts if isinstance(part, MediaPart)] == urls
     call, result = builder.last_option_call.call, option_result_msg.result
-    assert call is not None
     assert result is not None
     assert (call.option_name, call.arguments) == ("search_web", {"query": "hobbit movie"})
     assert (result.invocation_id, result.option_name, result.result) == (call.invocation_id, "search_web", results)
     assert {each.step_num for each in (message, builder.last_option_call, option_result_msg)} == {7}
 
 
-@pytest.mark.parametrize(
-    ("anchor", "following", "same"),
-    [(at_step(3), 4, 3), (at_step(0), 1, 0), (at_step(None), 1, None), (3, 4, 3), (0, 1, 0), (None, 1, None)],
-)
-def test_a_step_is_counted_from_a_message_a_number_or_nothing(anchor: Any, following: int, same: int | None) -> None:
-    """PJ-25 … PJ-27, D-03: an anchor without a step counts as 0 for the next one."""
-    assert MessageBuilder.next_step(anchor).step_num == following
-    assert MessageBuilder.continue_step(anchor).step_num == same
-
-
-@pytest.mark.parametrize("anchor", ["3", True, 1.5, [at_step(3)], -1])
-def test_nothing_else_is_an_anchor(anchor: Any) -> None:
-    """True is no number of a step, and none is below 0."""
-    with pytest.raises(BuilderError, match="a step is counted from a message or a step number from 0 on, not from"):
-        MessageBuilder.next_step(anchor)
+def test_a_step_is_counted_from_a_message_a_number_or_nothing() -> None:
+    """PJ-25 … PJ-27, D-03: an anchor without a step counts as 0 for the next one; True is no number of a step."""
+    for anchor, following, same in [
+        (at_step(3), 4, 3), (at_step(0), 1, 0), (at_step(None), 1, None), (3, 4, 3), (0, 1, 0), (None, 1, None),
+    ]:  # fmt: skip
+        assert MessageBuilder.next_step(anchor).step_num == following
+        assert MessageBuilder.continue_step(anchor).step_num == same
+    for wrong in ("3", True, 1.5, [at_step(3)], -1):
+        with pytest.raises(BuilderError, match="a step is counted from a message or a step number from 0 on, not from"):
+            MessageBuilder.next_step(wrong)  # type: ignore[arg-type]
 
 
 def test_every_message_of_a_builder_has_its_step_policy_and_hint() -> None:
@@ -97,7 +73,7 @@ def test_every_message_of_a_builder_has_its_step_policy_and_hint() -> None:
 
 @pytest.mark.parametrize("anchored", [MessageBuilder.continue_step, MessageBuilder.next_step])
 def test_a_call_that_is_anchored_on_a_models_message_is_the_models(anchored: Any) -> None:
-    """PJ-04: the decider's; what is said beside it stays the user's, and a policy that is given counts for both."""
+    """PJ-04, D-07: what is said beside it stays the user's, and a policy that is given counts for both."""
     origin = Origin(provider="p", dialect="p.d")
     said = at_step(3, origin=origin).model_copy(update={"policy": "planner"})
     call = MessageBuilder("planner").add_option_call("search").model_copy(update={"origin": origin})
@@ -108,14 +84,9 @@ def test_a_call_that_is_anchored_on_a_models_message_is_the_models(anchored: Any
         assert builder.add_option_call("search", {}).policy == policy
         assert builder.to_message().policy == "user"
         assert anchored(anchor, policy="user").add_option_call("search").policy == "user"
-
-
-def test_a_call_that_is_anchored_on_what_no_model_made_is_the_builders() -> None:
-    """D-07: neither a user's words, nor an option's result, nor a step decide anything."""
-    result = OptionResultBuilder.response_to(MessageBuilder("llm").add_option_call("search")).success("rain")
-    result = result.model_copy(update={"origin": Origin(provider="p", dialect="p.d")})
-    for anchor in (sabir.user("Hi."), at_step(3), result, 3, None):
-        assert MessageBuilder.continue_step(anchor).add_option_call("search").policy == "user"
+    result = OptionResultBuilder.response_to(a_call()).success("rain").model_copy(update={"origin": origin})
+    for other in (sabir.user("Hi."), at_step(3), result, 3, None):
+        assert anchored(other).add_option_call("search").policy == "user"
 
 
 def test_parts_keep_their_order_and_every_modality_has_its_method() -> None:
@@ -141,35 +112,28 @@ def test_parts_keep_their_order_and_every_modality_has_its_method() -> None:
     assert [part.mime for part in message.parts if isinstance(part, MediaPart)] == [None, "audio/wav", None, None]
 
 
-@pytest.mark.parametrize(
-    "arguments", [("https://example.org/1", "a girl"), ("https://example.org/1",), ("a girl",), ()]
-)
-def test_the_wrong_way_round_says_so(arguments: tuple[str, ...]) -> None:
-    """D-05: the hint comes first; the error shows the order."""
-    with pytest.raises(BuilderError, match=r"the hint comes first, then the URL: add_image\(prompt_hint, url\)"):
-        MessageBuilder().add_image(*arguments)
-
-
 def test_what_no_part_can_hold_is_refused_in_one_line() -> None:
-    """No path, no surrogate, no unknown detail."""
-    builder = MessageBuilder()
-    for act, error, words in [
-        (lambda: builder.add_image("a girl", "girl.png"), MediaRefused, "for a path or bytes use sabir.image"),
-        (
-            lambda: builder.add_text("a\ud800b"),
-            BuilderError,
-            "text: holds a lone surrogate, half of a character; replace it",
-        ),
-        (lambda: builder.add_text(3), BuilderError, "text: Input should be a valid string"),  # type: ignore[arg-type]
-        (lambda: builder.add_image("x", "https://example.org", size=3), BuilderError, "'size'"),  # type: ignore[call-arg]
-        (lambda: builder.add_option_call("", {}), BuilderError, "option_name"),
-        (lambda: builder.add_option_call("x", {"n": float("nan")}), BuilderError, "numbers must be finite"),
-        (lambda: builder.add_option_call("x", [1]), BuilderError, "expected a JSON object"),
-        (lambda: builder.add_option_call("x", []), BuilderError, "expected a JSON object"),
-    ]:
+    """No path, no surrogate, no unknown detail; the hint comes first, and the error shows the order (D-05)."""
+    builder: Any = MessageBuilder()
+    order = r"the hint comes first, then the URL: add_image\(prompt_hint, url\)"
+    for name, arguments, error, words in [
+        ("image", ("a girl", "girl.png"), MediaRefused, "for a path or bytes use sabir.image"),
+        ("image", ("https://example.org/1", "a girl"), BuilderError, order),
+        ("image", ("https://example.org/1",), BuilderError, order),
+        ("image", ("a girl",), BuilderError, order),
+        ("image", (), BuilderError, order),
+        ("text", ("a\ud800b",), BuilderError, "text: holds a lone surrogate, half of a character; replace it"),
+        ("text", (3,), BuilderError, "text: Input should be a valid string"),
+        ("option_call", ("", {}), BuilderError, "option_name"),
+        ("option_call", ("x", {"n": float("nan")}), BuilderError, "numbers must be finite"),
+        ("option_call", ("x", [1]), BuilderError, "expected a JSON object"),
+        ("option_call", ("x", []), BuilderError, "expected a JSON object"),
+    ]:  # fmt: skip
         with pytest.raises(error, match=words) as caught:
-            act()
+            getattr(builder, f"add_{name}")(*arguments)
         assert "\n" not in str(caught.value)
+    with pytest.raises(BuilderError, match="'size'"):
+        builder.add_image("x", "https://example.org", size=3)
     assert builder._parts == []
 
 
@@ -235,36 +199,30 @@ def test_a_result_copies_the_calls_ids_name_and_step() -> None:
     assert OptionResultBuilder.response_to(a_call(None)).success(1).step_num is None
 
 
-@pytest.mark.parametrize("value", [None, 0, "", [], {}, False, {"a": [1]}])
-def test_success_keeps_every_value(value: Any) -> None:
-    """PJ-44; what no result can hold is refused in one line."""
+def test_a_result_keeps_every_value_and_an_error_says_whether_to_try_again() -> None:
+    """PJ-44, PJ-45: not again unless it is said; what no result can hold is refused in one line."""
     builder = OptionResultBuilder.response_to(a_call())
-    result = builder.success(value).result
-
-    assert result is not None
-    assert (result.is_error, result.result) == (False, value)
-    with pytest.raises(BuilderError, match="numbers must be finite"):
-        builder.success(float("inf"))
-
-
-@pytest.mark.parametrize("retryable", [False, True])
-def test_an_error_says_what_and_whether_to_try_again(retryable: bool) -> None:
-    """PJ-45: not again unless it is said."""
-    builder = OptionResultBuilder.response_to(a_call())
-    result = builder.error("timeout", "too slow", **({"retryable": True} if retryable else {})).result
-
-    assert result is not None
-    assert (result.is_error, result.error_type, result.error_message) == (True, "timeout", "too slow")
-    assert result.retryable is retryable
-    with pytest.raises(BuilderError, match="needs `error_type`"):
-        builder.error("", "x")
+    for value in (None, 0, "", [], {}, False, {"a": [1]}):
+        kept = builder.success(value).result
+        assert kept is not None
+        assert (kept.is_error, kept.result) == (False, value)
+    for again in ({}, {"retryable": True}):
+        result = builder.error("timeout", "too slow", **again).result
+        assert result is not None
+        assert (result.is_error, result.error_type, result.error_message) == (True, "timeout", "too slow")
+        assert result.retryable is bool(again)
+    for act, words in (
+        (lambda: builder.success(float("inf")), "numbers must be finite"),
+        (lambda: builder.error("", "x"), "needs `error_type`"),
+    ):
+        with pytest.raises(BuilderError, match=words):
+            act()
 
 
 def test_another_calls_ids_cannot_be_set() -> None:
     """PJ-46: a builder answers its call alone."""
     builder = OptionResultBuilder.response_to(a_call())
-    builder.option_name = "search"
-    builder.invocation_id = builder.invocation_id
+    builder.option_name, builder.invocation_id = "search", builder.invocation_id
 
     with pytest.raises(BuilderError, match="option_name is 'search' and cannot become 'find'"):
         builder.option_name = "find"

@@ -80,18 +80,6 @@ async def test_one_adapter_is_shared_by_1000_tasks(tiny: Tiny) -> None:
         assert {json.dumps({**json.loads(body), "stream": None}) for body in expected_bytes(TASKS)} == sent
 
 
-def test_threads_render_the_same_history_to_the_same_bytes(tiny: Tiny) -> None:
-    """The kept prefix is shared, extended by many at once, and never wrong (laws 4 and 5)."""
-    llm = sabir.adapter("tiny:m")
-    lengths = [length for length in range(1, len(SHARED) + 1) for _ in range(4)]
-    fresh = {length: sabir.adapter("tiny:m").render(SHARED[:length]).body_bytes for length in set(lengths)}
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        rendered = list(pool.map(lambda length: llm.render(SHARED[:length]).body_bytes, lengths))
-
-    assert [fresh[length] for length in lengths] == rendered
-
-
 def test_callers_that_share_a_history_share_what_it_rendered_to(monkeypatch: pytest.MonkeyPatch, tiny: Tiny) -> None:
     """No cache is lost: of a history that was rendered once, each caller encodes its last turn and his own."""
     encoded: list[Turn] = []

@@ -46,12 +46,12 @@ def test_argument_text_that_is_no_object_is_lost_elsewhere_and_said() -> None:
         assert [(loss.kind, loss.path) for loss in losses.losses] == [("rewritten", "payload.arguments")]
 
 
-@pytest.mark.parametrize(
-    ("value", "text"), [("rain", "rain"), ("", '""'), (None, "null"), ({"a": 1}, '{"a":1}'), (False, "false")]
-)
-def test_a_result_is_its_text_or_the_json_of_what_it_is(value: Any, text: str) -> None:
-    """Empty content is none: an empty text shows that it is one."""
-    assert result(result=value)[0].result_text(LossLog()) == text
+def test_a_result_is_its_text_or_the_json_of_what_it_is() -> None:
+    """Empty content is none: an empty text shows that it is one; an error says that it is one."""
+    for value, text in [("rain", "rain"), ("", '""'), (None, "null"), ({"a": 1}, '{"a":1}'), (False, "false")]:
+        assert result(result=value)[0].result_text(LossLog()) == text
+    failed = {"is_error": True, "error_type": "e", "error_message": "m"}
+    assert result(**failed)[1].error_text == '{"error":{"type":"e","message":"m"}}'
 
 
 def test_a_result_whose_media_were_left_out_says_so() -> None:
@@ -64,13 +64,6 @@ def test_a_result_whose_media_were_left_out_says_so() -> None:
 
     shown = entry._replace(pieces=(TextPart(text="a placeholder"),))
     assert (shown.result_text(quiet := LossLog()), quiet.losses) == ("null", [])
-
-
-def test_an_error_says_that_it_is_one() -> None:
-    """UP-09: for wires without a flag."""
-    _, payload = result(is_error=True, error_type="Boom", error_message="no")
-
-    assert payload.error_text == '{"error":{"type":"Boom","message":"no"}}'
 
 
 def test_a_loss_of_a_piece_names_its_part() -> None:

@@ -1,6 +1,5 @@
 """Hooks act where they were given, one by one; a veto stops, a failing observer does not."""
 
-import inspect
 import logging
 import sys
 import threading
@@ -12,9 +11,8 @@ import pytest
 from sabir import discovery as points
 from sabir.discovery import Registry
 from sabir.errors import BuilderError, NotJSON, PluginConflict, PluginError, RateLimited
-from sabir.hooks import specs as hookspecs
 from sabir.hooks.builders import MessageBuilder, OptionResultBuilder
-from sabir.hooks.plugins import KNOWN_HOOKS, Hooks, as_hooks, installed_hooks
+from sabir.hooks.plugins import Hooks, as_hooks, installed_hooks
 from sabir.hooks.specs import hookimpl
 from sabir.vocabulary.constructors import user
 from sabir.vocabulary.messages import Message, PartsPayload, RoleHint
@@ -67,56 +65,36 @@ def anew() -> Iterator[None]:
     installed_hooks.cache_clear()
 
 
-def test_every_hook_is_prefixed_typed_and_documented() -> None:
-    """CD-09: the specification is the reference."""
-    assert len(KNOWN_HOOKS) == 7
-    for name in KNOWN_HOOKS:
-        function = getattr(hookspecs, name)
-        signature = inspect.signature(function)
-        assert name.startswith("sabir_")
-        assert inspect.getdoc(function)
-        assert signature.return_annotation is not signature.empty
-        assert all(parameter.annotation is not parameter.empty for parameter in signature.parameters.values())
-
-
-def test_a_hook_gives_the_default_role_hint() -> None:
-    """CD-09: only where the builder was given none."""
+def test_hooks_give_hints_and_names_where_the_builder_was_given_none() -> None:
+    """CD-09, PJ-41: what was given stays, and what no hook names is named by the builder."""
     assert built([Hints()], "rules").role_hint_for_llm == "system"
-    assert built([Hints()], "user").role_hint_for_llm is None
-    assert built([], "rules").role_hint_for_llm is None
-    given = MessageBuilder("rules", role_hint="user", hooks=[Hints()])
-    given.add_text("x")
-    assert given.to_message().role_hint_for_llm == "user"
-    assert given.add_option_call("f").role_hint_for_llm == "user"
-
-
-def test_a_hook_names_media() -> None:
-    """CD-09, PJ-41: ids that were given stay, and what no hook names is named by the builder."""
-    builder = MessageBuilder(hooks=[MediaNames()])
+    assert built([Hints()], "user").role_hint_for_llm is built([], "rules").role_hint_for_llm is None
+    builder = MessageBuilder("rules", role_hint="user", hooks=[Hints(), MediaNames()])
     for add, media_id in [(builder.add_image, None), (builder.add_image, "mine"), (builder.add_video, None)]:
         add(None, "https://example.org", id=media_id)
+    message = builder.to_message()
 
-    assert [part.id for part in builder.to_message().parts if isinstance(part, MediaPart)] == [
-        "image-1",
-        "mine",
-        "media-3",
-    ]
+    assert message.role_hint_for_llm == builder.add_option_call("f").role_hint_for_llm == "user"
+    assert [part.id for part in message.parts if isinstance(part, MediaPart)] == ["image-1", "mine", "media-3"]
 
 
-def test_each_plugin_sees_what_the_one_before_it_made() -> None:
-    """In the order of registration, each registered once; one that comes later is asked from then on."""
-    hooks = Hooks([marker := Marker("1"), Hints(), Marker("2")])
-    assert built(hooks).text == "x12"
-    hooks.register(Marker("0"))
-
-    assert built(hooks).text == "x120"
-    assert built([]).text == user("x").text == "x"  # who was given none has none
-    with pytest.raises(PluginConflict, match="hook plugin Marker#1 is registered already; register it once"):
-        Hooks([marker, marker])
-    builder = MessageBuilder(hooks=[Marker("1")])
-    builder.add_text("x")
-    assert builder.to_messages() == [builder.to_message()]
-    assert builder.to_message() is builder.to_message()
+def test_plugins_are_called_in_the_order_of_registration_which_marks_adjust() -> None:
+    """Each sees what the one before it made; one that comes later or goes changes nothing for the others."""
+    last, first = _marker("3", trylast=True), _marker("0", tryfirst=True)
+    hooks = Hooks([_marker("1"), last, Hints(), _marker("2"), first])
+    assert built(hooks).text == "x0123"
+    hooks.register(_marker("late"))
+    assert built(hooks).text == "x012late3"
+    assert built([]).text == "x"  # who was given none has none
+    hooks.unregister(first)
+    hooks.unregister(last)
+    assert built(hooks).text == "x12late"
+    with pytest.raises(PluginError, match="hook plugin a_module is not registered"):
+        hooks.unregister(last)
+    hooks.register(first)
+    assert built(hooks).text == "x012late"
+    with pytest.raises(PluginConflict, match="hook plugin a_module#3 is registered already; register it once"):
+        hooks.register(first)
 
 
 def test_a_veto_reaches_the_caller_and_nothing_is_built() -> None:
@@ -138,39 +116,24 @@ def test_a_veto_reaches_the_caller_and_nothing_is_built() -> None:
         OptionResultBuilder.response_to(call, hooks=[NoCalls()]).success(1)
 
 
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
+def test_a_hook_that_breaks_a_message_is_named() -> None:
+    """Pairing depends on kind and invocation id; who did not look at a message cannot change it."""
+    for changed, words in (
         ("text", "returned str from sabir_message_built; return a Message or None"),
         (MessageBuilder().add_option_call("f"), "changed a message's kind or invocation id"),
-    ],
-)
-def test_a_hook_that_breaks_a_message_is_named(changed: Any, words: str) -> None:
-    """Pairing depends on kind and invocation id."""
-
-    class Breaks:
-        @hookimpl
-        def sabir_message_built(self, message: Message) -> Any:
-            return changed
-
-    with pytest.raises(BuilderError, match=f"hook plugin Breaks {words}"):
-        built([Breaks()])
+    ):
+        breaks = _misfit("sabir_message_built", hookimpl(lambda self, message, changed=changed: changed))
+        with pytest.raises(BuilderError, match=f"hook plugin Misfit {words}"):
+            built([breaks])
+    blind = _module(sabir_message_built=hookimpl(lambda: user("y")))
+    with pytest.raises(BuilderError, match="hook plugin a_module changed a message that it did not look at"):
+        built([blind])
 
 
 def _module(**members: Any) -> types.ModuleType:
     module = types.ModuleType("a_module")
     vars(module).update(members)
     return module
-
-
-def test_a_module_is_a_plugin_too() -> None:
-    """Its functions are its hooks."""
-
-    @hookimpl
-    def sabir_default_role_hint(policy: str) -> str:
-        return "assistant"
-
-    assert built([_module(sabir_default_role_hint=sabir_default_role_hint)]).role_hint_for_llm == "assistant"
 
 
 def _misfit(name: str, function: Any) -> Any:
@@ -212,19 +175,7 @@ def _unreadable(self: Any) -> Any:
         (object(), "object implements no hook; hooks are sabir_"),
         ("installed", "str implements no hook"),
     ],
-    ids=[
-        "misspelt",
-        "foreign",
-        "unmarked",
-        "argument",
-        "coroutine",
-        "generator",
-        "property",
-        "wrapper",
-        "class",
-        "none",
-        "string",
-    ],
+    ids=range(11),
 )
 def test_a_plugin_that_cannot_be_heard_is_refused_by_name(plugin: Any, words: str) -> None:
     """UP-24, check_pending: before any hook runs, in one line, and without a trace of it."""
@@ -245,22 +196,6 @@ def _marker(name: str, **order: bool) -> Any:
         return Marker(name).sabir_message_built(message)
 
     return _module(sabir_message_built=sabir_message_built)
-
-
-def test_plugins_are_called_in_the_order_of_registration_which_marks_adjust() -> None:
-    """pluggy's own `tryfirst` and `trylast`; a plugin that comes later or goes changes nothing for the others."""
-    last, first = _marker("3", trylast=True), _marker("0", tryfirst=True)
-    hooks = Hooks([_marker("1"), last, _marker("2"), first])
-    assert built(hooks).text == "x0123"
-    hooks.register(_marker("late"))
-    assert built(hooks).text == "x012late3"
-    hooks.unregister(first)
-    hooks.unregister(last)
-    assert built(hooks).text == "x12late"
-    with pytest.raises(PluginError, match="hook plugin a_module is not registered"):
-        hooks.unregister(last)
-    hooks.register(first)
-    assert built(hooks).text == "x012late"
 
 
 @pytest.mark.parametrize("hook", ["sabir_default_role_hint", "sabir_media_id", "sabir_message_built"])
@@ -350,27 +285,6 @@ def test_a_wrapper_of_telemetry_that_fails_is_logged_and_the_rest_run(
     assert [words in each for each in caplog.messages] == [True]
 
 
-def test_who_did_not_look_at_a_message_cannot_change_it() -> None:
-    """What the next plugin sees would not be what it made."""
-
-    @hookimpl
-    def sabir_message_built() -> Message:
-        return user("y")
-
-    with pytest.raises(BuilderError, match="hook plugin a_module changed a message that it did not look at"):
-        built([_module(sabir_message_built=sabir_message_built)])
-
-
-def test_installed_hooks_act_on_builders_that_ask_for_them(install: Install) -> None:
-    """`hooks="installed"`, which is the only word."""
-    install("shouting", {"sabir.hooks": {"shouts": "shouting_hooks:shouts"}}, shouting_hooks=PLUGIN)
-
-    assert built("installed").role_hint_for_llm == "system"
-    assert built(()).role_hint_for_llm is None
-    with pytest.raises(PluginError, match="hooks='all' is unknown"):
-        as_hooks("all")  # type: ignore[arg-type]
-
-
 class Observer:
     def __init__(self) -> None:
         self.seen: list[Any] = []
@@ -409,18 +323,6 @@ class Fails:
         raise SystemExit(3)
 
 
-class Interrupts:
-    @hookimpl
-    def sabir_call_started(self) -> None:
-        raise KeyboardInterrupt
-
-
-def test_an_interrupt_within_a_hook_is_the_users() -> None:
-    """It is no fault of the plugin."""
-    with pytest.raises(KeyboardInterrupt):
-        Hooks([Interrupts()]).call_started(object(), 1, 1)  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(
     ("hook", "given", "words"),
     [
@@ -432,17 +334,22 @@ def test_an_interrupt_within_a_hook_is_the_users() -> None:
     ],
 )
 def test_a_builder_hook_that_fails_is_reported_by_the_plugins_name(hook: str, given: Any, words: str) -> None:
-    """Whatever it raises or returns; a veto alone, which is an exception, is raised as it is."""
+    """Whatever it raises or returns; a veto alone, which is an exception, is raised as it is; so is an interrupt."""
+    stopped = KeyboardInterrupt("stopped")
+    for said, kind, match in (
+        (given, PluginError, f"^hook plugin Misfit {words}"),
+        (stopped, type(stopped), "stopped"),
+    ):
 
-    def function(self: Any) -> Any:
-        if isinstance(given, BaseException):
-            raise given
-        return given
+        def function(self: Any, said: Any = said) -> Any:
+            if isinstance(said, BaseException):
+                raise said
+            return said
 
-    builder = MessageBuilder(hooks=[Hints(), _misfit(hook, hookimpl(function))])
-    with pytest.raises(PluginError, match=f"^hook plugin Misfit {words}"):
-        builder.add_image(None, "https://example.org")
-        builder.to_message()
+        builder = MessageBuilder(hooks=[Hints(), _misfit(hook, hookimpl(function))])
+        with pytest.raises(kind, match=match):
+            builder.add_image(None, "https://example.org")
+            builder.to_message()
 
 
 def test_a_failing_observer_is_logged_and_disturbs_nobody(caplog: pytest.LogCaptureFixture) -> None:
@@ -476,19 +383,20 @@ shouts = Shouts()
 
 
 def test_installed_hooks_are_loaded_at_their_first_use(install: Install, caplog: pytest.LogCaptureFixture) -> None:
-    """Discovery imports none; a broken one is logged by its name and stops no other (CD-13)."""
+    """By builders that ask for them; discovery imports none; a broken one is logged and stops no other (CD-13)."""
     install("shouting", {"sabir.hooks": {"shouts": "shouting_hooks:shouts"}}, shouting_hooks=PLUGIN)
     install("broken", {"sabir.hooks": {"broken": "broken_hooks:nothing"}}, broken_hooks="raise OSError('no disk')")
-    registry = Registry()
-    registry.providers()
+    Registry().providers()
     assert "shouting_hooks" not in sys.modules
     with caplog.at_level(logging.WARNING, "sabir"):
-        hooks = installed_hooks()
+        assert built("installed").role_hint_for_llm == "system"
 
-    assert hooks.role_hint("user", "parts") == "system"
-    assert installed_hooks() is hooks
+    assert installed_hooks() is installed_hooks()
+    assert built(()).role_hint_for_llm is None
     assert len(caplog.messages) == 1
     assert "hook plugin broken was passed over: 'broken' of broken 1.0 (broken_hooks:nothing)" in caplog.messages[0]
+    with pytest.raises(PluginError, match="hooks='all' is unknown"):
+        as_hooks("all")  # type: ignore[arg-type]
 
 
 def test_hooks_that_do_not_finish_loading_are_passed_over(

@@ -15,8 +15,7 @@ from sabir.vocabulary.constructors import user
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.parts import TextPart
 
-from tests.core.constructed import check_constructed
-from tests.core.samples import json_objects, names, parts, states
+from tests.core.samples import check_constructed, json_objects, names, parts, states
 from tests.core.support import SCOPE
 
 arguments = json_objects | json_objects.map(json.dumps) | st.text(max_size=8) | st.none()
@@ -80,30 +79,21 @@ def test_unknown_fields_are_named_with_the_known_ones_wherever_they_stand(words:
             make()
 
 
-def test_another_error_beside_an_unknown_field_is_named_too() -> None:
-    """Nothing is hidden by the words about the fields."""
+def test_unknown_fields_hide_no_other_error_and_are_errors_for_whoever_nests_a_message() -> None:
+    """A validator of somebody else's is as strict."""
     with pytest.raises(ValidationError, match=r"(?s)policy.*String should have at least 1 character.*tags"):
         Message(**{**MESSAGE, "policy": "", "tags": 1})
-
-
-def test_unknown_fields_are_errors_for_whoever_nests_a_message() -> None:
-    """A validator of somebody else's is as strict."""
     with pytest.raises(ValidationError, match=r"0\.tags\n  Extra inputs are not permitted"):
         TypeAdapter(list[Message]).validate_python([{**MESSAGE, "tags": 1}])
 
 
 def test_loading_keeps_unknown_fields_of_what_is_at_rest_alone() -> None:
-    """A setting that this version does not know is no setting of it."""
+    """A setting that this version does not know is none of it; a message without such fields is like any other."""
     loaded = load_as(DecodedHistory.model_validate, {"messages": [{**MESSAGE, "tags": [1]}]})
+    same, made = load_as(Message.model_validate, MESSAGE), Message(**MESSAGE)
 
     assert loaded.messages[0].model_dump()["tags"] == [1]
     with pytest.raises(ValidationError, match=r"Settings\.warmth"):
         load_as(DecodedHistory.model_validate, {"messages": [], "settings": {"warmth": 1}})
-
-
-def test_what_has_no_unknown_fields_has_no_place_for_them() -> None:
-    """Loaded and constructed models are equal, in what pydantic compares too."""
-    loaded, made = load_as(Message.model_validate, MESSAGE), Message(**MESSAGE)
-
-    assert loaded == made
-    assert [loaded.__pydantic_extra__, loaded.payload.__pydantic_extra__, made.__pydantic_extra__] == [None] * 3
+    assert same == made
+    assert [same.__pydantic_extra__, same.payload.__pydantic_extra__, made.__pydantic_extra__] == [None] * 3

@@ -115,73 +115,58 @@ def test_a_docstring_describes_parameters(documentation: str) -> None:
     }
 
 
-def test_a_field_outranks_the_docstring() -> None:
-    """What stands at the parameter itself is nearer to it."""
-
-    def search(
-        query: Annotated[str, Field(description="Words.")], kind: str = Field("all", description="Which.")
-    ) -> None:
-        """Search.
-
-        Args:
-            query: something else
-        """
-
-    made = Option.from_function(search)
-
-    assert made.parameters["properties"]["query"]["description"] == "Words."
-    assert made.parameters["properties"]["kind"] == {"type": "string", "default": "all", "description": "Which."}
-    assert made.parameters["required"] == ["query"]
-    assert made.answer_sync(call("search", {"query": "x"})).result is not None
-
-
-def test_a_decorated_function_is_still_called_as_it_was_written() -> None:
-    """`Option.__call__` adds nothing: no validation, no conversion."""
-
-    @option(name="find", description="Finds.")
-    def search(query: str, limit: int = 3) -> tuple[Any, ...]:
-        return query, limit
-
-    assert search("x", limit="many") == ("x", "many")  # type: ignore[arg-type]
-    assert (search.name, search.description) == ("find", "Finds.")
-
-
-def test_parameters_may_have_any_name() -> None:
-    """Names that pydantic models use themselves are names like others, and warn of nothing."""
+def test_a_field_outranks_the_docstring_and_parameters_may_have_any_name() -> None:
+    """What stands at the parameter itself is nearer to it; names that pydantic models use are names like others."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
 
         @option
-        def odd(schema: int, copy: int, model_dump: int, json: int, self_: int = 0, _hidden: int = 1) -> int:
+        def odd(
+            schema: Annotated[int, Field(description="Words.")], copy: int, model_dump: int, json: int, self_: int = 0,
+            _hidden: int = 1, kind: str = Field("all", description="Which."),
+        ) -> int:  # fmt: skip
+            """Odd.
+
+            Args:
+                schema: something else
+            """
             return schema + copy + model_dump + json + self_ + _hidden
 
+    assert odd.parameters["properties"]["schema"]["description"] == "Words."
+    assert odd.parameters["properties"]["kind"] == {"type": "string", "default": "all", "description": "Which."}
+    assert odd.parameters["required"] == ["schema", "copy", "model_dump", "json"]
     result = odd.answer_sync(call("odd", {"schema": 1, "copy": 2, "model_dump": 3, "json": 4, "_hidden": 5})).result
     assert result is not None
     assert result.result == 15
 
 
+def test_a_decorated_function_is_still_called_as_it_was_written() -> None:
+    """`Option.__call__` adds no validation, no conversion; the executor's own name is no option's (PJ-06)."""
+
+    @option(name="find", description="Finds.")
+    def runtime(query: str, limit: int = 3) -> tuple[Any, ...]:
+        return query, limit
+
+    assert runtime("x", limit="many") == ("x", "many")  # type: ignore[arg-type]
+    assert (runtime.name, runtime.description) == ("find", "Finds.")
+    with pytest.raises(OptionInvalid, match=r"^option 'runtime': .*reserved.*sabir.option\(name='my_runtime'\)$"):
+        option(runtime.function)  # type: ignore[arg-type]
+
+
 def test_arguments_reach_the_function_as_the_types_of_its_signature() -> None:
-    """Enums, dates, models, sets and literals, not the JSON that stands for them."""
+    """Enums, dates, models, sets, literals, not the JSON that stands for them; by position or name as they must be."""
     seen: list[Any] = []
 
     @option
-    def book(place: Place, unit: Unit, day: date, tags: set[str], kind: Literal["a", "b"], note: str = "none") -> None:
+    def book(
+        place: Place, unit: Unit, /, day: date, tags: set[str], *, kind: Literal["a", "b"], note: str = "none"
+    ) -> None:
         seen.extend([place, unit, day, tags, kind, note])
 
-    arguments = {"place": {"city": "Oslo"}, "unit": "F", "day": "2026-11-21", "tags": ["x", "x"], "kind": "b"}
+    arguments = {"unit": "F", "place": {"city": "Oslo"}, "day": "2026-11-21", "tags": ["x", "x"], "kind": "b"}
     book.answer_sync(call("book", arguments))
 
     assert seen == [Place(city="Oslo"), Unit.FAHRENHEIT, date(2026, 11, 21), {"x"}, "b", "none"]
-
-
-def test_positional_only_and_keyword_only_parameters_are_passed_as_they_must_be() -> None:
-    """The order of the signature is kept."""
-
-    @option
-    def divide(dividend: float, divisor: float, /, *, digits: int = 2) -> float:
-        return round(dividend / divisor, digits)
-
-    assert divide.answer_sync(call("divide", {"divisor": 4, "dividend": 1, "digits": 1})).result.result == 0.2  # type: ignore[union-attr]
 
 
 def test_methods_partials_wrappers_and_callable_objects_are_options() -> None:
@@ -326,13 +311,12 @@ def test_a_schema_refuses_what_does_not_fit(arguments: Any, misfit: str | None) 
     assert list(made.parameters.items()) == list(SCHEMA.items())
 
 
-@pytest.mark.parametrize("parameters", [{"type": "array"}, [], "x", {"default": float("nan")}])
-def test_parameters_that_are_no_schema_of_an_object_are_refused(parameters: Any) -> None:
+def test_parameters_that_are_no_schema_of_an_object_are_refused() -> None:
     """In one line that names the option."""
-    with pytest.raises(OptionInvalid, match="option 'search'") as caught:
-        Option.from_schema("search", "Search.", parameters)
-
-    assert "\n" not in str(caught.value)
+    for parameters in ({"type": "array"}, [], "x", {"default": float("nan")}):
+        with pytest.raises(OptionInvalid, match="option 'search'") as caught:
+            Option.from_schema("search", "Search.", parameters)  # type: ignore[arg-type]
+        assert "\n" not in str(caught.value)
 
 
 def test_a_function_is_in_no_dump_no_repr_and_no_comparison() -> None:
@@ -355,7 +339,7 @@ def test_a_function_is_in_no_dump_no_repr_and_no_comparison() -> None:
 
 
 def test_options_are_made_of_functions_models_and_options() -> None:
-    """Whatever stands in `options=[…]`."""
+    """Whatever stands in `options=[…]`; of a name offered twice, which would run would be a matter of luck."""
 
     def search(query: str) -> str:
         return query
@@ -364,30 +348,9 @@ def test_options_are_made_of_functions_models_and_options() -> None:
 
     assert [each.name for each in Option.all_of([search, Place, ready])] == ["search", "Place", "ready"]
     assert Option.all_of([ready])[0] is ready
-
-
-def test_no_option_has_the_name_of_what_nobody_chose() -> None:
-    """PJ-06: a result of the policy "runtime" is the executor's own, never an option's."""
-
-    def runtime() -> str:
-        return "3.11"
-
-    with pytest.raises(OptionInvalid, match=r"^option 'runtime': .*reserved.*sabir.option\(name='my_runtime'\)$"):
-        option(runtime)
-    assert option(name="my_runtime")(runtime).name == "my_runtime"
-
-
-def test_a_name_offered_twice_is_refused_naming_both() -> None:
-    """Which one would run would be a matter of luck."""
-
-    def search(query: str) -> str:
-        return query
-
-    first = Option.from_function(search)
-    with pytest.raises(
-        OptionInvalid, match=r"options\[0\] and options\[2\] are both named 'search'.*search.*rename one"
-    ):
-        Option.all_of([first, Place, Option.from_schema("search", "", {})])
+    words = r"options\[0\] and options\[2\] are both named 'search'.*search.*rename one"
+    with pytest.raises(OptionInvalid, match=words):
+        Option.all_of([search, Place, Option.from_schema("search", "", {})])
 
 
 @pytest.mark.parametrize(

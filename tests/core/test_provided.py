@@ -23,18 +23,17 @@ class Run:
     def __sabir_provide__(cls) -> "Run":
         return RUN.get()
 
+    @classmethod
+    @contextmanager
+    def running(cls) -> Iterator[None]:
+        token = RUN.set(cls(7))
+        try:
+            yield
+        finally:
+            RUN.reset(token)
+
 
 RUN: ContextVar[Run] = ContextVar("run")
-
-
-@contextmanager
-def running(number: int) -> Iterator[None]:
-    """Where one is provided."""
-    token = RUN.set(Run(number))
-    try:
-        yield
-    finally:
-        RUN.reset(token)
 
 
 class Amount(BaseModel):
@@ -67,25 +66,21 @@ OPTIONS = [
 ]
 
 
-def call() -> Message:
-    """A model's call."""
-    payload = OptionCallPayload(invocation_id="c", option_name="pay", arguments={"amount": 3})
+def call(**arguments: Any) -> Message:
+    payload = OptionCallPayload(invocation_id="c", option_name="pay", arguments={"amount": 3, **arguments})
     return Message(policy="llm", payload=payload)
 
 
 @pytest.mark.parametrize("option", OPTIONS, ids=["function", "partial", "model", "schema"])
 async def test_it_is_filled_in_and_stands_in_no_schema(option: Option) -> None:
-    """Waiting and in a loop, for functions, models and schemas alike."""
+    """Waiting and in a loop; where nobody provides it, the program is mistaken, and the model gets no result."""
     assert set(option.parameters["properties"]) == {"amount"}
-    with running(7):
+    with Run.running():
         results = [option.answer_sync(call()), await option.answer(call())]
+        refused = OPTIONS[0].answer_sync(call(run={"number": 1})).result
 
     assert [result.result.result for result in results if result.result] == ["3 by 7"] * 2
-
-
-@pytest.mark.parametrize("option", OPTIONS, ids=["function", "partial", "model", "schema"])
-def test_where_nobody_provides_it_the_option_does_not_run(option: Option) -> None:
-    """A mistake of the program, and no result for the model."""
+    assert refused is not None and refused.error_type == "invalid_arguments"  # a model cannot give it
     with pytest.raises(OptionInvalid, match="'pay' takes 'run', a Run, which nobody provides here"):
         sabir.answer_sync([call()], [option])
 
@@ -94,18 +89,8 @@ async def test_with_a_default_it_need_not_be_provided() -> None:
     """The function's own default stands."""
     option = Option.from_function(pay_maybe, name="pay")
     alone = await option.answer(call())
-    with running(7):
+    with Run.running():
         told = await option.answer(call())
 
     assert [each.result.result for each in (alone, told) if each.result] == ["3 by nobody", "3 by 7"]
     assert set(option.parameters["properties"]) == {"amount"}
-
-
-def test_a_model_cannot_give_it() -> None:
-    """An argument of that name is unknown."""
-    payload = OptionCallPayload(invocation_id="c", option_name="pay", arguments={"amount": 3, "run": {"number": 1}})
-    with running(7):
-        result = OPTIONS[0].answer_sync(Message(policy="llm", payload=payload)).result
-
-    assert result is not None
-    assert result.error_type == "invalid_arguments"

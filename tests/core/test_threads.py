@@ -6,8 +6,6 @@ import threading
 from contextvars import ContextVar
 
 import pytest
-import sabir
-from sabir import OptionCallPayload
 from sabir.options import execution as threads
 from sabir.options.execution import in_thread
 
@@ -34,22 +32,6 @@ async def test_many_functions_wait_at_once_and_look_ups_go_on() -> None:
         leave.set()
 
     assert len(set(await asyncio.gather(*waiting))) == WAITING
-
-
-async def test_options_of_many_replies_run_at_once() -> None:
-    """As many plain functions as are called: each waits for all others."""
-    here = threading.Barrier(WAITING)
-
-    @sabir.option
-    def meet() -> bool:
-        "Wait for the others."
-        here.wait(PATIENCE)
-        return True
-
-    call = sabir.Message(policy="llm", payload=OptionCallPayload(invocation_id="c", option_name="meet", arguments={}))
-    results = await asyncio.gather(*(meet.answer(call) for _ in range(WAITING)))
-
-    assert [result.result.result for result in results if result.result] == [True] * WAITING
 
 
 async def test_what_comes_beyond_the_bound_waits_in_order(monkeypatch: pytest.MonkeyPatch) -> None:

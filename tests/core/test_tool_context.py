@@ -31,21 +31,6 @@ async def test_a_call_that_is_too_deep_ends_what_it_is_within() -> None:
         await sabir.answer([CALL], [sink])
 
 
-def test_an_options_own_error_of_that_name_is_its_result() -> None:
-    """Classes are told apart, not names."""
-    own = type("CallsTooDeep", (Exception,), {})
-
-    @sabir.option
-    def sink() -> str:
-        "Fail."
-        raise own("my own")
-
-    (result,) = sabir.answer_sync([CALL], [sink])
-
-    assert result.result is not None
-    assert (result.result.error_type, result.result.error_message) == ("CallsTooDeep", "my own")
-
-
 def test_outside_of_a_run_there_is_no_context() -> None:
     """In one, it is found without being handed on."""
     with pytest.raises(OutsideEvaluation, match="no option of an evaluation runs here"):

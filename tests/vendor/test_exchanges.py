@@ -17,7 +17,7 @@ from sabir.vocabulary.parts import TextPart
 from sabir.vocabulary.reply import Reply
 from sabir_openai.responses_dialect import RESPONSES
 
-from tests.core.constructed import check_constructed
+from tests.core.samples import check_constructed
 from tests.rules import check_each
 from tests.vendor import anthropic_support, chat_support, google_support, responses_support
 from tests.vendor.responses_support import TERMINAL, final_response

@@ -1,18 +1,12 @@
-"""Entry points of installed packages: enumerated without an import, loaded one by one.
+"""Plugins: found by the entry points of installed packages, loaded one by one; and the registry of providers.
 
     importlib.metadata ──claimed(group)──▶ name → entry points ──load_point──▶ the object that a plugin's author wrote
+    provider(name) ──▶ loaded when it is asked for, checked, kept        register(name, provider) ──▶ the same place
 
-A broken plugin is reported by its name and stops no other. A plugin that the program did not name, but that is loaded
-to be listed or to be told of calls, is loaded in a thread of its own, and left out if that takes too long.
-
-Providers and commands by name: installed ones, and ones registered at run time.
-
-    entry points ──provider(name)──▶ loaded, checked, kept
-    register(name, provider) ──────▶ the same place
-
-A plugin is loaded when it is asked for, alone: a broken plugin is reported by its name and stops no other. No lock is
-held while a plugin's own code runs. An installed package may know a name under which no provider is installed: in the
-entry-point group `sabir.hints` it says what to write instead.
+Finding imports nothing. A broken plugin is reported by its name and stops no other. A plugin that the program did not
+name, but that is loaded to be listed or to be told of calls, is loaded in a thread of its own, and left out if that
+takes too long. No lock is held while a plugin's own code runs. An installed package may know a name under which no
+provider is installed: in the entry-point group `sabir.hints` it says what to write instead.
 """
 
 import difflib
@@ -263,8 +257,7 @@ _NOBODY_KNOWS = (
 
 def _hints(name: str) -> list[str]:
     """The hints of installed packages for a missing provider of that name; a broken hint is left out."""
-    hints = map(_hint, sorted(entry_points(group=HINTS, name=name), key=distribution))
-    return [hint for hint in hints if hint]
+    return list(filter(None, map(_hint, sorted(entry_points(group=HINTS, name=name), key=distribution))))
 
 
 @lru_cache(maxsize=256)

@@ -22,52 +22,23 @@ Each message is one line: the offender, what was expected, the remedy. Control c
 visible signs, so that no terminal obeys them. Errors that are also ValueErrors can be raised by validators.
 """
 
-# ruff: noqa: I001, PLC0414, PLE0605 — a name imported as itself is exported
-from sabir.base.errors import (
-    BuilderError as BuilderError,
-    CallsTooDeep as CallsTooDeep,
-    DialectMissing as DialectMissing,
-    HistoryInvalid as HistoryInvalid,
-    MediaRefused as MediaRefused,
-    Misnamed as Misnamed,
-    NotJSON as NotJSON,
-    OptionFailed as OptionFailed,
-    OptionInvalid as OptionInvalid,
-    OutsideEvaluation as OutsideEvaluation,
-    PluginConflict as PluginConflict,
-    PluginError as PluginError,
-    ProviderBroken as ProviderBroken,
-    ProviderMissing as ProviderMissing,
-    SabirError as SabirError,
-    SettingsInvalid as SettingsInvalid,
-)
-from sabir.base.failures import (
-    AuthenticationFailed as AuthenticationFailed,
-    CallError as CallError,
-    CallTimedOut as CallTimedOut,
-    ConnectionFailed as ConnectionFailed,
-    ContentFiltered as ContentFiltered,
-    ContextTooLong as ContextTooLong,
-    CredentialsMissing as CredentialsMissing,
-    InvalidRequest as InvalidRequest,
-    ModelNotFound as ModelNotFound,
-    Overloaded as Overloaded,
-    PermissionDenied as PermissionDenied,
-    QuotaExceeded as QuotaExceeded,
-    RateLimited as RateLimited,
-    RequestTooLarge as RequestTooLarge,
-    ResponseInvalid as ResponseInvalid,
-    ServerFailed as ServerFailed,
-    Unavailable as Unavailable,
-)
-from sabir.base.failures import RenderingRefused as RenderingRefused
-from sabir.vocabulary.reply import (
-    NoneAnswered as NoneAnswered,
-    OutputError as OutputError,
-    OutputInvalid as OutputInvalid,
-    OutputRefused as OutputRefused,
-    OutputTruncated as OutputTruncated,
-    StreamBroken as StreamBroken,
-)
+# isort: skip_file
+from sabir.base.errors import BuilderError, CallsTooDeep, DialectMissing, HistoryInvalid, MediaRefused, Misnamed
+from sabir.base.errors import NotJSON, OptionFailed, OptionInvalid, OutsideEvaluation, PluginConflict, PluginError
+from sabir.base.errors import ProviderBroken, ProviderMissing, SabirError, SettingsInvalid
+from sabir.base.failures import AuthenticationFailed, CallError, CallTimedOut, ConnectionFailed, ContentFiltered
+from sabir.base.failures import ContextTooLong, CredentialsMissing, InvalidRequest, ModelNotFound, Overloaded
+from sabir.base.failures import PermissionDenied, QuotaExceeded, RateLimited, RenderingRefused, RequestTooLarge
+from sabir.base.failures import ResponseInvalid, ServerFailed, Unavailable
+from sabir.vocabulary.reply import NoneAnswered, OutputError, OutputInvalid, OutputRefused, OutputTruncated
+from sabir.vocabulary.reply import StreamBroken
 
-__all__ = sorted(name for name in dir() if name[0].isupper())
+__all__ = [
+    "AuthenticationFailed", "BuilderError", "CallError", "CallTimedOut", "CallsTooDeep", "ConnectionFailed",
+    "ContentFiltered", "ContextTooLong", "CredentialsMissing", "DialectMissing", "HistoryInvalid", "InvalidRequest",
+    "MediaRefused", "Misnamed", "ModelNotFound", "NoneAnswered", "NotJSON", "OptionFailed", "OptionInvalid",
+    "OutputError", "OutputInvalid", "OutputRefused", "OutputTruncated", "OutsideEvaluation", "Overloaded",
+    "PermissionDenied", "PluginConflict", "PluginError", "ProviderBroken", "ProviderMissing", "QuotaExceeded",
+    "RateLimited", "RenderingRefused", "RequestTooLarge", "ResponseInvalid", "SabirError", "ServerFailed",
+    "SettingsInvalid", "StreamBroken", "Unavailable",
+]  # fmt: skip

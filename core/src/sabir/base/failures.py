@@ -1,8 +1,7 @@
-"""Law 2, nothing is lost silently: one loss is one thing that the target cannot take as it was.
+"""What went wrong with a call: losses of its request (law 2: nothing is lost silently), and errors by their cause.
 
-The errors of failed calls, by their cause; each says whether the same request may succeed later.
-
-The error table of a provider's plugin maps statuses and codes to these.
+a rendering ──▶ Loss, one for each thing that the target cannot take as it was ──strict──▶ RenderingRefused
+an answer   ──error table of the provider's plugin: statuses, codes──▶ CallError, which says whether to try again
 """
 
 from collections.abc import Collection, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""What the rest of a request is made of, and what the reading of an answer may depend on.
+"""What a dialect is given besides turns: to encode the rest of a request, and to read an answer.
 
 RequestScope   settings, options, hoisted system turns
 DecodeScope    who answered, for which policy, under which option names
@@ -7,6 +7,7 @@ DecodeScope    who answered, for which policy, under which option names
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from os import urandom
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
@@ -267,10 +268,8 @@ def _read_arguments(arguments: str | Mapping[str, JSONValue] | None) -> tuple[st
             return arguments, encode_json(value, sort_keys=True) if type(value) is dict else None
         except ValueError:
             return arguments, None if arguments.strip() else _NO_ARGUMENTS
-    try:
+    with suppress(NotJSON):
         if arguments is None or isinstance(arguments, Mapping):
             return None, encode_json(dict(arguments or {}), sort_keys=True)
-    except NotJSON:
-        pass
     # A body that was parsed leniently, or holds another type than it may: keep what it said.
     return json.dumps(arguments, separators=(",", ":"), default=str), None

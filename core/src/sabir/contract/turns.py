@@ -1,16 +1,14 @@
-"""The decisions of a dialect, as data: its tables of roles, media and calls.
+"""The decisions of a dialect, as data; and what its encoders are given of a conversation.
 
     roles    which parts each side takes; where system messages go; which of the model's own parts go back to it
     media    (side, modality) ──▶ which forms and MIME types that side takes
     calls    the characters and lengths of ids and names; hints of options; the place of results; calls without a result
 
-Core decides by them before any function of the dialect runs, so that those functions see only what they can encode.
+Core decides by these tables before any function of the dialect runs, so that it sees only what it can encode:
 
-What encoders are given of a conversation, and what the encoding of it may depend on.
-
-Turn = side + entries          Entry = message + pieces (what this wire takes of it) + wire id + wire name
-TurnScope                      equal scopes and equal turns give equal bytes
-LossLog                        what the target cannot take
+    Turn = side + entries          Entry = message + pieces (what this wire takes of it) + wire id + wire name
+    TurnScope                      equal scopes and equal turns give equal bytes
+    LossLog                        what the target cannot take
 
 Values that entries give are plain dicts, lists and strings, which the serialiser writes faster than the immutable views
 of messages.

@@ -9,28 +9,20 @@ anchor. Calls also take the anchor's policy if a model made the anchor: a builde
 calls on its behalf. Hooks act only on builders that were given them.
 """
 
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypedDict, TypeVar, Unpack, cast
+from collections.abc import Iterable
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, TypedDict, TypeVar, Unpack, cast
 from uuid import uuid4
 
 from sabir.base.errors import BuilderError, NotJSON
 from sabir.base.values import JSONValue
 from sabir.vocabulary.constructors import name_kind, result_fields, result_payload
 from sabir.vocabulary.media import MediaURL, Modality, shorten
-from sabir.vocabulary.messages import (
-    Message,
-    OptionCall,
-    OptionCallPayload,
-    OptionResultPayload,
-    PartsPayload,
-    RoleHint,
-)
+from sabir.vocabulary.messages import Message, OptionCall, OptionCallPayload, PartsPayload, Payload, RoleHint
 from sabir.vocabulary.parts import MediaPart, Part, Sections, TextPart
 
 if TYPE_CHECKING:
     from sabir.hooks.plugins import HookPlugins
-from collections.abc import Iterable
-from itertools import groupby
-from typing import NamedTuple
 
 Anchor: TypeAlias = Message | int | None
 """The start from which a step is counted: a message, a step number, or None."""
@@ -59,9 +51,7 @@ class _Maker:
         self.step_num = step_num
         self._hooks = as_hooks(hooks)
 
-    def _make(
-        self, payload: PartsPayload | OptionCallPayload | OptionResultPayload, policy: str | None = None
-    ) -> Message:
+    def _make(self, payload: Payload, policy: str | None = None) -> Message:
         policy = self.policy if policy is None else policy
         hint = self.role_hint if self.role_hint is not None else self._hooks.role_hint(policy, payload.kind)
         settings = {"policy": policy, "role_hint_for_llm": hint, "step_num": self.step_num}
@@ -183,7 +173,7 @@ class MessageBuilder(_Maker):
     def _add_media(
         self, modality: Modality, prompt_hint: str | None, url: str | None, details: MediaDetails
     ) -> MediaPart:
-        if url is None or (_is_url(prompt_hint) and not _is_url(url)):
+        if url is None or (MediaURL(prompt_hint or "").has_known_scheme and not MediaURL(url).has_known_scheme):
             given = f"add_{modality}({shorten(prompt_hint or '')}{'' if url is None else ', …'})"
             raise BuilderError(f"{given}: the hint comes first, then the URL: add_{modality}(prompt_hint, url)")
         part = MediaPart.build(modality=modality, url=MediaURL(url).check(), prompt_hint=prompt_hint, **details)
@@ -191,7 +181,7 @@ class MessageBuilder(_Maker):
             part = part.model_copy(update={"id": self._media_id(part)})
             self._assigned[part.id or ""] = part
         elif other := self._assigned.get(part.id):  # the id would name two media
-            both = f"{part.modality} {_shown(part)} and {other.modality} {_shown(other)}"
+            both = " and ".join(f"{each.modality} {shorten(each.prompt_hint or each.url)}" for each in (part, other))
             raise BuilderError(f"id {part.id!r} would name both {both}, which got it first; give another id")
         return self._add(part)
 
@@ -272,10 +262,6 @@ class OptionResultBuilder(_Maker):
             raise BuilderError(f"{field} is {expected!r} and cannot become {value!r}: {remedy}")
 
 
-def _shown(part: MediaPart) -> str:
-    return shorten(part.prompt_hint or part.url)
-
-
 def _call_of(message: object) -> OptionCallPayload:
     if isinstance(message, Message) and message.call is not None:
         return message.call
@@ -296,10 +282,6 @@ def _step_of(anchor: object) -> int | None:
         return anchor
     given = str(anchor) if type(anchor) is int else name_kind(anchor)
     raise BuilderError(f"a step is counted from a message or a step number from 0 on, not from {given}")
-
-
-def _is_url(text: str | None) -> bool:
-    return text is not None and text.startswith(("http://", "https://", "data:", "provider-file:"))
 
 
 class Step(NamedTuple):

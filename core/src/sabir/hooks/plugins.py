@@ -14,6 +14,7 @@ import logging
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, wraps
+from itertools import chain, count
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -108,11 +109,8 @@ class Hooks:
 
     def _free_name(self, plugin: object) -> str:
         name = _name_of(plugin)
-        return next(
-            each
-            for each in (name, *(f"{name}#{n}" for n in range(1, len(self._plugins) + 1)))
-            if each not in self._plugins
-        )
+        names = chain([name], (f"{name}#{n}" for n in count(1)))
+        return next(each for each in names if each not in self._plugins)
 
 
 def _name_of(plugin: object) -> str:
@@ -305,11 +303,7 @@ def _checked(changed: object, message: Message, name: str) -> Message:
     if not isinstance(changed, Message):
         found = type(changed).__name__
         raise BuilderError(f"hook plugin {name} returned {found} from sabir_message_built; return a Message or None")
-    if _identity(changed) != _identity(message):
+    before, after = ((each.kind, getattr(each.payload, "invocation_id", "")) for each in (message, changed))
+    if before != after:
         raise BuilderError(f"hook plugin {name} changed a message's kind or invocation id; pairing depends on them")
     return changed
-
-
-def _identity(message: Message) -> tuple[str, str]:
-    payload = message.payload
-    return payload.kind, getattr(payload, "invocation_id", "")

@@ -1,28 +1,4 @@
-"""Threads for functions that wait: options that are no coroutine functions, and functions that ask people.
-
-    await in_thread(function, …)     its result or exception; the loop goes on meanwhile
-    await called(function, asked)    the same, but a coroutine function is awaited
-    start_thread(function)           a future of its result, for callers without a loop
-
-They are not the threads of `asyncio.to_thread`, which are few and shared with name look-ups: a function that waits here
-delays only functions that are queued here. They are daemon threads: the process ends even if a function does not.
-
-The context of an option's run, which the option may read and report to; and how deep calls are nested.
-
-    @sabir.option
-    def pay(amount: int, context: ToolContext) -> str:
-        if context.is_resume and (receipt := receipts.get(context.idempotency_key)): return receipt
-
-A parameter of this type is filled in where the option runs, and is not shown to the model. `ToolContext.current()`
-gives the same: it is a context variable, so functions that an option calls find it too, as do threads that core starts.
-
-    ctx.plan(…) ─▶ ctx.search(…)               a policy that a policy calls is one deeper
-    a chosen option ─▶ its policy, or an evaluation that its function runs        so is the run that answers a call
-
-The depth is a context variable too, and a runner that performs calls elsewhere sends it along. Endless nesting ends at
-a depth, by an error that does not become an option's result.
-
-How one option answers one call: the same steps whether the caller awaits or waits.
+"""How one option answers one call: the same steps whether the caller awaits or waits.
 
     call ──bind──▶ Bound ──(function)──▶ Outcome ──finish──▶ option result
            └─ arguments refused ────────────────────────────▶ error result, the function never ran
@@ -30,11 +6,24 @@ How one option answers one call: the same steps whether the caller awaits or wai
 An exception of the function becomes an error result, as do SystemExit and the cancellation of something that the
 function waited for; the caller's own cancellation, interrupts and CallsTooDeep are raised to the caller. An error
 before the function ran is answered by the policy `runtime`.
+
+Functions that wait run in threads: options that are no coroutine functions, and functions that ask people. They are
+not the threads of `asyncio.to_thread`, which are few and shared with name look-ups: a function that waits here delays
+only functions that are queued here. They are daemon threads: the process ends even if a function does not.
+
+    @sabir.option
+    def pay(amount: int, context: ToolContext) -> str:
+        if context.is_resume and (receipt := receipts.get(context.idempotency_key)): return receipt
+
+A parameter of the type ToolContext is filled in where the option runs, and is not shown to the model.
+`ToolContext.current()` gives the same: it is a context variable, so functions that an option calls find it too, as do
+threads that core starts. How deep calls are nested is a context variable as well; a runner that performs calls
+elsewhere sends it along. Endless nesting ends at a depth, by an error that does not become an option's result.
 """
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
 from functools import partial
@@ -168,14 +157,18 @@ class ToolContext:
         if not self.cancelled.is_set():
             self._report(done, total, text)
 
-    @contextmanager
-    def entered(self) -> Iterator[None]:
+    def entered(self) -> AbstractContextManager[None]:
         """Make this the current context within the `with` block."""
-        token = _CURRENT.set(self)
-        try:
-            yield
-        finally:
-            _CURRENT.reset(token)
+        return _being(_CURRENT, self)
+
+
+@contextmanager
+def _being(variable: ContextVar[Given], value: Given) -> Iterator[None]:
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
 
 
 _CURRENT: ContextVar[ToolContext | None] = ContextVar("sabir.tool_context", default=None)
@@ -192,25 +185,18 @@ class Depth(NamedTuple):
         """That of what runs here."""
         return cls(_depth.get())
 
-    @contextmanager
-    def entered(self) -> Iterator[None]:
+    def entered(self) -> AbstractContextManager[None]:
         """What runs within is within so many calls."""
-        token = _depth.set(self.calls)
-        try:
-            yield
-        finally:
-            _depth.reset(token)
+        return _being(_depth, self.calls)
 
     @classmethod
-    @contextmanager
-    def deeper(cls, name: str) -> Iterator[None]:
+    def deeper(cls, name: str) -> AbstractContextManager[None]:
         """What runs within is called by the policy or option of that name; CallsTooDeep beyond `MOST_DEPTH`."""
         calls = _depth.get() + 1
         if calls > MOST_DEPTH:
             remedy = "have it end, and offer no option to itself"
             raise CallsTooDeep(f"{name!r} is called within {MOST_DEPTH} other calls, perhaps by itself; {remedy}")
-        with cls(calls).entered():
-            yield
+        return cls(calls).entered()
 
 
 INVALID_ARGUMENTS = "invalid_arguments"

@@ -3,22 +3,17 @@
     typed function ─┐
     pydantic model ─┼─▶ Option ──answer(call)──▶ option result
     JSON schema ────┘
+    reply | messages ──unanswered calls──▶ each by its option ──▶ results, to be appended to the conversation
 
-Arguments are validated before a function gets them; its exceptions become error results.
-
-Answers all calls of a reply in their order, each by its option; a failure of one loses none of the others.
-
-    reply | messages ──unanswered calls──▶ option.answer ──▶ results, to be appended to the conversation
-
-This is the one implementation; runners build on it. A call of an option that was not offered gets an error result from
-the runtime, and nothing runs.
+Calls are answered in their order; a failure of one loses none of the others, and a call of an option that was not
+offered gets an error result from the runtime, and nothing runs. Runners build on this one implementation.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeAlias, TypeVar, cast, overload
 
-from pydantic import BaseModel, Field, SkipValidation, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, Field, SkipValidation, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
 from sabir.base.errors import OptionInvalid, one_line
@@ -30,10 +25,10 @@ from sabir.options.signatures import (
     Provided,
     Signature,
     bind_model,
+    bind_provided,
     bind_schema,
     first_paragraph,
     provided_to,
-    providing,
     schema_of_model,
 )
 from sabir.vocabulary.constructors import as_messages
@@ -47,6 +42,18 @@ Model = TypeVar("Model", bound=BaseModel)
 _NO_PARAMETERS = JSONText('{"type":"object","properties":{}}')
 
 
+def _free(name: str) -> str:
+    if name == RUNTIME:
+        raise OptionInvalid(f"{RESERVED}; give the option another, for example sabir.option(name='my_runtime')")
+    return name
+
+
+def _of_an_object(text: JSONText) -> JSONText:
+    if (found := text.view().get("type", "object")) != "object":
+        raise OptionInvalid(f"parameters must be the JSON schema of an object, not of {found!r}")
+    return text
+
+
 class Option(Frozen):
     """An option that a policy may choose. Two options are equal if a model sees no difference between them.
 
@@ -56,35 +63,21 @@ class Option(Frozen):
     provider that knows them.
     """
 
-    name: NonEmpty
+    name: Annotated[NonEmpty, AfterValidator(_free)]
     description: Text = ""
-    parameters_json: JSONObjectDocumentField = Field(default=_NO_PARAMETERS, alias="parameters")
+    parameters_json: Annotated[JSONObjectDocumentField, AfterValidator(_of_an_object)] = Field(
+        default=_NO_PARAMETERS, alias="parameters"
+    )
     vendor_json: Hints = Field(default=None, alias="vendor")
     function: Annotated[SkipValidation[Callable[..., Any] | None], SkipJsonSchema()] = Field(
         default=None, exclude=True, repr=False
     )
     binder: Annotated[SkipValidation[Binder | None], SkipJsonSchema()] = Field(default=None, exclude=True, repr=False)
 
-    @field_validator("name")
-    @classmethod
-    def _name_is_free(cls, name: str) -> str:
-        if name == RUNTIME:
-            raise OptionInvalid(f"{RESERVED}; give the option another, for example sabir.option(name='my_runtime')")
-        return name
-
-    @field_validator("parameters_json")
-    @classmethod
-    def _parameters_are_an_object(cls, text: JSONText) -> JSONText:
-        found = text.view().get("type", "object")
-        if found != "object":
-            raise OptionInvalid(f"parameters must be the JSON schema of an object, not of {found!r}")
-        return text
-
     @property
     def parameters(self) -> FrozenDict:
         """The JSON schema of the arguments as an immutable mapping."""
-        view: FrozenDict = self.parameters_json.view()
-        return view
+        return object_view(self.parameters_json)
 
     @property
     def vendor(self) -> FrozenDict:
@@ -142,9 +135,8 @@ class Option(Frozen):
         """An option of a raw JSON schema; the function takes the arguments by name, as plain JSON values."""
         made = _make(name, description=description, parameters=parameters, function=function, vendor=vendor)
         provided = provided_to(function, name) if function else ()
-        if not provided:
-            return made
-        return made.model_copy(update={"binder": providing(partial(bind_schema, made.parameters), provided)})
+        binder = partial(bind_provided, partial(bind_schema, made.parameters), provided)
+        return made.model_copy(update={"binder": binder}) if provided else made
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Call the function as it was written, without validation; raises OptionInvalid if there is none.
@@ -265,7 +257,7 @@ def _as_option(candidate: object, index: int) -> Option:
 
 def _make(name: str, *, provided: tuple[Provided, ...] = (), **fields: Any) -> Option:
     if provided:
-        fields["binder"] = providing(fields["binder"], provided)
+        fields["binder"] = partial(bind_provided, fields["binder"], provided)
     try:
         return Option.model_validate({"name": name, **fields})
     except ValidationError as error:

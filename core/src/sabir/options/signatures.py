@@ -1,18 +1,15 @@
-"""From JSON arguments to the call of a function.
-
-    canonical JSON text ──Binder──▶ Bound(positional, named) ──▶ function(*positional, **named)
-
-A binder validates first: arguments that it refuses never reach the function.
-
-A function's signature and docstring, read as an option's name, description and parameters.
+"""A function's signature and docstring, read as the facts of an option; and arguments bound to the function.
 
     def weather(city: str, unit: Literal["C", "F"] = "C") -> str:
         "Current weather in a city."                              ──▶ name, description, JSON schema, binder
     def pay(amount: int, context: ToolContext) -> str             ──▶ `amount` is the model's to give, `context` is not
 
+    canonical JSON text ──binder──▶ Bound(positional, named) ──▶ function(*positional, **named)
+
 The schema comes from pydantic. A parameter's description comes from `Annotated[…, Field(description=…)]`, or from the
 docstring's `Args:` section or `:param name:` fields. A parameter whose type has the class method `__sabir_provide__` is
-not shown to the model: that method gives the parameter's value for the present run, or raises LookupError.
+not shown to the model: that method gives the parameter's value for the present run, or raises LookupError. A binder
+validates first: arguments that it refuses never reach the function.
 """
 
 import inspect
@@ -46,20 +43,11 @@ class ArgumentsRefused(ValueError):
     """Arguments do not fit an option's parameters; the message names each misfit, in one line."""
 
 
-class Parameter(NamedTuple):
-    """One parameter of a function: its name, the model field that validates it, and how it is passed."""
-
-    name: str
-    field: str
-    positional: bool
-
-
-def bind_parameters(model: type[BaseModel], parameters: tuple[Parameter, ...], arguments: JSONText) -> Bound:
-    """The arguments of a function whose parameters are the fields of a model made for it."""
-    values = _validate(model, arguments)
-    positional = tuple(getattr(values, each.field) for each in parameters if each.positional)
-    named = {each.name: getattr(values, each.field) for each in parameters if not each.positional}
-    return Bound(positional, named)
+def bind_parameters(model: type[BaseModel], parameters: Iterable[inspect.Parameter], arguments: JSONText) -> Bound:
+    """The arguments of a function whose parameters, in order, are the fields of a model made for it."""
+    values = list(zip(parameters, _validate(model, arguments).__dict__.values(), strict=True))
+    positional = tuple(value for each, value in values if each.kind is each.POSITIONAL_ONLY)
+    return Bound(positional, {each.name: value for each, value in values[len(positional) :]})
 
 
 def bind_model(model: type[BaseModel], arguments: JSONText) -> Bound:
@@ -145,14 +133,16 @@ class Provided(NamedTuple):
     has_default: bool
 
 
-def read_provided(function: str, parameters: Iterable[inspect.Parameter], hints: Mapping[str, Any]) -> list[Provided]:
+def read_provided(
+    function: str, parameters: Iterable[inspect.Parameter], hints: Mapping[str, Any]
+) -> tuple[Provided, ...]:
     """The parameters of a function that are provided, `X | None` and `Annotated[X, …]` included."""
-    found = [(each, _provider_of(hints.get(each.name))) for each in parameters]
-    return [
+    return tuple(
         Provided(function, each.name, kind, each.default is not each.empty)
-        for each, kind in found
-        if kind is not None and each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
-    ]
+        for each in parameters
+        if (kind := _provider_of(hints.get(each.name))) is not None
+        and each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
+    )
 
 
 def values_of(provided: Iterable[Provided]) -> dict[str, Any]:
@@ -168,12 +158,8 @@ def values_of(provided: Iterable[Provided]) -> dict[str, Any]:
     return values
 
 
-def providing(binder: Binder, provided: Iterable[Provided]) -> Binder:
-    """A binder that adds the provided values when it binds."""
-    return partial(_bind, binder, tuple(provided))
-
-
-def _bind(binder: Binder, provided: tuple[Provided, ...], arguments: JSONText) -> Bound:
+def bind_provided(binder: Binder, provided: tuple[Provided, ...], arguments: JSONText) -> Bound:
+    """What a binder binds, and the provided values."""
     bound = binder(arguments)
     return Bound(bound.positional, {**bound.named, **values_of(provided)})
 
@@ -240,7 +226,7 @@ def provided_to(function: AnyFunction, name: str) -> tuple[Provided, ...]:
         hints, parameters = _type_hints(function, name), inspect.signature(function).parameters
     except (OptionInvalid, ValueError):
         return ()
-    return tuple(read_provided(name, parameters.values(), hints))
+    return read_provided(name, parameters.values(), hints)
 
 
 def schema_of_model(model: type[BaseModel]) -> dict[str, Any]:
@@ -263,7 +249,7 @@ def first_paragraph(documentation: str) -> str:
 
 def _read_parameters(
     function: AnyFunction, name: str, documentation: Mapping[str, str]
-) -> tuple[dict[str, Any], tuple[Parameter, ...], tuple[Provided, ...]]:
+) -> tuple[dict[str, Any], tuple[inspect.Parameter, ...], tuple[Provided, ...]]:
     bound = function.keywords if isinstance(function, partial) else {}
     hints = _type_hints(function, name)
     try:
@@ -272,16 +258,12 @@ def _read_parameters(
         raise OptionInvalid(f"option {name!r} has no readable signature; wrap it in a typed function") from None
     provided = read_provided(name, (each for each in declared if each.name not in bound), hints)
     not_the_models = {*bound, *(each.name for each in provided)}  # the author's own choice, or the runtime's
-    fields: dict[str, Any] = {}
-    parameters = []
-    for index, parameter in enumerate(declared):
-        if parameter.name in not_the_models:
-            continue
-        _refuse_open_ended(parameter, name, hints)
-        field = f"parameter_{index}"
-        fields[field] = _field(parameter, hints[parameter.name], documentation.get(parameter.name))
-        parameters.append(Parameter(parameter.name, field, parameter.kind is parameter.POSITIONAL_ONLY))
-    return fields, tuple(parameters), tuple(provided)
+    parameters = tuple(each for each in declared if each.name not in not_the_models)
+    fields = {}
+    for index, each in enumerate(parameters):
+        _refuse_open_ended(each, name, hints)
+        fields[f"parameter_{index}"] = _field(each, hints[each.name], documentation.get(each.name))
+    return fields, parameters, provided
 
 
 def _type_hints(function: AnyFunction, name: str) -> dict[str, Any]:

@@ -175,19 +175,18 @@ def _parts_of(item: object) -> tuple[Part, ...]:
         return (TextPart.build(text=item),)
     if isinstance(item, TextPart | MediaPart):
         return (item,)
-    if isinstance(item, Message) and item.kind == "parts":
-        foreign = [part.kind for part in item.parts if not isinstance(part, TextPart | MediaPart)]
-        if not foreign:
-            return item.parts
+    if not isinstance(item, Message) or item.kind != "parts":
+        raise NotJSON(f"{name_kind(item)} stands among parts; a result is one JSON value, or text and media parts")
+    if foreign := [part.kind for part in item.parts if not isinstance(part, TextPart | MediaPart)]:
         raise NotJSON(f"a message with a part of kind {foreign[0]!r} is no result; return its text and media")
-    raise NotJSON(f"{name_kind(item)} stands among parts; a result is one JSON value, or text and media parts")
+    return item.parts
 
 
 def name_kind(value: object) -> str:
     """A value as an error names it: a message by its kind, any other value by its type."""
-    return (
-        f"a message of kind {value.kind!r}" if isinstance(value, Message) else f"a value of type {type(value).__name__}"
-    )
+    if isinstance(value, Message):
+        return f"a message of kind {value.kind!r}"
+    return f"a value of type {type(value).__name__}"
 
 
 def option_result(call: Message, outcome: Mapping[str, Any], *, policy: str | None = None) -> Message:

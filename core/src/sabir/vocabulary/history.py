@@ -15,6 +15,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
 from uuid import uuid4
@@ -141,11 +142,8 @@ def _holds_unknown(value: AtRest) -> bool:
     """Whether a value holds a newer writer's fields anywhere; their None values must be written."""
     if value.__pydantic_extra__:
         return True
-    for held in vars(value).values():
-        for item in held if type(held) is tuple else (held,):
-            if isinstance(item, AtRest) and _holds_unknown(item):
-                return True
-    return False
+    held = (item for field in vars(value).values() for item in (field if type(field) is tuple else (field,)))
+    return any(isinstance(item, AtRest) and _holds_unknown(item) for item in held)
 
 
 def _decode(text: str | bytes) -> str:
@@ -158,19 +156,21 @@ def _decode(text: str | bytes) -> str:
     try:
         return given.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = given.count(b"\n", 0, error.start) + 1
-        raise HistoryInvalid(f"line {line}: byte {error.start} is no UTF-8; a history is UTF-8 text") from None
+        before = given[: error.start].decode("latin-1")
+        raise _fault(before, error.start, f"byte {error.start} is no UTF-8; a history is UTF-8 text") from None
 
 
 def _parse(text: str, start: int) -> tuple[Any, int]:
     try:
         return DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
-        raise HistoryInvalid(
-            f"{_line(text, error.pos)}: no JSON: {error.msg}; a history is a JSON array or JSON Lines"
-        ) from None
+        raise _fault(text, error.pos, f"no JSON: {error.msg}; a history is a JSON array or JSON Lines") from None
     except (ValueError, RecursionError) as error:
-        raise HistoryInvalid(f"{_line(text, start)}: no JSON: {one_line(str(error), 200)}") from None
+        raise _fault(text, start, f"no JSON: {one_line(str(error), 200)}") from None
+
+
+def _fault(text: str, position: int, words: str) -> HistoryInvalid:
+    return HistoryInvalid(f"line {text.count(chr(10), 0, position) + 1}: {words}")
 
 
 def _stored(text: str) -> Iterator[tuple[str, Any]]:
@@ -179,8 +179,7 @@ def _stored(text: str) -> Iterator[tuple[str, Any]]:
     if text.startswith("[", start):
         value, end = _parse(text, start)
         if _next(text, end) != len(text):
-            remedy = "a history is one array, or JSON Lines"
-            raise HistoryInvalid(f"{_line(text, end)}: text follows the JSON array; {remedy}")
+            raise _fault(text, end, "text follows the JSON array; a history is one array, or JSON Lines")
         yield from ((f"messages[{index}]", item) for index, item in enumerate(value))
         return
     line, counted = 1, 0
@@ -197,20 +196,10 @@ def _next(text: str, start: int) -> int:
     return found.start() if found else len(text)
 
 
-def _line(text: str, position: int) -> str:
-    return f"line {text.count(chr(10), 0, position) + 1}"
-
-
 def _message(item: Any, place: str) -> Message:
-    try:
+    with suppress(ValidationError):  # of a fault, or of what a newer writer added
         message: Message = Message.__pydantic_validator__.validate_python(item)
-    except ValidationError:
-        return _message_of_others(item, place)
-    return message
-
-
-def _message_of_others(item: Any, place: str) -> Message:
-    """One to which a newer writer added something; HistoryInvalid for a fault."""
+        return message
     if not isinstance(item, dict):
         found = _JSON_TYPES.get(type(item), "null")
         raise HistoryInvalid(f"{place} is {found}; a history holds messages, which are objects")

@@ -10,6 +10,7 @@ import binascii
 import mimetypes
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from errno import EINVAL
 from pathlib import Path
@@ -46,23 +47,12 @@ _ALLOWED_MIMES = re.compile(
     r"(image|audio|video)/.+|text/.+|application/(pdf|json|xml|rtf|csv|x-ndjson|octet-stream|zip|msword|vnd\..+)"
 )
 _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
-    (0, b"\x89PNG\r\n\x1a\n", "image/png"),
-    (0, b"\xff\xd8\xff", "image/jpeg"),
-    (0, b"GIF87a", "image/gif"),
-    (0, b"GIF89a", "image/gif"),
-    (8, b"WEBP", "image/webp"),
-    (8, b"WAVE", "audio/wav"),
-    (0, b"BM", "image/bmp"),
-    (0, b"%PDF-", "application/pdf"),
-    (0, b"ID3", "audio/mpeg"),
-    (0, b"\xff\xfb", "audio/mpeg"),
-    (0, b"\xff\xf3", "audio/mpeg"),
-    (0, b"fLaC", "audio/flac"),
-    (0, b"OggS", "audio/ogg"),
-    (4, b"ftypM4A", "audio/mp4"),
-    (4, b"ftyp", "video/mp4"),
-    (0, b"\x1aE\xdf\xa3", "video/webm"),
-)
+    (0, b"\x89PNG\r\n\x1a\n", "image/png"), (0, b"\xff\xd8\xff", "image/jpeg"), (0, b"GIF87a", "image/gif"),
+    (0, b"GIF89a", "image/gif"), (8, b"WEBP", "image/webp"), (8, b"WAVE", "audio/wav"), (0, b"BM", "image/bmp"),
+    (0, b"%PDF-", "application/pdf"), (0, b"ID3", "audio/mpeg"), (0, b"\xff\xfb", "audio/mpeg"),
+    (0, b"\xff\xf3", "audio/mpeg"), (0, b"fLaC", "audio/flac"), (0, b"OggS", "audio/ogg"),
+    (4, b"ftypM4A", "audio/mp4"), (4, b"ftyp", "video/mp4"), (0, b"\x1aE\xdf\xa3", "video/webm"),
+)  # fmt: skip
 
 
 class DataURL(NamedTuple):
@@ -83,10 +73,8 @@ class DataURL(NamedTuple):
         match = _HEADER.match(url, 0, 1000)
         if match is None:
             raise MediaRefused(f"{shorten(url)} is no data URL: expected data:<mime>;base64,<payload>")
-        mime = (match[1] or "text/plain").lower()
-        further = match[2]
-        parameters = type_parameters(further) if further not in ("", ";base64") else ""
-        return cls(url, mime, further.lower().endswith(";base64"), match.end(), parameters)
+        mime, further = (match[1] or "text/plain").lower(), match[2]
+        return cls(url, mime, further.lower().endswith(";base64"), match.end(), type_parameters(further))
 
     @property
     def base64(self) -> str:
@@ -122,11 +110,9 @@ class DataURL(NamedTuple):
         """The URL of base64: of the type that its first bytes tell, else of the one given; a URL stays as it is."""
         if data[:5].lower() == "data:":
             return data
-        try:
-            found = cls.sniff(base64.b64decode(data[:64]))
-        except (binascii.Error, ValueError):
-            found = None
-        return f"data:{found or mime};base64,{data}"
+        with suppress(ValueError):
+            mime = cls.sniff(base64.b64decode(data[:64])) or mime
+        return f"data:{mime};base64,{data}"
 
     @staticmethod
     def sniff(data: bytes) -> str | None:
@@ -162,16 +148,17 @@ class MediaURL(NamedTuple):
         """The URL as given, if a media part may carry it; MediaRefused in one line if not."""
         url, scheme = self.url, self.scheme
         if scheme in ("http", "https"):
-            return _check_web_url(url)
-        if scheme == "data":
-            return _check_data_url(url)
-        if url.startswith("provider-file:"):
+            _check_web_url(url)
+        elif scheme == "data":
+            _check_data_url(url)
+        elif url.startswith("provider-file:"):
             split_provider_file(url)
-            return url
-        raise MediaRefused(
-            f"{shorten(url)} is no media URL: expected http(s)://, data:, or provider-file:<provider>/<id>"
-            "; for a path or bytes use sabir.image() and its siblings"
-        )
+        else:
+            raise MediaRefused(
+                f"{shorten(url)} is no media URL: expected http(s)://, data:, or provider-file:<provider>/<id>"
+                "; for a path or bytes use sabir.image() and its siblings"
+            )
+        return url
 
 
 def type_parameters(written: str) -> str:
@@ -188,7 +175,7 @@ def split_provider_file(url: str) -> tuple[str, str]:
     return match[1], match[2]
 
 
-def _check_web_url(url: str) -> str:
+def _check_web_url(url: str) -> None:
     if len(url) > 100_000:
         raise MediaRefused(f"{shorten(url)} has {len(url)} characters; a web URL may have 100000")
     if _CONTROL.search(url) or "%00" in url:
@@ -202,10 +189,9 @@ def _check_web_url(url: str) -> str:
         raise MediaRefused(f"{shorten(url)} is no URL: {reason}") from None
     if not has_host:
         raise MediaRefused(f"{shorten(url)} names no host; expected http(s)://host/…")
-    return url
 
 
-def _check_data_url(url: str) -> str:
+def _check_data_url(url: str) -> None:
     if len(url) > DATA_URL_CAP:
         raise MediaRefused(f"{shorten(url)} has {len(url)} characters; a data URL may have {DATA_URL_CAP}: upload it")
     _, mime, is_base64, offset, _ = DataURL.read(url)
@@ -215,7 +201,6 @@ def _check_data_url(url: str) -> str:
         raise MediaRefused(f"{shorten(url)} holds broken base64 or NUL; encode the bytes with base64.b64encode")
     if mime in _REFUSED_MIMES or not _ALLOWED_MIMES.fullmatch(mime):
         raise MediaRefused(f"{shorten(url)} is of type {mime}, which no media part may carry; convert it first")
-    return url
 
 
 def mime_type(hint: str | None) -> str | None:
@@ -226,8 +211,7 @@ def mime_type(hint: str | None) -> str | None:
 
 def shorten(url: str) -> str:
     """A URL as an error names it: at most 60 characters."""
-    text = url if len(url) <= 60 else f"{url[:45]}… ({len(url)} characters)"
-    return repr(text)
+    return repr(url if len(url) <= 60 else f"{url[:45]}… ({len(url)} characters)")
 
 
 DEFAULT_MIMES: Mapping[Modality, str] = {
@@ -302,5 +286,4 @@ class MediaRule:
         if not pattern or mime is None:
             return None
         kind = mime_type(mime)
-        takes = form != "data" if kind is None else re.fullmatch(pattern, kind)
-        return None if takes else f"does not take {mime}"
+        return None if (re.fullmatch(pattern, kind) if kind else form != "data") else f"does not take {mime}"

@@ -10,26 +10,24 @@
 Loading, and validation of data whose `schema` is above this version's, keep a newer writer's data: a payload, a hint
 or a part that this version does not know is written back unchanged; every rendering reports it as a loss.
 
-Which call a result answers: decided from kinds and ids alone, so that no role hint changes it (law 7).
-
-call, call, call   a run: calls with no other message between them
-result             answers the first unanswered call of its id in the nearest earlier run that has such a call
+Which call a result answers is decided here too, from kinds and ids alone: the first unanswered call of its id in the
+nearest earlier run (calls with no other message between them) that has such a call.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from os import urandom
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
 
 from pydantic import (
     Field,
-    GetCoreSchemaHandler,
     ModelWrapValidatorHandler,
+    PlainValidator,
     ValidationError,
     ValidationInfo,
     WithJsonSchema,
     model_validator,
 )
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import PydanticCustomError
 
 from sabir.base.models import AtRest, is_constructing, is_loading, load_as
 from sabir.base.values import (
@@ -162,20 +160,16 @@ class UnknownHint(str):
     __slots__ = ()
 
 
-class _KnownOrKept:
-    """Validates hints: a known hint, or one that loading kept; validation makes no UnknownHint of a string."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        known = core_schema.literal_schema(list(get_args(RoleHint)))
-        kept = core_schema.is_instance_schema(UnknownHint)
-        words = f"the hint is one of {', '.join(get_args(RoleHint))}"
-        return core_schema.union_schema([known, kept], custom_error_type="role_hint", custom_error_message=words)
+def _known_or_kept(hint: object) -> object:
+    """A known hint, or one that loading kept; validation makes no UnknownHint of a string."""
+    if hint in get_args(RoleHint) or isinstance(hint, UnknownHint):
+        return hint
+    raise PydanticCustomError("role_hint", f"the hint is one of {', '.join(get_args(RoleHint))}")
 
 
 _HINTS = {"type": "string", "enum": list(get_args(RoleHint))}
-Hint = Annotated[
-    RoleHint | UnknownHint, _KnownOrKept(), WithJsonSchema({"anyOf": [_HINTS, {"type": "string", "minLength": 1}]})
-]
+_STORED_HINTS = WithJsonSchema({"anyOf": [_HINTS, {"type": "string", "minLength": 1}]})
+Hint = Annotated[RoleHint | UnknownHint, PlainValidator(_known_or_kept), _STORED_HINTS]
 """A role hint: one of four, or an unknown hint that loading kept."""
 
 Payload = Annotated[
@@ -293,18 +287,13 @@ else:
     """At run time every message is a Message."""
 
 
-def _with_tuples(stored: dict[Any, Any]) -> dict[Any, Any]:
+def _with_tuples(stored: Any, fields: tuple[str, ...] = ("payload", "parts", "citations")) -> Any:
     """A message read from JSON, with its arrays as tuples, because strict validation of values takes no lists."""
-    payload = stored.get("payload")
-    if not isinstance(payload, dict) or not isinstance(parts := payload.get("parts"), list):
+    if isinstance(stored, list):
+        return tuple(_with_tuples(each, fields) for each in stored)
+    if not fields or not isinstance(stored, dict) or fields[0] not in stored:
         return stored
-    held = [
-        {**part, "citations": tuple(part["citations"])}
-        if isinstance(part, dict) and isinstance(part.get("citations"), list)
-        else part
-        for part in parts
-    ]
-    return {**stored, "payload": {**payload, "parts": tuple(held)}}
+    return {**stored, fields[0]: _with_tuples(stored[fields[0]], fields[1:])}
 
 
 Stack: TypeAlias = tuple[int, "Stack"] | tuple[()]
@@ -346,10 +335,10 @@ class Unanswered:
     def positions(self) -> list[int]:
         """The positions of the unanswered calls, in order."""
         self.end_run()
-        return sorted(position for stack in self.stacks.values() for position in _each(stack))
-
-
-def _each(stack: Stack) -> Iterator[int]:
-    while stack:
-        position, stack = stack
-        yield position
+        found = []
+        for held in self.stacks.values():
+            stack = held
+            while stack:
+                position, stack = stack
+                found.append(position)
+        return sorted(found)

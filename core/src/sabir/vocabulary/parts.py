@@ -1,18 +1,16 @@
-"""Vendor hints: fields of a media part or an option for one provider, and the fields that a target takes of them.
-
-    vendor={"acme": {…}, "*": {…}} ──take_hints──▶ {provider: validated fields}, and a loss for each field not taken
-
-A section is for the provider of its name. The section "*" is for every provider: a provider takes the fields of it
-that its model has, and its own section is laid over them. Only a provider's own section can be invalid: a field of "*"
-that does not fit is not taken. A field that a model has but excludes belongs to another wire of the provider: it is
-valid there, and a loss here.
-
-The parts of a message of the kind `parts`.
+"""The parts of a message of the kind `parts`, and the vendor hints that media and options carry.
 
     text · media · reasoning · refusal · opaque · (unknown: kept by a reader older than the writer)
 
 A part's `state` is signed or server-bound data that its maker wants back with the part; it is sent only to the
 message's origin (`Message.origin`). It must not repeat the part's text: encoding puts the two together.
+
+    vendor={"acme": {…}, "*": {…}} ──take_hints──▶ {provider: validated fields}, and a loss for each field not taken
+
+A section of hints is for the provider of its name. The section "*" is for every provider: a provider takes the fields
+of it that its model has, and its own section is laid over them. Only a provider's own section can be invalid: a field
+of "*" that does not fit is not taken. A field that a model has but excludes belongs to another wire of the provider:
+it is valid there, and a loss here.
 """
 
 import json
@@ -29,7 +27,6 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     WithJsonSchema,
-    field_validator,
     model_serializer,
     model_validator,
 )
@@ -75,8 +72,8 @@ def _checked(text: JSONText) -> JSONText | None:
     return None if text == "{}" else text
 
 
-_schema = WithJsonSchema({"type": "object", "additionalProperties": {"type": "object"}})
-Hints: TypeAlias = Annotated[JSONObjectDocumentField, AfterValidator(_checked), _schema] | None
+_SECTIONS = WithJsonSchema({"type": "object", "additionalProperties": {"type": "object"}})
+Hints: TypeAlias = Annotated[JSONObjectDocumentField, AfterValidator(_checked), _SECTIONS] | None
 """A field of vendor hints, held as JSONText; None if there are none."""
 
 
@@ -101,20 +98,17 @@ def take_hints(text: JSONText, model: type[BaseModel] | None, taker: Taker) -> J
     """
     sections, provider, lose = object_view(text), taker.provider, taker.lose
     own, shared = sections.get(provider), sections.get(SHARED, {})
-    if own is None:
-        others = ", ".join(name for name, section in sections.items() if section and name != SHARED)
-        if others:
-            lose(".vendor", f"its hints are for {others}, not for {provider}")
+    others = [name for name, section in sections.items() if section and name != SHARED]
+    if own is None and others:
+        lose(".vendor", f"its hints are for {', '.join(others)}, not for {provider}")
+    found = {} if model is None else _validated(model, own or {}, shared, taker)
+    meant, fields = (SHARED, shared) if own is None else (provider, own)
     if model is None and own:
         lose(f".vendor.{provider}", f"{taker.wire} takes no hints ({taker.kind})")
-    found = {} if model is None else _validated(model, own or {}, shared, taker)
-    for name in own if own and model else ():
+        fields = {}
+    for name in fields:
         if name not in found:
-            lose(f".vendor.{provider}.{name}", f"{taker.wire} takes no such {name!r} ({taker.kind})")
-    if own is None:
-        for name in shared:
-            if name not in found:
-                lose(f".vendor.{SHARED}.{name}", f"{taker.wire} takes no such {name!r} ({taker.kind})")
+            lose(f".vendor.{meant}.{name}", f"{taker.wire} takes no such {name!r} ({taker.kind})")
     return encode_json({provider: found}) if found else None
 
 
@@ -210,7 +204,7 @@ class MediaPart(Stateful):
 
     kind: Literal["media"] = "media"
     modality: Modality
-    url: Text
+    url: Annotated[Text, AfterValidator(lambda url: MediaURL(url).check())]
     mime: Text | None = None
     prompt_hint: Text | None = None
     id: Text | None = None
@@ -234,9 +228,7 @@ class MediaPart(Stateful):
     def form(self) -> Form:
         """How its URL carries it: a web address, the bytes themselves, or a provider's file id."""
         scheme = self.url[:5].lower()
-        if scheme.startswith("http"):
-            return "url"
-        return "data" if scheme == "data:" else "file"
+        return "url" if scheme.startswith("http") else "data" if scheme == "data:" else "file"
 
     def data_url(self) -> DataURL:
         """Its URL as a data URL; MediaRefused if it is none."""
@@ -267,11 +259,6 @@ class MediaPart(Stateful):
         described = self.prompt_hint or self.name or (self.mime or "").strip()
         where = "" if self.form == "data" else f" {shorten(self.url)[1:-1]}"
         return f"[{self.modality} not shown{': ' + described if described else ''}{where}]"
-
-    @field_validator("url")
-    @classmethod
-    def _check_url(cls, url: str) -> str:
-        return MediaURL(url).check()
 
 
 class ReasoningPart(Stateful):
@@ -369,13 +356,10 @@ Part = Annotated[
 
 def keep_parts(payload: dict[Any, Any]) -> dict[Any, Any]:
     """A stored payload whose media of unknown modalities or URL schemes are made UnknownParts."""
-    parts = payload.get("parts")
-    if not isinstance(parts, list):
+    if not isinstance(parts := payload.get("parts"), list):
         return payload
-    return {
-        **payload,
-        "parts": [load_as(UnknownPart.model_validate, part) if _is_newer(part) else part for part in parts],
-    }
+    kept = [load_as(UnknownPart.model_validate, part) if _is_newer(part) else part for part in parts]
+    return {**payload, "parts": kept}
 
 
 def _is_newer(part: Any) -> bool:

@@ -2,13 +2,12 @@
 
     reply.messages ──▶ append to the conversation, all of them, before any result
 
-A streamed reply comes in events: noun-start, noun-delta, noun-end.
+A streamed reply comes in events, one block for each part or option call, told apart by `index`:
 
     reply-start ─▶ (text|reasoning|refusal|option_call|media|opaque)-start ─▶ -delta … ─▶ -end … ─▶ reply-end
 
-A block is one part or one option call of the reply, in order, told apart by `index`. Its end carries the whole part or
-call, so that folding the ends gives the reply (law 8); the deltas are for programs that show it meanwhile. Errors that
-carry a reply, whole or partial, are defined here too.
+The end of a block carries the whole part or call, so that folding the ends gives the reply (law 8); the deltas are for
+programs that show it meanwhile. Errors that carry a reply, whole or partial, are defined here too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -74,24 +73,16 @@ class Usage(AtRest):
         cache_write_tokens: int | None = None,
         reasoning_tokens: int | None = None,
     ) -> "Usage":
-        """One of figures that a decoder has checked already, and the object in which the vendor gave them."""
-        values = {
-            "input_tokens": input_tokens,
-            "output_tokens": output_tokens,
-            "cache_read_tokens": cache_read_tokens,
-            "cache_write_tokens": cache_write_tokens,
-            "reasoning_tokens": reasoning_tokens,
-            "details_json": encode_json(details),
-        }
-        return cls.assembled(values, set(values))
+        """One of a vendor's figures, and the object in which it gave them; raises NotJSON if that is no JSON."""
+        return cls(
+            input_tokens=input_tokens, output_tokens=output_tokens, reasoning_tokens=reasoning_tokens,
+            cache_read_tokens=cache_read_tokens, cache_write_tokens=cache_write_tokens, details=encode_json(details),
+        )  # fmt: skip
 
     def __str__(self) -> str:
         """The figures in one line."""
-        return f"{_figure(self.input_tokens)} in, {_figure(self.output_tokens)} out"
-
-
-def _figure(tokens: int | None) -> str:
-    return "?" if tokens is None else str(tokens)
+        told = ("?" if tokens is None else tokens for tokens in (self.input_tokens, self.output_tokens))
+        return "{} in, {} out".format(*told)
 
 
 class Alternative(Frozen):
@@ -147,14 +138,13 @@ class Reply(Frozen):
     @cached_property
     def reasoning(self) -> str:
         """All reasoning text of the reply, joined."""
-        parts = (part for message in self.messages for part in message.parts)
-        return "".join(part.text for part in parts if part.kind == "reasoning")
+        return "".join(part.text for message in self.messages for part in message.parts if part.kind == "reasoning")
 
     @cached_property
     def refusal(self) -> str | None:
         """The model's refusal in its own words, or None."""
-        parts = (part for message in self.messages for part in message.parts)
-        return "".join(part.text for part in parts if part.kind == "refusal") or None
+        texts = (part.text for message in self.messages for part in message.parts if part.kind == "refusal")
+        return "".join(texts) or None
 
     @cached_property
     def media(self) -> tuple[MediaPart, ...]:

@@ -1,9 +1,9 @@
-"""The target to which a conversation goes, and the known facts of its model.
+"""What a call is made with: the target and the known facts of its model, and one neutral set of settings, strict.
 
-One neutral set of settings, strict; a vendor's own under the provider's name.
+    adapter's settings ──laid_over by the call's──▶ Settings ──SettingsReader──▶ a dialect's request
 
-A call's settings are laid over the adapter's: a field that the call sets wins. Dialects read settings through a
-SettingsReader, which knows which were read; a setting that is set and was not read is a loss, never silent.
+A field that the call sets wins over the adapter's. A vendor's own settings stand under the provider's name. The reader
+knows which settings a dialect read: a setting that is set and was not read is a loss, never silent.
 """
 
 import difflib
@@ -184,13 +184,11 @@ def _as_response_format(value: object) -> object:
 
 
 def _as_tuple(value: object) -> object:
-    if isinstance(value, str):
-        return (value,)
-    return None if isinstance(value, list | tuple) and not value else value
+    return (value,) if isinstance(value, str) else None if value in ([], ()) else value
 
 
 def _as_retry_policy(value: object) -> object:
-    return RetryPolicy(attempts=value + 1) if isinstance(value, int) and not isinstance(value, bool) else value
+    return RetryPolicy(attempts=value + 1) if type(value) is int else value
 
 
 class SettingsGiven(TypedDict, total=False):
@@ -289,11 +287,7 @@ class Settings(Frozen):
         """These settings where they are set, the defaults elsewhere."""
         if not self.__pydantic_fields_set__ or not defaults.__pydantic_fields_set__:
             return self if self.__pydantic_fields_set__ else defaults
-        fields = type(self).model_fields
-        merged: dict[str, Any] = {}
-        for layer in (defaults, self):
-            merged.update({fields[name].alias or name: getattr(layer, name) for name in layer.model_fields_set})
-        return Settings(**merged)
+        return defaults.model_copy(update={name: getattr(self, name) for name in self.model_fields_set})
 
     @staticmethod
     def refuse_misnamed(function: str, misnamed: Mapping[str, object], known: tuple[str, ...]) -> None:
@@ -339,37 +333,31 @@ class SettingsReader:
         return tuple(name for name in WIRE_SETTINGS if name not in self._looked_at)
 
 
-_OPTIONS = "pass options=[…]: what a model may choose is an option here"
-_CHOICE = "pass settings=sabir.Settings(option_choice=…)"
-_FORMAT = "pass settings=sabir.Settings(response_format=…) and read reply.parse(…)"
-_LENGTH = "pass settings=sabir.Settings(max_output_tokens=…)"
-_CONVERSATION = "give the conversation first: a str, or messages made by sabir.user(…) and its siblings"
-_INSTRUCTIONS = "begin the conversation with sabir.system(…)"
-_MODEL = "name the model once: sabir.adapter('provider:model')"
-_STREAM = "call stream(…) or stream_sync(…)"
-_SETTINGS = "pass settings=sabir.Settings(…)"
-
-REMEDIES: Mapping[str, str] = {
-    "tools": _OPTIONS, "functions": _OPTIONS, "function_declarations": _OPTIONS,
-    "tool_choice": _CHOICE, "function_call": _CHOICE, "functions_call": _CHOICE, "tool_config": _CHOICE,
-    "parallel_tool_calls": "pass settings=sabir.Settings(parallel_options=…)",
-    "response_model": _FORMAT, "output_type": _FORMAT, "output_config": _FORMAT, "text_format": _FORMAT,
-    "max_tokens": _LENGTH, "max_completion_tokens": _LENGTH, "max_output": _LENGTH,
-    "stop_sequences": "pass settings=sabir.Settings(stop=…)",
-    "reasoning": "pass settings=sabir.Settings(reasoning_effort=…)",
-    "thinking": "pass settings=sabir.Settings(reasoning_effort=…)",
-    "max_retries": "pass settings=sabir.Settings(retries=…)",
-    "input": _CONVERSATION, "prompt": _CONVERSATION, "contents": _CONVERSATION, "history": _CONVERSATION,
-    "message": _CONVERSATION,
-    "system": _INSTRUCTIONS, "instructions": _INSTRUCTIONS, "system_instruction": _INSTRUCTIONS,
-    "system_prompt": _INSTRUCTIONS,
-    "model": _MODEL, "stream": _STREAM, "config": _SETTINGS, "generation_config": _SETTINGS,
-    "extra_query": "put it into the adapter's base_url or client",
-    "api_base": "pass base_url=…", "endpoint": "pass base_url=…", "url": "pass base_url=…",
-    "fetcher": "wrap the adapter: sabir_media.fetching(adapter, fetcher)",
-    "key": "pass api_key=…", "token": "pass api_key=…", "http_client": "pass client=, the vendor SDK's client",
-    "policy": "pass speaks_as=…", "provider": _MODEL,
-}  # fmt: skip
+_SETTING = "pass settings=sabir.Settings"
+_MISNAMED = {
+    "pass options=[…]: what a model may choose is an option here": "tools functions function_declarations",
+    f"{_SETTING}(option_choice=…)": "tool_choice function_call functions_call tool_config",
+    f"{_SETTING}(parallel_options=…)": "parallel_tool_calls",
+    f"{_SETTING}(response_format=…) and read reply.parse(…)": "response_model output_type output_config text_format",
+    f"{_SETTING}(max_output_tokens=…)": "max_tokens max_completion_tokens max_output",
+    f"{_SETTING}(stop=…)": "stop_sequences",
+    f"{_SETTING}(reasoning_effort=…)": "reasoning thinking",
+    f"{_SETTING}(retries=…)": "max_retries",
+    f"{_SETTING}(…)": "config generation_config",
+    "give the conversation first: a str, or messages made by sabir.user(…) and its siblings": (
+        "input prompt contents history message"
+    ),
+    "begin the conversation with sabir.system(…)": "system instructions system_instruction system_prompt",
+    "name the model once: sabir.adapter('provider:model')": "model provider",
+    "call stream(…) or stream_sync(…)": "stream",
+    "put it into the adapter's base_url or client": "extra_query",
+    "pass base_url=…": "api_base endpoint url",
+    "wrap the adapter: sabir_media.fetching(adapter, fetcher)": "fetcher",
+    "pass api_key=…": "key token",
+    "pass client=, the vendor SDK's client": "http_client",
+    "pass speaks_as=…": "policy",
+}
+REMEDIES: Mapping[str, str] = {name: remedy for remedy, names in _MISNAMED.items() for name in names.split()}
 """Another library's name → the remedy: sabir's name or call."""
 
 _SETTING_NAMES = frozenset(field.alias or name for name, field in Settings.model_fields.items())

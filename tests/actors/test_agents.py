@@ -14,10 +14,7 @@ from sabir_testing.scripted import Scriptable, ScriptedAdapter, calls, reply
 
 from .scripts import MODEL, ask, failed, said
 
-PLAY = [
-    {"role": "user", "content": "Hello, world!"},
-    {"role": "assistant", "content": "I'll help you with that."},
-]
+PLAY = [{"role": "user", "content": "Hello, world!"}, {"role": "assistant", "content": "I'll help you with that."}]
 
 
 @sabir.option

@@ -5,15 +5,7 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir_actors import (
-    AEIOUY_CHAIN,
-    ActorSystem,
-    AgentManagerActor,
-    Message,
-    PhaseActor,
-    Response,
-    RestartPolicy,
-)
+from sabir_actors import AEIOUY_CHAIN, ActorSystem, AgentManagerActor, Message, PhaseActor, Response, RestartPolicy
 from sabir_actors.agents import Agent
 from sabir_actors.data import AgentConfig
 from sabir_session import Session

@@ -133,11 +133,7 @@ async def test_nothing_is_kept_of_actors_that_are_gone(system: ActorSystem) -> N
     assert len(supervisor.supervised) == len(supervisor._restarts) == 0
 
 
-@given(
-    limit=st.integers(0, 4),
-    window=st.floats(0.1, 50),
-    pauses=st.lists(st.floats(0, 30), max_size=30),
-)
+@given(limit=st.integers(0, 4), window=st.floats(0.1, 50), pauses=st.lists(st.floats(0, 30), max_size=30))
 def test_no_window_holds_more_restarts_than_the_limit(limit: int, window: float, pauses: list[float]) -> None:
     """Whenever errors come."""
     clock, restarts = Clock(), list[float]()

@@ -80,11 +80,7 @@ def system_of(vendors: Vendors, *models: str, watch: list[str] | None = None) ->
             watch.append(event.text)
 
     return ActorSystem(
-        chains=[chain],
-        adapters=vendors.adapter,
-        settings=ONCE,
-        restarts=AT_ONCE,
-        watch=None if watch is None else seen,
+        chains=[chain], adapters=vendors.adapter, settings=ONCE, restarts=AT_ONCE, watch=None if watch is None else seen
     )
 
 

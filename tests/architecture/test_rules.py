@@ -32,12 +32,7 @@ def test_what_keeps_the_rule_passes() -> None:
 
 def test_every_fault_of_every_thing_is_named_with_the_remedy() -> None:
     """The first hides neither the second of the same thing nor those of the next."""
-    assert failure(3, 4, 5) == [
-        "3 at fault",
-        "3: is odd; take two",
-        "5: is odd; take two",
-        "5: is large; take two",
-    ]
+    assert failure(3, 4, 5) == ["3 at fault", "3: is odd; take two", "5: is odd; take two", "5: is large; take two"]
 
 
 def test_a_thing_whose_check_raises_is_named_and_hides_no_other() -> None:

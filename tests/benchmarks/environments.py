@@ -76,10 +76,7 @@ def versions_of(contender: str) -> dict[str, str]:
 def variables() -> dict[str, str]:
     """A worker's environment variables: no keys, no proxies, nothing that leads a library elsewhere."""
     kept = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
-    return {name: os.environ[name] for name in kept if name in os.environ} | {
-        "PYTHONPATH": str(ROOT),
-        "NO_PROXY": "*",
-    }
+    return {name: os.environ[name] for name in kept if name in os.environ} | {"PYTHONPATH": str(ROOT), "NO_PROXY": "*"}
 
 
 def _key(contender: str) -> str:

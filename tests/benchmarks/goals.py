@@ -92,12 +92,7 @@ def at_most(
 
 
 def faster(
-    bound: float,
-    than: Mapping[str, Sequence[str]],
-    text: str,
-    *,
-    sizes: Sequence[int] = (),
-    clock: str = "cpu",
+    bound: float, than: Mapping[str, Sequence[str]], text: str, *, sizes: Sequence[int] = (), clock: str = "cpu"
 ) -> Goal:
     """sabir is at least so many times faster than each of those, by wire."""
 

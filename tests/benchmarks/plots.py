@@ -122,11 +122,7 @@ def _name(row: Row, record: Record) -> str:
     return f"{name}, c={record['concurrency']}" if row.concurrencies else name
 
 
-_PANELS: dict[str, Callable[[Row, Sequence[Record], Any], None]] = {
-    "sizes": _by_size,
-    "turns": _by_turn,
-    "bars": _bars,
-}
+_PANELS: dict[str, Callable[[Row, Sequence[Record], Any], None]] = {"sizes": _by_size, "turns": _by_turn, "bars": _bars}
 
 
 def draw(stored: dict[str, Any], folder: Path) -> None:

@@ -179,10 +179,7 @@ def test_other_images_are_refused(images: Any) -> None:
     with refuses("image"):
         Instruction.create("x", images=images)
     made = Instruction.create("x", images=[CAT])
-    for change in (
-        lambda: made.update(instruction="y", images=images),
-        lambda: made.extend_images(images, "low"),
-    ):
+    for change in (lambda: made.update(instruction="y", images=images), lambda: made.extend_images(images, "low")):
         with refuses("image", of=made):
             change()
 

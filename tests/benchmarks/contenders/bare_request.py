@@ -30,7 +30,7 @@ def request_of(messages: int) -> bytes:
     """What the distributed runner sends for a call with so many observations."""
     observed = tuple(messages_of(messages))
     return encode(
-        Request(id=new_ids(1)[0], context="EvaluationIO", policy="llm", observations=observed, seconds_left=300.0),
+        Request(id=new_ids(1)[0], context="EvaluationIO", policy="llm", observations=observed, seconds_left=300.0)
     )
 
 

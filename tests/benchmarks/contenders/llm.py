@@ -26,10 +26,7 @@ from tests.benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("llm>=0.36", "llm-anthropic>=0.30", "llm-gemini>=0.35", "httpx2")
 IMPORTED = "import llm\nllm.Model"
-OPENAI: dict[str, tuple[Any, Any]] = {
-    "openai.chat": (Chat, AsyncChat),
-    "openai.responses": (Responses, AsyncResponses),
-}
+OPENAI: dict[str, tuple[Any, Any]] = {"openai.chat": (Chat, AsyncChat), "openai.responses": (Responses, AsyncResponses)}
 """The models that come with llm."""
 OFFERED = [
     llm.Tool(name=entry["name"], description=entry["description"], input_schema=entry["parameters"])

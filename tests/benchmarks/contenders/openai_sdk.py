@@ -70,11 +70,7 @@ def tools_of(wire: str) -> list[Any]:
 
 def arguments_of(wire: str, history: list[Any]) -> dict[str, Any]:
     """What the typed methods are called with."""
-    return {
-        "model": work.MODELS[wire],
-        "messages" if wire == CHAT else "input": history,
-        "tools": tools_of(wire),
-    }
+    return {"model": work.MODELS[wire], "messages" if wire == CHAT else "input": history, "tools": tools_of(wire)}
 
 
 def history_of(given: Given, entries: list[Entry]) -> list[Any]:

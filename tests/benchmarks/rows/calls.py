@@ -43,12 +43,7 @@ ROWS = (
         pace=Pace(round_seconds=0.2, rounds=5, most_seconds=4.0),
         goals=(
             gate(
-                faster(
-                    320,
-                    {"openai.chat": ("openai_sdk",)},
-                    "≥ 320 × faster than OpenAI's SDK, 500 turns",
-                    sizes=LONG,
-                )
+                faster(320, {"openai.chat": ("openai_sdk",)}, "≥ 320 × faster than OpenAI's SDK, 500 turns", sizes=LONG)
             ),
             gate(faster(11, ANTHROPIC, "≥ 11 × faster than Anthropic's SDK, 500 turns", sizes=LONG)),
             gate(faster(290, GOOGLE, "≥ 290 × faster than Google's SDK, 500 turns", sizes=LONG)),
@@ -84,11 +79,7 @@ ROWS = (
         pace=Pace(rounds=7, most_seconds=2.0),
         goals=(
             at_most(1.5, "limit", "≤ 1.5 × the limit"),
-            faster(
-                5,
-                OPENAI,
-                "≥ 5 × faster than the openai SDK",
-            ),
+            faster(5, OPENAI, "≥ 5 × faster than the openai SDK"),
             faster(1.3, {"anthropic.messages": ("anthropic_sdk",)}, "≥ 1.3 × faster than the anthropic SDK"),
         ),
     ),

@@ -16,10 +16,7 @@ ROWS = (
         unit="µs a reply",
         cases=across((0,)),
         curve="bars",
-        goals=(
-            at_most(2, "limit", "≤ 2 × the limit"),
-            faster(5, SDKS, "≥ 5 × faster than the SDK's own objects"),
-        ),
+        goals=(at_most(2, "limit", "≤ 2 × the limit"), faster(5, SDKS, "≥ 5 × faster than the SDK's own objects")),
     ),
     Row(
         name="render",

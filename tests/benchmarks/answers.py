@@ -7,8 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from tests.benchmarks.conversations import MODELS, SENTENCES, Entry, call, compact, dumped
-from tests.benchmarks.facts import known_id
+from tests.benchmarks.work import MODELS, SENTENCES, Entry, call, compact, dumped, known_id
 
 _REPLY = "Take the umbrella: it rains in Bergen until four, and the ferry has no roof over its deck."
 _USAGE = {

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks import results
+from tests.benchmarks.contenders import BARE, OWN
 from tests.benchmarks.goals import Record, significant
-from tests.benchmarks.interleave import BARE, OWN, at_once, place_of
+from tests.benchmarks.interleave import at_once, place_of
 
 LIMITS = ("limit", "floor", "raw", *BARE)
 TENTH = 0.1

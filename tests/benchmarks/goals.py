@@ -10,7 +10,8 @@ measured is neither met nor missed, and says so.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from tests.benchmarks.interleave import LABELS, OWN, place_of
+from tests.benchmarks.contenders import LABELS, OWN
+from tests.benchmarks.interleave import place_of
 
 Record = dict[str, Any]
 Figure: TypeAlias = tuple[float, str]

@@ -26,44 +26,6 @@ SERVERS: dict[str, Callable[[int], AbstractContextManager[str]]] = {
     **{name: partial(broker.running, name) for name in broker.REQUIRED_BY},
 }
 """What a case's URL may stand for; each gives the URL of a server for a case of that size, while it runs."""
-LABELS = {
-    "sabir": "sabir",
-    "sabir_runtime": "sabir",
-    "sabir_durable": "sabir",
-    "sabir_distributed": "sabir",
-    "sabir_roles": "sabir",
-    "sabir_actors": "sabir",
-    "sabir_workers": "sabir",
-    "openai_sdk": "openai SDK",
-    "anthropic_sdk": "anthropic SDK",
-    "google_sdk": "google-genai SDK",
-    "mirascope": "mirascope",
-    "pydantic_ai": "pydantic-ai",
-    "langchain": "langchain",
-    "litellm": "litellm",
-    "any_llm": "any-llm",
-    "llm": "llm",
-    "dump": "whole-history dump",
-    "limit": "limit",
-    "kept": "limit, kept prefix",
-    "raw": "raw httpx2",
-    "floor": "pydantic + httpx2",
-    "bare_row": "bare SQLite row",
-    "bare_step": "the engine's own step",
-    "bare_request": "bare NATS request",
-    "bare_append": "core's own append",
-    "bare_queues": "two bare queues",
-    "bare_records": "the journal's own rows",
-}
-"""Every contender, in the order of the tables: whom a reader chooses between comes first, limits come last."""
-OWN = (
-    "sabir", "sabir_runtime", "sabir_durable", "sabir_distributed", "sabir_roles", "sabir_actors", "sabir_workers",
-)  # fmt: skip
-"""sabir, with those of its packages that a row needs: what importing the first of them costs is of that one alone."""
-BARE = ("bare_row", "bare_step", "bare_request", "bare_append", "bare_queues", "bare_records")
-"""The limits of single rows."""
-APART = (*OWN[1:], *BARE, "dump", "raw")
-"""Who is of single rows alone."""
 FURTHER = ("talk", "other_model")
 """What a record says of its case where there is something to say."""
 TALKS = {"agents": "agents' conversation", "plain": "plain conversation"}

@@ -16,8 +16,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from tests.benchmarks import results
+from tests.benchmarks.contenders import BARE, LABELS, OWN
 from tests.benchmarks.goals import Record, significant
-from tests.benchmarks.interleave import BARE, LABELS, OWN, place_of
+from tests.benchmarks.interleave import place_of
 from tests.benchmarks.rows import ROWS
 from tests.benchmarks.rows.row import Row
 from tests.benchmarks.tables import places_of

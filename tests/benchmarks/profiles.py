@@ -22,7 +22,7 @@ import sabir
 from sabir.contract.scope import DecodeScope
 from sabir.reading.incoming import StreamState
 
-from tests.benchmarks import results, work
+from tests.benchmarks import answers, results, work
 from tests.benchmarks.contenders import sabir as contender
 from tests.benchmarks.tables import markdown
 from tests.benchmarks.work import Given
@@ -84,7 +84,7 @@ CASES = (
 
 def streaming(given: Given) -> Callable[[], object]:
     """What is left of a stream without its socket: bytes to the whole reply."""
-    dialect, chunks = sabir.dialect(given.wire), work.stream(given.wire, given.size)
+    dialect, chunks = sabir.dialect(given.wire), answers.stream(given.wire, given.size)
 
     def run() -> object:
         state = StreamState(dialect.dialect, DecodeScope(target=dialect.target))
@@ -99,7 +99,7 @@ def streaming(given: Given) -> Callable[[], object]:
     return run
 
 
-TASKS = {**contender.TASKS, "stream": streaming}
+TASKS = {**contender.CONTENDERS["sabir"].tasks, "stream": streaming}
 
 
 def imported() -> dict[str, Any]:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks import environments, results
+from tests.benchmarks.contenders import LABELS
 from tests.benchmarks.environments import ROOT
-from tests.benchmarks.interleave import LABELS
 from tests.benchmarks.rows import ROWS
 from tests.benchmarks.rows.row import Row
 from tests.benchmarks.tables import markdown, places_of, refusals, table

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.benchmarks import work
+from tests.benchmarks import answers, work
 
 ROOT = Path(__file__).parents[2]
 _MARKS = {
@@ -40,8 +40,8 @@ def in_chunks(events: list[bytes]) -> list[bytes]:
 class Connection(asyncio.Protocol):
     """One client's connection, kept alive."""
 
-    def __init__(self, answers: dict[str, bytes], streams: dict[str, list[bytes]]) -> None:
-        self.answers, self.streams = answers, streams
+    def __init__(self, replies: dict[str, bytes], streams: dict[str, list[bytes]]) -> None:
+        self.replies, self.streams = replies, streams
         self.waiting = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -70,7 +70,7 @@ class Connection(asyncio.Protocol):
         wire = next(wire for mark, wire in _MARKS.items() if mark.lower() in path)
         streaming = b"streamgenerate" in path or b'"stream":true' in body or b'"stream": true' in body
         if not streaming:
-            self.transport.write(self.answers[wire])
+            self.transport.write(self.replies[wire])
             return
         for chunk in self.streams[wire]:
             self.transport.write(chunk)
@@ -78,10 +78,10 @@ class Connection(asyncio.Protocol):
 
 async def serve(events: int) -> None:
     """Serve until stdin closes."""
-    answers = {wire: whole(work.reply(wire)) for wire in work.WIRES}
-    streams = {wire: in_chunks(work.stream(wire, max(events, 20))) for wire in work.WIRES}
+    replies = {wire: whole(answers.reply(wire)) for wire in work.WIRES}
+    streams = {wire: in_chunks(answers.stream(wire, max(events, 20))) for wire in work.WIRES}
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Connection(answers, streams), "127.0.0.1", 0)
+    server = await loop.create_server(lambda: Connection(replies, streams), "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)
     await loop.run_in_executor(None, sys.stdin.read)
     server.close()

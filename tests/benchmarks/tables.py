@@ -4,8 +4,9 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from tests.benchmarks.contenders import LABELS
 from tests.benchmarks.goals import Record, significant
-from tests.benchmarks.interleave import LABELS, place_of
+from tests.benchmarks.interleave import place_of
 
 if TYPE_CHECKING:
     from tests.benchmarks.rows.row import Row

@@ -10,24 +10,24 @@ from typing import Any
 
 import pytest
 
-from tests.benchmarks import compare, environments, goals, profiles, report, results, stub, tables, work
+from tests.benchmarks import answers, compare, environments, goals, profiles, report, results, stub, tables, work
 from tests.benchmarks.checks import differs, refused
+from tests.benchmarks.contenders import LABELS, MODULES, OWN
 from tests.benchmarks.contenders import sabir as sabir_contender
-from tests.benchmarks.interleave import LABELS, OWN
 from tests.benchmarks.rows import ROWS
 from tests.benchmarks.work import Given
 
 
-def by_hand(name: str) -> Any:
-    """A contender of the limit; its loops need orjson."""
+def done(name: str, task: str, given: Given) -> Any:
+    """What a contender's task comes to, as evidence; the limit's loops need orjson."""
     pytest.importorskip("orjson")
-    return import_module(f"tests.benchmarks.contenders.{name}")
+    contender = import_module(f"tests.benchmarks.contenders.{MODULES[name]}").CONTENDERS[name]
+    run = contender.tasks[task](given)
+    getattr(run, "renew", lambda: None)()
+    return contender.evidence.get(task, lambda given, found: found)(given, run())
 
 
-SIZES = (1, 2, 10, 100, 1000, 5000)
-
-
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [1, 2, 10, 100, 1000, 5000])
 def test_a_conversation_has_as_many_messages_as_asked_for(size: int) -> None:
     """One system, then user, call, result, text, and again; texts of 60 to 200 characters."""
     entries = work.conversation(size)
@@ -76,7 +76,7 @@ def test_every_call_of_a_conversation_has_its_result() -> None:
 @pytest.mark.parametrize("events", [20, 500])
 def test_a_stream_has_as_many_events_as_asked_for(wire: str, events: int) -> None:
     """Each chunk is one server-sent event."""
-    chunks = work.stream(wire, events)
+    chunks = answers.stream(wire, events)
 
     assert len(chunks) == events
     assert all(chunk.endswith((b"\n\n", b"\r\n\r\n")) and chunk.count(b"data: ") == 1 for chunk in chunks)
@@ -94,13 +94,13 @@ TASKS = [
 ]
 
 
-@pytest.mark.parametrize(("task", "given"), [*TASKS, ("memory", Given("three dialects"))])
-def test_sabir_does_the_work(task: str, given: Given) -> None:
-    """Its requests say what the conversation says, its replies hold what the server sent: for every wire, N=10."""
-    run = sabir_contender.TASKS[task](given)
-    getattr(run, "renew", lambda: None)()
-
-    assert not differs(task, given, sabir_contender.EVIDENCE.get(task, lambda given, found: found)(given, run()))
+@pytest.mark.parametrize(
+    ("contender", "task", "given"),
+    [(name, *each) for name in ("sabir", "limit") for each in TASKS] + [("sabir", "memory", Given("three dialects"))],
+)
+def test_the_work_is_done(contender: str, task: str, given: Given) -> None:
+    """Requests say what the conversation says, replies hold what the server sent: for every wire, N=10."""
+    assert not differs(task, given, done(contender, task, given))
 
 
 @pytest.fixture(scope="module")
@@ -113,29 +113,17 @@ def url() -> Iterator[str]:
 @pytest.mark.parametrize("wire", work.WIRES)
 @pytest.mark.parametrize("task", ["stream", "loopback"])
 def test_the_stub_answers_and_streams_on_every_wire(task: str, wire: str, url: str) -> None:
-    """What sabir reads from it is what it is said to send: the whole text, the call, every argument."""
+    """What is read from it is what it is said to send: the whole text, the call, every argument."""
     given = Given(wire, 50 if task == "stream" else 10, url)
-    run = sabir_contender.TASKS[task](given)
 
-    assert not differs(task, given, sabir_contender.EVIDENCE.get(task, lambda given, found: found)(given, run()))
-
-
-@pytest.mark.parametrize(("task", "given"), TASKS)
-def test_the_limit_does_the_work(task: str, given: Given) -> None:
-    """The same, by hand; so that what both requests say is equal."""
-    limit = by_hand("limit")
-    run = limit.TASKS[task](given)
-    getattr(run, "renew", lambda: None)()
-
-    assert not differs(task, given, limit.EVIDENCE.get(task, lambda given, found: found)(given, run()))
+    assert not differs(task, given, done("sabir", task, given))
 
 
 @pytest.mark.parametrize("given", WORK)
 def test_the_kept_prefix_gives_the_bytes_of_the_whole(given: Given) -> None:
     """Whatever turn it is at."""
-    limit = by_hand("limit")
-    kept = by_hand("kept")
-    whole, prefix = (module.TASKS["render_warm"](given) for module in (limit, kept))
+    limit = pytest.importorskip("tests.benchmarks.contenders.limit")
+    whole, prefix = (limit.CONTENDERS[name].tasks["render_warm"](given) for name in ("limit", "kept"))
 
     for _ in range(4):
         whole.renew()
@@ -155,7 +143,7 @@ def test_other_work_is_noticed(wire: str) -> None:
     assert not differs("render", given, body)
     assert "number of entries" in differs("render", given, {**body, field: body[field][:-1]})
     assert "entry" in differs("render", given, json.loads(json.dumps(body).replace("umbrella", "parasol")))
-    assert differs("decode", given, {"text": work.reply_text(), "calls": []})
+    assert differs("decode", given, {"text": answers.reply_text(), "calls": []})
     for entry in work.entries_of(seen):
         for said in (entry.get("image", "")[-40:], entry.get("reasoning", {}).get("seal", "")[:40]):
             assert not said or "entry" in differs("render", seen, shown.replace(said.encode(), b"A" * 40))
@@ -240,11 +228,7 @@ def test_every_row_has_goals_and_cases(name: str) -> None:
 
 def test_every_contender_says_what_it_requires() -> None:
     """Read without importing it: its library is not here."""
-    listed = [name for name in LABELS if (environments.CONTENDERS / f"{name}.py").exists()]
-
-    assert {"limit", "kept", "floor", "sabir", "openai_sdk", "anthropic_sdk", "google_sdk"} <= set(listed)
-    assert all(environments.requirements_of(name) for name in listed)
-    assert environments.requirements_of("plots")
+    assert all(environments.requirements_of(name) for name in [*LABELS, "plots"])
 
 
 def test_a_row_is_printed_at_eighty_columns() -> None:

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from tests.benchmarks import results
+from tests.benchmarks.contenders import APART, LABELS
 from tests.benchmarks.goals import Goal, Record
-from tests.benchmarks.interleave import APART, LABELS, QUICK, TALKS, Pace, measured, measured_together
+from tests.benchmarks.interleave import QUICK, TALKS, Pace, measured, measured_together
 from tests.benchmarks.tables import printed
 from tests.benchmarks.work import WIRES, Given
 

@@ -7,8 +7,6 @@ import pytest
 import sabir
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sabir.contract.turns import LossLog, Turn, TurnScope
-from sabir.discovery import registry
 from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import (
@@ -31,7 +29,6 @@ from sabir_roles import (
     System,
 )
 
-from tests.core.support import Tiny, TinyDialect
 from tests.laws.histories import histories
 from tests.laws.replies import BODIES, conversations, target_of
 from tests.roles.support import asked_and_answered
@@ -41,7 +38,6 @@ IMAGE, OTHER = "https://example.org/a.png", "https://example.org/b.png"
 
 
 def parts(policy: str, *said: Any, **more: Any) -> Message:
-    """A message of parts."""
     return Message(policy=policy, payload=PartsPayload(parts=said), **more)
 
 
@@ -55,17 +51,14 @@ def result(**more: Any) -> Message:
 
 
 def paths(copy: RoledMessage) -> list[tuple[str, str]]:
-    """What a message lacks."""
     return [(loss.kind, loss.path) for loss in copy.losses]
 
 
 def reloaded(manager: MessageManager) -> MessageManager:
-    """The manager by its JSON."""
     return MessageManager.from_dict(json.loads(json.dumps(manager.to_dict())))
 
 
 def same(first: list[Message], second: list[Message]) -> bool:
-    """Whether they are the same objects."""
     return len(first) == len(second) and all(one is other for one, other in zip(first, second, strict=True))
 
 
@@ -298,39 +291,6 @@ def test_a_detail_is_changed_where_it_was_asked_for() -> None:
     manager.instructions[0].update(image_detail="high")
 
     assert manager.to_messages()[0].parts == (seen.model_copy(update={"vendor": {"acme": {"detail": "high"}}}),)
-
-
-def test_the_kept_prefix_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An adapter encodes the last turn and what is new; after an edit, what stands from the edited message on."""
-    encoded: list[str] = []
-    encode_turn = TinyDialect.encode_turn
-
-    def count(self: TinyDialect, turn: Turn, scope: TurnScope, losses: LossLog) -> Any:
-        encoded.append(turn.entries[0].message.text)
-        return encode_turn(self, turn, scope, losses)
-
-    monkeypatch.setattr(TinyDialect, "encode_turn", count)
-    registry.register("tiny", Tiny())
-    llm = sabir.adapter("tiny:m")
-    manager = MessageManager([each for n in range(50) for each in (Instruction.create(f"q{n}"), said(f"a{n}"))])
-
-    def encoded_now() -> list[str]:
-        encoded.clear()
-        llm.render(manager.to_messages())
-        return list(encoded)
-
-    try:
-        assert len(encoded_now()) == 100
-        manager.add_message(instruction="new")
-        assert encoded_now() == ["a49", "new"]
-        manager.messages[97].content["assistant_response"] = "edited"
-        assert encoded_now() == ["q48", "edited", "q49", "a49", "new"]
-    finally:
-        registry.unregister("tiny")
-
-
-def said(text: str) -> AssistantResponse:
-    return AssistantResponse.create(text)
 
 
 def test_a_call_whose_text_was_broken_is_told_of_when_it_becomes_whole() -> None:

@@ -12,7 +12,7 @@ from sabir_actors import actor as actor_module
 from sabir_actors.actor import Handled
 from sabir_actors.protocol import AnyMessage
 
-from .scripts import AT_ONCE, ask, failed
+from tests.actors.support import AT_ONCE, ask, failed
 
 
 class Worker(Actor):
@@ -77,7 +77,6 @@ async def make(system: ActorSystem) -> AsyncIterator[Make]:
 
 
 async def settled() -> None:
-    """Let every task come to where it waits."""
     for _ in range(20):
         await asyncio.sleep(0)
 
@@ -163,8 +162,6 @@ class TestDuplicates:
 
 
 class TestFailures:
-    """CH-40."""
-
     async def test_an_exception_is_an_error_and_the_actor_goes_on(
         self, system: ActorSystem, make: Make, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -206,8 +203,6 @@ class TestFailures:
 
 
 class TestRetry:
-    """CH-37, CH-38."""
-
     async def test_it_does_a_failed_message_again(self, system: ActorSystem, make: Make) -> None:
         """The response has the original's type, and answers the RETRY."""
         worker = make()

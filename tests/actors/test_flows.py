@@ -11,7 +11,7 @@ import sabir
 from sabir_actors import AEIOUY
 from sabir_testing.scripted import Scriptable, always
 
-from .scripts import Flow, begun, said, scripted
+from tests.actors.support import Flow, begun, said, scripted
 
 CLIENT = "User/Client"
 ONCE = sabir.Settings(retries=sabir.RetryPolicy(attempts=1))

@@ -11,7 +11,7 @@ from sabir_actors.data import AgentConfig
 from sabir_session import Session
 from sabir_testing.scripted import Gate, Scriptable, ScriptedAdapter, always, delayed
 
-from .scripts import AT_ONCE, MODEL, ask, failed, said
+from tests.actors.support import AT_ONCE, MODEL, ask, failed, said
 
 ONCE = sabir.Settings(retries=sabir.RetryPolicy(attempts=1))
 LATER, WRONG_KEY = sabir.errors.Overloaded("later"), sabir.errors.AuthenticationFailed("wrong key")
@@ -41,22 +41,18 @@ class Stage:
         await self.system.stop()
 
     async def asked(self, message_type: str, **data: Any) -> Response:
-        """A message about the phase."""
         given = {"thread_id": "t1", "phase_type": self.phase, **data}
         return await self.system.send_message(ask(message_type, self.name, **given))
 
     async def run(self, **context: Any) -> Response:
-        """The document's PROCESS_PHASE."""
         return await self.asked("PROCESS_PHASE", input="Hello, world!", context=context)
 
     def types(self) -> list[str]:
-        """Types of all messages, in their order."""
         return [each.type for each in self.sent]
 
 
 @sabir.option
 def web_search(query: str) -> str:
-    """Search the web."""
     return "found"
 
 
@@ -78,8 +74,6 @@ async def test_a_configuration_that_cannot_be_is_refused() -> None:
 
 
 class TestContext:
-    """CH-25."""
-
     async def test_the_documents_example(self) -> None:
         """The phase's system message, the conversation; what was said last is not said twice."""
         async with Stage(phase="experience") as stage:
@@ -125,8 +119,6 @@ class TestContext:
 
 
 class TestRuns:
-    """CH-22, CH-23, CH-31."""
-
     @pytest.mark.parametrize("phase", ["yield", "reflection"])
     async def test_another_phase_is_refused(self, phase: str) -> None:
         async with Stage() as stage:
@@ -140,8 +132,6 @@ class TestRuns:
 
 
 class TestRetries:
-    """CH-48, CH-49."""
-
     async def test_what_a_retry_may_mend_is_tried_as_often_as_restarts_are_allowed(self) -> None:
         """Then the error is the phase's, and the supervisor has escalated it."""
         async with Stage(always(LATER)) as stage:

@@ -11,7 +11,7 @@ from sabir_actors import Actor, ActorSystem, Message, Response, RestartPolicy, S
 from sabir_actors import supervisor as supervisor_module
 from sabir_actors.actor import Handled
 
-from .scripts import ask, failed
+from tests.actors.support import ask, failed
 
 
 class Clock:
@@ -29,8 +29,6 @@ class Clock:
 
 
 class Frail(Actor):
-    """Fails, and counts its restarts."""
-
     restarts = 0
 
     async def on_work(self, message: Message) -> Handled:

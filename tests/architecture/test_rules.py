@@ -19,7 +19,6 @@ def odd(number: int) -> Iterator[str]:
 
 
 def failure(*things: int) -> list[str]:
-    """The lines with which the rule fails."""
     with pytest.raises(pytest.fail.Exception) as caught:
         check_each(things, odd, "take two")
     return str(caught.value).splitlines()

@@ -50,12 +50,10 @@ class Told:
 
     @property
     def thread_id(self) -> str:
-        """The thread that the messages are about."""
         return thread_id_of(f"{self.name}-create")
 
     @property
     def journal(self) -> str:
-        """The name of its journal."""
         return f"thread:{self.thread_id}"
 
     def messages(self) -> list[Message]:
@@ -76,12 +74,10 @@ class Told:
         ]
 
     def note(self, kind: str, *said: object) -> None:
-        """Add a line to one of the case's files."""
         with (self.folder / f"{self.name}.{kind}").open("a") as file:
             file.write(json.dumps(said) + "\n")
 
     def noted(self, kind: str) -> list[list[Any]]:
-        """The lines of one of the case's files."""
         path = self.folder / f"{self.name}.{kind}"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
@@ -94,7 +90,6 @@ class Fuse:
         self._die_at, self._dying = die_at, dying
 
     def point(self, name: str) -> None:
-        """One more point."""
         self.passed.append(name)
         if self._die_at in (len(self.passed), name):
             self._dying(name)
@@ -107,7 +102,6 @@ class DyingJournal(StoredJournal):
     fuse: Fuse
 
     def append(self, kind: str, body: str) -> None:
-        """Write a record."""
         is_event = kind.endswith(ThreadEvent.__name__)
         what = json.loads(body)["what" if is_event else "role"]
         self.fuse.point(f"before write {what}")
@@ -147,11 +141,9 @@ class Work:
 
     @property
     def option(self) -> sabir.Option:
-        """An option that notes its runs."""
 
         @sabir.option
         def note(phase: str, thread: str) -> str:
-            """Note a phase."""
             run = ToolContext.current()
             self._fuse.point("before option")
             self._note("runs", thread, run.idempotency_key, run.is_resume)

@@ -34,12 +34,10 @@ class Crew:
     folder: Path
 
     def thread(self, name: str) -> Told:
-        """A thread, by its name."""
         return Told(0, self.store, self.folder, name)
 
     @property
     def own(self) -> Told:
-        """What is noted of no thread."""
         return self.thread("crew")
 
     def numbered(self, number: int) -> Told:
@@ -48,7 +46,6 @@ class Crew:
 
     @property
     def begun(self) -> int:
-        """How many threads the program asked for."""
         return max((int(each.stem.split("-")[1]) + 1 for each in self.folder.glob("fern-*.answers")), default=0)
 
     def file(self, name: str) -> Path:
@@ -71,7 +68,6 @@ class DyingQueue(DurableQueue):
     fuse: Fuse
 
     async def put(self, thread_id: str, run: str) -> None:
-        """Put a run."""
         self.fuse.point("before put")
         await super().put(thread_id, run)
         self.fuse.point("after put")

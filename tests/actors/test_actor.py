@@ -162,6 +162,8 @@ class TestDuplicates:
 
 
 class TestFailures:
+    """CH-40."""
+
     async def test_an_exception_is_an_error_and_the_actor_goes_on(
         self, system: ActorSystem, make: Make, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -203,6 +205,8 @@ class TestFailures:
 
 
 class TestRetry:
+    """CH-37, CH-38."""
+
     async def test_it_does_a_failed_message_again(self, system: ActorSystem, make: Make) -> None:
         """The response has the original's type, and answers the RETRY."""
         worker = make()

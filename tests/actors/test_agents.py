@@ -136,6 +136,8 @@ async def test_no_conversation_is_no_failure_of_the_actor(turns: object) -> None
 
 
 class TestResults:
+    """What a model says, and nothing else."""
+
     @pytest.mark.parametrize(
         ("text", "response", "confidence"),
         [
@@ -174,6 +176,8 @@ class Verdict(BaseModel):
 
 
 class TestOwnOutputs:
+    """The type that an agent's phase asks for."""
+
     async def test_the_reply_as_that_type(self) -> None:
         """It is asked for, and given beside the response, which is its JSON; its confidence is no number: None."""
         desk = Desk('{"good": true}')

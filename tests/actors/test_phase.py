@@ -74,6 +74,8 @@ async def test_a_configuration_that_cannot_be_is_refused() -> None:
 
 
 class TestContext:
+    """CH-25."""
+
     async def test_the_documents_example(self) -> None:
         """The phase's system message, the conversation; what was said last is not said twice."""
         async with Stage(phase="experience") as stage:
@@ -119,6 +121,8 @@ class TestContext:
 
 
 class TestRuns:
+    """CH-22, CH-23, CH-31."""
+
     @pytest.mark.parametrize("phase", ["yield", "reflection"])
     async def test_another_phase_is_refused(self, phase: str) -> None:
         async with Stage() as stage:
@@ -132,6 +136,8 @@ class TestRuns:
 
 
 class TestRetries:
+    """CH-48, CH-49."""
+
     async def test_what_a_retry_may_mend_is_tried_as_often_as_restarts_are_allowed(self) -> None:
         """Then the error is the phase's, and the supervisor has escalated it."""
         async with Stage(always(LATER)) as stage:

@@ -41,16 +41,6 @@ PHASE = [
     "AgentManagerActor -> PhaseActor: AGENT_RESPONSE",
     "PhaseActor -> ThreadActor: PHASE_PROCESSED",
 ]
-ERROR = [
-    "PhaseActor -> AgentManagerActor: PROCESS_WITH_AGENT",
-    "AgentManagerActor -> PhaseActor: ERROR",
-    "PhaseActor -> SupervisorActor: ERROR_NOTIFICATION",
-    "SupervisorActor -> AgentManagerActor: RESTART",
-    "AgentManagerActor -> SupervisorActor: RESTART_COMPLETE",
-    "PhaseActor -> AgentManagerActor: RETRY",
-    "AgentManagerActor -> PhaseActor: AGENT_RESPONSE",
-    "PhaseActor -> ThreadActor: PHASE_PROCESSED",
-]
 
 
 async def flow(*answers: Scriptable, **how: Any) -> list[str]:

@@ -1,11 +1,10 @@
 """What merges the cases of a rule into one test loses none of them: tests/rules.py."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.rules import ROOT, check_each
+from tests.rules import check_each
 
 
 def odd(number: int) -> Iterator[str]:
@@ -42,17 +41,6 @@ def test_a_thing_whose_check_raises_is_named_and_hides_no_other() -> None:
         "-1: its check raised ValueError: no rule for it; take two",
         "3: is odd; take two",
     ]
-
-
-def test_a_file_whose_check_raises_is_named_by_its_place_in_the_project() -> None:
-    """As all other faults name it."""
-
-    def unread(path: Path) -> Iterator[str]:
-        yield str(path.stat().st_size)
-        raise OSError("unreadable")
-
-    with pytest.raises(pytest.fail.Exception, match=r"tests/rules\.py: its check raised OSError: unreadable; mend it"):
-        check_each([ROOT / "tests" / "rules.py"], unread, "mend it")
 
 
 def test_a_rule_that_finds_nothing_to_check_fails() -> None:

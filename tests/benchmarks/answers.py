@@ -38,7 +38,6 @@ def reply_text() -> str:
 
 
 def reply(wire: str) -> bytes:
-    """A short text as the wire's server answers."""
     return dumped(_ANSWERS[wire](_REPLY, []))
 
 
@@ -82,7 +81,6 @@ def _reasoned(wire: str, answer: Entry, told: Entry | None) -> Entry:
 
 
 def reasoning_item(told: Entry) -> Entry:
-    """Reasoning as the Responses wire has it."""
     return {
         "id": f"rs_{told['seal'][:24]}", "type": "reasoning", "encrypted_content": told["seal"],
         "summary": [{"type": "summary_text", "text": told["text"]}],
@@ -170,7 +168,6 @@ _ANSWERS: dict[str, Callable[[str, list[Entry]], Entry]] = {
 
 
 def stream_text(wire: str, events: int) -> str:
-    """What a stream of so many events says."""
     return "".join(_pieces(events - _FRAME[wire]))
 
 

@@ -48,7 +48,6 @@ def compared(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
 
 
 def main() -> None:
-    """Print what changed."""
     before, after = (*map(Path, sys.argv[1:3]), results.STORED)[:2]
     lines = compared(results.load(before), results.load(after))
     print("\n".join(lines) or "nothing changed by a tenth")

@@ -35,7 +35,6 @@ class Verdict(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """What it is: a gate or an aim."""
         return "gate" if self.is_gate else "aim"
 
     @property
@@ -67,7 +66,6 @@ class Goal(NamedTuple):
 
 
 def gate(goal: Goal) -> Goal:
-    """The goal, which must be met."""
     return goal._replace(is_gate=True)
 
 
@@ -164,7 +162,6 @@ def turns_ratio(record: Record) -> float | None:
 
 
 def significant(figure: float) -> str:
-    """Three digits that say something."""
     if figure >= 1000:
         return f"{figure:,.0f}"
     return f"{figure:.0f}" if figure >= 100 else f"{figure:.1f}" if figure >= 10 else f"{figure:.2f}"

@@ -10,22 +10,16 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from threading import Timer
 from typing import Any, NamedTuple
 
-from tests.benchmarks import broker, environments, stub
+from tests.benchmarks import environments, servers
 from tests.benchmarks.environments import Absent
 from tests.benchmarks.work import Given
 
 Record = dict[str, Any]
-SERVERS: dict[str, Callable[[int], AbstractContextManager[str]]] = {
-    "stub": stub.running,
-    **{name: partial(broker.running, name) for name in broker.REQUIRED_BY},
-}
-"""What a case's URL may stand for; each gives the URL of a server for a case of that size, while it runs."""
 FURTHER = ("talk", "other_model")
 """What a record says of its case where there is something to say."""
 TALKS = {"agents": "agents' conversation", "plain": "plain conversation"}
@@ -58,8 +52,6 @@ LONGEST = 400
 
 
 class Worker:
-    """A contender's process."""
-
     def __init__(self, contender: str) -> None:
         command = [str(environments.python_of(contender)), "-m", "tests.benchmarks.worker", contender]
         self.complaints = tempfile.TemporaryFile("w+")  # noqa: SIM115 -- closed with the worker
@@ -100,7 +92,6 @@ class Worker:
         return found
 
     def close(self) -> None:
-        """End it."""
         self.process.kill()
         self.process.communicate()
         self.complaints.close()
@@ -168,7 +159,7 @@ def _served(case: Given) -> Iterator[Given]:
     if not case.url:
         yield case
         return
-    with SERVERS[case.url](case.size) as url:
+    with servers.running(case.url, case.size) as url:
         yield case._replace(url=url)
 
 

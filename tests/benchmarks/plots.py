@@ -49,7 +49,6 @@ def look_of(contender: str) -> dict[str, Any]:
 
 
 def figure_of(row: Row, records: Sequence[Record]) -> Figure:
-    """A row's plot: a panel a wire."""
     wires = places_of(records)
     columns = 2 if len(wires) > 1 else 1
     lines = -(-len(wires) // columns)
@@ -127,7 +126,6 @@ _PANELS: dict[str, Callable[[Row, Sequence[Record], Any], None]] = {"sizes": _by
 
 
 def draw(stored: dict[str, Any], folder: Path) -> None:
-    """Every row that was measured and is drawn."""
     for name, found in stored["rows"].items():
         row = ROWS[name]
         if row.curve and found["records"]:

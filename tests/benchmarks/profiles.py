@@ -160,7 +160,6 @@ def module_of(file: str, function: str) -> str:
 
 
 def profiled_part(stored: list[dict[str, Any]]) -> str:
-    """All that stands between the marks."""
     text = []
     for found in stored:
         unit = found["unit"]

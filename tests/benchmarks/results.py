@@ -40,13 +40,11 @@ def tidy(reason: str) -> str:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """A file of results."""
     held: dict[str, Any] = json.loads(path.read_text("utf-8"))
     return held
 
 
 def machine() -> dict[str, Any]:
-    """What it ran on."""
     lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
     model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
     return {

@@ -1,16 +1,14 @@
 """The benchmarks measure what they say: the work, the checks, the goals and the page; nothing here is timed."""
 
 import json
-import re
 from collections.abc import Iterator
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.benchmarks import answers, compare, environments, goals, profiles, report, results, stub, tables, work
+from tests.benchmarks import answers, compare, environments, goals, profiles, report, results, servers, tables, work
 from tests.benchmarks.checks import differs, refused
 from tests.benchmarks.contenders import LABELS, MODULES, OWN
 from tests.benchmarks.contenders import sabir as sabir_contender
@@ -72,16 +70,6 @@ def test_every_call_of_a_conversation_has_its_result() -> None:
         work.conversation(7)
 
 
-@pytest.mark.parametrize("wire", work.WIRES)
-@pytest.mark.parametrize("events", [20, 500])
-def test_a_stream_has_as_many_events_as_asked_for(wire: str, events: int) -> None:
-    """Each chunk is one server-sent event."""
-    chunks = answers.stream(wire, events)
-
-    assert len(chunks) == events
-    assert all(chunk.endswith((b"\n\n", b"\r\n\r\n")) and chunk.count(b"data: ") == 1 for chunk in chunks)
-
-
 RENDERED = ("render", "render_warm", "shared", "call", "loop")
 WORK = [
     *(Given(wire, 10, talk=talk) for wire in work.WIRES for talk in (work.PLAIN, work.AGENTS)),
@@ -105,8 +93,7 @@ def test_the_work_is_done(contender: str, task: str, given: Given) -> None:
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    """A stub's, whose streams have fifty events."""
-    with stub.running(50) as found:
+    with servers.running("stub", 50) as found:
         yield found
 
 
@@ -150,7 +137,6 @@ def test_other_work_is_noticed(wire: str) -> None:
 
 
 def records(**figures: float) -> list[goals.Record]:
-    """One case, by contender: CPU nanoseconds."""
     case = {"task": "call", "wire": "openai.chat", "size": 1000, "concurrency": 1}
     return [{**case, "contender": name, "cpu": cpu, "wall": cpu} for name, cpu in figures.items()]
 
@@ -166,54 +152,6 @@ def test_the_worst_case_decides_about_a_goal() -> None:
     assert floor.judge(records(sabir=1, openai_sdk=100, mirascope=51)).word == "met"
     assert ceiling.judge(records(sabir=1)).word == "not measured"
     assert ceiling.judge(records(limit=1, sabir=1), ["sabir (call, openai.responses, 10)"]).word == "not measured"
-
-
-def test_a_gate_must_be_met() -> None:
-    """An aim that is missed is only told; each says which it is."""
-    aim = goals.takes_at_most(2, "≤ 2 µs a message", sizes=(1000,), by_message=True)
-
-    assert [goal.judge(records(sabir=2.5e6))[1:] for goal in (aim, goals.gate(aim))] == [
-        ("2.50 µs (openai.chat, 1000)", False, False), ("2.50 µs (openai.chat, 1000)", False, True)
-    ]  # fmt: skip
-    assert [goal.judge(records(sabir=2.5e6)).word for goal in (aim, goals.gate(aim))] == ["missed", "NOT met"]
-    assert [goal.judge(records(sabir=1.5e6)).kind for goal in (aim, goals.gate(aim))] == ["aim", "gate"]
-
-
-def test_conversations_are_not_compared_with_each_other() -> None:
-    """What sabir takes of one is held against what others take of the same."""
-    agents = [{**each, "talk": "agents"} for each in records(sabir=1)]
-    goal = goals.faster(4, {"openai.chat": ("openai_sdk",)}, "≥ 4 ×")
-
-    assert goal.judge([*agents, *records(openai_sdk=9)]).word == "not measured"
-    assert tables.places_of([*agents, *records(openai_sdk=9)]) == ["openai.chat, agents' conversation", "openai.chat"]
-
-
-def test_a_difference_is_judged_in_microseconds() -> None:
-    """Not as a ratio: what a call costs by itself does not matter."""
-    adds = goals.adds_at_most(2, "limit", "adds ≤ 2 µs")
-
-    assert adds.judge(records(limit=100, sabir_runtime=2090)).word == "met"
-    assert adds.judge(records(limit=100, sabir_runtime=2110))[:3] == (
-        "adds ≤ 2 µs", "2.01 µs (openai.chat, 1000)", False
-    )  # fmt: skip
-    assert adds.judge(records(limit=900_000, sabir_runtime=901_000)).word == "met"
-    assert adds.judge([*records(limit=0, sabir=1000), *records(limit=0, sabir=3000)]).word == "missed"
-    assert adds.judge(records(limit=1)).word == "not measured"
-    assert adds.judge(records(limit=1, sabir_runtime=1), ["sabir_runtime (policy, …)"]).word == "not measured"
-
-
-def test_growth_is_judged_between_two_sizes_of_sabir_s_own() -> None:
-    """Whatever others take, and whatever lies between."""
-    grows = goals.grows_at_most(1.2, (1, 10000), "≤ 1.2 ×", field="bytes")
-
-    def sized(**taken: float) -> list[goals.Record]:
-        at = {"first": 1, "middle": 1000, "last": 10000}
-        own = [{**records(sabir_runtime=1)[0], "size": at[name], "bytes": taken[name]} for name in taken]
-        return [*own, *({**each, "contender": "dump", "bytes": each["bytes"] * each["size"]} for each in own)]
-
-    assert grows.judge(sized(first=100, middle=900, last=119)).word == "met"
-    assert grows.judge(sized(first=100, middle=100, last=121)).word == "missed"
-    assert grows.judge(sized(first=100, middle=100)).word == "not measured"
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -245,25 +183,6 @@ def test_a_row_is_printed_at_eighty_columns() -> None:
     assert max(map(len, printed.splitlines())) <= 80
 
 
-def test_further_figures_have_tables_of_their_own() -> None:
-    """On the page too, each with its unit and its own ratios."""
-    case = {"wire": "four workers", "size": 10, "concurrency": 32, "cpu": 1, "p99": 4e6}
-    both = [
-        {**case, "contender": "bare_request", "wall": 1e6, "median": 1e6},
-        {**case, "contender": "sabir_distributed", "wall": 2e6, "median": 3e6},
-    ]
-    machine = {"cores": 2, "processor": "one", "system": "Linux", "python": "3"}
-    found = {"records": both, "absent": {}, "seconds": 1.0, "date": "2026-11-22", "machine": machine}
-    row = ROWS["throughput"]
-
-    page = report.section(row, found)
-
-    assert "| sabir | 500 (0.50) |" in page
-    assert "| four workers, ms until the reply, median (× bare NATS request) | calls=10 |" in page
-    assert "| sabir | 3.00 (3.00) |" in page
-    assert "3.00 (3.00)" in tables.printed(row, found)
-
-
 def test_stored_results_are_read_as_they_were_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row replaces what was stored of it; a reason loses what is of one machine."""
     monkeypatch.setattr(results, "STORED", tmp_path / "results.json")
@@ -275,18 +194,6 @@ def test_stored_results_are_read_as_they_were_written(tmp_path: Path, monkeypatc
 
     assert row["records"] == records(limit=1.3, sabir=2)
     assert row["absent"] == {"llm": "no at hand"}
-
-
-def test_each_row_says_when_and_where_it_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows may be of several machines: their microseconds are compared with none of another row."""
-    monkeypatch.setattr(results, "STORED", tmp_path / "results.json")
-    for name, processor in (("call", "fast"), ("decode", "slow")):
-        machine = {"cores": 2, "processor": processor, "system": "Linux", "python": "3"}
-        monkeypatch.setattr(results, "machine", partial(dict, machine))
-        results.store(name, {"records": [], "absent": {}}, quick=False)
-    page = report.measured_part(results.load(tmp_path / "results.json"))
-
-    assert re.search("### Whole call.*2 cores \\(fast, .*### Decode.*2 cores \\(slow, ", page, re.DOTALL)
 
 
 def test_two_runs_are_compared_by_their_limits() -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.benchmarks import answers, broker, environments, work
+from tests.benchmarks import answers, environments, work
 from tests.benchmarks.checks import differs
 from tests.benchmarks.contenders import APART, actors, distributed, runtime
 from tests.benchmarks.goals import Record
-from tests.benchmarks.interleave import SERVERS, Pace, _interleaved
+from tests.benchmarks.interleave import Pace, _interleaved
 from tests.benchmarks.rows import ROWS
 from tests.benchmarks.rows.row import EVERYBODY
 from tests.benchmarks.work import Given
@@ -197,10 +197,6 @@ def test_workers_share_the_threads(database: str, monkeypatch: pytest.MonkeyPatc
 
     found = prepared("sabir_workers", "actor_workers", Given("Postgres", 2, database))
     assert found["cold"]["figures"]["each"] > 0
-
-
-def test_every_server_that_a_case_may_name_is_started_by_a_contender() -> None:
-    assert set(SERVERS) == {"stub", *broker.REQUIRED_BY}
 
 
 class Scripted:

@@ -84,7 +84,6 @@ class Given(NamedTuple):
 
     @property
     def model(self) -> str:
-        """The model that is asked."""
         return self.other_model or MODELS[self.wire]
 
 
@@ -104,12 +103,10 @@ def arguments(number: int) -> Entry:
 
 
 def call(number: int) -> Entry:
-    """The call with that number."""
     return {"kind": "call", "id": f"call_{number:06d}", "name": "weather", "arguments": arguments(number)}
 
 
 def result(number: int) -> Entry:
-    """What came of the call with that number."""
     return {"kind": "result", "id": f"call_{number:06d}", "name": "weather", "text": said(number)}
 
 

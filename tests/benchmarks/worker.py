@@ -27,8 +27,6 @@ BEGUN_SMALL = ("call", "loop", "loopback", "send")
 
 
 class Worker:
-    """Runs one contender's tasks."""
-
     def __init__(self, contender: str) -> None:
         module = importlib.import_module(f"tests.benchmarks.contenders.{MODULES[contender]}")
         self.contender: Contender = module.CONTENDERS[contender]
@@ -90,7 +88,6 @@ class Worker:
         return {"cpu": cpu / units, "wall": wall / units, "elapsed": time.perf_counter() - begun, **more}
 
     def close(self) -> None:
-        """End what was started for the task."""
         getattr(self.run, "close", lambda: None)()
 
     def imports(self, given: list[Any]) -> Answer:

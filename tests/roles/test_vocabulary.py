@@ -6,9 +6,6 @@ from typing import Any
 import pytest
 import sabir
 from hypothesis import given, settings
-from hypothesis import strategies as st
-from sabir.errors import RenderingRefused
-from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import (
     Message,
     OptionCallPayload,
@@ -30,7 +27,6 @@ from sabir_roles import (
 )
 
 from tests.laws.histories import histories
-from tests.laws.replies import BODIES, conversations, target_of
 from tests.roles.support import asked_and_answered
 
 HERE = Origin(provider="acme", dialect="acme.wire", model="acme-1")
@@ -143,26 +139,6 @@ def test_any_history_goes_through_the_manager_and_its_json(history: list[Message
     assert loaded.to_messages() == history
     assert sabir.dumps(loaded.to_messages()) == sabir.dumps(history)
     assert manager.losses == loaded.losses == ()
-
-
-@settings(max_examples=settings().max_examples // 10)
-@given(data=st.data())
-def test_replies_of_every_provider_go_home_byte_for_byte(data: st.DataObject) -> None:
-    """Reasoning with its state, blocks of a vendor's own, refusals, custom calls: as without the manager."""
-    history = data.draw(conversations(*((name, None) for name in BODIES)))
-    unique = [each.model_copy(update={"id": f"m{place}"}) for place, each in enumerate(history)]
-    manager = reloaded(MessageManager.from_messages(unique))
-    for dialect in BODIES:
-        assert bytes_of(dialect, manager.to_messages()) == bytes_of(dialect, unique)
-
-
-def bytes_of(dialect: str, history: list[Message]) -> object:
-    """The request and its losses; the losses alone where there is none."""
-    try:
-        rendering = Renderer(sabir.dialect(dialect).dialect, target_of(dialect)).render(history)
-    except RenderingRefused as refused:
-        return refused.losses
-    return rendering.body_bytes, rendering.losses
 
 
 def test_an_edited_answer_is_made_anew_and_says_what_it_lost() -> None:

@@ -53,7 +53,6 @@ class Ready(ScriptedAdapter):
 
 
 def system_of(model: Ready, store: Store | None = None, **how: Any) -> ActorSystem:
-    """A system whose agents ask that model."""
     return ActorSystem(MODEL, store=store, adapters=lambda _: model, **how)
 
 
@@ -68,14 +67,11 @@ def request() -> Message:
 
 
 class EvaluationIO(Actor):
-    """An actor that has its answer ready."""
-
     async def on_process_with_agent(self, message: Message) -> dict[str, Any]:
         return ANSWERED
 
 
 def message(given: Given) -> Callable[[], Any]:
-    """A request to an actor, and its response."""
     system = ActorSystem()
     system.add(EvaluationIO("desk", system))
     return awaiting(lambda: system.send_message(request()))
@@ -116,7 +112,6 @@ class Phases:
         self.client = ThreadClient(self.system)
 
     def renew(self) -> None:
-        """Create it."""
         self.thread_id = self.runner.run(self.client.create(USER, ASKED))
 
     def __call__(self) -> "Phases":
@@ -133,7 +128,6 @@ class Phases:
         return {"phases": list(outputs), "text": outputs[work.PHASES[-1]].response}
 
     def rows(self) -> list[tuple[str, str]]:
-        """What its journal holds."""
         return list(self.store.journal(f"thread:{self.thread_id}").read())
 
     def close(self) -> None:
@@ -161,7 +155,6 @@ class Rows:
         self.count = 0
 
     def renew(self) -> None:
-        """The journal of a thread that was created."""
         self.count += 1
         self.journal = self.store.journal(f"thread {self.count}")
         self.journal.append(*self.first)

@@ -75,7 +75,6 @@ class Anthropic(Caller):
         return lambda body: Message.construct(**json.loads(body))
 
     def streamed(self, client: Any, messages: list[Any]) -> Message:
-        """The SDK's own accumulation."""
         with client.messages.stream(**ASKED, messages=messages) as events:
             return events.get_final_message()
 

@@ -101,7 +101,6 @@ class AnyLLMCaller(ChatCaller):
         return RUNNER.run(self.added_up(client, messages))
 
     async def added_up(self, client: Any, messages: list[Any]) -> Any:
-        """A reply in the form of a completion."""
         texts: list[str] = []
         calls: list[SimpleNamespace] = []
         asked = client.acompletion(messages=messages, stream=True, tools=FUNCTIONS, **self.settings)

@@ -46,7 +46,6 @@ class Asking:
         self.ask = self.runner.run(self.connect())
 
     async def connect(self) -> Callable[[], Awaitable[Any]]:
-        """What asks once."""
         raise NotImplementedError
 
     async def disconnect(self) -> None:
@@ -76,7 +75,6 @@ class Asking:
         return {"replies": replies, "figures": figures, "text": self.text}
 
     def close(self) -> None:
-        """End the connection and the processes."""
         self.runner.run(self.disconnect())
         self.runner.close()
         for process in self.processes:
@@ -119,8 +117,6 @@ class Calls(Asking):
 
 
 class Requests(Asking):
-    """Requests by the client library alone."""
-
     name = "bare_request"
 
     async def connect(self) -> Callable[[], Awaitable[Any]]:
@@ -155,7 +151,6 @@ def request_of(messages: int) -> bytes:
 
 
 def reply() -> bytes:
-    """What a worker answers."""
     batch = (sabir.assistant(answers.reply_text()),)
     return encode(Answered(id=sabir.Message.new_id(), worker="machine-10000-0a1b2c", result=batch))
 

@@ -52,11 +52,9 @@ class InProcess:
         self.begin(answers)
 
     def begin(self, answers: Iterable[bytes]) -> None:
-        """Answer with these from now on."""
         self.answers = cycle(answers)
 
     def __call__(self, request: Any) -> Any:
-        """The next answer, as the library's own."""
         self.body = request.read()
         return self.http.Response(200, content=next(self.answers), headers={"content-type": "application/json"})
 
@@ -167,7 +165,6 @@ class Caller:
         return counted(lambda: runner.run(all_at_once()), self.given.concurrency * CALLS_EACH)
 
     def found(self, reply: Any) -> object:
-        """What a reply holds, as evidence."""
         return answers.found(self.wire, self.text(reply), self.calls(reply))
 
     @classmethod

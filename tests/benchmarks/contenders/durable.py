@@ -75,7 +75,6 @@ class Stepping:
         return {"count": len(found), "texts": [message.text for message in sabir.loads(found[-1])]}
 
     def close(self) -> None:
-        """End the run, and delete what it wrote."""
         self.commands.put_nowait(0)
         self.runner.run(self.stop())
         self.runner.close()
@@ -114,8 +113,6 @@ class Own(Stepping):
 
 
 class Plain(Serializer):
-    """Texts as they are."""
-
     def serialize(self, data: Any) -> str:
         return data if isinstance(data, str) else work.compact(data)
 
@@ -132,7 +129,6 @@ _open: "Bare | None" = None
 
 @DBOS.workflow(name="benchmark")
 async def body() -> None:
-    """The steps of whoever is open."""
     batch = sabir.dumps([sabir.assistant(answers.reply_text())])
 
     async def give() -> str:

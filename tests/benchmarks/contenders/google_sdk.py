@@ -44,7 +44,6 @@ class Google(Caller):
         return genai.Client(api_key="none", http_options=options)
 
     def ask(self, client: genai.Client, messages: list[Any]) -> types.Content:
-        """What the first candidate says."""
         return content_of(client.models.generate_content(model=self.given.model, contents=messages, config=CONFIG))
 
     async def ask_async(self, client: genai.Client, messages: list[Any]) -> types.Content:

@@ -126,7 +126,6 @@ class Wire(NamedTuple):
     """Whether the system's text stands in the head."""
 
     def request(self, messages: Sequence[Text | Call | Result], *, streaming: bool = False) -> bytes:
-        """The request, made afresh."""
         rest: Sequence[Text | Call | Result] = messages
         system = ""
         if self.hoists and messages[0].kind == "text" and messages[0].role == "system":
@@ -275,7 +274,6 @@ def _google_fold(events: Iterable[Entry]) -> Reply:
 
 
 def _reply(messages: list[Entry], finish: str, input_tokens: int, output_tokens: int) -> Reply:
-    """The one validation of an answer."""
     return Reply.model_validate(
         {"messages": messages, "finish": finish, "input_tokens": input_tokens, "output_tokens": output_tokens}
     )

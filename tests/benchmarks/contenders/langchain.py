@@ -58,7 +58,6 @@ class LangChain(Caller):
         return anthropic
 
     def connect(self, transport: InProcess | None = None) -> Any:
-        """The model with the option bound to it."""
         ignored = {"additionalProperties"} if self.wire == GOOGLE else set[str]()
         offered = [
             {**entry, "parameters": {key: value for key, value in entry["parameters"].items() if key not in ignored}}

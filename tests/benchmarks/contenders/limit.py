@@ -76,11 +76,9 @@ class Limit(Caller):
         return [(made.id, made.name, orjson.loads(made.arguments)) for made in reply.calls]
 
     def decoder(self) -> Callable[[bytes], Reply]:
-        """A whole reply, validated once."""
         return self.hand.decode
 
     def stream(self) -> Callable[[], Reply]:
-        """The events of the stub's stream, folded."""
         body = self.hand.request(self.history(work.conversation(10)), streaming=True)
         client, url = self.connect(), self.given.url + work.STREAM_PATHS[self.wire]
 
@@ -95,7 +93,6 @@ class Limit(Caller):
         return lambda: wire.request(messages)
 
     def shared(self) -> Callable[[], list[bytes]]:
-        """Every message of every caller's."""
         wire, messages = self.hand, self.history(self.entries())
         histories = [[*messages, message_of(entry)] for entry in work.last_messages()]
         return counted(lambda: [wire.request(history) for history in histories], len(histories))

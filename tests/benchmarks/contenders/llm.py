@@ -35,8 +35,6 @@ WHOLE: dict[str, Any] = {"tools": OFFERED, "stream": False, "key": "none"}
 
 
 class Streaming(Caller):
-    """Wires whose address can be told."""
-
     wires = (*MODELS, ANTHROPIC)
     http = httpx2
 
@@ -101,8 +99,6 @@ class Streaming(Caller):
 
 
 class Rendering(Streaming):
-    """All wires."""
-
     wires = work.WIRES
 
     def render(self) -> Callable[[], object]:
@@ -121,13 +117,10 @@ class Rendering(Streaming):
         return renders[self.wire]
 
     def rendered(self, returned: Any) -> object:
-        """The messages by the wire's names."""
         return {"input": returned[0], "instructions": returned[1]} if isinstance(returned, tuple) else returned
 
 
 class Whole(Streaming):
-    """Wires whose models give a whole answer."""
-
     wires = tuple(MODELS)
 
     def connect_async(self) -> Any:

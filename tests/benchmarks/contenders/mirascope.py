@@ -82,13 +82,11 @@ SPOKEN = {
 
 @llm.tool(strict=False)
 def weather(city: str, unit: Literal["celsius", "fahrenheit"]) -> str:
-    """Current weather in a city."""
     raise NotImplementedError(f"{city}, {unit}: results are given")
 
 
 @llm.tool(strict=False)
 async def weather_later(city: str, unit: Literal["celsius", "fahrenheit"]) -> str:
-    """Current weather in a city."""
     raise NotImplementedError(f"{city}, {unit}: results are given")
 
 
@@ -151,7 +149,6 @@ class Mirascope(Caller):
         return GenerateContentResponse.model_validate(answer).candidates[0].content.model_dump()
 
     def append(self, messages: list[Any], reply: llm.Response, text: str) -> None:
-        """A response knows the messages so far."""
         messages[:] = [*reply.messages, came(reply.tool_calls[0].id, text)]
 
     def text(self, reply: Any) -> str:
@@ -189,7 +186,6 @@ class Mirascope(Caller):
         return decode
 
     def streamed(self, client: llm.Model, messages: list[Any]) -> llm.StreamResponse:
-        """mirascope folds it as it goes."""
         response = client.stream(messages, tools=[weather])
         response.finish()
         return response

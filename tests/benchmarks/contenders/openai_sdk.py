@@ -81,7 +81,6 @@ class OpenAI(Caller):
         return reply.choices[0].message.content or "" if self.wire == CHAT else reply.output_text
 
     def made(self, reply: Any) -> list[tuple[str, Any]]:
-        """The id of each call, and the function."""
         if self.wire == CHAT:
             return [(each.id, each.function) for each in reply.choices[0].message.tool_calls]
         return [(each.call_id, each) for each in reply.output if each.type == "function_call"]
@@ -95,7 +94,6 @@ class OpenAI(Caller):
         return lambda body: kind.construct(**json.loads(body))
 
     def streamed(self, client: Any, messages: list[Any]) -> Any:
-        """The SDK's own accumulation."""
         methods, tools = client
         with methods.stream(**self.arguments(tools, messages)) as events:
             return events.get_final_completion() if self.wire == CHAT else events.get_final_response()

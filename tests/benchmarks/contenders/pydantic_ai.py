@@ -145,7 +145,6 @@ class PydanticAI(Caller):
         return lambda body: made(json.loads(body))
 
     def streamed(self, client: Any, messages: list[Any]) -> ModelResponse:
-        """Every event, to the whole response."""
 
         async def read() -> ModelResponse:
             async with model_request_stream(client, messages, **self.how) as events:

@@ -40,7 +40,6 @@ class Choosing(BaseContext):
 
 
 def policy(given: Given) -> Callable[[], Any]:
-    """A bound policy, called."""
     ctx: Any = Choosing(InMemoryRunner())
     observations, options = plain_messages(given.size), OPTIONS_OFFERED[given.wire]
     return awaiting(lambda: ctx.llm(observations, options))
@@ -94,7 +93,6 @@ class Appending:
         return 0
 
     def formed(self, start: int, end: int) -> list[Any]:
-        """Records of these places."""
         return [self.form(record_of(self.entries[place], place)) for place in range(start, end)]
 
     def renew(self) -> None:

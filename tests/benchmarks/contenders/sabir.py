@@ -45,7 +45,6 @@ def in_process() -> InProcess:
 
 
 def option(function: Callable[..., Any] | None = None) -> sabir.Option:
-    """The option, by its JSON schema."""
     (entry,) = work.OPTIONS
     return sabir.Option.from_schema(entry["name"], entry["description"], entry["parameters"], function)
 
@@ -74,7 +73,6 @@ class Sabir(Caller):
         return [message for entry in entries for message in agents_messages(self.given, self.adapter.target, entry)]
 
     def messages(self, size: int | None = None) -> list[Message]:
-        """So many new ones, or as many as asked for."""
         return messages_of(self.given if size is None else self.given._replace(size=size), self.adapter.target)
 
     def item(self, entry: Entry) -> Message:
@@ -100,11 +98,9 @@ class Sabir(Caller):
         return [(each.invocation_id, each.option_name, each.arguments) for each in made]
 
     def decoder(self) -> Callable[[bytes], sabir.Reply]:
-        """The public, pure half."""
         return sabir.dialect(self.wire).decode
 
     def streamed(self, client: sabir.ModelAdapter, messages: list[Message]) -> sabir.Reply:
-        """Every event made."""
         return client.stream_sync(messages, options=self.options).reply()
 
     def call(self) -> "Calling":
@@ -158,7 +154,6 @@ class Appending(Sabir):
         self.count = 50
 
     def renew(self) -> None:
-        """Append a turn of new messages."""
         if self.count == 50:
             size, entries = self.given.size, work.entries_of(self.given._replace(size=self.given.size + 100))
             self.count, self.grown = 0, self.history(entries[:size])
@@ -203,7 +198,6 @@ class Sending(Sabir):
         self.request = WireRequest(made.path, made.body_bytes, made.headers, made.timeout)
 
     def post(self, _: object) -> bytes:
-        """Send the bytes; those of the answer."""
         response = self.connection.open_sync(self.request)
         body = b"".join(response.chunks())
         response.close()
@@ -241,7 +235,6 @@ def memory(given: Given) -> Callable[[], object]:
 
 
 def history(given: Given) -> Callable[[], int]:
-    """A stored conversation, read."""
     text = work.stored(given.size)
     return lambda: len(sabir.loads(text))
 

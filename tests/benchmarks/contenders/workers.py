@@ -37,7 +37,6 @@ class Threads:
         self.client = ThreadClient(self.system)
 
     def renew(self) -> None:
-        """Create them."""
         self.made = [self.runner.run(self.client.create(USER, ASKED, chain=CHAIN.name)) for _ in range(work.THREADS)]
 
     def __call__(self) -> dict[str, Any]:
@@ -49,13 +48,11 @@ class Threads:
         return {"figures": {"each": (ended - begun).total_seconds() * 1e9 / work.THREADS}, "views": views}
 
     async def finished(self) -> None:
-        """All threads are over."""
         await asyncio.gather(*map(self.client.start, self.made))
         for each in self.made:
             await self.client.result(each)
 
     def close(self) -> None:
-        """End the workers and the system."""
         self.runner.run(self.system.stop())
         self.runner.close()
         self.store.close()
@@ -70,7 +67,6 @@ def evidence(given: Given, found: dict[str, Any]) -> dict[str, Any]:
 
 
 async def serve(url: str) -> None:
-    """Run threads."""
     queue = DurableQueue(url, at_once=AT_ONCE)
     with PostgresStore(url) as store:
         async with system_of(Ready(SECONDS, SECONDS), store, chains=[CHAIN], queue=queue):

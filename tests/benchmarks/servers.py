@@ -1,9 +1,11 @@
-"""A server on this machine that answers every wire, as fast as a socket allows; in a process of its own.
+"""Servers on this machine, each in a process of its own for as long as a row needs it.
 
-    python -m tests.benchmarks.stub EVENTS ──▶ prints its port, serves until its stdin closes
+stub ─ answers every wire, as fast as a socket allows        nats, postgres ─ from a contender's packages
 
-No HTTP library: a request's end is found by its length, and answers are made before anybody asks. A stream's events
-are each a chunk of their own, as vendors send them.
+    python -m tests.benchmarks.servers NAME SIZE ──▶ prints its URL, serves until its stdin closes, however that comes
+
+The stub uses no HTTP library: a request's end is found by its length, and answers are made before anybody asks. A
+stream's events, as many as the size says, are each a chunk of their own, as vendors send them.
 """
 
 import asyncio
@@ -11,11 +13,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-from tests.benchmarks import answers, work
+from tests.benchmarks import answers, environments, work
+from tests.benchmarks.environments import ROOT, Absent
 
-ROOT = Path(__file__).parents[2]
+STUB, NATS, POSTGRES = "stub", "nats", "postgres"
+"""What a case's URL may stand for."""
+REQUIRED_BY = {NATS: "bare_request", POSTGRES: "sabir_workers"}
+"""Server → a contender that requires its programs."""
 _MARKS = {
     b"/chat/completions": "openai.chat",
     b"/responses": "openai.responses",
@@ -26,7 +31,6 @@ _MARKS = {
 
 
 def whole(content: bytes) -> bytes:
-    """A JSON answer."""
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(content)
     return head + content
 
@@ -38,19 +42,15 @@ def in_chunks(events: list[bytes]) -> list[bytes]:
 
 
 class Connection(asyncio.Protocol):
-    """One client's connection, kept alive."""
-
     def __init__(self, replies: dict[str, bytes], streams: dict[str, list[bytes]]) -> None:
         self.replies, self.streams = replies, streams
         self.waiting = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep what to write to."""
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Answer every request that is whole."""
         self.waiting += data
         while (end := self.waiting.find(b"\r\n\r\n")) >= 0:
             head = self.waiting[:end].lower()
@@ -58,48 +58,56 @@ class Connection(asyncio.Protocol):
             if len(self.waiting) < end + 4 + length:
                 return
             body, self.waiting = self.waiting[end + 4 : end + 4 + length], self.waiting[end + 4 + length :]
-            self.answer(self.waiting_path(head), body)
-
-    @staticmethod
-    def waiting_path(head: bytes) -> bytes:
-        """The path of a request, in small letters."""
-        return head.partition(b"\r\n")[0].split(b" ")[1]
+            self.answer(head.partition(b"\r\n")[0].split(b" ")[1], body)
 
     def answer(self, path: bytes, body: bytes) -> None:
         """Write the wire's answer, or its stream where one is asked for."""
         wire = next(wire for mark, wire in _MARKS.items() if mark.lower() in path)
         streaming = b"streamgenerate" in path or b'"stream":true' in body or b'"stream": true' in body
-        if not streaming:
-            self.transport.write(self.replies[wire])
-            return
-        for chunk in self.streams[wire]:
+        for chunk in self.streams[wire] if streaming else [self.replies[wire]]:
             self.transport.write(chunk)
 
 
-async def serve(events: int) -> None:
-    """Serve until stdin closes."""
+async def serve_stub(events: int) -> None:
     replies = {wire: whole(answers.reply(wire)) for wire in work.WIRES}
     streams = {wire: in_chunks(answers.stream(wire, max(events, 20))) for wire in work.WIRES}
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: Connection(replies, streams), "127.0.0.1", 0)
-    print(server.sockets[0].getsockname()[1], flush=True)
+    print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
     await loop.run_in_executor(None, sys.stdin.read)
     server.close()
 
 
-@contextmanager
-def running(events: int = 20) -> Iterator[str]:
-    """A stub's URL, while it runs."""
-    command = [sys.executable, "-m", "tests.benchmarks.stub", str(events)]
-    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert process.stdin is not None and process.stdout is not None
+def serve(name: str) -> None:
+    """A server made of what is installed here; each is imported where it is."""
+    if name == POSTGRES:
+        from tests.servers.postgres import postgres_server as server
+    else:
+        from tests.servers.nats import nats_server as server
     try:
-        yield f"http://127.0.0.1:{process.stdout.readline().strip()}"
+        with server() as url:
+            print(url, flush=True)
+            sys.stdin.read()
+    except Exception as reason:
+        print(reason, flush=True)
+
+
+@contextmanager
+def running(name: str = STUB, size: int = 20) -> Iterator[str]:
+    """A server's URL, while it runs; Absent where none can be started."""
+    python = environments.python_of(REQUIRED_BY[name]) if name in REQUIRED_BY else sys.executable
+    process = subprocess.Popen(
+        [str(python), "-m", "tests.benchmarks.servers", name, str(size)],
+        cwd=ROOT, env=environments.variables(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        said = process.stdout.readline().strip()
+        if not said.startswith(("http", name)):
+            raise Absent(said or f"no {name}: its process ended")
+        yield said
     finally:
-        process.stdin.close()
-        process.wait(10)
-        process.stdout.close()
+        process.communicate()
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(int(sys.argv[1])))
+    asyncio.run(serve_stub(int(sys.argv[2]))) if sys.argv[1] == STUB else serve(sys.argv[1])

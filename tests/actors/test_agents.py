@@ -61,14 +61,6 @@ def body(desk: Desk) -> dict[str, Any]:
     return dict(found)
 
 
-async def test_process_with_agent_asks_the_one_that_is_served() -> None:
-    """CH-27: without an id."""
-    desk = Desk(said("Paris.", 0.99))
-    data = {"input": "What is the capital of France?", "context": {"user_id": "user123"}}
-    response = await desk.system.send_message(ask("PROCESS_WITH_AGENT", "agents", **data))
-    assert (response.type, response.data["result"]["response"]) == ("AGENT_RESPONSE", "Paris.")
-
-
 async def test_an_unknown_agent() -> None:
     message = ask("INVOKE_AGENT", "agents", agent_id="nobody", input="Hello")
     assert failed(await Desk().system.send_message(message))[0] == "UNKNOWN_AGENT"

@@ -69,7 +69,7 @@ async def test_creation_and_execution() -> None:
 
 
 async def test_phase_processing() -> None:
-    """CH-47: each phase, whole."""
+    """CH-27, CH-47: each phase, whole."""
     lines = await flow(always(said()))
     assert [of_phase(lines, phase) for phase in AEIOUY] == [PHASE] * 6
 

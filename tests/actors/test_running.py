@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
-from sabir_actors import AEIOUY, ActorError, ActorSystem, Chain, Phase, ThreadClient
+from sabir_actors import AEIOUY, ActorError, ActorSystem, ThreadClient
 from sabir_actors.state import What
 from sabir_actors.thread import Thread
 from sabir_session import PositionTaken, RecordingFailed, SQLiteStore, StoreError
@@ -142,18 +142,6 @@ async def test_a_thread_that_another_process_terminates_is_interrupted(processes
     await tell(system, "TERMINATE_THREAD", thread_id=thread_id, reason="enough")
     await run
     assert processes.events(thread_id) == ["created", "started", "taken", "terminated"]
-
-
-async def test_a_run_whose_chain_is_not_here_says_so_and_changes_nothing(processes: Processes) -> None:
-    """The process that performs it lacks what the one that created the thread had."""
-    own = Chain("own", [Phase("only", "You are the only phase.")])
-    system, _, _ = await processes.worker(chains=[own])
-    _, seat, model = await processes.worker()
-    thread_id = (await tell(system, "CREATE_THREAD", **GIVEN, chain="own")).data["thread_id"]
-    await tell(system, "START_THREAD", thread_id=thread_id)
-    with pytest.raises(ActorError, match="no chain is called 'own'"):
-        await seat.begin()
-    assert processes.events(thread_id) == ["created", "started"] and not model.asked
 
 
 async def test_a_queue_needs_a_store() -> None:

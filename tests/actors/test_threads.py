@@ -24,23 +24,13 @@ from sabir_actors.thread import Thread
 from sabir_session import SQLiteStore
 from sabir_session.state.codec import now
 
-from tests.actors.support import Model, begun, started, system_of, tell
+from tests.actors.support import Model, begun, system_of, tell
 
 STEERING = ("START_THREAD", "PAUSE_THREAD", "RESUME_THREAD", "TERMINATE_THREAD", "GET_THREAD_STATUS")
 
 
-async def test_the_answer_to_start_does_not_wait_for_a_phase() -> None:
-    """CH-15: the model has not answered yet."""
-    model = Model(held=True)
-    async with system_of(model) as system:
-        thread_id = await started(system)
-        await model.gate.reached()
-        status = await tell(system, "GET_THREAD_STATUS", thread_id=thread_id)
-        assert (status.data["status"], status.data["current_phase"]) == ("processing", "action")
-
-
 async def test_a_paused_thread_ends_its_phase_and_starts_no_other() -> None:
-    """CH-16, CH-17: it goes on at the next one, and no phase is asked twice."""
+    """CH-15, CH-16, CH-17: START is answered first; it goes on at the next one, and no phase is asked twice."""
     model = Model(held=True)
     async with system_of(model) as system:
         client, thread_id = await begun(system)

@@ -73,6 +73,7 @@ def _google(message: str, status: str = "INVALID_ARGUMENT", **detail: Any) -> di
     return {"error": {"code": 400, "message": message, "status": status, "details": details}}
 
 
+_SPENT = {"violations": [{"quotaId": "GenerateRequestsPerDayPerProject"}]}
 REFUSALS: Mapping[str, Mapping[str, tuple[int, dict[str, Any]]]] = {
     "a wrong key": {
         "openai.responses": (401, _openai("Incorrect API key provided.", "invalid_api_key")),
@@ -87,40 +88,27 @@ REFUSALS: Mapping[str, Mapping[str, tuple[int, dict[str, Any]]]] = {
     "too long for the model": {
         "openai.responses": (400, _openai("Your input exceeds the context window.", "context_length_exceeded")),
         "anthropic.messages": (400, _anthropic("prompt is too long: 250000 tokens > 200000 maximum")),
-        "google.generate_content": (
-            400,
-            _google("The input token count exceeds the maximum number of tokens allowed."),
-        ),
+        "google.generate_content": (400, _google(
+            "The input token count exceeds the maximum number of tokens allowed.")),
     },
     "no credit left": {
-        "openai.responses": (
-            429,
-            _openai("You exceeded your current quota.", "insufficient_quota", "insufficient_quota"),
-        ),
+        "openai.responses": (429, _openai(
+            "You exceeded your current quota.", "insufficient_quota", "insufficient_quota")),
         "anthropic.messages": (400, _anthropic("Your credit balance is too low to access the API.")),
-        "google.generate_content": (
-            429,
-            _google(
-                "Quota exceeded.",
-                "RESOURCE_EXHAUSTED",
-                QuotaFailure={"violations": [{"quotaId": "GenerateRequestsPerDayPerProject"}]},
-            ),
-        ),
+        "google.generate_content": (429, _google("Quota exceeded.", "RESOURCE_EXHAUSTED", QuotaFailure=_SPENT)),
     },
     "too many requests": {
         "openai.responses": (429, _openai("Rate limit reached.", "rate_limit_exceeded", "requests")),
         "anthropic.messages": (429, _anthropic("Rate limited.", "rate_limit_error")),
-        "google.generate_content": (
-            429,
-            _google("Resource exhausted.", "RESOURCE_EXHAUSTED", RetryInfo={"retryDelay": "7s"}),
-        ),
+        "google.generate_content": (429, _google(
+            "Resource exhausted.", "RESOURCE_EXHAUSTED", RetryInfo={"retryDelay": "7s"})),
     },
     "overloaded": {
         "openai.responses": (503, _openai("The engine is currently overloaded.", None, "server_error")),
         "anthropic.messages": (529, _anthropic("Overloaded", "overloaded_error")),
         "google.generate_content": (503, _google("The model is overloaded.", "UNAVAILABLE")),
     },
-}
+}  # fmt: skip
 """What happened → how each vendor says it: status and body, as its documentation has them."""
 STATUSES = (400, 401, 402, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 504, 529)
 

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from enum import Enum
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -50,18 +51,13 @@ def response(**how: Any) -> ActionResponse:
 
 
 KINDS = {
-    "system": Row(lambda **how: System.create(TEXT, **how), ("system", "system", "assistant"), "system_message", TEXT),
-    "instruction": Row(
-        lambda **how: Instruction.create(TEXT, **how), ("user", "user", "assistant"), "instruction_message", TEXT
-    ),
+    "system": Row(partial(System.create, TEXT), ("system", "system", "assistant"), "system_message", TEXT),
+    "instruction": Row(partial(Instruction.create, TEXT), ("user", "user", "assistant"), "instruction_message", TEXT),
     "answer": Row(
-        lambda **how: AssistantResponse.create(TEXT, **how),
-        ("assistant", "assistant", "user"),
-        "assistant_response",
-        TEXT,
+        partial(AssistantResponse.create, TEXT), ("assistant", "assistant", "user"), "assistant_response", TEXT
     ),
     "request": Row(
-        lambda **how: ActionRequest.create("look", CALL["arguments"], **how),  # type: ignore[arg-type]
+        partial(ActionRequest.create, "look", CALL["arguments"]),
         ("action", "assistant", "action"),
         "action_request",
         CALL,

@@ -17,7 +17,7 @@ from typing import Any
 from sabir_actors import AEIOUY, ThreadEvent
 from sabir_session import InnerMessage
 
-from tests.actors.crash.child import Told, opened
+from tests.actors.crash.programs import Told, opened
 from tests.session.journals import ListJournal, recording, records_of
 
 EVENT = ThreadEvent.__name__

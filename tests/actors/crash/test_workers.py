@@ -24,9 +24,8 @@ from sabir_actors import AEIOUY, ActorSystem, ErrorResponse, ThreadClient
 from sabir_actors.durable import DurableQueue
 
 from tests import processes
-from tests.actors.crash.child import CHAIN, Told, opened
-from tests.actors.crash.crew import Crew, ask, work
 from tests.actors.crash.laws import Recorded, check_laws, said_by_agents
+from tests.actors.crash.programs import CHAIN, Crew, Told, ask, opened, work
 from tests.actors.crash.test_kill_matrix import KILLED, PROCESSES, WHOLE
 from tests.servers.postgres import database, new_database, postgres
 

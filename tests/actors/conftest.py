@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 from sabir_session import SQLiteStore
 
-from tests.actors.queueing import Processes
+from tests.actors.support import Processes
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SQLiteStore]:
-    """A store."""
     with SQLiteStore(tmp_path / "threads.db") as opened:
         yield opened
 
@@ -33,6 +32,5 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def processes(store: SQLiteStore) -> AsyncIterator[Processes]:
-    """Systems that share the store and a queue."""
     async with AsyncExitStack() as stack:
         yield Processes(store, stack)

@@ -24,7 +24,6 @@ SHOWN = (*MESSAGES, *RESULT, OUTCOME)
 
 
 def model_of(message: AnyMessage) -> type[typed.Data]:
-    """The model of a message's data."""
     if isinstance(message, ErrorResponse):
         return typed.ErrorData
     if isinstance(message, Message):
@@ -53,7 +52,6 @@ MISTAKEN = [(message, path) for message, path, _ in ALL if path[-1] != "details"
 
 
 def shown(value: object) -> str:
-    """A message or a place, as the id of a test."""
     return value.type if isinstance(value, Message | Response) else ".".join(map(str, value))  # type: ignore[call-overload]
 
 
@@ -71,7 +69,6 @@ def changed(message: AnyMessage, path: Path, value: Any = None) -> AnyMessage:
 
 
 def held(message: AnyMessage, path: Path) -> Any:
-    """What stands at a place."""
     found: Any = message.model_dump()["data"]
     for step in path:
         found = found[step]

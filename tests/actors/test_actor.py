@@ -12,7 +12,7 @@ from sabir_actors import actor as actor_module
 from sabir_actors.actor import Handled
 from sabir_actors.protocol import AnyMessage
 
-from .scripts import AT_ONCE, ask, failed
+from tests.actors.support import AT_ONCE, ask, failed
 
 
 class Worker(Actor):
@@ -77,7 +77,6 @@ async def make(system: ActorSystem) -> AsyncIterator[Make]:
 
 
 async def settled() -> None:
-    """Let every task come to where it waits."""
     for _ in range(20):
         await asyncio.sleep(0)
 

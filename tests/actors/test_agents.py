@@ -1,5 +1,6 @@
-"""Agents: a model by its name, options by name, settings, streams, results as the model gave them (CH-26 … CH-31)."""
+"""Agents: models by name, options, settings, streams, results as the model gave them, adapters (CH-26 … CH-31)."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -10,25 +11,20 @@ from sabir_actors import ActorSystem, AgentManagerActor, PhaseReply, Response
 from sabir_actors.agents import Agent
 from sabir_actors.data import AgentConfig
 from sabir_session import Session
-from sabir_testing.scripted import Scriptable, ScriptedAdapter, calls, reply
+from sabir_testing.scripted import Gate, Scriptable, ScriptedAdapter, always, calls, delayed, reply
 
-from .scripts import MODEL, ask, failed, said
+from tests.actors.support import MODEL, ask, failed, said
 
-PLAY = [
-    {"role": "user", "content": "Hello, world!"},
-    {"role": "assistant", "content": "I'll help you with that."},
-]
+PLAY = [{"role": "user", "content": "Hello, world!"}, {"role": "assistant", "content": "I'll help you with that."}]
 
 
 @sabir.option
 def calculator(question: str) -> int:
-    """Work out a number."""
     return len(question)
 
 
 @sabir.option
 def broken_search(query: str) -> str:
-    """Search the web."""
     raise ConnectionError("no network")
 
 
@@ -54,25 +50,15 @@ class Desk:
         return self.llm
 
     def agent(self, output: type[BaseModel] = PhaseReply, **config: Any) -> None:
-        """Take the agent in."""
         self.manager.add_agent("a1", Agent(AgentConfig(model=MODEL, **config), output))
 
     async def answer(self, text: str = "Hello", **data: Any) -> Response:
-        """What the agent answers."""
         return await self.system.send_message(ask("INVOKE_AGENT", "agents", agent_id="a1", input=text, **data))
 
 
 def body(desk: Desk) -> dict[str, Any]:
     found: Any = desk.llm.last.rendering.body
     return dict(found)
-
-
-async def test_process_with_agent_asks_the_one_that_is_served() -> None:
-    """CH-27: without an id."""
-    desk = Desk(said("Paris.", 0.99))
-    data = {"input": "What is the capital of France?", "context": {"user_id": "user123"}}
-    response = await desk.system.send_message(ask("PROCESS_WITH_AGENT", "agents", **data))
-    assert (response.type, response.data["result"]["response"]) == ("AGENT_RESPONSE", "Paris.")
 
 
 async def test_an_unknown_agent() -> None:
@@ -177,17 +163,8 @@ class TestResults:
 
 
 class Verdict(BaseModel):
-    """An output type of a user."""
-
     good: bool
     confidence: str = "high"
-
-
-class Nested(BaseModel):
-    """One whose `response` is no text."""
-
-    response: Verdict
-    confidence: float = 5.0
 
 
 class TestOwnOutputs:
@@ -233,3 +210,66 @@ class TestFailures:
         response = await desk.system.send_message(retry)
         assert (response.type, response.data["result"]["response"]) == ("AGENT_INVOKED", "2")
         assert [each.result for each in desk.llm.last.results] == [3] and len(desk.llm.sent) == 3
+
+
+class Closing(ScriptedAdapter):
+    closed = 0
+
+    async def aclose(self) -> None:
+        self.closed += 1
+
+
+class Shop:
+    """A system with two managers of one agent each, and the adapters that were made for them."""
+
+    def __init__(self) -> None:
+        self.gate = Gate()
+        self.made: list[Closing] = []
+        self.system = ActorSystem(MODEL, adapters=self.adapter)
+        for name in ("one", "two"):
+            manager = AgentManagerActor(name, self.system)
+            manager.add_agent("a1", Agent(AgentConfig(model=MODEL)))
+            self.system.add(manager)
+
+    def adapter(self, _: str) -> Closing:
+        """One more; the first answers when the gate is open."""
+        self.made.append(Closing(always(said()) if self.made else always(delayed(said(), self.gate))))
+        return self.made[-1]
+
+    async def answer(self, manager: str) -> Response:
+        return await self.system.send_message(ask("PROCESS_WITH_AGENT", manager, input="Hello"))
+
+    def closed(self) -> list[int]:
+        return [each.closed for each in self.made]
+
+
+class TestAdapters:
+    """Agents of all threads ask by one adapter for each model; nobody's is closed while he asks."""
+
+    async def test_a_restart_makes_a_new_one_and_leaves_others_theirs(self) -> None:
+        """The old one is closed when the last who used it gives it back."""
+        shop = Shop()
+        asked = asyncio.ensure_future(shop.answer("two"))
+        await shop.gate.reached()
+        await shop.system.send_message(ask("RESTART", "one", actor_id="one"))
+        assert (await shop.answer("one")).type == "AGENT_RESPONSE" and shop.closed() == [0, 0]
+        shop.gate.open()
+        assert (await asked).type == "AGENT_RESPONSE" and shop.closed() == [0, 0]
+        await shop.system.send_message(ask("RESTART", "two", actor_id="two"))
+        assert shop.closed() == [1, 0] and (await shop.answer("two")).type == "AGENT_RESPONSE"
+        assert len(shop.made) == 2
+        await shop.system.stop()
+        assert shop.closed() == [1, 1]
+
+    async def test_agents_that_are_stopped_finish_what_they_are_asked(self) -> None:
+        shop = Shop()
+        asked = asyncio.ensure_future(shop.answer("one"))
+        await shop.gate.reached()
+        await shop.system.send_message(ask("STOP", "one", actor_id="one"))
+        stopping = asyncio.ensure_future(shop.system.stop())
+        await asyncio.sleep(0)
+        assert shop.closed() == [0] and not stopping.done()
+        shop.gate.open()
+        assert (await asked).type == "AGENT_RESPONSE"
+        await stopping
+        assert shop.closed() == [1]

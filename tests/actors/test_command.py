@@ -32,26 +32,22 @@ class Command:
         self._capture = capture
 
     def __call__(self, *arguments: str) -> str:
-        """What it writes, where nothing goes wrong."""
         code, out, err = self.ended(*arguments)
         assert (code, err) == (0, "")
         return out
 
     def error(self, *arguments: str) -> str:
-        """The one line that it says of an error."""
         code, _, err = self.ended(*arguments)
         assert code != 0
         (line,) = err.splitlines()
         return line.removeprefix("sabir: ")
 
     def ended(self, *arguments: str) -> tuple[int, str, str]:
-        """Exit code, output, errors."""
         code = main(["threads", *arguments])
         shown = self._capture.readouterr()
         return int(code), shown.out, shown.err
 
     def json(self, *arguments: str) -> Any:
-        """What it writes as JSON."""
         return json.loads(self(*arguments, "--json"))
 
 

@@ -1,17 +1,18 @@
-"""What the data of each type holds: fields, bounds, what is refused and by which name, what is kept."""
+"""What the data of each type holds: fields, bounds, what is refused and by which name, by the published schema too."""
 
 import json
 from typing import Any
 
+import jsonschema
 import pytest
 from pydantic import ValidationError
 from sabir_actors import ActorError, serialize_message, validate_message
 from sabir_actors import data as typed
 from sabir_actors.protocol import AnyMessage
 
-from tests.actors.examples import PAIRS
+from tests.actors.examples import ERROR, MESSAGES, PAIRS
 from tests.actors.places import MISSING, MISTAKEN, WRONG, changed, held, model_of, shown
-from tests.actors.test_schema import VALIDATOR
+from tests.actors.write_schema import PUBLISHED, rendered, schema
 
 
 def check_refused(message: AnyMessage, words: str) -> None:
@@ -62,3 +63,23 @@ def test_a_value_outside_of_its_bounds_is_refused(model: type[typed.Data], said:
     """CH-12: figures have their range, words are those of the document, times have a zone."""
     with pytest.raises(ValidationError, match=field):
         model.model_validate(said)
+
+
+VALIDATOR = jsonschema.Draft202012Validator(schema())
+
+
+def test_the_published_schema_is_current() -> None:
+    """Where this fails, `python -m tests.actors.write_schema` writes it anew."""
+    assert PUBLISHED.read_text("utf-8") == rendered()
+
+
+def test_it_is_a_schema() -> None:
+    """Draft 2020-12."""
+    jsonschema.Draft202012Validator.check_schema(schema())
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=shown)
+def test_every_message_that_is_written_fits(message: AnyMessage) -> None:
+    """CH-08: all types of the document, and one that nobody knows."""
+    VALIDATOR.validate(json.loads(serialize_message(message)))
+    VALIDATOR.validate(json.loads(serialize_message(ERROR.model_copy(update={"data": {**ERROR.data, "more": [1]}}))))

@@ -11,8 +11,7 @@ from sabir_actors.durable import APPLICATION, DurableQueue
 from sabir_durable import Runs
 from sabir_session import SQLiteStore
 
-from tests.actors.scripts import begun
-from tests.actors.surviving import Model, system_of
+from tests.actors.support import Model, begun, system_of
 
 OWN = Chain("own", [Phase("only", "You are the only phase.")])
 
@@ -23,7 +22,6 @@ def url(tmp_path: Path) -> str:
 
 
 def queue(url: str, **how: Any) -> DurableQueue:
-    """One that looks often."""
     return DurableQueue(url, beat=0.05, poll=0.02, **how)
 
 

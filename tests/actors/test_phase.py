@@ -5,21 +5,13 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir_actors import (
-    AEIOUY_CHAIN,
-    ActorSystem,
-    AgentManagerActor,
-    Message,
-    PhaseActor,
-    Response,
-    RestartPolicy,
-)
+from sabir_actors import AEIOUY_CHAIN, ActorSystem, AgentManagerActor, Message, PhaseActor, Response, RestartPolicy
 from sabir_actors.agents import Agent
 from sabir_actors.data import AgentConfig
 from sabir_session import Session
 from sabir_testing.scripted import Gate, Scriptable, ScriptedAdapter, always, delayed
 
-from .scripts import AT_ONCE, MODEL, ask, failed, said
+from tests.actors.support import AT_ONCE, MODEL, ask, failed, said
 
 ONCE = sabir.Settings(retries=sabir.RetryPolicy(attempts=1))
 LATER, WRONG_KEY = sabir.errors.Overloaded("later"), sabir.errors.AuthenticationFailed("wrong key")
@@ -49,22 +41,18 @@ class Stage:
         await self.system.stop()
 
     async def asked(self, message_type: str, **data: Any) -> Response:
-        """A message about the phase."""
         given = {"thread_id": "t1", "phase_type": self.phase, **data}
         return await self.system.send_message(ask(message_type, self.name, **given))
 
     async def run(self, **context: Any) -> Response:
-        """The document's PROCESS_PHASE."""
         return await self.asked("PROCESS_PHASE", input="Hello, world!", context=context)
 
     def types(self) -> list[str]:
-        """Types of all messages, in their order."""
         return [each.type for each in self.sent]
 
 
 @sabir.option
 def web_search(query: str) -> str:
-    """Search the web."""
     return "found"
 
 

@@ -7,25 +7,21 @@ from sabir_actors import AEIOUY, AEIOUY_CHAIN, ActorError, Chain, Phase, PhaseRe
 from sabir_actors.data import ThreadResult
 from sabir_testing.scripted import Scriptable, ScriptedAdapter
 
-from .scripts import ask, begun, failed, said, scripted
+from tests.actors.support import ask, begun, failed, said, scripted
 
 
 class Critique(BaseModel):
-    """What a stage of a user answers."""
-
     faults: list[str]
     confidence: float = 0.0
 
 
 @sabir.option
 def search(query: str) -> str:
-    """Search."""
     return "found"
 
 
 @sabir.option
 def publish(text: str) -> str:
-    """Publish."""
     return "done"
 
 

@@ -16,8 +16,7 @@ from sabir_actors.state import thread_id_of
 from sabir_session import RecordingFailed, SQLiteStore
 from sabir_session.stores.store import StoredJournal
 
-from tests.actors.scripts import begun
-from tests.actors.surviving import GIVEN, Model, events_of, started, system_of, tell
+from tests.actors.support import GIVEN, Model, begun, events_of, started, system_of, tell
 
 CONTROL = ("START_THREAD", "PAUSE_THREAD", "RESUME_THREAD", "TERMINATE_THREAD")
 TABLE = {
@@ -175,7 +174,6 @@ class Forgetful(StoredJournal):
     what = ""
 
     def append(self, kind: str, body: str) -> None:
-        """Write a record."""
         super().append(kind, body)
         if Forgetful.what and Forgetful.what in body:
             Forgetful.what = ""
@@ -184,12 +182,9 @@ class Forgetful(StoredJournal):
 
 
 class ForgetfulStore(SQLiteStore):
-    """A store of such journals."""
-
     made: type[StoredJournal] = Forgetful
 
     def journal(self, name: str) -> StoredJournal:
-        """A journal."""
         found = super().journal(name)
         return self.made(self, name, found._identity, len(found))
 

@@ -1,19 +1,18 @@
-"""Runs of threads: put into a queue under the name that the journal has, performed by one process, left when paused."""
+"""Runs of threads: put into a queue, performed by one process, left when paused; who has a thread, by its journal."""
 
 import asyncio
 import logging
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
-from sabir_actors import AEIOUY, ActorError, ActorSystem, Chain, Phase, ThreadClient
+from sabir_actors import AEIOUY, ActorError, ActorSystem, ThreadClient
 from sabir_actors.state import What
 from sabir_actors.thread import Thread
-from sabir_session import SQLiteStore
+from sabir_session import PositionTaken, RecordingFailed, SQLiteStore, StoreError
 
-from tests.actors.queueing import Hall, Processes
-from tests.actors.scripts import begun
-from tests.actors.surviving import GIVEN, Model, started, system_of, tell
+from tests.actors.support import GIVEN, Hall, Model, Processes, begun, started, system_of, tell
 
 pytestmark = pytest.mark.usefixtures("quick")
 
@@ -64,21 +63,6 @@ async def test_a_run_whose_thread_has_another_by_now_does_not_take_it(
     await seat.begin()
     assert not slow.asked and model.asked == list(AEIOUY)
     assert processes.events(thread_id) == ["created", "started", "paused", "resumed", "taken", *AEIOUY, "completed"]
-
-
-async def test_a_run_that_is_given_to_two_processes_is_recorded_by_the_later_one(processes: Processes) -> None:
-    """The first was taken for dead: it records nothing from then on, and its run ends."""
-    system = await processes.asker()
-    _, dead, slow = await processes.worker()
-    _, other, fast = await processes.worker()
-    thread_id, first = await processes.at_work(system, dead, slow)
-    await other.begin()
-    length = processes.length(thread_id)
-    slow.gate.open()
-    await first
-    assert processes.length(thread_id) == length
-    assert (slow.asked, fast.asked) == (["action"], list(AEIOUY))
-    assert processes.events(thread_id) == ["created", "started", "taken", "taken", *AEIOUY, "completed"]
 
 
 async def test_a_run_that_was_given_to_another_process_before_it_took_its_thread_takes_it_no_more(
@@ -160,18 +144,6 @@ async def test_a_thread_that_another_process_terminates_is_interrupted(processes
     assert processes.events(thread_id) == ["created", "started", "taken", "terminated"]
 
 
-async def test_a_run_whose_chain_is_not_here_says_so_and_changes_nothing(processes: Processes) -> None:
-    """The process that performs it lacks what the one that created the thread had."""
-    own = Chain("own", [Phase("only", "You are the only phase.")])
-    system, _, _ = await processes.worker(chains=[own])
-    _, seat, model = await processes.worker()
-    thread_id = (await tell(system, "CREATE_THREAD", **GIVEN, chain="own")).data["thread_id"]
-    await tell(system, "START_THREAD", thread_id=thread_id)
-    with pytest.raises(ActorError, match="no chain is called 'own'"):
-        await seat.begin()
-    assert processes.events(thread_id) == ["created", "started"] and not model.asked
-
-
 async def test_a_queue_needs_a_store() -> None:
     """Nothing else tells another process of a thread."""
     with pytest.raises(ActorError, match=r"give ActorSystem\(store=…\) that store"):
@@ -185,3 +157,136 @@ async def test_a_run_of_a_thread_that_was_deleted_is_over(store: SQLiteStore, pr
     store.delete(f"thread:{thread_id}")
     await seat.begin()
     assert not model.asked
+
+
+CREATED = {
+    "thread_id": "t", "user_id": "u", "initial_input": "Why?", "chain": "aeiou-y", "phases": list(AEIOUY),
+}  # fmt: skip
+
+
+pytestmark = pytest.mark.usefixtures("quick")
+
+
+async def test_a_worker_that_wakes_does_not_take_its_thread_back(
+    processes: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its phase ends when the thread is another's: it records nothing, and asks nothing more."""
+    monkeypatch.setattr("sabir_actors.running.LOOK", 100)
+    system = await processes.asker()
+    _, asleep, first = await processes.worker()
+    _, other, second = await processes.worker()
+    second.hold()
+    thread_id, late = await processes.at_work(system, asleep, first)
+    run = other.begin()
+    await second.gate.reached()
+    length = processes.length(thread_id)
+    first.gate.open()
+    await asyncio.sleep(0.02)
+    assert processes.length(thread_id) == length
+    late.cancel()  # as the queue does, which gave the run to the other
+    second.gate.open()
+    await run
+    assert (first.asked, second.asked) == (["action"], list(AEIOUY))
+    assert processes.events(thread_id).count("taken") == 2
+
+
+async def test_a_run_that_comes_back_to_a_worker_takes_its_thread_again(processes: Processes) -> None:
+    """Whoever had it in between died; the thread is not lost between the two, and nothing is recorded twice."""
+    system = await processes.asker()
+    _, holder, first = await processes.worker()
+    _, other, second = await processes.worker()
+    second.hold()
+    thread_id, run = await processes.at_work(system, holder, first)
+    taken = other.begin()
+    await second.gate.reached()
+    first.gate.open()
+    await run
+    taken.cancel()
+    await holder.begin()
+    assert processes.events(thread_id)[-1] == "completed"
+    assert [each for each in processes.events(thread_id) if each in AEIOUY] == list(AEIOUY)
+
+
+def test_the_records_of_who_lost_a_thread_are_refused_for_good(store: SQLiteStore) -> None:
+    """Not the first one alone: what ends late is not written behind the new holder's records."""
+    mine = Thread("t", store, "me")
+    mine.record("created", CREATED)
+    mine.record("started", {"by": "me"})
+    Thread("t", store, "other").record("taken", {"by": "other"})
+    assert mine.journal is not None
+    for _ in range(3):
+        with pytest.raises(PositionTaken):
+            mine.journal.append("some:Reply", "{}")
+    assert store.length("thread:t") == 3
+
+
+def test_what_cannot_be_read_of_others_is_the_journals_failure(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread waits for its journal then, and does not fail; and what was held of it stays."""
+    mine = Thread("t", store, "me")
+    mine.record("created", CREATED)
+    mine.record("started", {"by": "me"})
+    Thread("t", store, "other").record("paused", {})
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "journal", raising(StoreError("away")))
+        with pytest.raises(RecordingFailed, match="away"):
+            mine.record("failed", {"error_message": "no", "error_code": "FAILED"})
+        with pytest.raises(StoreError, match="away"):
+            mine.read()
+    assert mine.is_mine and mine.view.status == "processing"
+    mine.refresh()
+    assert mine.view.status == "paused"
+
+
+async def test_a_look_that_fails_is_not_the_last_one(processes: Processes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store that is away for a moment ends neither looks nor sweeps."""
+    worker, _, _ = await processes.worker()
+    failures = iter([StoreError("away")] * 3)
+    names = worker.threads.threads.names
+
+    def shaky() -> list[str]:
+        for failure in failures:
+            raise failure
+        return names()
+
+    monkeypatch.setattr(worker.threads.threads, "names", shaky)
+    while next(failures, None) is not None:
+        await asyncio.sleep(0.01)
+    processes.hall.is_away = True
+    thread_id = await started(worker)
+    processes.hall.is_away = False
+    while not processes.hall.put:
+        await asyncio.sleep(0.01)
+    assert processes.hall.put == [(thread_id, f"{thread_id}.1")]
+
+
+async def test_a_system_that_cannot_begin_closes_its_queue(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is given to a process whose program has gone on without it."""
+    seat = Hall().seat()
+    monkeypatch.setattr(store, "names", raising(StoreError("away")))
+    with pytest.raises(StoreError, match="away"):
+        async with system_of(Model(), store, queue=seat):
+            pass
+    assert seat.perform is None
+
+
+async def test_a_message_is_not_refused_for_good_while_the_store_is_away(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing happened; the same message, sent again, is done."""
+    async with system_of(Model(), store) as system:
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "journal", raising(StoreError("away")))
+            refused = await tell(system, "CREATE_THREAD", "one", **GIVEN)
+        assert (refused.data["error_code"], refused.data["retryable"]) == ("RECORDING_FAILED", True)
+        assert (await tell(system, "CREATE_THREAD", "one", **GIVEN)).type == "THREAD_CREATED"
+
+
+def raising(error: Exception) -> Callable[..., Any]:
+
+    def fail(*_: object, **__: object) -> Any:
+        raise error
+
+    return fail

@@ -11,7 +11,7 @@ from sabir_actors import Actor, ActorSystem, Message, Response, RestartPolicy, S
 from sabir_actors import supervisor as supervisor_module
 from sabir_actors.actor import Handled
 
-from .scripts import ask, failed
+from tests.actors.support import ask, failed
 
 
 class Clock:
@@ -29,8 +29,6 @@ class Clock:
 
 
 class Frail(Actor):
-    """Fails, and counts its restarts."""
-
     restarts = 0
 
     async def on_work(self, message: Message) -> Handled:
@@ -133,11 +131,7 @@ async def test_nothing_is_kept_of_actors_that_are_gone(system: ActorSystem) -> N
     assert len(supervisor.supervised) == len(supervisor._restarts) == 0
 
 
-@given(
-    limit=st.integers(0, 4),
-    window=st.floats(0.1, 50),
-    pauses=st.lists(st.floats(0, 30), max_size=30),
-)
+@given(limit=st.integers(0, 4), window=st.floats(0.1, 50), pauses=st.lists(st.floats(0, 30), max_size=30))
 def test_no_window_holds_more_restarts_than_the_limit(limit: int, window: float, pauses: list[float]) -> None:
     """Whenever errors come."""
     clock, restarts = Clock(), list[float]()

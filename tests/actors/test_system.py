@@ -9,12 +9,10 @@ from sabir_actors import Actor, ActorError, ActorSystem, Message, ThreadClient
 from sabir_actors.actor import Handled
 from sabir_testing.scripted import Gate, always, delayed
 
-from .scripts import ask, begun, failed, said, scripted
+from tests.actors.support import ask, begun, failed, said, scripted
 
 
 class Echo(Actor):
-    """Says what it is told, when it may."""
-
     gate: asyncio.Event | None = None
 
     async def on_echo(self, message: Message) -> Handled:

@@ -1,34 +1,36 @@
-"""Threads in one process: control messages and what they do to the phases (CH-14 … CH-21, CH-44)."""
+"""Threads in one process: control messages, what they do to phases, and their client (CH-14 … CH-21, CH-44, CH-46)."""
 
 import asyncio
 import gc
 import re
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import sabir
-from sabir_actors import AEIOUY, AgentManagerActor, Chain, Phase, ThreadClient
+from sabir_actors import (
+    AEIOUY,
+    ActorError,
+    AgentManagerActor,
+    Chain,
+    ErrorCode,
+    Phase,
+    ThreadClient,
+    ThreadEvent,
+    ThreadView,
+)
+from sabir_actors.data import ThreadState
+from sabir_actors.state import ENDS, MOVES, What
 from sabir_actors.thread import Thread
 from sabir_session import SQLiteStore
+from sabir_session.state.codec import now
 
-from tests.actors.scripts import begun
-from tests.actors.surviving import Model, started, system_of, tell
+from tests.actors.support import Model, begun, system_of, tell
 
 STEERING = ("START_THREAD", "PAUSE_THREAD", "RESUME_THREAD", "TERMINATE_THREAD", "GET_THREAD_STATUS")
 
 
-async def test_the_answer_to_start_does_not_wait_for_a_phase() -> None:
-    """CH-15: the model has not answered yet."""
-    model = Model(held=True)
-    async with system_of(model) as system:
-        thread_id = await started(system)
-        await model.gate.reached()
-        status = await tell(system, "GET_THREAD_STATUS", thread_id=thread_id)
-        assert (status.data["status"], status.data["current_phase"]) == ("processing", "action")
-
-
 async def test_a_paused_thread_ends_its_phase_and_starts_no_other() -> None:
-    """CH-16, CH-17: it goes on at the next one, and no phase is asked twice."""
+    """CH-15, CH-16, CH-17: START is answered first; it goes on at the next one, and no phase is asked twice."""
     model = Model(held=True)
     async with system_of(model) as system:
         client, thread_id = await begun(system)
@@ -119,7 +121,6 @@ async def test_a_thread_that_cannot_run_here_stays_as_it_was(
     """START and RESUME of what this process lacks are refused with the remedy, and change nothing."""
 
     def look() -> str:
-        """Look."""
         return "seen"
 
     whole: dict[str, Any] = {
@@ -181,3 +182,75 @@ async def test_a_thread_that_does_not_run_is_not_held_in_memory(store: SQLiteSto
         assert [each for each in gc.get_objects() if isinstance(each, Thread)] == []
         found = [(await client.status(each)).status for each in threads]
         assert found == ["created", "paused", "terminated", "completed"]
+
+
+async def test_the_result_of_a_thread_that_ended_before_this_process_is_given(store: SQLiteStore) -> None:
+    """CH-46: at once, from the state, to any client; as it was given first."""
+    async with system_of(Model(), store) as system:
+        client, thread_id = await begun(system)
+        first = await client.result(thread_id, every=0.01)
+    async with system_of(Model(), store) as system:
+        again = await asyncio.wait_for(ThreadClient(system).result(thread_id, every=3600), 10)
+    assert again == first
+    assert first.output is not None and first.output["response"] == "yield is done"
+
+
+async def test_whoever_created_a_thread_is_told_of_its_end_without_looking() -> None:
+    """CH-46: the time between two looks is longer than anybody waits."""
+    model = Model(held=True)
+    async with system_of(model) as system:
+        client, thread_id = await begun(system)
+        waiting = asyncio.ensure_future(client.result(thread_id, every=3600))
+        await model.gate.reached()
+        model.gate.open()
+        assert (await asyncio.wait_for(waiting, 10)).status == "completed"
+
+
+async def test_what_is_refused_is_raised() -> None:
+    """CH-20: of a thread that is not there, and of one whose state does not allow it."""
+    async with system_of(Model()) as system:
+        client = ThreadClient(system)
+        thread_id = await client.create("u", "hi")
+        for wrong, code, words in (
+            (client.result("nobody", every=0.01), ErrorCode.UNKNOWN_THREAD, "no thread 'nobody' is here"),
+            (client.pause(thread_id), ErrorCode.INVALID_STATE, "is created; it becomes paused only from processing"),
+        ):
+            with pytest.raises(ActorError, match=words) as caught:
+                await wrong
+            assert caught.value.code is code
+
+
+STATES: tuple[ThreadState, ...] = get_args(ThreadState)
+CREATED = {"thread_id": "t", "user_id": "u", "initial_input": "hi", "chain": "aeiou-y", "phases": AEIOUY}
+
+
+def event(what: What, **data: object) -> ThreadEvent:
+    return ThreadEvent(what=what, at=now(), data=dict(data))
+
+
+def view_of(*events: ThreadEvent) -> ThreadView:
+    view = ThreadView()
+    for each in (event("created", **CREATED), *events):
+        view.take(each)
+    return view
+
+
+@pytest.mark.parametrize("status", STATES)
+@pytest.mark.parametrize("what", MOVES)
+def test_a_move_is_allowed_from_the_states_of_the_table_alone(what: What, status: ThreadState) -> None:
+    """CH-20, D-24: any other is INVALID_STATE, names the state, and changes nothing."""
+    view = view_of()
+    view.status = status
+    if status in MOVES[what][0]:
+        view.allow(what)
+        return
+    with pytest.raises(ActorError, match=f"thread t is {status}; it becomes {MOVES[what][1]} only from") as caught:
+        view.allow(what)
+    assert caught.value.code is ErrorCode.INVALID_STATE and not caught.value.retryable
+    assert view.status == status
+
+
+def test_no_move_leads_out_of_an_end() -> None:
+    """CH-20: anything after terminate, completed and failed is refused."""
+    assert {"completed", "failed", "terminated"} == ENDS
+    assert all(before.isdisjoint(ENDS) for before, _ in MOVES.values())

@@ -65,7 +65,6 @@ def schema() -> dict[str, Any]:
 
 
 def rendered() -> str:
-    """The schema as it is published."""
     return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
 
 

@@ -16,8 +16,6 @@ UNSAID = {tokenize.COMMENT, tokenize.NL}
 
 @dataclass(frozen=True)
 class Package:
-    """One folder that builds to its own wheel."""
-
     folder: Path
 
     def __str__(self) -> str:
@@ -25,23 +23,19 @@ class Package:
 
     @functools.cached_property
     def metadata(self) -> dict[str, Any]:
-        """The [project] table of its pyproject.toml."""
         table: dict[str, Any] = read_toml(self.folder / "pyproject.toml")["project"]
         return table
 
     @property
     def name(self) -> str:
-        """The name that users install."""
         return str(self.metadata["name"])
 
     @property
     def module(self) -> str:
-        """The name that users import."""
         return self.name.replace("-", "_")
 
     @property
     def source(self) -> Path:
-        """The folder of its modules."""
         return self.folder / "src" / self.module
 
     @property
@@ -50,12 +44,10 @@ class Package:
         return dict(self.metadata.get("entry-points", {}).get("sabir.providers", {}))
 
     def modules(self) -> list[Path]:
-        """Its Python files."""
         return sorted(self.source.rglob("*.py"))
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """A TOML file's content."""
     return tomllib.loads(path.read_text("utf-8"))
 
 
@@ -78,7 +70,6 @@ def python_files(*folders: str) -> list[Path]:
 
 @functools.cache
 def syntax_tree(path: Path) -> ast.Module:
-    """The module's syntax tree."""
     return ast.parse(path.read_text("utf-8"), str(path))
 
 
@@ -95,7 +86,6 @@ def docstring(path: Path) -> str | None:
 
 @functools.cache
 def nodes(path: Path) -> tuple[ast.AST, ...]:
-    """Every node of the module's syntax tree."""
     return tuple(ast.walk(syntax_tree(path)))
 
 
@@ -105,12 +95,10 @@ def functions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
 
 
 def line_count(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """Lines from `def` to the last one."""
     return (node.end_lineno or node.lineno) - node.lineno + 1
 
 
 def shown(path: Path) -> str:
-    """The path as a failing test names it."""
     return path.relative_to(ROOT).as_posix()
 
 

@@ -44,12 +44,7 @@ def test_a_package_has_its_modules_its_readme_its_licence_and_its_type_marker() 
 def described_otherwise(package: Package) -> Iterator[str]:
     """Keys of a package's metadata that say something else than those of all packages."""
     metadata = package.metadata
-    alike = {
-        "readme": "README.md",
-        "license": "Apache-2.0",
-        "license-files": ["LICENSE"],
-        "requires-python": ">=3.11",
-    }
+    alike = {"readme": "README.md", "license": "Apache-2.0", "license-files": ["LICENSE"], "requires-python": ">=3.11"}
     for key, value in alike.items():
         if metadata.get(key) != value:
             yield f"{metadata_of(package)}: {key} is {metadata.get(key)!r}, not {value!r}"

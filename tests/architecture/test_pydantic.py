@@ -53,7 +53,6 @@ def made_by_validation(kind: type[Counted]) -> int:
 
 
 def made_anew() -> Inner:
-    """An instance that validation fills in."""
     made: Inner = object.__new__(Inner)
     Inner.__pydantic_validator__.validate_python({"number": 1}, self_instance=made)
     return made

@@ -1,11 +1,10 @@
 """What merges the cases of a rule into one test loses none of them: tests/rules.py."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.rules import ROOT, check_each
+from tests.rules import check_each
 
 
 def odd(number: int) -> Iterator[str]:
@@ -19,7 +18,6 @@ def odd(number: int) -> Iterator[str]:
 
 
 def failure(*things: int) -> list[str]:
-    """The lines with which the rule fails."""
     with pytest.raises(pytest.fail.Exception) as caught:
         check_each(things, odd, "take two")
     return str(caught.value).splitlines()
@@ -32,12 +30,7 @@ def test_what_keeps_the_rule_passes() -> None:
 
 def test_every_fault_of_every_thing_is_named_with_the_remedy() -> None:
     """The first hides neither the second of the same thing nor those of the next."""
-    assert failure(3, 4, 5) == [
-        "3 at fault",
-        "3: is odd; take two",
-        "5: is odd; take two",
-        "5: is large; take two",
-    ]
+    assert failure(3, 4, 5) == ["3 at fault", "3: is odd; take two", "5: is odd; take two", "5: is large; take two"]
 
 
 def test_a_thing_whose_check_raises_is_named_and_hides_no_other() -> None:
@@ -48,17 +41,6 @@ def test_a_thing_whose_check_raises_is_named_and_hides_no_other() -> None:
         "-1: its check raised ValueError: no rule for it; take two",
         "3: is odd; take two",
     ]
-
-
-def test_a_file_whose_check_raises_is_named_by_its_place_in_the_project() -> None:
-    """As all other faults name it."""
-
-    def unread(path: Path) -> Iterator[str]:
-        yield str(path.stat().st_size)
-        raise OSError("unreadable")
-
-    with pytest.raises(pytest.fail.Exception, match=r"tests/rules\.py: its check raised OSError: unreadable; mend it"):
-        check_each([ROOT / "tests" / "rules.py"], unread, "mend it")
 
 
 def test_a_rule_that_finds_nothing_to_check_fails() -> None:

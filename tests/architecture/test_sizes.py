@@ -87,7 +87,6 @@ PACKAGED = python_files("core", "plugins")
 
 
 def is_argued(node: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether the docstring says why it is long."""
     return ARGUED in (ast.get_docstring(node) or "")
 
 
@@ -97,7 +96,6 @@ def test_there_are_files_to_measure() -> None:
 
 
 def code_lines(path: Path) -> int:
-    """Lines that hold code."""
     held: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline):
         if token.type not in WITHOUT_CODE:
@@ -116,7 +114,6 @@ def package_lines(package: Package) -> int:
 
 @functools.cache
 def figures() -> Mapping[str, int]:
-    """What each bound is about, as it is now."""
     lines = {str(package): package_lines(package) for package in PACKAGES}
     authoring = sum(map(code_lines, [*AUTHORING.rglob("*.py"), *AUTHORING.rglob("*.pyi")]))
     found = {part: sum(lines[name] for name in names) for part, names in PARTS.items()}
@@ -127,7 +124,6 @@ def figures() -> Mapping[str, int]:
 
 
 def table_of(bounds: Mapping[str, int], not_met: Mapping[str, int]) -> str:
-    """The bounds as 0013-sizes.md has them."""
     rows = [
         f"| {part} | {bound:,} | {f'{not_met[part]:,}' if part in not_met else 'met'} |"
         for part, bound in bounds.items()
@@ -144,7 +140,6 @@ def beside_bounds(found: Mapping[str, int]) -> str:
 
 
 def beyond(part: str) -> Iterator[str]:
-    """What is wrong with the figure of a part."""
     figure, bound, allowed = figures()[part], BOUNDS[part], NOT_MET.get(part)
     if allowed is None and figure > bound:
         yield f"{part}: {figure:,}, its bound is {bound:,}"

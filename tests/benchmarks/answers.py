@@ -7,8 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from tests.benchmarks.conversations import MODELS, SENTENCES, Entry, call, compact, dumped
-from tests.benchmarks.facts import known_id
+from tests.benchmarks.work import MODELS, SENTENCES, Entry, call, compact, dumped, known_id
 
 _REPLY = "Take the umbrella: it rains in Bergen until four, and the ferry has no roof over its deck."
 _USAGE = {
@@ -39,7 +38,6 @@ def reply_text() -> str:
 
 
 def reply(wire: str) -> bytes:
-    """A short text as the wire's server answers."""
     return dumped(_ANSWERS[wire](_REPLY, []))
 
 
@@ -83,7 +81,6 @@ def _reasoned(wire: str, answer: Entry, told: Entry | None) -> Entry:
 
 
 def reasoning_item(told: Entry) -> Entry:
-    """Reasoning as the Responses wire has it."""
     return {
         "id": f"rs_{told['seal'][:24]}", "type": "reasoning", "encrypted_content": told["seal"],
         "summary": [{"type": "summary_text", "text": told["text"]}],
@@ -171,7 +168,6 @@ _ANSWERS: dict[str, Callable[[str, list[Entry]], Entry]] = {
 
 
 def stream_text(wire: str, events: int) -> str:
-    """What a stream of so many events says."""
     return "".join(_pieces(events - _FRAME[wire]))
 
 

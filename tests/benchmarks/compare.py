@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks import results
+from tests.benchmarks.contenders import BARE, OWN
 from tests.benchmarks.goals import Record, significant
-from tests.benchmarks.interleave import BARE, OWN, at_once, place_of
+from tests.benchmarks.interleave import at_once, place_of
 
 LIMITS = ("limit", "floor", "raw", *BARE)
 TENTH = 0.1
@@ -47,7 +48,6 @@ def compared(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
 
 
 def main() -> None:
-    """Print what changed."""
     before, after = (*map(Path, sys.argv[1:3]), results.STORED)[:2]
     lines = compared(results.load(before), results.load(after))
     print("\n".join(lines) or "nothing changed by a tenth")

@@ -13,6 +13,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
+from tests.benchmarks.contenders import MODULES
+
 ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".cache" / "benchmarks"
 CONTENDERS = Path(__file__).parent / "contenders"
@@ -30,9 +32,7 @@ class Absent(Exception):
 
 def requirements_of(contender: str) -> tuple[str, ...]:
     """What a contender's module says it requires; the module is read, not imported."""
-    path = PLOTS if contender == PLOTS.stem else CONTENDERS / f"{contender}.py"
-    if not path.exists():
-        raise Absent("its module is not written")
+    path = PLOTS if contender == PLOTS.stem else CONTENDERS / f"{MODULES[contender]}.py"
     for node in ast.parse(path.read_text("utf-8")).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "REQUIREMENTS":
             return tuple(ast.literal_eval(node.value))
@@ -76,10 +76,7 @@ def versions_of(contender: str) -> dict[str, str]:
 def variables() -> dict[str, str]:
     """A worker's environment variables: no keys, no proxies, nothing that leads a library elsewhere."""
     kept = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
-    return {name: os.environ[name] for name in kept if name in os.environ} | {
-        "PYTHONPATH": str(ROOT),
-        "NO_PROXY": "*",
-    }
+    return {name: os.environ[name] for name in kept if name in os.environ} | {"PYTHONPATH": str(ROOT), "NO_PROXY": "*"}
 
 
 def _key(contender: str) -> str:

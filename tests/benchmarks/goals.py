@@ -10,7 +10,8 @@ measured is neither met nor missed, and says so.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from tests.benchmarks.interleave import LABELS, OWN, place_of
+from tests.benchmarks.contenders import LABELS, OWN
+from tests.benchmarks.interleave import place_of
 
 Record = dict[str, Any]
 Figure: TypeAlias = tuple[float, str]
@@ -34,7 +35,6 @@ class Verdict(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """What it is: a gate or an aim."""
         return "gate" if self.is_gate else "aim"
 
     @property
@@ -66,7 +66,6 @@ class Goal(NamedTuple):
 
 
 def gate(goal: Goal) -> Goal:
-    """The goal, which must be met."""
     return goal._replace(is_gate=True)
 
 
@@ -92,12 +91,7 @@ def at_most(
 
 
 def faster(
-    bound: float,
-    than: Mapping[str, Sequence[str]],
-    text: str,
-    *,
-    sizes: Sequence[int] = (),
-    clock: str = "cpu",
+    bound: float, than: Mapping[str, Sequence[str]], text: str, *, sizes: Sequence[int] = (), clock: str = "cpu"
 ) -> Goal:
     """sabir is at least so many times faster than each of those, by wire."""
 
@@ -168,7 +162,6 @@ def turns_ratio(record: Record) -> float | None:
 
 
 def significant(figure: float) -> str:
-    """Three digits that say something."""
     if figure >= 1000:
         return f"{figure:,.0f}"
     return f"{figure:.0f}" if figure >= 100 else f"{figure:.1f}" if figure >= 10 else f"{figure:.2f}"

@@ -10,60 +10,16 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from threading import Timer
 from typing import Any, NamedTuple
 
-from tests.benchmarks import broker, environments, stub
+from tests.benchmarks import environments, servers
 from tests.benchmarks.environments import Absent
 from tests.benchmarks.work import Given
 
 Record = dict[str, Any]
-SERVERS: dict[str, Callable[[int], AbstractContextManager[str]]] = {
-    "stub": stub.running,
-    **{name: partial(broker.running, name) for name in broker.REQUIRED_BY},
-}
-"""What a case's URL may stand for; each gives the URL of a server for a case of that size, while it runs."""
-LABELS = {
-    "sabir": "sabir",
-    "sabir_runtime": "sabir",
-    "sabir_durable": "sabir",
-    "sabir_distributed": "sabir",
-    "sabir_roles": "sabir",
-    "sabir_actors": "sabir",
-    "sabir_workers": "sabir",
-    "openai_sdk": "openai SDK",
-    "anthropic_sdk": "anthropic SDK",
-    "google_sdk": "google-genai SDK",
-    "mirascope": "mirascope",
-    "pydantic_ai": "pydantic-ai",
-    "langchain": "langchain",
-    "litellm": "litellm",
-    "any_llm": "any-llm",
-    "llm": "llm",
-    "dump": "whole-history dump",
-    "limit": "limit",
-    "kept": "limit, kept prefix",
-    "raw": "raw httpx2",
-    "floor": "pydantic + httpx2",
-    "bare_row": "bare SQLite row",
-    "bare_step": "the engine's own step",
-    "bare_request": "bare NATS request",
-    "bare_append": "core's own append",
-    "bare_queues": "two bare queues",
-    "bare_records": "the journal's own rows",
-}
-"""Every contender, in the order of the tables: whom a reader chooses between comes first, limits come last."""
-OWN = (
-    "sabir", "sabir_runtime", "sabir_durable", "sabir_distributed", "sabir_roles", "sabir_actors", "sabir_workers",
-)  # fmt: skip
-"""sabir, with those of its packages that a row needs: what importing the first of them costs is of that one alone."""
-BARE = ("bare_row", "bare_step", "bare_request", "bare_append", "bare_queues", "bare_records")
-"""The limits of single rows."""
-APART = (*OWN[1:], *BARE, "dump", "raw")
-"""Who is of single rows alone."""
 FURTHER = ("talk", "other_model")
 """What a record says of its case where there is something to say."""
 TALKS = {"agents": "agents' conversation", "plain": "plain conversation"}
@@ -96,8 +52,6 @@ LONGEST = 400
 
 
 class Worker:
-    """A contender's process."""
-
     def __init__(self, contender: str) -> None:
         command = [str(environments.python_of(contender)), "-m", "tests.benchmarks.worker", contender]
         self.complaints = tempfile.TemporaryFile("w+")  # noqa: SIM115 -- closed with the worker
@@ -138,7 +92,6 @@ class Worker:
         return found
 
     def close(self) -> None:
-        """End it."""
         self.process.kill()
         self.process.communicate()
         self.complaints.close()
@@ -206,7 +159,7 @@ def _served(case: Given) -> Iterator[Given]:
     if not case.url:
         yield case
         return
-    with SERVERS[case.url](case.size) as url:
+    with servers.running(case.url, case.size) as url:
         yield case._replace(url=url)
 
 

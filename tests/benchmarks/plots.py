@@ -16,8 +16,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from tests.benchmarks import results
+from tests.benchmarks.contenders import BARE, LABELS, OWN
 from tests.benchmarks.goals import Record, significant
-from tests.benchmarks.interleave import BARE, LABELS, OWN, place_of
+from tests.benchmarks.interleave import place_of
 from tests.benchmarks.rows import ROWS
 from tests.benchmarks.rows.row import Row
 from tests.benchmarks.tables import places_of
@@ -48,7 +49,6 @@ def look_of(contender: str) -> dict[str, Any]:
 
 
 def figure_of(row: Row, records: Sequence[Record]) -> Figure:
-    """A row's plot: a panel a wire."""
     wires = places_of(records)
     columns = 2 if len(wires) > 1 else 1
     lines = -(-len(wires) // columns)
@@ -122,15 +122,10 @@ def _name(row: Row, record: Record) -> str:
     return f"{name}, c={record['concurrency']}" if row.concurrencies else name
 
 
-_PANELS: dict[str, Callable[[Row, Sequence[Record], Any], None]] = {
-    "sizes": _by_size,
-    "turns": _by_turn,
-    "bars": _bars,
-}
+_PANELS: dict[str, Callable[[Row, Sequence[Record], Any], None]] = {"sizes": _by_size, "turns": _by_turn, "bars": _bars}
 
 
 def draw(stored: dict[str, Any], folder: Path) -> None:
-    """Every row that was measured and is drawn."""
     for name, found in stored["rows"].items():
         row = ROWS[name]
         if row.curve and found["records"]:

@@ -22,7 +22,7 @@ import sabir
 from sabir.contract.scope import DecodeScope
 from sabir.reading.incoming import StreamState
 
-from tests.benchmarks import results, work
+from tests.benchmarks import answers, results, work
 from tests.benchmarks.contenders import sabir as contender
 from tests.benchmarks.tables import markdown
 from tests.benchmarks.work import Given
@@ -43,48 +43,25 @@ class Case(NamedTuple):
     unit: str
 
 
+CHAT, ANTHROPIC, GOOGLE = "openai.chat", "anthropic.messages", "google.generate_content"
+AGENTS = [Given(wire, 1000, talk=work.AGENTS) for wire in work.WIRES]
 CASES = (
-    Case("Render afresh, `openai.chat`", "render", Given("openai.chat", 1000), 50, 1000, "message"),
-    *(
-        Case(
-            f"Render the agents' conversation afresh, `{wire}`",
-            "render",
-            Given(wire, 1000, talk=work.AGENTS),
-            20,
-            1000,
-            "message",
-        )
-        for wire in work.WIRES
-    ),
-    Case("Render warm, `openai.chat`, 1,000 messages", "render_warm", Given("openai.chat", 1000), 500, 1, "request"),
-    Case(
-        "Callers that share a history, `openai.chat`, each",
-        "shared",
-        Given("openai.chat", 1000, talk=work.AGENTS),
-        10,
-        work.CALLERS,
-        "request",
-    ),
-    Case("A whole call, `openai.chat`, 10 messages", "call", Given("openai.chat", 10), 500, 1, "call"),
-    Case("An agent loop of 100 turns, `openai.chat`", "loop", Given("openai.chat", 100), 5, 100, "turn"),
-    Case("Decode a text and five calls, `openai.chat`", "decode", Given("openai.chat", 1), 1000, 1, "reply"),
-    Case(
-        "Decode a text and five calls, `anthropic.messages`", "decode", Given("anthropic.messages", 1), 1000, 1, "reply"
-    ),
-    Case(
-        "A stream without its socket, `google.generate_content`",
-        "stream",
-        Given("google.generate_content", 2000),
-        10,
-        2000,
-        "event",
-    ),
-)
+    Case("Render afresh, `openai.chat`", "render", Given(CHAT, 1000), 50, 1000, "message"),
+    *(Case(f"Render the agents' conversation afresh, `{each.wire}`", "render", each, 20, 1000, "message")
+      for each in AGENTS),
+    Case("Render warm, `openai.chat`, 1,000 messages", "render_warm", Given(CHAT, 1000), 500, 1, "request"),
+    Case("Callers that share a history, `openai.chat`, each", "shared", AGENTS[0], 10, work.CALLERS, "request"),
+    Case("A whole call, `openai.chat`, 10 messages", "call", Given(CHAT, 10), 500, 1, "call"),
+    Case("An agent loop of 100 turns, `openai.chat`", "loop", Given(CHAT, 100), 5, 100, "turn"),
+    Case("Decode a text and five calls, `openai.chat`", "decode", Given(CHAT, 1), 1000, 1, "reply"),
+    Case("Decode a text and five calls, `anthropic.messages`", "decode", Given(ANTHROPIC, 1), 1000, 1, "reply"),
+    Case("A stream without its socket, `google.generate_content`", "stream", Given(GOOGLE, 2000), 10, 2000, "event"),
+)  # fmt: skip
 
 
 def streaming(given: Given) -> Callable[[], object]:
     """What is left of a stream without its socket: bytes to the whole reply."""
-    dialect, chunks = sabir.dialect(given.wire), work.stream(given.wire, given.size)
+    dialect, chunks = sabir.dialect(given.wire), answers.stream(given.wire, given.size)
 
     def run() -> object:
         state = StreamState(dialect.dialect, DecodeScope(target=dialect.target))
@@ -99,7 +76,7 @@ def streaming(given: Given) -> Callable[[], object]:
     return run
 
 
-TASKS = {**contender.TASKS, "stream": streaming}
+TASKS = {**contender.CONTENDERS["sabir"].tasks, "stream": streaming}
 
 
 def imported() -> dict[str, Any]:
@@ -160,7 +137,6 @@ def module_of(file: str, function: str) -> str:
 
 
 def profiled_part(stored: list[dict[str, Any]]) -> str:
-    """All that stands between the marks."""
     text = []
     for found in stored:
         unit = found["unit"]

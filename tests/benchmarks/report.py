@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks import environments, results
+from tests.benchmarks.contenders import LABELS
 from tests.benchmarks.environments import ROOT
-from tests.benchmarks.interleave import LABELS
 from tests.benchmarks.rows import ROWS
 from tests.benchmarks.rows.row import Row
 from tests.benchmarks.tables import markdown, places_of, refusals, table
@@ -53,7 +53,6 @@ def section(row: Row, found: dict[str, Any]) -> str:
 
 
 def measured(found: dict[str, Any]) -> str:
-    """The day and the machine of a row."""
     machine = found["machine"]
     loop = machine.get("additions")
     speed = f", where a Python loop of a million additions takes {loop} ms" if loop else ""
@@ -64,13 +63,11 @@ def measured(found: dict[str, Any]) -> str:
 
 
 def setting(stored: dict[str, Any]) -> str:
-    """The versions."""
     versions = {name: version for held in stored["versions"].values() for name, version in held.items()}
     return "Versions: " + ", ".join(f"{name} {versions[name]}" for name in results.SHOWN if name in versions) + "."
 
 
 def measured_part(stored: dict[str, Any]) -> str:
-    """All that stands between the marks."""
     rows = [section(row, stored["rows"][name]) for name, row in ROWS.items() if name in stored["rows"]]
     return "\n\n".join([setting(stored), "## Figures", *rows, "## Goals", summary(stored)])
 
@@ -83,7 +80,6 @@ def with_measured(page: str, stored: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Write the page, draw its plots."""
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else results.STORED
     PAGE.write_text(with_measured(PAGE.read_text("utf-8"), results.load(path)), "utf-8")
     python = environments.python_of(environments.PLOTS.stem)

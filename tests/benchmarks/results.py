@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks import environments
-from tests.benchmarks.environments import CACHE, ROOT, Absent
+from tests.benchmarks.contenders import LABELS
+from tests.benchmarks.environments import CACHE, ROOT
 
 FOLDER = ROOT / "docs" / "explanation" / "performance"
 STORED = FOLDER / "results.json"
@@ -39,13 +40,11 @@ def tidy(reason: str) -> str:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """A file of results."""
     held: dict[str, Any] = json.loads(path.read_text("utf-8"))
     return held
 
 
 def machine() -> dict[str, Any]:
-    """What it ran on."""
     lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
     model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
     return {
@@ -68,13 +67,9 @@ def yardstick() -> float:
 def versions() -> dict[str, dict[str, str]]:
     """What is installed for each contender that has an environment already, of what is shown."""
     found: dict[str, dict[str, str]] = {}
-    for path in sorted(environments.CONTENDERS.glob("*.py")):
-        try:
-            if environments.is_made(path.stem):
-                listed = environments.versions_of(path.stem)
-                found[path.stem] = {name: listed[name] for name in SHOWN if name in listed}
-        except Absent:
-            continue
+    for contender in filter(environments.is_made, LABELS):
+        listed = environments.versions_of(contender)
+        found[contender] = {name: listed[name] for name in SHOWN if name in listed}
     return found
 
 

@@ -4,8 +4,9 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from tests.benchmarks.contenders import LABELS
 from tests.benchmarks.goals import Record, significant
-from tests.benchmarks.interleave import LABELS, place_of
+from tests.benchmarks.interleave import place_of
 
 if TYPE_CHECKING:
     from tests.benchmarks.rows.row import Row
@@ -43,7 +44,6 @@ def refusals(records: Iterable[Record]) -> list[str]:
 
 
 def printed(row: "Row", found: Record) -> str:
-    """All of a row, at 80 columns."""
     records = found["records"]
     lines = ["", f"{row.title}: {row.unit} (× {LABELS[row.reference]})"]
     for place in places_of(records):
@@ -62,7 +62,6 @@ def printed(row: "Row", found: Record) -> str:
 
 
 def markdown(lines: Sequence[Line]) -> str:
-    """A table of a page."""
     head, *rest = lines
     rule = ["---", *["--:"] * (len(head) - 1)]
     return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *rest])

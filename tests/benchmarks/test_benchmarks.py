@@ -1,33 +1,31 @@
 """The benchmarks measure what they say: the work, the checks, the goals and the page; nothing here is timed."""
 
 import json
-import re
 from collections.abc import Iterator
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.benchmarks import compare, environments, goals, profiles, report, results, stub, tables, work
+from tests.benchmarks import answers, compare, environments, goals, profiles, report, results, servers, tables, work
 from tests.benchmarks.checks import differs, refused
+from tests.benchmarks.contenders import LABELS, MODULES, OWN
 from tests.benchmarks.contenders import sabir as sabir_contender
-from tests.benchmarks.interleave import LABELS, OWN
 from tests.benchmarks.rows import ROWS
 from tests.benchmarks.work import Given
 
 
-def by_hand(name: str) -> Any:
-    """A contender of the limit; its loops need orjson."""
+def done(name: str, task: str, given: Given) -> Any:
+    """What a contender's task comes to, as evidence; the limit's loops need orjson."""
     pytest.importorskip("orjson")
-    return import_module(f"tests.benchmarks.contenders.{name}")
+    contender = import_module(f"tests.benchmarks.contenders.{MODULES[name]}").CONTENDERS[name]
+    run = contender.tasks[task](given)
+    getattr(run, "renew", lambda: None)()
+    return contender.evidence.get(task, lambda given, found: found)(given, run())
 
 
-SIZES = (1, 2, 10, 100, 1000, 5000)
-
-
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [1, 2, 10, 100, 1000, 5000])
 def test_a_conversation_has_as_many_messages_as_asked_for(size: int) -> None:
     """One system, then user, call, result, text, and again; texts of 60 to 200 characters."""
     entries = work.conversation(size)
@@ -72,16 +70,6 @@ def test_every_call_of_a_conversation_has_its_result() -> None:
         work.conversation(7)
 
 
-@pytest.mark.parametrize("wire", work.WIRES)
-@pytest.mark.parametrize("events", [20, 500])
-def test_a_stream_has_as_many_events_as_asked_for(wire: str, events: int) -> None:
-    """Each chunk is one server-sent event."""
-    chunks = work.stream(wire, events)
-
-    assert len(chunks) == events
-    assert all(chunk.endswith((b"\n\n", b"\r\n\r\n")) and chunk.count(b"data: ") == 1 for chunk in chunks)
-
-
 RENDERED = ("render", "render_warm", "shared", "call", "loop")
 WORK = [
     *(Given(wire, 10, talk=talk) for wire in work.WIRES for talk in (work.PLAIN, work.AGENTS)),
@@ -94,48 +82,35 @@ TASKS = [
 ]
 
 
-@pytest.mark.parametrize(("task", "given"), [*TASKS, ("memory", Given("three dialects"))])
-def test_sabir_does_the_work(task: str, given: Given) -> None:
-    """Its requests say what the conversation says, its replies hold what the server sent: for every wire, N=10."""
-    run = sabir_contender.TASKS[task](given)
-    getattr(run, "renew", lambda: None)()
-
-    assert not differs(task, given, sabir_contender.EVIDENCE.get(task, lambda given, found: found)(given, run()))
+@pytest.mark.parametrize(
+    ("contender", "task", "given"),
+    [(name, *each) for name in ("sabir", "limit") for each in TASKS] + [("sabir", "memory", Given("three dialects"))],
+)
+def test_the_work_is_done(contender: str, task: str, given: Given) -> None:
+    """Requests say what the conversation says, replies hold what the server sent: for every wire, N=10."""
+    assert not differs(task, given, done(contender, task, given))
 
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    """A stub's, whose streams have fifty events."""
-    with stub.running(50) as found:
+    with servers.running("stub", 50) as found:
         yield found
 
 
 @pytest.mark.parametrize("wire", work.WIRES)
 @pytest.mark.parametrize("task", ["stream", "loopback"])
 def test_the_stub_answers_and_streams_on_every_wire(task: str, wire: str, url: str) -> None:
-    """What sabir reads from it is what it is said to send: the whole text, the call, every argument."""
+    """What is read from it is what it is said to send: the whole text, the call, every argument."""
     given = Given(wire, 50 if task == "stream" else 10, url)
-    run = sabir_contender.TASKS[task](given)
 
-    assert not differs(task, given, sabir_contender.EVIDENCE.get(task, lambda given, found: found)(given, run()))
-
-
-@pytest.mark.parametrize(("task", "given"), TASKS)
-def test_the_limit_does_the_work(task: str, given: Given) -> None:
-    """The same, by hand; so that what both requests say is equal."""
-    limit = by_hand("limit")
-    run = limit.TASKS[task](given)
-    getattr(run, "renew", lambda: None)()
-
-    assert not differs(task, given, limit.EVIDENCE.get(task, lambda given, found: found)(given, run()))
+    assert not differs(task, given, done("sabir", task, given))
 
 
 @pytest.mark.parametrize("given", WORK)
 def test_the_kept_prefix_gives_the_bytes_of_the_whole(given: Given) -> None:
     """Whatever turn it is at."""
-    limit = by_hand("limit")
-    kept = by_hand("kept")
-    whole, prefix = (module.TASKS["render_warm"](given) for module in (limit, kept))
+    limit = pytest.importorskip("tests.benchmarks.contenders.limit")
+    whole, prefix = (limit.CONTENDERS[name].tasks["render_warm"](given) for name in ("limit", "kept"))
 
     for _ in range(4):
         whole.renew()
@@ -155,14 +130,13 @@ def test_other_work_is_noticed(wire: str) -> None:
     assert not differs("render", given, body)
     assert "number of entries" in differs("render", given, {**body, field: body[field][:-1]})
     assert "entry" in differs("render", given, json.loads(json.dumps(body).replace("umbrella", "parasol")))
-    assert differs("decode", given, {"text": work.reply_text(), "calls": []})
+    assert differs("decode", given, {"text": answers.reply_text(), "calls": []})
     for entry in work.entries_of(seen):
         for said in (entry.get("image", "")[-40:], entry.get("reasoning", {}).get("seal", "")[:40]):
             assert not said or "entry" in differs("render", seen, shown.replace(said.encode(), b"A" * 40))
 
 
 def records(**figures: float) -> list[goals.Record]:
-    """One case, by contender: CPU nanoseconds."""
     case = {"task": "call", "wire": "openai.chat", "size": 1000, "concurrency": 1}
     return [{**case, "contender": name, "cpu": cpu, "wall": cpu} for name, cpu in figures.items()]
 
@@ -180,54 +154,6 @@ def test_the_worst_case_decides_about_a_goal() -> None:
     assert ceiling.judge(records(limit=1, sabir=1), ["sabir (call, openai.responses, 10)"]).word == "not measured"
 
 
-def test_a_gate_must_be_met() -> None:
-    """An aim that is missed is only told; each says which it is."""
-    aim = goals.takes_at_most(2, "≤ 2 µs a message", sizes=(1000,), by_message=True)
-
-    assert [goal.judge(records(sabir=2.5e6))[1:] for goal in (aim, goals.gate(aim))] == [
-        ("2.50 µs (openai.chat, 1000)", False, False), ("2.50 µs (openai.chat, 1000)", False, True)
-    ]  # fmt: skip
-    assert [goal.judge(records(sabir=2.5e6)).word for goal in (aim, goals.gate(aim))] == ["missed", "NOT met"]
-    assert [goal.judge(records(sabir=1.5e6)).kind for goal in (aim, goals.gate(aim))] == ["aim", "gate"]
-
-
-def test_conversations_are_not_compared_with_each_other() -> None:
-    """What sabir takes of one is held against what others take of the same."""
-    agents = [{**each, "talk": "agents"} for each in records(sabir=1)]
-    goal = goals.faster(4, {"openai.chat": ("openai_sdk",)}, "≥ 4 ×")
-
-    assert goal.judge([*agents, *records(openai_sdk=9)]).word == "not measured"
-    assert tables.places_of([*agents, *records(openai_sdk=9)]) == ["openai.chat, agents' conversation", "openai.chat"]
-
-
-def test_a_difference_is_judged_in_microseconds() -> None:
-    """Not as a ratio: what a call costs by itself does not matter."""
-    adds = goals.adds_at_most(2, "limit", "adds ≤ 2 µs")
-
-    assert adds.judge(records(limit=100, sabir_runtime=2090)).word == "met"
-    assert adds.judge(records(limit=100, sabir_runtime=2110))[:3] == (
-        "adds ≤ 2 µs", "2.01 µs (openai.chat, 1000)", False
-    )  # fmt: skip
-    assert adds.judge(records(limit=900_000, sabir_runtime=901_000)).word == "met"
-    assert adds.judge([*records(limit=0, sabir=1000), *records(limit=0, sabir=3000)]).word == "missed"
-    assert adds.judge(records(limit=1)).word == "not measured"
-    assert adds.judge(records(limit=1, sabir_runtime=1), ["sabir_runtime (policy, …)"]).word == "not measured"
-
-
-def test_growth_is_judged_between_two_sizes_of_sabir_s_own() -> None:
-    """Whatever others take, and whatever lies between."""
-    grows = goals.grows_at_most(1.2, (1, 10000), "≤ 1.2 ×", field="bytes")
-
-    def sized(**taken: float) -> list[goals.Record]:
-        at = {"first": 1, "middle": 1000, "last": 10000}
-        own = [{**records(sabir_runtime=1)[0], "size": at[name], "bytes": taken[name]} for name in taken]
-        return [*own, *({**each, "contender": "dump", "bytes": each["bytes"] * each["size"]} for each in own)]
-
-    assert grows.judge(sized(first=100, middle=900, last=119)).word == "met"
-    assert grows.judge(sized(first=100, middle=100, last=121)).word == "missed"
-    assert grows.judge(sized(first=100, middle=100)).word == "not measured"
-
-
 @pytest.mark.parametrize("name", ROWS)
 def test_every_row_has_goals_and_cases(name: str) -> None:
     """And runs under its own name; two show figures about which nothing was promised."""
@@ -240,11 +166,7 @@ def test_every_row_has_goals_and_cases(name: str) -> None:
 
 def test_every_contender_says_what_it_requires() -> None:
     """Read without importing it: its library is not here."""
-    listed = [name for name in LABELS if (environments.CONTENDERS / f"{name}.py").exists()]
-
-    assert {"limit", "kept", "floor", "sabir", "openai_sdk", "anthropic_sdk", "google_sdk"} <= set(listed)
-    assert all(environments.requirements_of(name) for name in listed)
-    assert environments.requirements_of("plots")
+    assert all(environments.requirements_of(name) for name in [*LABELS, "plots"])
 
 
 def test_a_row_is_printed_at_eighty_columns() -> None:
@@ -261,25 +183,6 @@ def test_a_row_is_printed_at_eighty_columns() -> None:
     assert max(map(len, printed.splitlines())) <= 80
 
 
-def test_further_figures_have_tables_of_their_own() -> None:
-    """On the page too, each with its unit and its own ratios."""
-    case = {"wire": "four workers", "size": 10, "concurrency": 32, "cpu": 1, "p99": 4e6}
-    both = [
-        {**case, "contender": "bare_request", "wall": 1e6, "median": 1e6},
-        {**case, "contender": "sabir_distributed", "wall": 2e6, "median": 3e6},
-    ]
-    machine = {"cores": 2, "processor": "one", "system": "Linux", "python": "3"}
-    found = {"records": both, "absent": {}, "seconds": 1.0, "date": "2026-11-22", "machine": machine}
-    row = ROWS["throughput"]
-
-    page = report.section(row, found)
-
-    assert "| sabir | 500 (0.50) |" in page
-    assert "| four workers, ms until the reply, median (× bare NATS request) | calls=10 |" in page
-    assert "| sabir | 3.00 (3.00) |" in page
-    assert "3.00 (3.00)" in tables.printed(row, found)
-
-
 def test_stored_results_are_read_as_they_were_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row replaces what was stored of it; a reason loses what is of one machine."""
     monkeypatch.setattr(results, "STORED", tmp_path / "results.json")
@@ -291,18 +194,6 @@ def test_stored_results_are_read_as_they_were_written(tmp_path: Path, monkeypatc
 
     assert row["records"] == records(limit=1.3, sabir=2)
     assert row["absent"] == {"llm": "no at hand"}
-
-
-def test_each_row_says_when_and_where_it_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows may be of several machines: their microseconds are compared with none of another row."""
-    monkeypatch.setattr(results, "STORED", tmp_path / "results.json")
-    for name, processor in (("call", "fast"), ("decode", "slow")):
-        machine = {"cores": 2, "processor": processor, "system": "Linux", "python": "3"}
-        monkeypatch.setattr(results, "machine", partial(dict, machine))
-        results.store(name, {"records": [], "absent": {}}, quick=False)
-    page = report.measured_part(results.load(tmp_path / "results.json"))
-
-    assert re.search("### Whole call.*2 cores \\(fast, .*### Decode.*2 cores \\(slow, ", page, re.DOTALL)
 
 
 def test_two_runs_are_compared_by_their_limits() -> None:

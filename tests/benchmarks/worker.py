@@ -17,6 +17,8 @@ from collections.abc import Callable
 from typing import Any, TextIO
 
 from tests.benchmarks.checks import differs, refused
+from tests.benchmarks.contenders import MODULES
+from tests.benchmarks.contenders.doing import Contender
 from tests.benchmarks.work import Given
 
 Answer = dict[str, Any]
@@ -25,10 +27,9 @@ BEGUN_SMALL = ("call", "loop", "loopback", "send")
 
 
 class Worker:
-    """Runs one contender's tasks."""
-
     def __init__(self, contender: str) -> None:
-        self.module = importlib.import_module(f"tests.benchmarks.contenders.{contender}")
+        module = importlib.import_module(f"tests.benchmarks.contenders.{MODULES[contender]}")
+        self.contender: Contender = module.CONTENDERS[contender]
         self.run: Callable[[], Any] = lambda: None
         self.value: Any = None
         self.begun: set[tuple[str, str]] = set()
@@ -39,16 +40,16 @@ class Worker:
         self.run, self.value = lambda: None, None
         gc.collect()
         wanted = Given(*given)
-        if task not in self.module.TASKS:
+        if task not in self.contender.tasks:
             return {"absent": ""}
         try:
             self.begin(task, wanted)
-            self.run = self.module.TASKS[task](wanted)
+            self.run = self.contender.tasks[task](wanted)
         except ValueError:
             return {"absent": ""}
         cold = self.round(1)
         value = self.value
-        evidence = getattr(self.module, "EVIDENCE", {}).get(task, lambda given, found: found)(wanted, value)
+        evidence = self.contender.evidence.get(task, lambda given, found: found)(wanted, value)
         if wrong := differs(task, wanted, evidence):
             return {"absent": f"its work differs: {wrong}"}
         kept = {
@@ -64,7 +65,7 @@ class Worker:
         """Do a little of a task, the first time on a wire: what is imported at the first call is imported by then."""
         if task in BEGUN_SMALL and (task, given.wire) not in self.begun:
             self.begun.add((task, given.wire))
-            self.run = self.module.TASKS[task](given._replace(size=2))
+            self.run = self.contender.tasks[task](given._replace(size=2))
             self.round(1)
 
     def round(self, runs: int) -> Answer:
@@ -87,18 +88,17 @@ class Worker:
         return {"cpu": cpu / units, "wall": wall / units, "elapsed": time.perf_counter() - begun, **more}
 
     def close(self) -> None:
-        """End what was started for the task."""
         getattr(self.run, "close", lambda: None)()
 
     def imports(self, given: list[Any]) -> Answer:
         """What makes it ready, and what goes on to the first answer."""
-        if not hasattr(self.module, "imports"):
+        if self.contender.imports is None:
             return {"absent": ""}
         try:
-            ready, answer = self.module.imports(Given(*given))
+            ready, answer = self.contender.imports(Given(*given))
         except ValueError:
             return {"absent": ""}
-        return {"ready": ready, "answer": answer, "alone": getattr(self.module, "IMPORTED", "")}
+        return {"ready": ready, "answer": answer, "alone": self.contender.imported}
 
     def obey(self, command: Answer) -> Answer:
         """Do what a command says; what goes wrong is told, and ends nothing."""

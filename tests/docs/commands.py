@@ -21,7 +21,6 @@ def app() -> App:
 
 
 def names() -> list[str]:
-    """Its subcommands."""
     return [name for name in app() if not name.startswith("-")]
 
 
@@ -31,7 +30,6 @@ def command_list() -> str:
 
 
 def exit_codes() -> str:
-    """One row a code."""
     rows = (f"| {row.code.value} | {row.meaning} |" for row in sorted(ROWS, key=lambda row: row.code))
     return "\n".join(["| code | meaning |", "|---|---|", *rows])
 

@@ -1,16 +1,31 @@
-"""The reference of the conformance kit: its cases by family with the rule of each, and the names of capabilities.
+"""The reference of the kit: its cases by family with the rule of each, and what the reader of its tutorial sees.
 
-A failing case prints the address of its own heading there: docs/reference/conformance.md#<method name>.
+    the page's own block ──▶ sabir_parrot/        Echo's suite in tests/conformance ──▶ test_parrot.py
+    pytest ──▶ the end of a run;  one line broken ──▶ a failure in words
+
+A failing case prints the address of its own heading: docs/reference/conformance.md#<method name>. The tutorial's copy
+is run in a folder of its own, by a Python of its own, as the reader does it.
 """
 
+import ast
 import importlib
-from collections.abc import Iterator, Sequence
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from sabir_testing import CAPABILITIES, OfflineConformance, ProviderConformance
+from sabir_testing import CAPABILITIES, DOWNGRADED, REFUSED, Grade, OfflineConformance, ProviderConformance
 from sabir_testing.kit.questions import QUESTIONS, Question
 from sabir_testing.kit.suite import Suite, case_names
 
+from tests.conformance.suites import SUITES
+from tests.docs.pages import page
 from tests.docs.sources import paragraph, whole_text
 
 LONGEST_SHOWN = 80
@@ -23,7 +38,6 @@ def families() -> dict[str, type[Suite]]:
 
 
 def cases_of(family: type[Suite]) -> tuple[str, ...]:
-    """The cases of one family, in its order."""
     return tuple(name for name in case_names(ProviderConformance) if name in case_names(family))
 
 
@@ -33,7 +47,6 @@ def case_list() -> str:
 
 
 def capability_names() -> str:
-    """One row a capability."""
     return "\n".join(
         ["| capability | what it is |", "|---|---|", *(f"| `{n}` | {w} |" for n, w in CAPABILITIES.items())]
     )
@@ -74,7 +87,6 @@ def _row_names(names: str, values: Sequence[Any], *, ids: Any = None, **_: objec
 
 
 def _home(name: str) -> type[Suite]:
-    """The class of cases that defines a case."""
     return next(each for each in ProviderConformance.__mro__ if name in vars(each))
 
 
@@ -92,3 +104,110 @@ def _case(name: str) -> Iterator[str]:
     if rows := rows_of(name):
         yield ""
         yield "Rows: " + "; for each of them ".join(", ".join(f"`{row}`" for row in each) for each in rows) + "."
+
+
+PAGE = "tutorials/your-first-provider.md"
+COPIES = 'folder = Path("sabir_parrot")'
+"""A line of the page's block that writes the copy."""
+WHOLE, BROKEN = '"failed": result.is_error', '"failed": False'
+"""What the page has its reader break, before and after."""
+CASE = "test_a_failure_is_told_apart_from_a_success"
+"""The case that notices."""
+COLUMNS = 100
+
+
+def suite_file() -> str:
+    """The reader's test file, as a block of the page."""
+    return f"```python\n{suite()}```"
+
+
+def failure() -> str:
+    """What the kit says of the broken line, as a block of the page: from the case's name to the page's."""
+    found = re.search(rf"^_+ TestParrot\.{CASE} _+$\n.*?^more: \S+$", run_broken(), re.DOTALL | re.MULTILINE)
+    assert found, run_broken()
+    return f"```text\n{found[0]}\n```"
+
+
+def summary() -> str:
+    """How a run of the whole kit ends, as a block of the page."""
+    found = re.search(r"^=+ sabir conformance =+$\n.*?(?=^=|^\d+ |\Z)", run_whole(), re.DOTALL | re.MULTILINE)
+    assert found, run_whole()
+    return f"```text\n{found[0].rstrip()}\n```"
+
+
+@cache
+def run_whole() -> str:
+    return _run(WHOLE)
+
+
+@cache
+def run_broken() -> str:
+    """The kit's words on the copy with the broken line, from the case that notices."""
+    return _run(BROKEN, "-k", CASE)
+
+
+@cache
+def suite() -> str:
+    """Echo's suite, for the copy: what it cannot carry and what else it says of itself; what it can is seen anyway."""
+    held = {name: value for name, value in vars(SUITES["echo"]).items() if not name.startswith("__")}
+    lines = [
+        "import sabir",
+        "from sabir_parrot.plugin import parrot",
+        f"from sabir_testing import {', '.join(each.name for each in _grades())}, OfflineConformance",
+        "",
+        'sabir.register("parrot", parrot)',
+        "",
+        "class TestParrot(OfflineConformance):",
+        '    adapter = sabir.adapter("parrot:small")',
+        "    examples = 10",
+        *(line for each in _grades() for line in _names(each)),
+    ]
+    for name, value in held.items():
+        if name not in ("adapter", "capabilities") and value:
+            lines += _attribute(name, value)
+    grades = " | ".join(f"dict.fromkeys({each}.split(), {each.name})" for each in _grades())
+    text = "\n".join([*lines, f"    capabilities = {grades}"]) + "\n"
+    return text.replace("echo", "parrot")
+
+
+def _grades() -> list[Grade]:
+    declared = set(SUITES["echo"].capabilities.values())
+    return [each for each in (DOWNGRADED, REFUSED) if each in declared]
+
+
+def _names(grade: Grade) -> Iterator[str]:
+    names = [name for name, each in SUITES["echo"].capabilities.items() if each is grade]
+    yield f'    {grade} = """'
+    yield from textwrap.wrap(" ".join(names), COLUMNS, initial_indent=" " * 8, subsequent_indent=" " * 8)
+    yield '    """'
+
+
+def _attribute(name: str, value: object) -> Iterator[str]:
+    """An assignment in the class: a mapping with one row a line."""
+    assert ast.literal_eval(repr(value)) == value, f"{name} of echo's suite is no literal that a page could show"
+    if not isinstance(value, Mapping):
+        yield f"    {name} = {_literal(value)}"
+        return
+    yield f"    {name} = {{"
+    yield from (f"        {_literal(key)}: {_literal(each)}," for key, each in value.items())
+    yield "    }"
+
+
+def _literal(value: object) -> str:
+    """A value as this project writes it: texts in double quotes where they hold none."""
+    return repr(value) if not isinstance(value, str) or '"' in value else json.dumps(value, ensure_ascii=False)
+
+
+def _run(line: str, *arguments: str) -> str:
+    """What pytest prints in a folder that holds the copy, with one line in the place of another."""
+    (copying,) = (block.code for block in page(PAGE).blocks if COPIES in block.code)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        subprocess.run([sys.executable, "-c", copying], cwd=folder, check=True)
+        dialect = folder / "sabir_parrot" / "dialect.py"
+        text = dialect.read_text("utf-8")
+        assert text.count(WHOLE) == 1, f"{PAGE} has its reader change {WHOLE}, which {dialect.name} does not hold once"
+        dialect.write_text(text.replace(WHOLE, line), "utf-8")
+        (folder / "test_parrot.py").write_text(suite(), "utf-8")
+        command = [sys.executable, "-m", "pytest", "test_parrot.py", "-q", "-p", "no:cacheprovider", *arguments]
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout

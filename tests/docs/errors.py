@@ -1,26 +1,30 @@
-"""The reference of the errors: the tree, what each means and whether trying again may help, and the error map.
+"""The reference of errors and losses: the tree, what each means, whether trying again may help, what core itself loses.
 
 a vendor's refusal ──decode_error──▶ one class, whichever vendor it was
+log.add("dropped", f"{target} refuses it")  ──▶  ("dropped", "… refuses it")
 """
 
+import ast
 import json
 from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import sabir
 import sabir.errors
+from sabir.base.failures import KINDS
 from sabir.errors import CallError, SabirError
 
+from tests.docs.pages import ROOT
 from tests.docs.sources import describe_class
 
 
 def error_tree() -> str:
-    """The tree, drawn from the classes."""
     return "```text\n" + "\n".join(_branch(SabirError, "")) + "\n```"
 
 
 def error_table() -> str:
-    """One row an error, in the tree's order."""
     return "\n".join(["| error | when | retryable |", "|---|---|---|", *map(_row, walk(SabirError))])
 
 
@@ -30,7 +34,6 @@ def children(error: type[SabirError]) -> list[type[SabirError]]:
 
 
 def walk(error: type[SabirError]) -> Iterator[type[SabirError]]:
-    """An error and all below it."""
     yield error
     for child in children(error):
         yield from walk(child)
@@ -70,6 +73,7 @@ def _google(message: str, status: str = "INVALID_ARGUMENT", **detail: Any) -> di
     return {"error": {"code": 400, "message": message, "status": status, "details": details}}
 
 
+_SPENT = {"violations": [{"quotaId": "GenerateRequestsPerDayPerProject"}]}
 REFUSALS: Mapping[str, Mapping[str, tuple[int, dict[str, Any]]]] = {
     "a wrong key": {
         "openai.responses": (401, _openai("Incorrect API key provided.", "invalid_api_key")),
@@ -84,40 +88,27 @@ REFUSALS: Mapping[str, Mapping[str, tuple[int, dict[str, Any]]]] = {
     "too long for the model": {
         "openai.responses": (400, _openai("Your input exceeds the context window.", "context_length_exceeded")),
         "anthropic.messages": (400, _anthropic("prompt is too long: 250000 tokens > 200000 maximum")),
-        "google.generate_content": (
-            400,
-            _google("The input token count exceeds the maximum number of tokens allowed."),
-        ),
+        "google.generate_content": (400, _google(
+            "The input token count exceeds the maximum number of tokens allowed.")),
     },
     "no credit left": {
-        "openai.responses": (
-            429,
-            _openai("You exceeded your current quota.", "insufficient_quota", "insufficient_quota"),
-        ),
+        "openai.responses": (429, _openai(
+            "You exceeded your current quota.", "insufficient_quota", "insufficient_quota")),
         "anthropic.messages": (400, _anthropic("Your credit balance is too low to access the API.")),
-        "google.generate_content": (
-            429,
-            _google(
-                "Quota exceeded.",
-                "RESOURCE_EXHAUSTED",
-                QuotaFailure={"violations": [{"quotaId": "GenerateRequestsPerDayPerProject"}]},
-            ),
-        ),
+        "google.generate_content": (429, _google("Quota exceeded.", "RESOURCE_EXHAUSTED", QuotaFailure=_SPENT)),
     },
     "too many requests": {
         "openai.responses": (429, _openai("Rate limit reached.", "rate_limit_exceeded", "requests")),
         "anthropic.messages": (429, _anthropic("Rate limited.", "rate_limit_error")),
-        "google.generate_content": (
-            429,
-            _google("Resource exhausted.", "RESOURCE_EXHAUSTED", RetryInfo={"retryDelay": "7s"}),
-        ),
+        "google.generate_content": (429, _google(
+            "Resource exhausted.", "RESOURCE_EXHAUSTED", RetryInfo={"retryDelay": "7s"})),
     },
     "overloaded": {
         "openai.responses": (503, _openai("The engine is currently overloaded.", None, "server_error")),
         "anthropic.messages": (529, _anthropic("Overloaded", "overloaded_error")),
         "google.generate_content": (503, _google("The model is overloaded.", "UNAVAILABLE")),
     },
-}
+}  # fmt: skip
 """What happened → how each vendor says it: status and body, as its documentation has them."""
 STATUSES = (400, 401, 402, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 504, 529)
 
@@ -139,3 +130,88 @@ def error_map() -> str:
 def _kind(dialect: str, status: int, body: dict[str, Any]) -> str:
     made = sabir.dialect(dialect).dialect
     return type(made.decode_error(status, {}, json.dumps(body).encode(), dialect.partition(".")[0])).__name__
+
+
+CORE = ROOT / "core" / "src" / "sabir"
+HOLE = "…"
+"""What stands for the parts of a reason that differ from case to case."""
+
+
+def modules_of_core() -> list[Path]:
+    """The modules that report losses themselves; what dialects are given and share reports those of the dialects."""
+    return [path for path in sorted(CORE.rglob("*.py")) if not {"authoring", "contract"} & {*path.parts}]
+
+
+def core_losses() -> set[tuple[str, str]]:
+    """Kind and reason of each loss that a module of core writes down."""
+    return {loss for path in modules_of_core() for loss in _losses_of(path)}
+
+
+def _losses_of(path: Path) -> Iterator[tuple[str, str]]:
+    module = ast.parse(path.read_text("utf-8"))
+    for function in (node for node in ast.walk(module) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)):
+        for block in _sequences(function):
+            for index, statement in enumerate(block):
+                places = block[:index][::-1], list(ast.walk(function)), module.body
+                for kind, reason in _written_down(statement):
+                    yield from ((kind, _words(each)) for each in _meanings(reason, places))
+
+
+def _sequences(function: ast.AST) -> Iterator[list[ast.stmt]]:
+    """Every sequence of statements in a function."""
+    for node in ast.walk(function):
+        for field in ("body", "orelse", "finalbody"):
+            if isinstance(block := getattr(node, field, None), list):
+                yield block
+
+
+def _written_down(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    """Kind and reason of each loss that a plain statement writes down."""
+    for call in ast.walk(statement) if not hasattr(statement, "body") else ():
+        if not isinstance(call, ast.Call):
+            continue
+        named: dict[str | None, ast.expr] = {keyword.arg: keyword.value for keyword in call.keywords}
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("add", "_lose") and len(call.args) > 1:
+            named |= {"kind": call.args[0], "reason": call.args[1]}
+        if isinstance(call.func, ast.Name) and call.func.id == "lose":  # of vendor hints: a path and a reason
+            named |= {"kind": ast.Constant("dropped"), "reason": call.args[1]}
+        kind, reason = named.get("kind"), named.get("reason")
+        if isinstance(kind, ast.Constant) and kind.value in KINDS and reason is not None:
+            yield kind.value, reason
+
+
+def _meanings(reason: ast.expr, places: tuple[list[ast.stmt], list[ast.AST], list[ast.stmt]]) -> list[ast.expr]:
+    """What a reason may be: itself, or what its name was given just before, in the function, or in the module."""
+    if not isinstance(reason, ast.Name):
+        return [reason]
+    before, within, module = ([node.value for node in place if _assigns(node, reason.id)] for place in places)
+    found = before[:1] or within or module or [reason]
+    arms = ([each.body, each.orelse] if isinstance(each, ast.IfExp) else [each] for each in found)
+    return [arm for each in arms for arm in each]
+
+
+def _assigns(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == name
+
+
+def _words(reason: ast.expr) -> str:
+    if isinstance(reason, ast.Constant):
+        return str(reason.value)
+    if isinstance(reason, ast.JoinedStr):
+        return "".join(_words(each) for each in reason.values)
+    named = reason.value if isinstance(reason, ast.FormattedValue) else reason
+    return _constants().get(named.id, HOLE) if isinstance(named, ast.Name) else HOLE
+
+
+@cache
+def _constants() -> dict[str, str]:
+    """The texts that modules of core give a name in capitals: a reason may be made of one."""
+    modules = [ast.parse(path.read_text("utf-8")) for path in modules_of_core()]
+    assigned = (node for module in modules for node in module.body if isinstance(node, ast.Assign))
+    return {
+        target.id: node.value.value
+        for node in assigned
+        for target in node.targets
+        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        if isinstance(target, ast.Name) and target.id.isupper()
+    }

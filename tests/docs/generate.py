@@ -10,24 +10,7 @@ and the code that they quote from the project's files (see includes.py). The pic
 import re
 from collections.abc import Callable, Mapping
 
-from tests.docs import (
-    actors,
-    authoring,
-    capabilities,
-    commands,
-    conformance,
-    contracts,
-    errors,
-    hand_over,
-    packages,
-    providers,
-    roles,
-    settings,
-    sizes,
-    surface,
-    terminal,
-    tutorial,
-)
+from tests.docs import commands, conformance, errors, hand_over, packages, providers, roles, sizes, surface, terminal
 from tests.docs.includes import with_includes
 from tests.docs.pages import pages
 
@@ -35,14 +18,14 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "surface": surface.surface,
     "surface errors": surface.surface_errors,
     "surface words": surface.surface_words,
-    "protocols": contracts.protocols,
-    "values": contracts.values,
-    "hooks": contracts.hooks,
+    "protocols": surface.protocols,
+    "values": surface.value_list,
+    "hooks": surface.hooks,
     "error tree": errors.error_tree,
     "error table": errors.error_table,
     "error map": errors.error_map,
-    "settings": settings.settings_table,
-    "vendor settings": settings.vendor_table,
+    "settings": providers.settings_table,
+    "vendor settings": providers.vendor_table,
     "providers": providers.providers_table,
     "media": providers.media_list,
     "hints": providers.hint_list,
@@ -53,23 +36,22 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "conformance cases": conformance.case_list,
     "questions": conformance.question_table,
     "capability names": conformance.capability_names,
-    "capabilities": capabilities.capability_table,
+    "capabilities": providers.capability_table,
     "provider sizes": sizes.size_table,
-    "expected failures": capabilities.expected_failures,
-    "a suite for the copy": tutorial.suite_file,
-    "a failure in words": tutorial.failure,
-    "the end of a run": tutorial.summary,
-    **packages.SECTIONS,
+    "expected failures": providers.expected_failures,
+    "a suite for the copy": conformance.suite_file,
+    "a failure in words": conformance.failure,
+    "the end of a run": conformance.summary,
+    **packages.PACKAGE_SECTIONS,
     **roles.SECTIONS,
-    **actors.SECTIONS,
-    **authoring.SECTIONS,
+    **packages.ACTOR_SECTIONS,
+    **surface.AUTHOR_SECTIONS,
 }
 
 _SECTION = re.compile(r"<!-- generated: (?P<name>[\w ]+) -->\n(?P<body>.*?)<!-- end of (?P=name) -->", re.DOTALL)
 
 
 def names_in(text: str) -> list[str]:
-    """The sections that a page holds."""
     return [found["name"] for found in _SECTION.finditer(text)]
 
 
@@ -84,7 +66,6 @@ def _fill(found: re.Match[str]) -> str:
 
 
 def main() -> None:
-    """Write every page that is not current."""
     for page in pages():
         current = with_includes(filled(page.text))
         if current != page.text:

@@ -68,7 +68,6 @@ def _table(source: str, head: str) -> str:
 
 
 def _whole(source: str, name: str) -> str:
-    """The whole file, which is called `all`."""
     if name != "all":
         raise LookupError(f"there is no {name!r}; of such a file only `all` can be shown")
     return source

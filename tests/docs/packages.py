@@ -1,4 +1,4 @@
-"""The reference of the packages beside core: their public names, the tables they write, the envelopes they send.
+"""The reference of the packages beside core: public names, tables, envelopes, and all that actors say to each other.
 
 `__all__` ──▶ where a name is defined ──▶ one row: the name, and the first paragraph of what it says of itself
 
@@ -7,17 +7,47 @@ Read from the source, as the reference of core is.
 
 import ast
 import importlib
+import inspect
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from types import ModuleType
 
 from pydantic import BaseModel
+from sabir.vocabulary import parts
+from sabir_actors import (
+    TYPES,
+    ErrorCode,
+    ErrorResponse,
+    Message,
+    Response,
+    ThreadQueue,
+    data,
+    durable,
+    protocol,
+    queues,
+    state,
+)
+from sabir_actors.durable import DurableQueue
 from sabir_distributed import access, envelopes, settings, subjects
 from sabir_durable import tables
 from sabir_session.stores import store as layout
 
-from tests.docs.sources import annotation, assigned, documented_attributes, paragraph, tree_of
+from tests.docs.sources import (
+    Entry,
+    annotation,
+    assigned,
+    class_node,
+    describe_class,
+    describe_constant,
+    documented_attributes,
+    paragraph,
+    tree_of,
+    whole_text,
+)
+from tests.docs.surface import lines_of
 
 PACKAGES = ("sabir_session", "sabir_runtime", "sabir_durable", "sabir_distributed", "sabir_mcp")
 """Those whose names the page lists, in the order in which a reader meets them."""
@@ -30,7 +60,6 @@ WORKERS = (
 
 
 def names_of(package: str) -> list[str]:
-    """What a package exports."""
     return list(importlib.import_module(package).__all__)
 
 
@@ -42,7 +71,7 @@ def name_table(package: str) -> str:
 
 def summary_of(package: str, name: str) -> str:
     """What a name says of itself; of an alias that says nothing, what it stands for."""
-    module = home_of(package, name)
+    module = _home_of(package, name)
     body = tree_of(module).body
     for node, following in zip(body, [*body[1:], ast.Pass()], strict=True):
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
@@ -53,7 +82,7 @@ def summary_of(package: str, name: str) -> str:
     raise LookupError(f"{module.__name__} does not define {name}")
 
 
-def home_of(package: str, name: str) -> ModuleType:
+def _home_of(package: str, name: str) -> ModuleType:
     """The module in which a public name of a package is defined."""
     for node in ast.walk(tree_of(importlib.import_module(package))):
         if isinstance(node, ast.ImportFrom) and name in {alias.name for alias in node.names}:
@@ -82,7 +111,6 @@ def ledger_tables() -> str:
 
 
 def subject_table() -> str:
-    """What is said where."""
     rows = (
         (subjects.requests_of("<context>", "<policy>"), f"requests; the queue group is `{subjects.QUEUE}`"),
         (subjects.all_of("<context>"), "what every worker of a context hears: `Cancelled`, `Sought`"),
@@ -99,7 +127,7 @@ def subject_table() -> str:
 def envelope_table() -> str:
     """Every envelope with its fields; those with a default have a `=`."""
     rows = (
-        (_code(model.__name__), sender, _codes(_fields(model)), paragraph(model.__doc__))
+        (_code(model.__name__), sender, _codes(_envelope_fields(model)), paragraph(model.__doc__))
         for sender, models in (("caller", CALLERS), ("worker", WORKERS))
         for model in models
     )
@@ -123,12 +151,11 @@ def _given(default: object) -> str:
     return "" if default is None else _code(default if isinstance(default, str) else f"{type(default).__name__}()")
 
 
-def _fields(model: type[BaseModel]) -> list[str]:
+def _envelope_fields(model: type[BaseModel]) -> list[str]:
     return [(info.alias or name) + ("" if info.is_required() else "=") for name, info in model.model_fields.items()]
 
 
 def table(head: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
-    """Rows under their heads."""
     lines = (f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)
     return "\n".join([f"| {' | '.join(head)} |", "|---" * len(head) + "|", *lines])
 
@@ -141,12 +168,138 @@ def _codes(names: Sequence[str]) -> str:
     return ", ".join(map(_code, names))
 
 
-SECTIONS: dict[str, Callable[[], str]] = {
+PACKAGE_SECTIONS: dict[str, Callable[[], str]] = {
     **{f"names of {package}": partial(name_table, package) for package in PACKAGES},
     "journal tables": journal_tables,
     "ledger tables": ledger_tables,
     "subjects": subject_table,
     "envelopes": envelope_table,
     "waiting": waiting_tables,
+}
+"""The sections of the page, for generate.py."""
+
+
+ACTORS = "sabir_actors"
+ENVELOPES = (Message, Response, ErrorResponse)
+INNER = (
+    data.PhaseOutput,
+    data.AgentConfig,
+    data.AgentChange,
+    data.Turn,
+    data.PreparedContext,
+    data.AgentResult,
+    data.ToolCall,
+)
+"""What stands within the data of messages."""
+WORDS: Mapping[str, ModuleType] = {
+    "Name": data,
+    "Text": parts,
+    "DataObject": protocol,
+    "Time": data,
+    "Seconds": data,
+    "JSONObject": data,
+    "ThreadState": data,
+}
+"""Names that fields use, and where they are defined."""
+DEFAULTS = ("AT_ONCE", "APPLICATION")
+"""What parameters of the queue are by default."""
+
+
+def envelope_list() -> str:
+    """The three classes of messages with their fields."""
+    return _models(ENVELOPES)
+
+
+def type_list() -> str:
+    """Every type: what it asks, its data, what answers it, and that one's data."""
+    return "\n\n".join("\n".join(_described(name)) for name in TYPES)
+
+
+def inner_list() -> str:
+    return _models(INNER)
+
+
+def word_list() -> str:
+    return "\n".join(f"- `{name}`: {describe_constant(name, module).summary}" for name, module in WORDS.items())
+
+
+def move_table() -> str:
+    """What happens to a thread, from which states, and the state after it."""
+    rows = (
+        (f"`{what}`", ", ".join(f"`{each}`" for each in sorted(before)), f"`{after}`")
+        for what, (before, after) in state.MOVES.items()
+    )
+    return table(("what happens", "allowed in", "state after it"), rows)
+
+
+def picture() -> str:
+    blocks = (inspect.getdoc(state) or "").split("\n\n")
+    drawn = next("\n\n".join(blocks[at:]) for at, block in enumerate(blocks) if block.startswith("    "))
+    lines = [line for line in drawn.splitlines() if line.startswith("    ") or not line]
+    return f"```text\n{textwrap.dedent(chr(10).join(lines)).strip(chr(10))}\n```"
+
+
+def queue_list() -> str:
+    """What a queue of threads does, and how the one that comes with the package is made."""
+    made = Entry(describe_class(DurableQueue).heading, whole_text(DurableQueue), ())
+    parts = [("IsGiven", queues), ("Perform", queues), *((name, durable) for name in DEFAULTS)]
+    named = [describe_constant(name, module) for name, module in parts]
+    return "\n".join(line for entry in (describe_class(ThreadQueue), made, *named) for line in lines_of(entry))
+
+
+def code_table() -> str:
+    return table(("code", "meaning"), ((f"`{name}`", text) for name, text in code_texts().items()))
+
+
+def code_texts() -> dict[str, str]:
+    body = class_node(ErrorCode).body
+    return {
+        node.targets[0].id: paragraph(ast.literal_eval(text.value))
+        for node, text in pairwise(body)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
+    }
+
+
+def _described(name: str) -> Iterator[str]:
+    found = TYPES[name]
+    yield f"### {name}"
+    yield f"{paragraph(found.data.__doc__)}"
+    yield ""
+    yield f"- data: {_cells(found.data)}"
+    if found.response:
+        yield f"- answered by `{found.response}`: {_cells(found.response_data)}"
+    else:
+        yield "- answered by what answers the original"
+
+
+def _models(models: Sequence[type[BaseModel]]) -> str:
+    return "\n".join(f"- `{each.__name__}`: {paragraph(each.__doc__)}\n  {_cells(each)}" for each in models)
+
+
+def _cells(model: type[BaseModel]) -> str:
+    """Each field with its type, as the source has it, and its default."""
+    kinds: dict[str, str] = {}
+    for base in reversed(model.__mro__):
+        if base.__module__.startswith(ACTORS):
+            kinds |= dict(entry.heading.split(": ", 1) for entry in documented_attributes(base))
+    defaults = {
+        name: "" if info.is_required() else " = …" if info.default_factory else f" = {info.default!r}"
+        for name, info in model.model_fields.items()
+    }
+    fields = (f"`{name}: {kinds[name].replace('typed.', '')}{default}`" for name, default in defaults.items())
+    return ", ".join(fields) or "nothing"
+
+
+ACTOR_SECTIONS: dict[str, Callable[[], str]] = {
+    f"names of {ACTORS}": partial(name_table, ACTORS),
+    "actor envelopes": envelope_list,
+    "actor messages": type_list,
+    "actor data": inner_list,
+    "actor words": word_list,
+    "thread picture": picture,
+    "thread moves": move_table,
+    "thread queues": queue_list,
+    "actor error codes": code_table,
 }
 """The sections of the page, for generate.py."""

@@ -52,8 +52,6 @@ class Block:
 
 @dataclass(frozen=True)
 class Page:
-    """One Markdown file."""
-
     path: Path
 
     def __str__(self) -> str:
@@ -61,12 +59,10 @@ class Page:
 
     @cached_property
     def text(self) -> str:
-        """The whole file."""
         return self.path.read_text("utf-8")
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """Its fenced blocks in order."""
         return tuple(_blocks(self.path, self.text.splitlines()))
 
     @property

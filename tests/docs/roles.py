@@ -39,12 +39,10 @@ _CALLED_BY_OTHERS = {"model_post_init", "changed", "make", "answers"}
 
 
 def base_list() -> str:
-    """What every kind has."""
     return _listed([_whole(RoledMessage, Rendered)])
 
 
 def kind_list() -> str:
-    """What each kind has besides."""
     return _listed(describe_class(kind) for kind in KINDS)
 
 
@@ -71,7 +69,6 @@ def word_table() -> str:
 
 
 def word_list() -> str:
-    """What the words mean that signatures use."""
     found = (describe_constant(name, module) for name, module in WORDS.items())
     return _listed(found)
 

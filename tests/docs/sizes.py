@@ -22,7 +22,6 @@ MOST_OF_A_STRANGERS = 200
 
 
 def lines_of_logic(folder: Path) -> dict[str, int]:
-    """File → lines of logic."""
     return {
         path.name: sum(1 for _ in _statements(ast.parse(path.read_text("utf-8"))))
         for path in sorted(folder.rglob("*.py"))
@@ -40,7 +39,6 @@ def _is_text(node: ast.stmt) -> bool:
 
 
 def size_table() -> str:
-    """One row a provider."""
     rows = []
     for name, (folder, what) in PROVIDERS.items():
         counted = {file: lines for file, lines in lines_of_logic(folder).items() if lines}

@@ -32,8 +32,6 @@ _HIDDEN_DECORATORS = {"model_validator", "field_validator", "model_serializer", 
 
 @dataclass(frozen=True)
 class Entry:
-    """One name of a reference page."""
-
     heading: str
     """The name with its signature or fields."""
     summary: str
@@ -46,7 +44,6 @@ ERRORS = (errors, failures, reply)
 
 @cache
 def tree_of(module: ModuleType) -> ast.Module:
-    """A module's syntax tree."""
     return ast.parse(inspect.getsource(module))
 
 
@@ -59,7 +56,6 @@ def home_of(name: str) -> ModuleType:
 
 
 def describe(name: str) -> Entry:
-    """The entry of a public name of core."""
     value = getattr(sabir.errors if name in sabir.errors.__all__ else sabir, name)
     if inspect.isclass(value):
         return describe_class(value)
@@ -97,7 +93,6 @@ def describe_constant(name: str, module: ModuleType) -> Entry:
 
 
 def class_node(cls: type) -> ast.ClassDef:
-    """The definition of a class."""
     module = inspect.getmodule(cls)
     assert module is not None
     bodies = [tree_of(each).body for each in (ERRORS if module is sabir.errors else [module])]
@@ -106,7 +101,6 @@ def class_node(cls: type) -> ast.ClassDef:
 
 
 def assigned(node: ast.stmt) -> set[str]:
-    """The names that a statement assigns."""
     targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
     return {target.id for target in targets if isinstance(target, ast.Name)}
 

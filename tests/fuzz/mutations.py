@@ -24,7 +24,6 @@ KINDS = ("type", "object", "event")
 
 
 def decoded(body: bytes) -> list[Document]:
-    """The JSON documents of a body."""
     return documents(body.decode("utf-8", "replace"))
 
 

@@ -27,8 +27,6 @@ MOST_SHOWN = 20
 
 @dataclass(frozen=True)
 class Fault:
-    """A body, and what came of it that must not."""
-
     seed: Seed
     body: bytes
     what: str

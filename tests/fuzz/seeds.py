@@ -19,8 +19,6 @@ LONGEST = 100_000
 
 @dataclass(frozen=True)
 class Seed:
-    """One body as it came."""
-
     dialect: str
     kind: Kind
     body: bytes
@@ -28,7 +26,6 @@ class Seed:
 
 @cache
 def own() -> tuple[Seed, ...]:
-    """The bodies of this project's recordings."""
     return tuple(seed for dialect in WIRES for seed in _recorded(dialect) if 0 < len(seed.body) <= LONGEST)
 
 

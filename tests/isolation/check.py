@@ -27,17 +27,7 @@ CORE_BRINGS = {
 }
 INSTALLERS = {"pip", "setuptools", "wheel"}
 SDKS = {"anthropic", "cohere", "google-genai", "groq", "mistralai", "openai", "xllamacpp"}
-SDK_MODULES = (
-    "anthropic",
-    "cohere",
-    "google.genai",
-    "groq",
-    "httpx",
-    "httpx2",
-    "mistralai",
-    "openai",
-    "xllamacpp",
-)
+SDK_MODULES = ("anthropic", "cohere", "google.genai", "groq", "httpx", "httpx2", "mistralai", "openai", "xllamacpp")
 
 
 @dataclass(frozen=True)

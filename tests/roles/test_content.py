@@ -10,7 +10,7 @@ from hypothesis import given
 from sabir_roles import RoledMessage
 from sabir_roles.content import Held, HeldList, hold, plain
 
-from tests.roles.checks import json_values, refuses
+from tests.roles.support import json_values, refuses
 
 
 def deaf() -> None:

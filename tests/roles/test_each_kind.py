@@ -1,13 +1,33 @@
-"""What the kinds of messages do alike: whose they are, what they show, and that what is refused changes nothing."""
+"""What the kinds of messages do alike, and what System and AssistantResponse do alone; roles, flags, senders."""
 
 import json
+import warnings
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from functools import partial
+from types import SimpleNamespace
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import pytest
-from sabir_roles import ActionRequest, ActionResponse, AssistantResponse, Instruction, RoledMessage, System
+import sabir
+from pydantic import BaseModel
+from sabir_roles import (
+    MESSAGE_FIELDS,
+    ActionRequest,
+    ActionResponse,
+    AssistantResponse,
+    Instruction,
+    MessageField,
+    MessageFlag,
+    MessageRole,
+    RoledMessage,
+    System,
+    validate_sender_recipient,
+)
 
-from tests.roles.checks import refuses
+from tests.roles.support import made_of, refuses, through_json
 
 
 class Row(NamedTuple):
@@ -31,18 +51,13 @@ def response(**how: Any) -> ActionResponse:
 
 
 KINDS = {
-    "system": Row(lambda **how: System.create(TEXT, **how), ("system", "system", "assistant"), "system_message", TEXT),
-    "instruction": Row(
-        lambda **how: Instruction.create(TEXT, **how), ("user", "user", "assistant"), "instruction_message", TEXT
-    ),
+    "system": Row(partial(System.create, TEXT), ("system", "system", "assistant"), "system_message", TEXT),
+    "instruction": Row(partial(Instruction.create, TEXT), ("user", "user", "assistant"), "instruction_message", TEXT),
     "answer": Row(
-        lambda **how: AssistantResponse.create(TEXT, **how),
-        ("assistant", "assistant", "user"),
-        "assistant_response",
-        TEXT,
+        partial(AssistantResponse.create, TEXT), ("assistant", "assistant", "user"), "assistant_response", TEXT
     ),
     "request": Row(
-        lambda **how: ActionRequest.create("look", CALL["arguments"], **how),  # type: ignore[arg-type]
+        partial(ActionRequest.create, "look", CALL["arguments"]),
         ("action", "assistant", "action"),
         "action_request",
         CALL,
@@ -91,3 +106,200 @@ def test_what_is_refused_changes_nothing(row: Row, bad: dict[str, Any]) -> None:
     made = row.make()
     with refuses(of=made):
         made.update(**{**right, **({"tone": "calm"} if takes_more else {}), **bad})
+
+
+DEFAULT = "You are a helpful AI assistant. Let's think step by step."
+
+
+def test_what_a_system_message_is_where_nothing_is_given() -> None:
+    """LA-19: the text of the document."""
+    for system in (System.create(), System.create(None, system=None)):
+        assert (system.system_message, system.rendered) == (DEFAULT, DEFAULT)
+        assert system.content == {"system_message": DEFAULT}
+    made = System.create().to_message()
+    assert made is not None
+    assert (made.policy, made.text) == ("system", DEFAULT)
+
+
+def test_the_time_of_now_is_read_once() -> None:
+    """LA-20: at create; it is content from then on, and comes back from JSON."""
+    system = System.create("x", system_datetime=True)
+    told = system.system_datetime
+    assert told is not None
+    assert timedelta(0) <= datetime.now(UTC) - datetime.fromisoformat(told) < timedelta(minutes=2)
+    assert system.rendered == f"x\n\n## Time\n{told}" == through_json(system).rendered
+
+
+def test_the_old_name_of_the_text_works_and_warns() -> None:
+    """LA-22: created and updated; the warning is of the line that uses it; the new name warns of nothing."""
+    with pytest.warns(DeprecationWarning, match="system_message=") as caught:
+        assert System.create(system="x").rendered == "x"
+    assert caught[0].filename == __file__
+    system = System.create("x")
+    with pytest.warns(DeprecationWarning, match="system_message="):
+        system.update(system="")
+    assert (system.system_message, "system" in system.content) == ("", False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert System.create(system_message="x", system=None).rendered == "x"
+
+
+@pytest.mark.parametrize("texts", [("x", "y"), ("x", "x"), ("", "")])
+def test_both_names_of_the_text_at_once_are_refused(texts: tuple[str, str]) -> None:
+    """LA-22: also where they say the same."""
+    with refuses("system", "system_message"):
+        System.create(texts[0], system=texts[1])
+
+
+def test_an_update_changes_what_is_given() -> None:
+    """LA-24: the time alone too; False takes it away; None is not given."""
+    system = System.create("x")
+    system.update(system_datetime="now")
+    assert (system.system_message, system.system_datetime) == ("x", "now")
+    system.update("y", tone="calm")
+    assert (system.content, system.sender) == (
+        {"system_message": "y", "system_datetime": "now", "tone": "calm"},
+        "system",
+    )
+    system.update(None, "me", "you", None, "{{ system_message }}!")
+    assert (system.sender, system.recipient, system.rendered, system.system_datetime) == ("me", "you", "y!", "now")
+    system.update(system_datetime=False)
+    assert system.system_datetime is None
+    system.update(system_datetime=True)
+    assert system.system_datetime is not None
+    system.update("")
+    assert system.system_message == ""
+
+
+BODY = {
+    "id": "chatcmpl-1",
+    "model": "m",
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": "hello"}, "finish_reason": "stop"}],
+}
+
+
+class Chunk(BaseModel):
+    delta: str
+
+
+class Mute:
+    def __str__(self) -> str:
+        raise OSError("closed\nfile")
+
+
+@pytest.mark.parametrize(
+    ("value", "raw"),
+    [
+        (Chunk(delta="a"), {"delta": "a"}),
+        ({"choices": [], "n": 0}, {"choices": [], "n": 0}),
+        ([Chunk(delta="a"), Chunk(delta="b")], [{"delta": "a"}, {"delta": "b"}]),
+        ([{"a": 1}, {"b": None}], [{"a": 1}, {"b": None}]),
+    ],
+)
+def test_data_is_kept_and_its_json_is_the_text(value: Any, raw: Any) -> None:
+    """LA-39, LA-40: a model, a mapping, lists of those; no shape is guessed (LA-44)."""
+    made = AssistantResponse.create(value)
+    assert json.loads(made.response) == raw == made.model_response == made.metadata["model_response"]
+    assert through_json(made).model_response == raw
+    assert made.rendered == made.response
+
+
+@pytest.mark.parametrize("value", [Mute(), {"a": object()}, [object()]])
+def test_what_has_no_text_is_refused(value: Any) -> None:
+    """LA-39: created or updated, in one line."""
+    with refuses():
+        AssistantResponse.create(value)
+    made = AssistantResponse.create({"a": 1})
+    with refuses(of=made):
+        made.update(value, sender="x")
+
+
+@pytest.mark.parametrize("value", ["", None, 0, [], {}, False])
+def test_falsy_input_is_no_text(value: Any) -> None:
+    """LA-41: created, and set."""
+    made = AssistantResponse.create(value)
+    assert (made.response, made.rendered, made.model_response, made.chat_msg) == ("", "", {}, None)
+    made.response = "x"
+    made.response = value
+    assert (made.response, made.rendered) == ("", "")
+
+
+def test_an_update_replaces_text_and_raw_data_together() -> None:
+    """LA-43, D-57: wholly; a text has no raw data; other metadata stays."""
+    made = AssistantResponse.create({"a": 1, "b": 2})
+    made.metadata["extra"] = 1
+    made.update({"a": 3})
+    assert (json.loads(made.response), made.model_response) == ({"a": 3}, {"a": 3})
+    made.update(sender="me", mark=0)
+    assert (made.model_response, made.sender, made.content["mark"]) == ({"a": 3}, "me", 0)
+    made.update("x")
+    assert (made.response, made.metadata) == ("x", {"extra": 1})
+    made.update({"a": 4})
+    made.update("")
+    assert (made.response, made.model_response) == ("", {})
+
+
+@pytest.mark.parametrize("given_as", [lambda body: body, json.dumps, lambda body: json.dumps(body).encode()])
+def test_a_providers_response_is_decoded_by_its_plugin(given_as: Any) -> None:
+    """LA-44, D-58: an object or its body's text; the message of the vocabulary is the plugin's own."""
+    made = AssistantResponse.create(given_as(BODY), dialect="openai.chat")
+    assert (made.response, made.model_response, made.sender) == ("hello", BODY, "llm")
+    message = made_of(made)
+    assert (message.origin.dialect, message.id, made.losses) == ("openai.chat", made.id, ())
+    assert through_json(made).to_message() == message
+    made.update(BODY, dialect="openai.chat")
+    assert made.response == "hello"
+
+
+def test_a_reply_is_taken_with_its_origin() -> None:
+    """LA-44, D-58: its text, its facts as raw data, and its message."""
+    reply = sabir.dialect("openai.chat").decode(json.dumps(BODY))
+    made = AssistantResponse.create(reply)
+    assert (made.response, made.model_response["finish_reason"]) == ("hello", "stop")
+    message = made_of(made)
+    assert message.origin == reply.messages[0].origin
+    taken = RoledMessage.from_message(reply.messages[0])
+    assert isinstance(taken, AssistantResponse)
+    assert (taken.response, taken.model_response) == ("hello", {})
+
+
+ENUMS: list[tuple[type[Enum], list[str]]] = [
+    (MessageRole, ["system", "user", "assistant", "unset", "action"]),
+    (MessageFlag, ["MESSAGE_CLONE", "MESSAGE_LOAD"]),
+    (MessageField, ["created_at", "role", "content", "id", "sender", "recipient", "metadata"]),
+]
+
+
+@pytest.mark.parametrize(("kind", "words"), ENUMS)
+def test_a_word_is_its_name(kind: type[Enum], words: list[str]) -> None:
+    """LA-01, LA-02, LA-03, LA-04: each is a string, and equal to its word."""
+    assert {each.name: each.value for each in kind} == {word.upper(): word for word in words}
+    assert issubclass(kind, str)
+    assert ENUMS[-1][1] == MESSAGE_FIELDS
+
+
+@pytest.mark.parametrize(
+    ("given", "somebody"),
+    [
+        *[(role.value, role) for role in MessageRole],
+        ("planner", "planner"),
+        ("User", "User"),
+        (SimpleNamespace(id="user"), MessageRole.USER),
+        (None, MessageRole.UNSET),
+    ],
+)
+def test_somebody_is_a_role_a_name_or_an_object_with_an_id(given: object, somebody: str) -> None:
+    """LA-05: a role by its word, a policy or an actor by a name of its own, a message by its id."""
+    assert (found := validate_sender_recipient(given)) == somebody
+    assert type(found) is type(somebody)
+    message = Instruction.create("x")
+    assert validate_sender_recipient(message) == message.id
+
+
+@pytest.mark.parametrize(
+    "value", [123, 0, False, "", b"user", 1.5, [], {}, ["user"], object(), SimpleNamespace(id=""), UUID(int=1)]
+)
+def test_anything_else_is_nobody(value: object) -> None:
+    """LA-06: the error tells what was given, and what to give."""
+    with refuses("no sender or recipient", "MessageRole"):
+        validate_sender_recipient(value)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from sabir.vocabulary.settings import Settings
 from sabir_roles import Instruction, RoledMessage
 
-from tests.roles.checks import made_of, refuses, through_json
+from tests.roles.support import made_of, refuses, through_json
 
 CAT = "https://example.com/cat.png"
 DATA = "data:image/png;base64,iVBORw0KGgo="
@@ -17,15 +17,11 @@ RAW = "iVBORw0KGgo="
 
 
 class City(BaseModel):
-    """Where it is."""
-
     name: str = Field(description="what it is called")
     people: int = 0
 
 
 class Uncallable(BaseModel):
-    """What JSON cannot hold."""
-
     call: Callable[[], int]
 
 
@@ -179,10 +175,7 @@ def test_other_images_are_refused(images: Any) -> None:
     with refuses("image"):
         Instruction.create("x", images=images)
     made = Instruction.create("x", images=[CAT])
-    for change in (
-        lambda: made.update(instruction="y", images=images),
-        lambda: made.extend_images(images, "low"),
-    ):
+    for change in (lambda: made.update(instruction="y", images=images), lambda: made.extend_images(images, "low")):
         with refuses("image", of=made):
             change()
 
@@ -201,16 +194,11 @@ def test_image_detail_is_a_hint_of_each_image(detail: Any) -> None:
     """LA-34, D-29: for whichever provider knows it; and it comes back from the vocabulary."""
     made = Instruction.create("x", images=[CAT, RAW], image_detail=detail)
     assert [entry["image_url"]["detail"] for entry in made.image_content or []] == [detail, detail]
-    assert vendor_of(made) == [{"*": {"detail": detail}}] * 2
     message = made_of(made)
+    assert [dict(part.vendor) for part in message.parts if part.kind == "media"] == [{"*": {"detail": detail}}] * 2
     taken = RoledMessage.from_message(message)
     assert isinstance(taken, Instruction)
     assert (taken.image_detail, taken.to_message()) == (detail, message)
-
-
-def vendor_of(made: Instruction) -> list[Any]:
-    message = made_of(made)
-    return [dict(part.vendor) for part in message.parts if part.kind == "media"]
 
 
 def test_images_are_added_after_those_that_are_there() -> None:
@@ -249,21 +237,9 @@ def test_a_new_form_replaces_the_old_one() -> None:
     assert made.settings == Settings(response_format=City)
 
 
-class Form(BaseModel):
-    """A form of an answer."""
-
-    name: str
-
-
-class Endless(BaseModel):
-    """A model whose schema JSON cannot hold."""
-
-    x: float = float("inf")
-
-
 def test_the_model_holds_for_as_long_as_the_content_asks_for_it() -> None:
     """Content that is replaced asks for what it says itself."""
-    asked = Instruction.create("x", response_format=Form)
+    asked = Instruction.create("x", response_format=City)
     assert asked.settings.response_format is not None
     asked.content = {"instruction": "plain now"}
     assert (asked.response_format, asked.settings.response_format) == (None, None)

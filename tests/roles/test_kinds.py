@@ -19,8 +19,6 @@ from sabir_roles import (
 
 
 class City(BaseModel):
-    """What an answer is."""
-
     name: str
 
 

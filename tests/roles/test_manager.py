@@ -267,7 +267,6 @@ SPOILT: list[dict[str, Any]] = [
 
 
 def updates(manager: MessageManager) -> list[dict[str, Any]]:
-    """Updates of messages that are here."""
     system, asked, request, response, said, _ = manager.messages
     return [
         {"instruction": asked, "context": "more", "images": ["https://example.org/a.png"]},

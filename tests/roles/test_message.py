@@ -19,14 +19,12 @@ from sabir_roles import (
     System,
 )
 
-from tests.roles.checks import made_of, refuses, through_json
+from tests.roles.support import made_of, refuses, through_json
 
 IMAGE = "https://example.com/cat.png"
 
 
 class Answer(BaseModel):
-    """A form of an answer."""
-
     name: str
 
 

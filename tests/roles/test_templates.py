@@ -4,12 +4,10 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from jinja2 import DictLoader
 from sabir_roles import (
-    ActionRequest,
-    ActionResponse,
     AssistantResponse,
     Instruction,
     RoledMessage,
@@ -19,10 +17,8 @@ from sabir_roles import (
 )
 from sabir_roles.templates import HEADINGS
 
-from tests.roles.checks import ENDS, json_values, refuses, texts
+from tests.roles.support import ENDS, json_values, refuses, texts
 
-SOME = max(50, settings().max_examples // 4)
-"""Examples of what needs fewer."""
 EMPTY: list[Any] = [None, "", [], {}, [None], [""], [[]], [{}]]
 NAMES = HEADINGS[:-1]
 """The sections of an instruction."""
@@ -95,18 +91,6 @@ def test_no_content_changes_the_structure_of_a_system_message(text: str, time: s
         assert as_said("".join(lines[at[0] + 1 :])) == time
 
 
-@settings(max_examples=SOME)
-@given(json_values)
-def test_content_is_never_a_template(value: Any) -> None:
-    """An answer, a call and an output show what they were given, whatever it looks like."""
-    text = said(value)
-    assert AssistantResponse.create(text or "x").rendered == (text or "x")
-    request = ActionRequest.create("f", {"a": value})
-    assert json.loads(str(request.rendered)) == {"function": "f", "arguments": {"a": value}}
-    response = ActionResponse.create(request, value)
-    assert json.loads(str(response.rendered)) == {"function": "f", "arguments": {"a": value}, "output": value}
-
-
 def test_an_unchanged_message_is_rendered_once() -> None:
     """Any change has it rendered once more: in place, by attribute, by update."""
     calls: list[int] = []
@@ -156,16 +140,11 @@ def test_a_source_runs_in_the_sandbox(source: str) -> None:
         _ = System.create(template=source).rendered
 
 
-@pytest.mark.parametrize("source", ["{{ system_message }}", "{{ ''.__class__ }}"])
-def test_a_loaded_template_runs_in_the_sandbox_too(source: str) -> None:
+def test_a_loaded_template_runs_in_the_sandbox_too() -> None:
     """What was serialised is no more trusted than what a program gives."""
-    stored = {**System.create("x").to_dict(), "template": source}
-    loaded = RoledMessage.from_dict(stored)
-    if "class" in source:
-        with refuses("SecurityError"):
-            _ = loaded.rendered
-    else:
-        assert loaded.rendered == "x"
+    loaded = RoledMessage.from_dict({**System.create("x").to_dict(), "template": "{{ ''.__class__ }}"})
+    with refuses("SecurityError"):
+        _ = loaded.rendered
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,6 @@ from typing import Any
 import pytest
 import sabir
 from hypothesis import given, settings
-from hypothesis import strategies as st
-from sabir import discovery as registry
-from sabir.contract.turns import LossLog, Turn, TurnScope
-from sabir.errors import RenderingRefused
-from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import (
     Message,
     OptionCallPayload,
@@ -31,9 +26,7 @@ from sabir_roles import (
     System,
 )
 
-from tests.core.support import Tiny, TinyDialect
 from tests.laws.histories import histories
-from tests.laws.replies import BODIES, conversations, target_of
 from tests.roles.support import asked_and_answered
 
 HERE = Origin(provider="acme", dialect="acme.wire", model="acme-1")
@@ -41,7 +34,6 @@ IMAGE, OTHER = "https://example.org/a.png", "https://example.org/b.png"
 
 
 def parts(policy: str, *said: Any, **more: Any) -> Message:
-    """A message of parts."""
     return Message(policy=policy, payload=PartsPayload(parts=said), **more)
 
 
@@ -55,17 +47,14 @@ def result(**more: Any) -> Message:
 
 
 def paths(copy: RoledMessage) -> list[tuple[str, str]]:
-    """What a message lacks."""
     return [(loss.kind, loss.path) for loss in copy.losses]
 
 
 def reloaded(manager: MessageManager) -> MessageManager:
-    """The manager by its JSON."""
     return MessageManager.from_dict(json.loads(json.dumps(manager.to_dict())))
 
 
 def same(first: list[Message], second: list[Message]) -> bool:
-    """Whether they are the same objects."""
     return len(first) == len(second) and all(one is other for one, other in zip(first, second, strict=True))
 
 
@@ -150,26 +139,6 @@ def test_any_history_goes_through_the_manager_and_its_json(history: list[Message
     assert loaded.to_messages() == history
     assert sabir.dumps(loaded.to_messages()) == sabir.dumps(history)
     assert manager.losses == loaded.losses == ()
-
-
-@settings(max_examples=settings().max_examples // 10)
-@given(data=st.data())
-def test_replies_of_every_provider_go_home_byte_for_byte(data: st.DataObject) -> None:
-    """Reasoning with its state, blocks of a vendor's own, refusals, custom calls: as without the manager."""
-    history = data.draw(conversations(*((name, None) for name in BODIES)))
-    unique = [each.model_copy(update={"id": f"m{place}"}) for place, each in enumerate(history)]
-    manager = reloaded(MessageManager.from_messages(unique))
-    for dialect in BODIES:
-        assert bytes_of(dialect, manager.to_messages()) == bytes_of(dialect, unique)
-
-
-def bytes_of(dialect: str, history: list[Message]) -> object:
-    """The request and its losses; the losses alone where there is none."""
-    try:
-        rendering = Renderer(sabir.dialect(dialect).dialect, target_of(dialect)).render(history)
-    except RenderingRefused as refused:
-        return refused.losses
-    return rendering.body_bytes, rendering.losses
 
 
 def test_an_edited_answer_is_made_anew_and_says_what_it_lost() -> None:
@@ -298,39 +267,6 @@ def test_a_detail_is_changed_where_it_was_asked_for() -> None:
     manager.instructions[0].update(image_detail="high")
 
     assert manager.to_messages()[0].parts == (seen.model_copy(update={"vendor": {"acme": {"detail": "high"}}}),)
-
-
-def test_the_kept_prefix_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An adapter encodes the last turn and what is new; after an edit, what stands from the edited message on."""
-    encoded: list[str] = []
-    encode_turn = TinyDialect.encode_turn
-
-    def count(self: TinyDialect, turn: Turn, scope: TurnScope, losses: LossLog) -> Any:
-        encoded.append(turn.entries[0].message.text)
-        return encode_turn(self, turn, scope, losses)
-
-    monkeypatch.setattr(TinyDialect, "encode_turn", count)
-    registry.register("tiny", Tiny())
-    llm = sabir.adapter("tiny:m")
-    manager = MessageManager([each for n in range(50) for each in (Instruction.create(f"q{n}"), said(f"a{n}"))])
-
-    def encoded_now() -> list[str]:
-        encoded.clear()
-        llm.render(manager.to_messages())
-        return list(encoded)
-
-    try:
-        assert len(encoded_now()) == 100
-        manager.add_message(instruction="new")
-        assert encoded_now() == ["a49", "new"]
-        manager.messages[97].content["assistant_response"] = "edited"
-        assert encoded_now() == ["q48", "edited", "q49", "a49", "new"]
-    finally:
-        registry.unregister("tiny")
-
-
-def said(text: str) -> AssistantResponse:
-    return AssistantResponse.create(text)
 
 
 def test_a_call_whose_text_was_broken_is_told_of_when_it_becomes_whole() -> None:

@@ -17,8 +17,8 @@ from typing import Any
 from sabir_actors import AEIOUY, ThreadEvent
 from sabir_session import InnerMessage
 
-from tests.actors.crash.child import Told, opened
-from tests.session.support import ListJournal, recording, records_of
+from tests.actors.crash.programs import Told, opened
+from tests.session.journals import ListJournal, recording, records_of
 
 EVENT = ThreadEvent.__name__
 
@@ -49,7 +49,6 @@ class Recorded:
         return json.loads(told.replace(self.told.thread_id, "thread").replace(self.told.name, "my fern"))
 
     def phases(self) -> dict[str, int]:
-        """Phase → where it was recorded as done."""
         done = [(each.data["phase_type"], position) for position, each in self.events if each.what == "phase_done"]
         assert [phase for phase, _ in done] == list(AEIOUY)
         return dict(done)
@@ -92,5 +91,4 @@ def check_laws(told: Told, whole: Any) -> None:
 
 
 def said_by_agents(told: Told) -> Any:
-    """The records of the agents of a thread."""
     return Recorded(told).said

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from tests import processes
-from tests.actors.crash.child import Told, run
 from tests.actors.crash.laws import check_laws, said_by_agents
+from tests.actors.crash.programs import Told, run
 from tests.servers.postgres import database, postgres
 
 __all__ = ["database", "postgres"]  # fixtures
@@ -29,7 +29,7 @@ THREADS, KILLS = (100 if WHOLE else 1), 8
 KILLED = -signal.SIGKILL
 AT_ONCE = os.cpu_count() or 2
 PROCESSES = get_context("forkserver")
-PROCESSES.set_forkserver_preload(["tests.actors.crash.crew", "sabir_durable.worker", "sabir_durable.runs"])
+PROCESSES.set_forkserver_preload(["tests.actors.crash.programs", "sabir_durable.worker", "sabir_durable.runs"])
 Maker = Callable[[str], Told]
 
 

@@ -24,9 +24,8 @@ from sabir_actors import AEIOUY, ActorSystem, ErrorResponse, ThreadClient
 from sabir_actors.durable import DurableQueue
 
 from tests import processes
-from tests.actors.crash.child import CHAIN, Told, opened
-from tests.actors.crash.crew import Crew, ask, work
 from tests.actors.crash.laws import Recorded, check_laws, said_by_agents
+from tests.actors.crash.programs import CHAIN, Crew, Told, ask, opened, work
 from tests.actors.crash.test_kill_matrix import KILLED, PROCESSES, WHOLE
 from tests.servers.postgres import database, new_database, postgres
 
@@ -50,7 +49,6 @@ class Staff:
         self.killed: list[int | None] = []
 
     def start(self, target: Callable[..., None], die_at: int | str = 0, *more: object) -> BaseProcess:
-        """Start a process."""
         process = PROCESSES.Process(target=target, args=(self.crew, die_at, *more))
         processes.start(process)
         self.living[process] = target
@@ -64,7 +62,6 @@ class Staff:
         return [self.bury(each, processes.exit_code_of(each, PATIENCE)) for each in found]
 
     def kill(self, process: BaseProcess) -> Callable[..., None]:
-        """Kill a process; what it was at."""
         return self.bury(process, processes.kill(process))
 
     def bury(self, process: BaseProcess, exit_code: int | None) -> Callable[..., None]:
@@ -107,7 +104,6 @@ def check_repeats(told: Told, killed: Iterable[int | None]) -> None:
 
 
 def check_threads(crew: Crew, killed: Iterable[int | None], whole: Any) -> None:
-    """The laws, of each thread."""
     assert crew.begun
     for number in range(crew.begun):
         told = crew.numbered(number)
@@ -188,16 +184,13 @@ class Asking:
 
     @property
     def happened(self) -> list[str]:
-        """What the journal says."""
         return Recorded(self.told).happened
 
     @property
     def length(self) -> int:
-        """How long the journal is."""
         return len(Recorded(self.told).lines)
 
     async def ends(self) -> str:
-        """How the thread ends."""
         async with asyncio.timeout(PATIENCE):
             return (await ThreadClient(self.system).result(self.told.thread_id, every=0.05)).status
 
@@ -208,14 +201,12 @@ class Asking:
 
 @asynccontextmanager
 async def asking(crew: Crew) -> AsyncIterator[Asking]:
-    """A program that asks."""
     with opened(crew.store) as store:
         async with ActorSystem(store=store, queue=DurableQueue(crew.store, at_once=0), chains=[CHAIN]) as system:
             yield Asking(crew, system)
 
 
 async def until(is_so: Callable[[], object]) -> None:
-    """Wait until something is so."""
     async with asyncio.timeout(PATIENCE):
         while not is_so():
             await asyncio.sleep(0.02)
@@ -249,7 +240,6 @@ async def in_phase(crew: Crew, *beat: float) -> AsyncIterator[tuple[Asking, Staf
 
 
 async def second_worker(made: Staff, *beat: float) -> BaseProcess:
-    """Another worker, which is up."""
     found = made.start(work, 0, "second", *beat)
     await until(made.crew.file("up-second").exists)
     return found
@@ -304,48 +294,3 @@ async def test_a_worker_that_is_cut_off_and_is_back_soon_goes_on_alone(tmp_path:
         assert await program.ends() == "completed"
         assert set(program.asked_by(first)) == set(AEIOUY) and program.asked_by(second) == []
         assert [each for each in program.happened if each in AEIOUY] == list(AEIOUY)
-
-
-async def test_a_sweep_puts_runs_whose_program_was_killed_between_the_record_and_the_queue(
-    tmp_path: Path, database: str
-) -> None:
-    """START is in the journal, and nobody comes back to put the run."""
-    crew = Crew(database, tmp_path)
-    with staff(crew) as made:
-        made.start(work)
-        await until(crew.file("up-worker").exists)
-        made.start(ask, "before put")
-        assert made.dead() == [ask]
-        ((point, _),) = crew.own.noted("deaths")
-        async with asking(crew) as program:
-            names = [f"fern-{number}" for number in range(crew.begun)]
-            found = [Asking(crew, program.system, name) for name in names]
-            started = [each for each in found if "started" in each.happened]
-            assert point == "before put" and started
-            assert {await each.ends() for each in started} == {"completed"}
-
-
-async def test_a_thread_is_steered_from_the_program_that_asks(tmp_path: Path, database: str) -> None:
-    """CH-16, CH-17, CH-28: a phase that is paused is kept; a change holds from the next phase on."""
-    crew = Crew(database, tmp_path)
-    async with in_phase(crew) as (program, _, worker):
-        await program.send("pause", "update")
-        crew.file("hold-first").unlink()
-        await until(lambda: "left" in program.happened)
-        assert program.happened == ["created", "started", "taken", "paused", "agent_updated", "action", "left"]
-        assert program.asked_by(worker) == ["action", "action"]
-        await program.send("resume")
-        assert await program.ends() == "completed"
-        assert program.happened[7:] == ["resumed", "taken", *AEIOUY[1:], "completed"]
-    asked = {phase: temperature for phase, _, temperature, *_ in program.told.noted("asked")}
-    assert asked == {**dict.fromkeys(AEIOUY), "yield": 0.5}
-
-
-async def test_a_thread_that_the_program_terminates_is_interrupted_in_its_phase(tmp_path: Path, database: str) -> None:
-    """CH-18: its model never answers; the worker looks, gives it up, and records nothing more."""
-    crew = Crew(database, tmp_path)
-    async with in_phase(crew) as (program, _, worker):
-        await ThreadClient(program.system).terminate(program.told.thread_id)
-        await until(lambda: crew.own.noted("interrupted"))
-    assert program.happened == ["created", "started", "taken", "terminated"]
-    assert program.asked_by(worker) == ["action"]

@@ -7,13 +7,96 @@ other wires, errors) is what a library has to justify.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import orjson
+from pydantic import BaseModel, ConfigDict, Field
 
+from tests.benchmarks import work
 from tests.benchmarks.contenders import hand_items as items
-from tests.benchmarks.contenders.hand_messages import Call, Reply, Result, Text
 from tests.benchmarks.work import MAX_TOKENS, MODELS, OPTIONS, Entry, Given
+
+
+class Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Thought(Frozen):
+    """Reasoning, with its maker's seal; it goes back to its maker alone."""
+
+    is_own: bool
+    text: str
+    seal: str
+
+
+class Text(Frozen):
+    """A text of a role, with the image beside it, what was thought before it, and the id of its item."""
+
+    kind: Literal["text"] = "text"
+    role: Literal["system", "user", "assistant"]
+    text: str
+    image: str = ""
+    thought: Thought | None = None
+    item: str = ""
+
+
+class Call(Frozen):
+    """A call; the arguments are JSON text, ready for every wire."""
+
+    kind: Literal["call"] = "call"
+    id: str
+    name: str
+    arguments: str
+    thought: Thought | None = None
+    item: str = ""
+
+
+class Result(Frozen):
+    kind: Literal["result"] = "result"
+    id: str
+    name: str
+    text: str
+
+
+Message = Annotated[Text | Call | Result, Field(discriminator="kind")]
+
+
+class Reply(Frozen):
+    messages: tuple[Message, ...]
+    finish: str
+    input_tokens: int
+    output_tokens: int
+
+    @property
+    def text(self) -> str:
+        return "".join(message.text for message in self.messages if message.kind == "text")
+
+    @property
+    def calls(self) -> list[Call]:
+        return [message for message in self.messages if message.kind == "call"]
+
+
+def messages_of(given: Given) -> list[Text | Call | Result]:
+    return [message_of(entry, has_items=given.talk == work.AGENTS) for entry in work.entries_of(given)]
+
+
+def message_of(entry: Entry, *, has_items: bool = False) -> Text | Call | Result:
+    """An entry of the conversation as a message; a server's own items have ids."""
+    told = entry.get("reasoning") or entry.get("elsewhere")
+    thought = Thought(is_own="reasoning" in entry, text=told["text"], seal=told["seal"]) if told else None
+    has_items = has_items and "elsewhere" not in entry
+    match entry["kind"]:
+        case "call":
+            arguments = orjson.dumps(entry["arguments"]).decode()
+            item = f"fc_{entry['id']}" if has_items else ""
+            return Call(id=entry["id"], name=entry["name"], arguments=arguments, thought=thought, item=item)
+        case "result":
+            return Result(id=entry["id"], name=entry["name"], text=entry["text"])
+        case "text":
+            item = "msg_bench01" if has_items else ""
+            return Text(role="assistant", text=entry["text"], thought=thought, item=item)
+        case role:
+            return Text(role=role, text=entry["text"], image=entry.get("image", ""))
 
 
 class Delta:
@@ -27,7 +110,6 @@ class Delta:
 
 
 def joined(deltas: Iterable[Delta]) -> str:
-    """The whole text."""
     return "".join([delta.text for delta in deltas])
 
 
@@ -44,7 +126,6 @@ class Wire(NamedTuple):
     """Whether the system's text stands in the head."""
 
     def request(self, messages: Sequence[Text | Call | Result], *, streaming: bool = False) -> bytes:
-        """The request, made afresh."""
         rest: Sequence[Text | Call | Result] = messages
         system = ""
         if self.hoists and messages[0].kind == "text" and messages[0].role == "system":
@@ -193,7 +274,6 @@ def _google_fold(events: Iterable[Entry]) -> Reply:
 
 
 def _reply(messages: list[Entry], finish: str, input_tokens: int, output_tokens: int) -> Reply:
-    """The one validation of an answer."""
     return Reply.model_validate(
         {"messages": messages, "finish": finish, "input_tokens": input_tokens, "output_tokens": output_tokens}
     )

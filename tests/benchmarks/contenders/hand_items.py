@@ -29,7 +29,6 @@ def known(identifier: str) -> str:
 
 
 def chat(messages: Messages) -> list[Entry]:
-    """For OpenAI's Chat Completions."""
     items: list[Entry] = []
     calls: list[Entry] | None = None
     for message in messages:
@@ -93,7 +92,6 @@ def responses(messages: Messages) -> list[Entry]:
 
 
 def anthropic(messages: Messages) -> list[Entry]:
-    """For Anthropic's Messages."""
     items: list[Entry] = []
     last: tuple[str, list[Entry]] = ("", [])
     for message in messages:

@@ -16,8 +16,7 @@ from anthropic import Anthropic
 from anthropic.types import Message as AnthropicMessage
 from google.genai.types import GenerateContentResponse
 from langchain_anthropic import ChatAnthropic
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_google_genai import ChatGoogleGenerativeAI
 from langchain_google_genai.chat_models import _response_to_result
 from langchain_openai import ChatOpenAI
@@ -25,96 +24,137 @@ from langchain_openai.chat_models.base import _construct_lc_result_from_response
 from openai.types.chat import ChatCompletion
 from openai.types.responses import Response
 
-from tests.benchmarks import work
-from tests.benchmarks.contenders.doing import InProcess, answered, at_once, counted, looping, picture
+from tests.benchmarks import answers, work
+from tests.benchmarks.contenders.doing import CALLED, Caller, InProcess, picture
 from tests.benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("langchain-openai>=1.7", "langchain-anthropic>=1.7", "langchain-google-genai>=4.4", "httpx2")
-IMPORTED = "from langchain_core import messages, language_models\nlanguage_models.BaseChatModel"
-
-CLASSES: dict[str, tuple[Any, str]] = {
-    "openai.chat": (ChatOpenAI, "/v1"),
-    "openai.responses": (ChatOpenAI, "/v1"),
-    "anthropic.messages": (ChatAnthropic, ""),
-    "google.generate_content": (ChatGoogleGenerativeAI, ""),
+GOOGLE = "google.generate_content"
+CLASSES: dict[str, tuple[Any, str, dict[str, Any]]] = {
+    "openai.chat": (ChatOpenAI, "/v1", {}),
+    "openai.responses": (ChatOpenAI, "/v1", {"use_responses_api": True}),
+    "anthropic.messages": (ChatAnthropic, "", {"max_tokens": work.MAX_TOKENS}),
+    GOOGLE: (ChatGoogleGenerativeAI, "", {}),
 }
-"""Each wire's chat model, and what the stub's address ends with."""
-SETTINGS: dict[str, dict[str, Any]] = {
-    "openai.responses": {"use_responses_api": True},
-    "anthropic.messages": {"max_tokens": work.MAX_TOKENS},
-}
+"""Each wire's chat model, what the stub's address ends with, and its settings."""
 
 
-def in_process(given: Given, *answers: bytes) -> InProcess:
-    """A transport for the wire's SDK: Google's client is of httpx where that is installed."""
-    return InProcess(httpx if given.wire == "google.generate_content" else httpx2, *answers)
+class LangChain(Caller):
+    def __init__(self, given: Given) -> None:
+        super().__init__(given)
+        self.chat_class, self.path, settings = CLASSES[given.wire]
+        self.named = {"model": given.model, "api_key": "none", **settings}
+        self.http = httpx if given.wire == GOOGLE else httpx2  # where httpx is installed, Google's client is of it
 
+    def model(self, transport: InProcess | None = None) -> Any:
+        if transport is None or self.given.url:
+            return self.chat_class(**self.named, base_url=(self.given.url or "http://nowhere.invalid") + self.path)
+        if self.chat_class is ChatGoogleGenerativeAI:
+            return ChatGoogleGenerativeAI(**self.named, client_args={"transport": httpx.MockTransport(transport)})
+        if self.chat_class is ChatOpenAI:
+            return ChatOpenAI(**self.named, http_client=transport.client())
+        anthropic = ChatAnthropic(**self.named)
+        anthropic.__dict__["_client"] = Anthropic(api_key="none", http_client=transport.client())
+        return anthropic
 
-def model(given: Given, transport: InProcess | None = None) -> BaseChatModel:
-    """The wire's chat model, at the stub or on the transport."""
-    chat_class, path = CLASSES[given.wire]
-    named = {"model": given.model, "api_key": "none", **SETTINGS.get(given.wire, {})}
-    if transport is None or given.url:
-        made: BaseChatModel = chat_class(**named, base_url=(given.url or "http://nowhere.invalid") + path)
-        return made
-    mock = transport.http.MockTransport(transport)
-    if chat_class is ChatGoogleGenerativeAI:
-        return ChatGoogleGenerativeAI(**named, client_args={"transport": mock})
-    if chat_class is ChatOpenAI:
-        return ChatOpenAI(**named, http_client=httpx2.Client(transport=mock))
-    anthropic = ChatAnthropic(**named)
-    anthropic.__dict__["_client"] = Anthropic(api_key="none", http_client=httpx2.Client(transport=mock))
-    return anthropic
+    def connect(self, transport: InProcess | None = None) -> Any:
+        ignored = {"additionalProperties"} if self.wire == GOOGLE else set[str]()
+        offered = [
+            {**entry, "parameters": {key: value for key, value in entry["parameters"].items() if key not in ignored}}
+            for entry in work.OPTIONS
+        ]
+        return self.model(transport).bind_tools([{"type": "function", "function": entry} for entry in offered])
 
+    def ask(self, client: Any, messages: list[Any]) -> AIMessage:
+        return client.invoke(messages)
 
-def offering(given: Given, transport: InProcess | None = None) -> Any:
-    """The wire's chat model with the option bound to it."""
-    ignored = {"additionalProperties"} if given.wire == "google.generate_content" else set[str]()
-    offered = [
-        {**entry, "parameters": {key: value for key, value in entry["parameters"].items() if key not in ignored}}
-        for entry in work.OPTIONS
-    ]
-    asked: Any = model(given, transport)
-    return asked.bind_tools([{"type": "function", "function": entry} for entry in offered])
+    async def ask_async(self, client: Any, messages: list[Any]) -> AIMessage:
+        return await client.ainvoke(messages)
 
+    def item(self, entry: Entry) -> BaseMessage:
+        thought, further = self.signed(entry)
+        match entry["kind"]:
+            case "system":
+                return SystemMessage(entry["text"])
+            case "user" if "image" in entry:
+                mime, data = picture(entry)
+                shown = {"type": "image", "base64": data, "mime_type": mime}
+                return HumanMessage([{"type": "text", "text": entry["text"]}, shown])
+            case "user":
+                return HumanMessage(entry["text"])
+            case "call":
+                made = {"name": entry["name"], "args": entry["arguments"], "id": entry["id"]}
+                return AIMessage(thought or "", tool_calls=[made], additional_kwargs=further)
+            case "result":
+                return came(entry["id"], entry["text"])
+            case _ if "reasoning" in entry:
+                said: dict[str, Any] = {"type": "text", "text": entry["text"]}
+                if self.wire == GOOGLE:
+                    said["extras"] = {"signature": entry["reasoning"]["seal"]}
+                return AIMessage([*thought, said])
+        return AIMessage(entry["text"])
 
-def message(wire: str, entry: Entry) -> BaseMessage:
-    """The entry as one of langchain's messages."""
-    match entry["kind"]:
-        case "system":
-            return SystemMessage(entry["text"])
-        case "user" if "image" in entry:
-            mime, data = picture(entry)
-            shown = {"type": "image", "base64": data, "mime_type": mime}
-            return HumanMessage([{"type": "text", "text": entry["text"]}, shown])
-        case "user":
-            return HumanMessage(entry["text"])
-        case "call":
-            made = {"name": entry["name"], "args": entry["arguments"], "id": entry["id"]}
-            thought, further = _signed(wire, entry)
-            return AIMessage(thought or "", tool_calls=[made], additional_kwargs=further)
-        case "result":
-            return came(entry["id"], entry["text"])
-        case _ if "reasoning" in entry:
-            thought, _ = _signed(wire, entry)
-            said: dict[str, Any] = {"type": "text", "text": entry["text"]}
-            if wire == "google.generate_content":
-                said["extras"] = {"signature": entry["reasoning"]["seal"]}
-            return AIMessage([*thought, said])
-        case _:
-            return AIMessage(entry["text"])
+    def signed(self, entry: Entry) -> tuple[list[Any], dict[str, Any]]:
+        """What was thought, as a block of its own; on Google's wire what a call's message holds beside it."""
+        told = entry.get("reasoning")
+        if told is None:
+            return [], {}
+        if self.wire == GOOGLE:
+            signatures = {entry["id"]: told["seal"]} if "id" in entry else None
+            return [], {"__gemini_function_call_thought_signatures__": signatures} if signatures else {}
+        if self.wire == "anthropic.messages":
+            return [{"type": "thinking", "thinking": told["text"], "signature": told["seal"]}], {}
+        return [answers.reasoning_item(told)], {}
 
+    def append(self, messages: list[Any], reply: AIMessage, text: str) -> None:
+        messages.extend((reply, came(reply.tool_calls[0]["id"], text)))
 
-def _signed(wire: str, entry: Entry) -> tuple[list[Any], dict[str, Any]]:
-    """What was thought, as a block of its own; on Google's wire what a call's message holds beside it."""
-    told = entry.get("reasoning")
-    if told is None:
-        return [], {}
-    if wire == "google.generate_content":
-        return [], {"__gemini_function_call_thought_signatures__": {entry["id"]: told["seal"]}} if "id" in entry else {}
-    if wire == "anthropic.messages":
-        return [{"type": "thinking", "thinking": told["text"], "signature": told["seal"]}], {}
-    return [work.reasoning_item(told)], {}
+    def text(self, reply: AIMessage) -> str:
+        return reply.text
+
+    def calls(self, reply: AIMessage) -> list[Any]:
+        return [(each["id"], each["name"], each["args"]) for each in reply.tool_calls]
+
+    def render(self) -> Callable[[], object]:
+        """The messages → what the chat model gives to the SDK's method."""
+        asked, messages = self.model(), self.history(self.entries())
+        if self.wire == GOOGLE:
+            return lambda: asked._prepare_request(messages)
+        return lambda: asked._get_request_payload(messages)
+
+    def rendered(self, returned: Any) -> object:
+        """The payload by the wire's names; Google's holds the SDK's objects."""
+        if self.wire != GOOGLE:
+            return returned
+        contents = [each.model_dump(mode="json", exclude_none=True) for each in returned["contents"]]
+        instruction = returned["config"].system_instruction.model_dump(mode="json", exclude_none=True)
+        return {"systemInstruction": instruction, "contents": contents}
+
+    def decoder(self) -> Callable[[bytes], Any]:
+        """The bytes of a reply → a message of langchain."""
+        asked = self.model()
+        results: dict[str, Callable[[Any], Any]] = {
+            "openai.chat": lambda fields: asked._create_chat_result(ChatCompletion.construct(**fields)),
+            "openai.responses": lambda fields: _construct_lc_result_from_responses_api(Response.construct(**fields)),
+            "anthropic.messages": lambda fields: asked._format_output(AnthropicMessage.construct(**fields)),
+            GOOGLE: lambda fields: _response_to_result(GenerateContentResponse.model_validate(fields)),
+        }
+        result = results[self.wire]
+        return lambda body: result(json.loads(body)).generations[0].message
+
+    def streamed(self, client: Any, messages: list[Any]) -> AIMessage:
+        """Every chunk, added up to one message as the documentation does it."""
+        chunks = client.stream(messages)
+        whole = next(chunks)
+        for chunk in chunks:
+            whole += chunk
+        return whole
+
+    def imports(self) -> tuple[str, str]:
+        settings, name = {**self.named, "base_url": self.given.url + self.path}, self.chat_class.__name__
+        package = self.chat_class.__module__.partition(".")[0]
+        ready = f"from {package} import {name}\nmodel = {name}(**{settings!r})\n"
+        return ready, "print(model.invoke('Umbrella today?').text)\n"
 
 
 def came(identifier: str | None, text: str) -> BaseMessage:
@@ -122,106 +162,5 @@ def came(identifier: str | None, text: str) -> BaseMessage:
     return ToolMessage(text, tool_call_id=identifier, name=work.OPTIONS[0]["name"])
 
 
-def history(given: Given, entries: list[Entry]) -> list[BaseMessage]:
-    """The entries as langchain's messages."""
-    return [message(given.wire, entry) for entry in entries]
-
-
-def render(given: Given) -> Callable[[], object]:
-    """The messages → what the chat model gives to the SDK's method."""
-    asked: Any = model(given)
-    messages = history(given, work.entries_of(given))
-    if given.wire == "google.generate_content":
-        return lambda: asked._prepare_request(messages)
-    return lambda: asked._get_request_payload(messages)
-
-
-def rendered(given: Given, returned: Any) -> object:
-    """The payload by the wire's names; Google's holds the SDK's objects."""
-    if given.wire != "google.generate_content":
-        return returned
-    contents = [each.model_dump(mode="json", exclude_none=True) for each in returned["contents"]]
-    instruction = returned["config"].system_instruction.model_dump(mode="json", exclude_none=True)
-    return {"systemInstruction": instruction, "contents": contents}
-
-
-def call(given: Given) -> Callable[[], tuple[bytes, str]]:
-    """One whole call of a chat model to which the option is bound."""
-    transport = in_process(given, work.reply(given.wire))
-    bound, messages = offering(given, transport), history(given, work.entries_of(given))
-
-    return answered(transport, lambda: bound.invoke(messages).text)
-
-
-def loop(given: Given) -> Callable[[], object]:
-    """An agent's loop as the documentation has it: the reply is appended, then what came of its call."""
-    transport = in_process(given)
-    bound = offering(given, transport)
-
-    def take_turn(messages: list[Any], text: str) -> None:
-        reply = bound.invoke(messages)
-        messages.extend((reply, came(reply.tool_calls[0]["id"], text)))
-
-    return looping(given, transport, lambda: history(given, work.start()), take_turn)
-
-
-def decode(given: Given) -> Callable[[], object]:
-    """The bytes of a reply → a message of langchain."""
-    asked: Any = model(given)
-    body = work.reply_with_calls(given.wire)
-    results: dict[str, Callable[[Any], Any]] = {
-        "openai.chat": lambda fields: asked._create_chat_result(ChatCompletion.construct(**fields)),
-        "openai.responses": lambda fields: _construct_lc_result_from_responses_api(Response.construct(**fields)),
-        "anthropic.messages": lambda fields: asked._format_output(AnthropicMessage.construct(**fields)),
-        "google.generate_content": lambda fields: _response_to_result(GenerateContentResponse.model_validate(fields)),
-    }
-    result = results[given.wire]
-    return lambda: result(json.loads(body)).generations[0].message
-
-
-def stream(given: Given) -> Callable[[], object]:
-    """A stream of the stub's, every chunk of it, added up to one message as the documentation does it."""
-    bound, messages = offering(given), history(given, work.conversation(10))
-
-    def run() -> AIMessageChunk:
-        chunks = bound.stream(messages)
-        whole = next(chunks)
-        for chunk in chunks:
-            whole += chunk
-        return whole
-
-    return counted(run, given.size)
-
-
-def said(given: Given, reply: AIMessage) -> object:
-    """The text and the calls of a reply."""
-    return work.found(given.wire, reply.text, [(each["id"], each["name"], each["args"]) for each in reply.tool_calls])
-
-
-def loopback(given: Given) -> Callable[[], object]:
-    """Calls to the stub."""
-    messages = history(given, work.entries_of(given))
-
-    async def ask(bound: Any) -> str:
-        text: str = (await bound.ainvoke(messages)).text
-        return text
-
-    return at_once(given, call, lambda: offering(given), ask)
-
-
-def imports(given: Given) -> tuple[str, str]:
-    """A chat model made ready; then its first answer."""
-    chat_class, path = CLASSES[given.wire]
-    settings = {
-        "model": work.MODELS[given.wire], "api_key": "none", "base_url": given.url + path,
-        **SETTINGS.get(given.wire, {}),
-    }  # fmt: skip
-    package = chat_class.__module__.partition(".")[0]
-    ready = f"from {package} import {chat_class.__name__}\nmodel = {chat_class.__name__}(**{settings!r})\n"
-    return ready, "print(model.invoke('Umbrella today?').text)\n"
-
-
-TASKS: dict[str, Callable[[Given], Callable[[], object]]] = {
-    "render": render, "call": call, "loop": loop, "decode": decode, "stream": stream, "loopback": loopback,
-}  # fmt: skip
-EVIDENCE = {"render": rendered, "decode": said, "stream": said}
+IMPORTED = "from langchain_core import messages, language_models\nlanguage_models.BaseChatModel"
+CONTENDERS = {"langchain": LangChain.contender("render", *CALLED, imported=IMPORTED)}

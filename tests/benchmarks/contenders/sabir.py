@@ -12,18 +12,15 @@ from typing import Any
 
 import httpx2
 import sabir
-from sabir.contract.provider import WireRequest
-from sabir.vocabulary.messages import Message
+from sabir import Message
+from sabir.authoring import WireRequest
 
-from tests.benchmarks import work
-from tests.benchmarks.contenders.agents import agents_messages, messages_of
-from tests.benchmarks.contenders.doing import SENT, at_once, counted, looping, timed
-from tests.benchmarks.contenders.messages import message_of
-from tests.benchmarks.contenders.transport import Transport
-from tests.benchmarks.work import Given
+from tests.benchmarks import answers, work
+from tests.benchmarks.contenders.doing import SENT, Caller, InProcess, timed
+from tests.benchmarks.contenders.messages import agents_messages, message_of, messages_of
+from tests.benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("{core}", "{openai}", "{anthropic}", "{google}")
-
 ADAPTERS = {
     "openai.chat": ("openai.chat", "/v1"),
     "openai.responses": ("openai.responses", "/v1"),
@@ -32,144 +29,175 @@ ADAPTERS = {
 }
 """What the adapter's name begins with, and what its base URL ends with."""
 SETTINGS = {"anthropic.messages": sabir.Settings(max_output_tokens=work.MAX_TOKENS)}
-IMPORTED = "import sabir"
-"""What is imported before anything is made ready."""
-IN_PROCESS = "http://in.process"
 
 
 @cache
-def in_process() -> Transport:
+def in_process() -> InProcess:
     """What answers requests to the host `in.process`; others go out as ever."""
-    transport, own = Transport(), httpx2.HTTPTransport.handle_request
+    answers, own = InProcess(httpx2), httpx2.HTTPTransport.handle_request
+    transport = httpx2.MockTransport(answers)
 
     def handle_request(self: httpx2.HTTPTransport, request: httpx2.Request) -> httpx2.Response:
         return transport.handle_request(request) if request.url.host == "in.process" else own(self, request)
 
-    httpx2.HTTPTransport.handle_request = handle_request  # type: ignore[method-assign]
-    return transport
-
-
-def adapter_of(given: Given) -> sabir.ModelAdapter:
-    """The adapter of a wire's model at the stub, or in the process."""
-    name, ending = ADAPTERS[given.wire]
-    url = (given.url or IN_PROCESS) + ending
-    return sabir.adapter(f"{name}:{given.model}", api_key="none", base_url=url, settings=SETTINGS.get(given.wire))
+    httpx2.HTTPTransport.handle_request = handle_request
+    return answers
 
 
 def option(function: Callable[..., Any] | None = None) -> sabir.Option:
-    """The option, by its JSON schema."""
     (entry,) = work.OPTIONS
     return sabir.Option.from_schema(entry["name"], entry["description"], entry["parameters"], function)
 
 
-class Afresh:
+class Sabir(Caller):
+    has_agents_loop = True
+
+    def __init__(self, given: Given) -> None:
+        super().__init__(given)
+        self.texts: list[str] = []
+        self.options = [option(lambda city, unit: self.texts.pop())]
+        self.settings = SETTINGS.get(given.wire)
+        self.adapter = self.connect()
+
+    def connect(self, transport: InProcess | None = None) -> sabir.ModelAdapter:
+        name, ending = ADAPTERS[self.wire]
+        url = (self.given.url or "http://in.process") + ending
+        return sabir.adapter(f"{name}:{self.given.model}", api_key="none", base_url=url, settings=self.settings)
+
+    def in_process(self, *answers: bytes) -> InProcess:
+        transport = in_process()
+        transport.begin(answers)
+        return transport
+
+    def history(self, entries: list[Entry]) -> list[Message]:
+        return [message for entry in entries for message in agents_messages(self.given, self.adapter.target, entry)]
+
+    def messages(self, size: int | None = None) -> list[Message]:
+        return messages_of(self.given if size is None else self.given._replace(size=size), self.adapter.target)
+
+    def item(self, entry: Entry) -> Message:
+        (made,) = self.history([entry])
+        return made
+
+    def ask(self, client: sabir.ModelAdapter, messages: list[Message]) -> sabir.Reply:
+        return client.complete_sync(messages, options=self.options)
+
+    async def ask_async(self, client: sabir.ModelAdapter, messages: list[Message]) -> sabir.Reply:
+        return await client.complete(messages, options=self.options)
+
+    def append(self, messages: list[Message], reply: sabir.Reply, text: str) -> None:
+        self.texts.append(text)
+        messages.extend(reply.messages)
+        messages.extend(sabir.answer_sync(reply, self.options))
+
+    def text(self, reply: sabir.Reply) -> str:
+        return reply.text
+
+    def calls(self, reply: sabir.Reply) -> list[Any]:
+        made = [message.call for message in reply.option_calls if message.call]
+        return [(each.invocation_id, each.option_name, each.arguments) for each in made]
+
+    def decoder(self) -> Callable[[bytes], sabir.Reply]:
+        return sabir.dialect(self.wire).decode
+
+    def streamed(self, client: sabir.ModelAdapter, messages: list[Message]) -> sabir.Reply:
+        return client.stream_sync(messages, options=self.options).reply()
+
+    def call(self) -> "Calling":
+        return Calling(self.given)
+
+    def imports(self) -> tuple[str, str]:
+        name, ending = ADAPTERS[self.wire]
+        named = f"'{name}:{self.given.model}', api_key='none', base_url={self.given.url + ending!r}"
+        ready = f"import sabir\nllm = sabir.adapter({named})"
+        return ready, "assert llm.complete_sync([sabir.system('Be brief.'), sabir.user('Umbrella?')]).text"
+
+
+class Calling(Sabir):
+    """One whole call with messages that were never rendered, as the first one of a loaded conversation."""
+
+    def __init__(self, given: Given) -> None:
+        super().__init__(given)
+        self.transport = self.in_process(answers.reply(given.wire))
+        self.renew()
+
+    def renew(self) -> None:
+        self.fresh = self.messages()
+
+    def __call__(self) -> tuple[bytes, str]:
+        text = self.ask(self.adapter, self.fresh).text
+        return self.transport.body, text
+
+
+class Afresh(Sabir):
     """Renders messages that were never rendered, by a renderer that was in use before: it met other messages."""
 
     def __init__(self, given: Given) -> None:
-        self.given = given
-        self.adapter, self.options = adapter_of(given), [option()]
-        self.settings = SETTINGS.get(given.wire)
+        super().__init__(given)
         self.renew()
-
-    def messages(self, size: int) -> list[Message]:
-        """So many new ones."""
-        return messages_of(self.given._replace(size=size), self.adapter.target)
 
     def renew(self) -> None:
         """New messages, and a renderer that rendered short conversations of others, each of another end."""
-        self.history, self.renderer = self.messages(self.given.size), self.adapter.new_renderer()
+        self.fresh, self.renderer = self.messages(), self.adapter.new_renderer()
         for size in (8, 9, 10):
             self.renderer.render(self.messages(size), self.options, self.settings)
 
     def __call__(self) -> bytes:
-        """The request."""
-        return self.renderer.render(self.history, self.options, self.settings).body_bytes
+        return self.renderer.render(self.fresh, self.options, self.settings).body_bytes
 
 
-class Appending:
+class Appending(Sabir):
     """A history that grows by one turn a run, by one adapter; after fifty turns another begins."""
 
     def __init__(self, given: Given) -> None:
-        self.given = given
-        self.adapter, self.options = adapter_of(given), [option()]
+        super().__init__(given)
         self.count = 50
-        self.history: list[Message] = []
 
     def renew(self) -> None:
-        """Append a turn of new messages."""
         if self.count == 50:
-            given, target = self.given, self.adapter.target
-            entries = work.entries_of(given._replace(size=given.size + 100))
-            each = [list(agents_messages(given, target, entry)) for entry in entries]
-            self.count, self.more = 0, each[given.size :]
-            self.history = [message for messages in each[: given.size] for message in messages]
-            self.adapter.render(self.history, options=self.options)
+            size, entries = self.given.size, work.entries_of(self.given._replace(size=self.given.size + 100))
+            self.count, self.grown = 0, self.history(entries[:size])
+            self.more = [self.history([entry]) for entry in entries[size:]]
+            self.adapter.render(self.grown, options=self.options)
         for messages in self.more[2 * self.count : 2 * self.count + 2]:
-            self.history += messages
+            self.grown += messages
         self.count += 1
 
     def __call__(self) -> bytes:
-        """The request for the history as it is now."""
-        return self.adapter.render(self.history, options=self.options).body_bytes
+        return self.adapter.render(self.grown, options=self.options).body_bytes
 
 
-class Sharing:
+class Sharing(Sabir):
     """Many callers, one history that was rendered before, one adapter: each has a last message of its own."""
 
     units = work.CALLERS
 
     def __init__(self, given: Given) -> None:
-        self.given = given
-        self.adapter, self.options = adapter_of(given), [option()]
+        super().__init__(given)
         self.renew()
 
     def renew(self) -> None:
         """Another history, rendered once, and the callers' own."""
-        history = messages_of(self.given, self.adapter.target)
+        history = self.messages()
         self.adapter.render(history, options=self.options)
         self.histories = [[*history, message_of(entry)] for entry in work.last_messages()]
 
     def __call__(self) -> list[bytes]:
-        """The requests."""
         return [self.adapter.render(history, options=self.options).body_bytes for history in self.histories]
 
 
-class Calling:
-    """One whole call with messages that were never rendered, as the first one of a loaded conversation."""
-
-    def __init__(self, given: Given) -> None:
-        self.given, self.options = given, [option()]
-        self.transport = in_process()
-        self.answers = [work.reply(given.wire)]
-        self.adapter = adapter_of(given)
-        self.renew()
-
-    def renew(self) -> None:
-        """New messages: nothing is kept of them."""
-        self.messages = messages_of(self.given, self.adapter.target)
-        self.transport.begin(self.answers)
-
-    def __call__(self) -> tuple[bytes, str]:
-        """Render, send, decode."""
-        reply = self.adapter.complete_sync(self.messages, options=self.options)
-        return self.transport.body, reply.text
-
-
-class Sending:
+class Sending(Sabir):
     """A rendering that is ready, sent to the stub: by the adapter, and by the plugin's own connection alone."""
 
     units = SENT
 
     def __init__(self, given: Given) -> None:
-        self.adapter = adapter_of(given)
-        self.decode = sabir.dialect(given.wire).decode
-        self.rendering = self.adapter.render(messages_of(given, self.adapter.target), options=[option()])
+        super().__init__(given)
+        self.rendering = made = self.adapter.render(self.messages(), options=self.options)
         self.connection = self.adapter.provider.connect(self.adapter.access)
-        made = self.rendering
         self.request = WireRequest(made.path, made.body_bytes, made.headers, made.timeout)
 
     def post(self, _: object) -> bytes:
-        """Send the bytes; those of the answer."""
         response = self.connection.open_sync(self.request)
         body = b"".join(response.chunks())
         response.close()
@@ -177,62 +205,12 @@ class Sending:
 
     def __call__(self) -> dict[str, Any]:
         """Replies, then bytes, then bytes that are decoded as they come: code that waited for a server runs slower."""
+        decode = self.decoder()
         beyond, reply = timed(lambda _: self.adapter.send_sync(self.rendering), range(SENT))
         posting, _ = timed(self.post, range(SENT))
-        read, _ = timed(lambda _: self.decode(self.post(_)), range(SENT))
+        read, _ = timed(lambda _: decode(self.post(_)), range(SENT))
         figures = {"beyond": beyond, "sending": beyond - (read - posting), "posting": posting}
         return {"text": reply.text, "figures": figures}
-
-
-def loop(given: Given) -> Callable[[], object]:
-    """An agent loop as the documentation writes it."""
-    adapter = adapter_of(given)
-
-    texts: list[str] = []
-    options = [option(lambda city, unit: texts.pop())]
-
-    def begin() -> list[Message]:
-        return [message_of(entry) for entry in work.start()]
-
-    def take_turn(history: list[Message], text: str) -> None:
-        texts.append(text)
-        reply = adapter.complete_sync(history, options=options)
-        history.extend(reply.messages)
-        history.extend(sabir.answer_sync(reply, options))
-
-    def message(entry: work.Entry) -> Message:
-        (made,) = agents_messages(given, adapter.target, entry)
-        return made
-
-    return looping(given, in_process(), begin, take_turn, message=message)
-
-
-def decode(given: Given) -> Callable[[], sabir.Reply]:
-    """The public, pure half: a body to a whole reply."""
-    dialect, body = sabir.dialect(given.wire), work.reply_with_calls(given.wire)
-    return lambda: dialect.decode(body)
-
-
-def stream(given: Given) -> Callable[[], sabir.Reply]:
-    """The stub's stream, every event made, to the whole reply."""
-    adapter, options = adapter_of(given), [option()]
-    messages = messages_of(given._replace(size=10), adapter.target)
-
-    def run() -> sabir.Reply:
-        return adapter.stream_sync(messages, options=options).reply()
-
-    return counted(run, given.size)
-
-
-def loopback(given: Given) -> Callable[[], object]:
-    """Calls to the stub: one after the other, or so many at once."""
-    adapter, options = adapter_of(given), [option()]
-    messages = messages_of(given, adapter.target)
-
-    async def one(adapter: sabir.ModelAdapter) -> str:
-        return (await adapter.complete(messages, options=options)).text
-
-    return at_once(given, Calling, lambda: adapter, one)
 
 
 def memory(given: Given) -> Callable[[], object]:
@@ -240,8 +218,7 @@ def memory(given: Given) -> Callable[[], object]:
     wires = [wire for wire in work.WIRES if wire != "openai.responses"]
 
     def run() -> object:
-        options = [option()]
-        adapters = [adapter_of(Given(wire)) for wire in wires]
+        options, adapters = [option()], [Sabir(Given(wire)).adapter for wire in wires]
         for adapter in adapters:
             adapter.render("Ready?", options=options)
         messages = messages_of(Given(wires[0], given.size), adapters[0].target)
@@ -258,28 +235,13 @@ def memory(given: Given) -> Callable[[], object]:
 
 
 def history(given: Given) -> Callable[[], int]:
-    """A stored conversation, read."""
     text = work.stored(given.size)
     return lambda: len(sabir.loads(text))
 
 
-def imports(given: Given) -> tuple[str, str]:
-    """An adapter; then one call."""
-    name, ending = ADAPTERS[given.wire]
-    ready = (
-        f"import sabir\nllm = sabir.adapter('{name}:{given.model}', api_key='none', base_url={given.url + ending!r})"
+CONTENDERS = {
+    "sabir": Sabir.contender(
+        "loop", "decode", "stream", "loopback", imported="import sabir", render=Afresh, render_warm=Appending,
+        shared=Sharing, send=Sending, call=Calling, memory=memory, history=history,
     )
-    return ready, "assert llm.complete_sync([sabir.system('Be brief.'), sabir.user('Umbrella?')]).text"
-
-
-def _evidence(given: Given, reply: sabir.Reply) -> object:
-    made = [message.call for message in reply.option_calls if message.call]
-    calls = [(each.invocation_id, each.option_name, each.arguments) for each in made]
-    return work.found(given.wire, reply.text, calls)
-
-
-TASKS: dict[str, Callable[[Given], Callable[[], Any]]] = {
-    "render": Afresh, "render_warm": Appending, "shared": Sharing, "send": Sending, "call": Calling,
-    "loop": loop, "decode": decode, "stream": stream, "loopback": loopback, "memory": memory, "history": history,
 }  # fmt: skip
-EVIDENCE = {"decode": _evidence, "stream": _evidence}

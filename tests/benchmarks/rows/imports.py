@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tests.benchmarks import environments, stub
+from tests.benchmarks import environments, servers
 from tests.benchmarks.goals import Record, at_most, field_at_most
 from tests.benchmarks.interleave import Pace, workers
 from tests.benchmarks.rows.row import Absence, Row, across
@@ -31,7 +31,6 @@ class Cost(NamedTuple):
 
 
 def fresh(contender: str, source: str) -> Cost:
-    """What a process costs that runs a source."""
     python = str(environments.python_of(contender))
     begun = time.perf_counter_ns()
     process = subprocess.Popen(
@@ -48,7 +47,7 @@ def fresh(contender: str, source: str) -> Cost:
 def measure(row: Row, cases: Sequence[Given], contenders: Sequence[str], pace: Pace, absent: Absence) -> list[Record]:
     """Fresh processes in changing order; the first of each, which fills the disk's cache, is not counted."""
     records: list[Record] = []
-    with stub.running() as url, workers(contenders, absent) as ready:
+    with servers.running() as url, workers(contenders, absent) as ready:
         for case in cases:
             sources: dict[tuple[str, str], str] = {}
             for name, worker in ready.items():

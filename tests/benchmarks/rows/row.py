@@ -10,22 +10,20 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from tests.benchmarks import results
+from tests.benchmarks.contenders import APART, LABELS
 from tests.benchmarks.goals import Goal, Record
-from tests.benchmarks.interleave import APART, LABELS, QUICK, TALKS, Pace, measured, measured_together
+from tests.benchmarks.interleave import QUICK, TALKS, Pace, measured, measured_together
 from tests.benchmarks.tables import printed
 from tests.benchmarks.work import WIRES, Given
 
 Absence = dict[str, str]
 Measure = Callable[["Row", Sequence[Given], Sequence[str], Pace, Absence], list[Record]]
 EVERYBODY = tuple(name for name in LABELS if name not in APART)
-STUB, NATS, POSTGRES = "stub", "nats", "postgres"
-"""In a case, stand for the URL of a server that the case is to have."""
 
 
 def by_interleaving(
     row: "Row", cases: Sequence[Given], contenders: Sequence[str], pace: Pace, absent: Absence
 ) -> list[Record]:
-    """As most rows are measured."""
     return measured(row.name, cases, contenders, pace, absent)
 
 
@@ -64,7 +62,6 @@ class Row(NamedTuple):
         return self.contenders[0]
 
     def views(self) -> "list[Row]":
-        """The row once for each of its figures."""
         return [self, *(self._replace(unit=unit, figure=figure, also=()) for unit, figure in self.also)]
 
     def of(self, talk: str, sizes: Sequence[int]) -> "Row":
@@ -77,7 +74,6 @@ class Row(NamedTuple):
         return self._replace(cases=kept(self.cases), quick=kept(self.quick or self.cases))
 
     def run(self, *, quick: bool, contenders: Sequence[str] = ()) -> Record:
-        """Measure; the row as it is stored."""
         begun, absent = time.monotonic(), Absence()
         chosen = [name for name in self.contenders if not contenders or name in contenders]
         cases = self.quick if quick and self.quick else self.cases
@@ -94,12 +90,10 @@ def across(
     talk: str = "",
     other_model: str = "",
 ) -> tuple[Given, ...]:
-    """Each wire with each size."""
     return tuple(Given(wire, size, url, concurrency, talk, other_model) for wire in wires for size in sizes)
 
 
 def arguments(what: str) -> argparse.ArgumentParser:
-    """What every run understands."""
     parser = argparse.ArgumentParser(description=what)
     parser.add_argument("--quick", action="store_true", help="fewer sizes and rounds: for a look")
     parser.add_argument(
@@ -112,7 +106,6 @@ def arguments(what: str) -> argparse.ArgumentParser:
 
 
 def run_rows(rows: Sequence[Row], given: Any) -> None:
-    """Run, print, store."""
     chosen = [name for name in given.only.split(",") if name]
     sizes = [int(size) for size in given.sizes.split(",") if size]
     for row in rows:

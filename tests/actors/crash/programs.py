@@ -1,24 +1,30 @@
-"""A program with one thread of six phases that is killed on the way: `run(Told(die_at=7, …))`, in a process of its own.
+"""Programs that are killed on the way: one with one thread, and workers with the program that asks for threads.
 
-    point 1 ─ journal write ─ point 2 ─ … ─ point n       SIGKILL at the one that it is told, by its own hand
+    run(Told(die_at=7, …)) ── one thread of six phases, in a process of its own; it dies by its own hand at that point
+    ask ── the messages of Told, of several threads at once ─▶ journals · queue ◀── work, work, work, work
 
-Points stand before and after each journal write, each question to the model and each run of the option. The program
+Points stand before and after each journal write, each question to the model and each run of the option. A program
 sends the same five messages whenever it is started, notes what each was answered, and waits for the end of the thread.
+Files in a crew's folder say what the test wants of it: `enough` (ask for no more threads), `over` (end), and
+`hold-<worker>` (the models that this worker asks do not answer yet).
 """
 
 import asyncio
 import json
 import os
+import random
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import sabir
 from sabir import ToolContext
-from sabir_actors import AEIOUY_CHAIN, ActorError, ActorSystem, Chain, Message, ThreadClient, ThreadEvent
+from sabir_actors import AEIOUY_CHAIN, ActorError, ActorSystem, Chain, Message, ThreadClient, ThreadEvent, running
+from sabir_actors.durable import DurableQueue
 from sabir_actors.state import thread_id_of
 from sabir_session import PostgresStore, SQLiteStore, Store
 from sabir_session.stores.store import StoredJournal
@@ -50,12 +56,10 @@ class Told:
 
     @property
     def thread_id(self) -> str:
-        """The thread that the messages are about."""
         return thread_id_of(f"{self.name}-create")
 
     @property
     def journal(self) -> str:
-        """The name of its journal."""
         return f"thread:{self.thread_id}"
 
     def messages(self) -> list[Message]:
@@ -76,12 +80,10 @@ class Told:
         ]
 
     def note(self, kind: str, *said: object) -> None:
-        """Add a line to one of the case's files."""
         with (self.folder / f"{self.name}.{kind}").open("a") as file:
             file.write(json.dumps(said) + "\n")
 
     def noted(self, kind: str) -> list[list[Any]]:
-        """The lines of one of the case's files."""
         path = self.folder / f"{self.name}.{kind}"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
@@ -94,7 +96,6 @@ class Fuse:
         self._die_at, self._dying = die_at, dying
 
     def point(self, name: str) -> None:
-        """One more point."""
         self.passed.append(name)
         if self._die_at in (len(self.passed), name):
             self._dying(name)
@@ -107,7 +108,6 @@ class DyingJournal(StoredJournal):
     fuse: Fuse
 
     def append(self, kind: str, body: str) -> None:
-        """Write a record."""
         is_event = kind.endswith(ThreadEvent.__name__)
         what = json.loads(body)["what" if is_event else "role"]
         self.fuse.point(f"before write {what}")
@@ -147,11 +147,9 @@ class Work:
 
     @property
     def option(self) -> sabir.Option:
-        """An option that notes its runs."""
 
         @sabir.option
         def note(phase: str, thread: str) -> str:
-            """Note a phase."""
             run = ToolContext.current()
             self._fuse.point("before option")
             self._note("runs", thread, run.idempotency_key, run.is_resume)
@@ -202,3 +200,123 @@ def run(told: Told) -> None:
         asyncio.run(program(told, fuse, dying(store, fuse)))
     for name in fuse.passed:
         told.note("points", name)
+
+
+BEAT, POLL, LOOK, SWEEP = 0.1, 0.03, 0.1, 5
+"""How often workers look around, in seconds; every so many looks is a sweep."""
+AT_ONCE, IN_PROGRESS = 2, 8
+"""Threads that a worker takes at once, and those that the program has in progress."""
+
+
+@dataclass(frozen=True)
+class Crew:
+    """The processes on one database, which note what they do in one folder."""
+
+    store: str
+    folder: Path
+
+    def thread(self, name: str) -> Told:
+        return Told(0, self.store, self.folder, name)
+
+    @property
+    def own(self) -> Told:
+        return self.thread("crew")
+
+    def numbered(self, number: int) -> Told:
+        """One of the threads that the program asks for."""
+        return self.thread(f"fern-{number}")
+
+    @property
+    def begun(self) -> int:
+        return max((int(each.stem.split("-")[1]) + 1 for each in self.folder.glob("fern-*.answers")), default=0)
+
+    def file(self, name: str) -> Path:
+        """One of the files that say what is wanted, or what is."""
+        return self.folder / name
+
+    def numbers(self) -> Iterator[int]:
+        """Threads to ask for: those that were begun, then new ones until there are enough."""
+        begun = self.begun
+        return takewhile(lambda number: number < begun or not self.file("enough").exists(), count())
+
+    def fuse(self, die_at: int | str) -> Fuse:
+        """A fuse that notes the point at which the process dies."""
+        return Fuse(die_at, lambda name: self.own.note("deaths", name, os.getpid()))
+
+
+class DyingQueue(DurableQueue):
+    """A queue with a point before and after each run that is put."""
+
+    fuse: Fuse
+
+    async def put(self, thread_id: str, run: str) -> None:
+        self.fuse.point("before put")
+        await super().put(thread_id, run)
+        self.fuse.point("after put")
+
+
+def work(crew: Crew, die_at: int | str, name: str = "worker", beat: float = BEAT) -> None:
+    """Work until it is over, or until that point."""
+    running.LOOK, running.SWEEP = LOOK, SWEEP
+    fuse = crew.fuse(die_at)
+    with opened(named(crew.store, name)) as store:
+        asyncio.run(_working(crew, fuse, dying(store, fuse), name, beat))
+    for point in fuse.passed:
+        crew.own.note("points", point)
+
+
+async def _working(crew: Crew, fuse: Fuse, store: Store, name: str, beat: float) -> None:
+    async def sleep(seconds: float) -> None:
+        try:
+            await asyncio.sleep(seconds)
+            while crew.file(f"hold-{name}").exists():
+                await asyncio.sleep(SECONDS)
+        except asyncio.CancelledError:
+            crew.own.note("interrupted", name)
+            raise
+
+    agents = Work(crew.thread, store, fuse, sleep)
+    queue = DurableQueue(named(crew.store, name), at_once=AT_ONCE, beat=beat, poll=POLL)
+    async with ActorSystem(
+        "scripted:model", store=store, queue=queue, chains=[CHAIN], options=[agents.option],
+        adapters=lambda _: agents.model,
+    ):  # fmt: skip
+        crew.file(f"up-{name}").touch()
+        while not crew.file("over").exists():
+            await asyncio.sleep(SECONDS)
+
+
+def ask(crew: Crew, die_at: int | str) -> None:
+    """Ask for threads until there are enough, and wait for the end of each."""
+    fuse = crew.fuse(die_at)
+    with opened(crew.store) as store:
+        asyncio.run(_asking(crew, fuse, dying(store, fuse)))
+
+
+async def _asking(crew: Crew, fuse: Fuse, store: Store) -> None:
+    queue = DyingQueue(crew.store, at_once=0)
+    queue.fuse = fuse
+    async with ActorSystem(store=store, queue=queue, chains=[CHAIN]) as system:
+        client, numbers = ThreadClient(system, "client"), crew.numbers()
+
+        async def one_after_another() -> None:
+            for number in numbers:
+                await _asked(system, client, crew.numbered(number))
+
+        await asyncio.gather(*(one_after_another() for _ in range(IN_PROGRESS)))
+
+
+async def _asked(system: ActorSystem, client: ThreadClient, told: Told) -> None:
+    """One thread, from its creation to its end, if that was not seen before."""
+    if told.noted("result"):
+        return
+    for message in told.messages():
+        response = await system.send_message(message)
+        told.note("answers", message.id, response.model_dump_json())
+        await asyncio.sleep(random.uniform(0, 2 * SECONDS))
+    told.note("result", (await client.result(told.thread_id, every=SECONDS)).status)
+
+
+def named(store: str, name: str) -> str:
+    """The URL of a store, whose connections say whose they are."""
+    return f"{store}?application_name={name}"

@@ -1,10 +1,8 @@
 """sabir's threads on a Postgres that several processes share; this module run by itself is a worker."""
 
 import asyncio
-import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 from sabir_actors import ActorSystem, ThreadClient
@@ -12,8 +10,8 @@ from sabir_actors.durable import DurableQueue
 from sabir_session import PostgresStore
 
 from tests.benchmarks import work
-from tests.benchmarks.contenders.asking import ROOT, until_stdin_closes
-from tests.benchmarks.contenders.threads import ASKED, MODEL, USER, Ready, short_chain, system_of
+from tests.benchmarks.contenders.actors import ASKED, MODEL, USER, Ready, short_chain, system_of
+from tests.benchmarks.contenders.doing import Contender, processes_of, until_stdin_closes
 from tests.benchmarks.work import Given
 
 REQUIREMENTS = (
@@ -30,16 +28,8 @@ class Threads:
     units = work.THREADS
 
     def __init__(self, given: Given) -> None:
-        command = [sys.executable, "-m", "tests.benchmarks.contenders.sabir_workers", given.url]
         self.store = PostgresStore(given.url)
-        self.processes = [
-            subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            for _ in range(given.size)
-        ]
-        for process in self.processes:
-            assert process.stdout is not None
-            if not process.stdout.readline():
-                raise RuntimeError("a worker ended")
+        self.processes = processes_of("workers", given.size, given.url)
         queue = DurableQueue(given.url, at_once=0)
         self.runner = asyncio.Runner()
         self.system = ActorSystem(MODEL, store=self.store, chains=[CHAIN], queue=queue)
@@ -47,7 +37,6 @@ class Threads:
         self.client = ThreadClient(self.system)
 
     def renew(self) -> None:
-        """Create them."""
         self.made = [self.runner.run(self.client.create(USER, ASKED, chain=CHAIN.name)) for _ in range(work.THREADS)]
 
     def __call__(self) -> dict[str, Any]:
@@ -59,13 +48,11 @@ class Threads:
         return {"figures": {"each": (ended - begun).total_seconds() * 1e9 / work.THREADS}, "views": views}
 
     async def finished(self) -> None:
-        """All threads are over."""
         await asyncio.gather(*map(self.client.start, self.made))
         for each in self.made:
             await self.client.result(each)
 
     def close(self) -> None:
-        """End the workers and the system."""
         self.runner.run(self.system.stop())
         self.runner.close()
         self.store.close()
@@ -80,15 +67,13 @@ def evidence(given: Given, found: dict[str, Any]) -> dict[str, Any]:
 
 
 async def serve(url: str) -> None:
-    """Run threads."""
     queue = DurableQueue(url, at_once=AT_ONCE)
     with PostgresStore(url) as store:
         async with system_of(Ready(SECONDS, SECONDS), store, chains=[CHAIN], queue=queue):
             await until_stdin_closes()
 
 
-TASKS: dict[str, Callable[[Given], Callable[[], Any]]] = {"actor_workers": Threads}
-EVIDENCE = {"actor_workers": evidence}
+CONTENDERS = {"sabir_workers": Contender({"actor_workers": Threads}, {"actor_workers": evidence})}
 
 if __name__ == "__main__":
     asyncio.run(serve(sys.argv[1]))

@@ -76,23 +76,6 @@ async def test_what_a_runner_wraps_in_a_plain_function_is_a_policy_like_any_othe
         await ctx.broken(HISTORY)
 
 
-async def test_untraced_calls_pass_the_context_and_know_no_tracing() -> None:
-    """RN-22, D-10."""
-    seen = []
-
-    async def spy(
-        ctx: BaseContext, observations: list[sabir.Message], options: list[str] | None = None
-    ) -> list[sabir.Message]:
-        seen.append(ctx)
-        return []
-
-    ctx = Context(runner=InMemoryRunner(trace=False))
-    ctx.spy = ctx._bind(spy)
-    await ctx.spy(HISTORY)
-
-    assert seen == [ctx]
-
-
 @pytest.fixture
 def spans(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
     """What ended, in the order of ending."""
@@ -116,15 +99,6 @@ async def test_a_traced_call_is_a_span_named_after_the_policy(spans: InMemorySpa
     assert [inner.name, outer.name] == ["execute_tool search_web", "invoke_agent chooser"]
     assert inner.parent is not None
     assert inner.parent.span_id == outer.get_span_context().span_id
-
-
-async def test_a_span_ends_on_an_exception_too(spans: InMemorySpanExporter) -> None:
-    """RN-23: as failed."""
-    with pytest.raises(RuntimeError, match="no disk"):
-        await Context(runner=InMemoryRunner(trace=True)).broken(HISTORY)
-
-    (span,) = spans.get_finished_spans()
-    assert span.status.status_code.name == "ERROR"
 
 
 def test_tracing_without_its_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir_media.addresses import address_refusal
+from sabir_media.targets import address_refusal
 
 REFUSED = {
     "an unspecified address": "0.0.0.0 ::",

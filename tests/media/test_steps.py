@@ -17,9 +17,8 @@ from sabir_media import (
     SizeRefused,
     TypeRefused,
 )
-from sabir_media.rules import Rules, read_rules
 from sabir_media.steps import FAILURES, Head, LookUp, Open, Progress, Read, fetch_steps
-from sabir_media.targets import read_target
+from sabir_media.targets import Rules, read_rules, read_target
 
 from tests.media.server import PNG
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from sabir.errors import MediaRefused
 from sabir_media import ALLOWED_MIMES, AddressRefused
 from sabir_media.errors import public_name
-from sabir_media.rules import Rules, read_rules
-from sabir_media.targets import read_target, redirected
+from sabir_media.targets import Rules, read_rules, read_target, redirected
 
 
 def rules(*allow_hosts: str) -> Rules:

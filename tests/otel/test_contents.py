@@ -158,7 +158,7 @@ def test_an_event_says_what_the_span_says_and_belongs_to_it(recorded: Recorded, 
 def test_instructions_stand_apart_where_the_wire_has_a_place_for_them() -> None:
     """Where they are part of the conversation they stay there, as above."""
     from sabir.contract.dialect import DecodedHistory
-    from sabir_otel.asked import _contents
+    from sabir_otel.contents import _contents
 
     history = DecodedHistory(messages=(sabir.system("Be brief."), sabir.user("Rain?")))
 

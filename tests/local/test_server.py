@@ -15,9 +15,7 @@ import pytest
 import sabir
 from openai import AuthenticationError, BadRequestError, OpenAI
 from sabir.errors import SettingsInvalid
-from sabir_local.errors import ServerNotStarted
-from sabir_local.server import CONTEXT_TOKENS, LocalServer, template_for
-from sabir_local.weights import find_weights
+from sabir_local.server import CONTEXT_TOKENS, LocalServer, ServerNotStarted, find_weights, template_for
 
 GREETING = {"model": "smollm2", "messages": [{"role": "user", "content": "Hello!"}]}
 

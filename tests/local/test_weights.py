@@ -5,8 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from sabir_local.errors import WeightsMissing
-from sabir_local.weights import VARIABLE, find_weights
+from sabir_local.server import VARIABLE, WeightsMissing, find_weights
 
 
 @pytest.fixture

@@ -20,15 +20,6 @@ from tests.distributed.contexts import Desk
 from tests.distributed.support import Gate, Gated, Place, soon, until
 
 
-async def test_a_worker_that_comes_within_the_patience_answers(place: Place) -> None:
-    """Workers and callers may start in any order."""
-    async with place.runner(CallSettings(patience=20)) as runner:
-        asked = asyncio.ensure_future(Desk(runner).echo("x"))
-        await until(lambda: runner._caller is not None and runner._caller._pending)
-        async with place.worker(Desk):
-            assert (await soon(asked))[0].text == "x"
-
-
 async def test_a_call_that_takes_too_long_is_an_error_and_is_stopped_at_the_worker(place: Place) -> None:
     """The worker learns how long the caller waits, and hears when it gave up."""
     gate = Gate()

@@ -2,10 +2,8 @@
 
 import sabir
 from sabir_distributed.envelopes import Request
-from sabir_distributed.memory import NOTHING, Memory
 from sabir_distributed.settings import WorkerSettings
-from sabir_distributed.work import Work
-from sabir_distributed.work_queue import WorkQueue
+from sabir_distributed.work import NOTHING, Memory, Work, WorkQueue
 
 
 def work(id: str, since: float = 0.0, size: int = 0) -> Work:
@@ -21,23 +19,6 @@ def ids(works: list[Work]) -> list[str]:
     return [each.request.id for each in works]
 
 
-def test_so_many_begin_and_the_rest_waits_by_age() -> None:
-    """Not by when they came: one that was sent away takes up its turn again."""
-    queue = queue_of(waiting=3)
-    first = work("first")
-    queue.begin(first)
-    for each in (work("younger", 3.0), work("older", 1.0), work("between", 2.0)):
-        assert queue.wait(each) is None
-
-    assert not queue.has_place
-    assert ids(queue.waiting) == ["older", "between", "younger"]
-    following = queue.remove(first)
-    assert following is not None
-    assert ids([following]) == ids(list(queue.begun.values())) == ["older"]
-    assert ids(queue.all()) == ["older", "between", "younger"]
-    assert not queue.has_place
-
-
 def test_a_full_queue_sends_its_youngest_away() -> None:
     """So nobody who is older waits for it; it may be the newcomer itself."""
     queue = queue_of(waiting=1)
@@ -47,53 +28,6 @@ def test_a_full_queue_sends_its_youngest_away() -> None:
     assert queue.wait(young) is young
     assert queue.wait(older) is old
     assert ids(queue.waiting) == ["older"]
-
-
-def test_a_queue_without_room_sends_everybody_away() -> None:
-    """As a setting of 0 asks for."""
-    one = work("one")
-
-    assert queue_of(waiting=0).wait(one) is one
-
-
-def test_whoever_waited_for_a_whole_beat_is_sent_away() -> None:
-    """Another worker may have a place; those who came since the last beat stay."""
-    queue = queue_of(waiting=3)
-    queue.wait(work("early"))
-    assert queue.remove_overdue() == []
-    queue.wait(work("late"))
-
-    assert ids(queue.remove_overdue()) == ["early"]
-    assert ids(queue.waiting) == ["late"]
-    assert ids(queue.remove_waiting()) == ["late"]
-    assert queue.all() == []
-
-
-def test_what_is_removed_while_it_waits_gives_nobody_a_place() -> None:
-    """It had none."""
-    queue = queue_of(waiting=3)
-    begun, waits, next_one = work("begun"), work("waits", 1.0), work("next", 2.0)
-    queue.begin(begun)
-    queue.wait(waits)
-    queue.wait(next_one)
-
-    assert queue.find("waits") is waits
-    assert queue.remove(waits) is None
-    assert queue.find("waits") is None
-    assert queue.remove(begun) is next_one
-    assert queue.remove(next_one) is None
-    assert queue.has_place
-
-
-def test_so_many_bytes_are_held_at_once() -> None:
-    """Requests that were sent small unpack to many bytes; one alone may have more than all the others together."""
-    queue = queue_of(waiting=3)
-    assert queue.can_hold(101)
-    queue.begin(work("begun", size=50))
-    queue.wait(work("in line", size=40))
-
-    assert queue.can_hold(10)
-    assert not queue.can_hold(11)
 
 
 def answers(memory: Memory, ids: str) -> list[bytes | None]:

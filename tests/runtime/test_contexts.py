@@ -21,7 +21,7 @@ async def test_an_option_is_named_by_its_attribute_whatever_its_function_is_call
 
 
 async def test_a_bound_policy_has_one_name_of_its_own() -> None:
-    """D-09, RN-14: learnt at its one assignment; a function that is bound twice has two. PJ-06: none is "runtime"."""
+    """D-09, RN-14, RN-17: learnt at its one assignment; a function bound twice has two. PJ-06: none is "runtime"."""
     ctx = Context(call("again", query="rain"))
     bound = ctx._bind(search_web)
     with pytest.raises(PolicyInvalid, match=r"'search_web' has no name yet; assign it to an attribute"):
@@ -34,6 +34,7 @@ async def test_a_bound_policy_has_one_name_of_its_own() -> None:
 
     assert (ctx.search.name, ctx.again.name) == ("search", "again")
     assert results(await ctx.chooser(observations=HISTORY, options=["again"])) == ["3 × rain"]
+    assert results(await ctx.chooser(HISTORY, ["again"])) == ["3 × rain"]
 
 
 async def test_leaving_a_context_closes_its_policies_and_its_runner() -> None:

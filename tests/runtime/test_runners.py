@@ -76,6 +76,23 @@ async def test_what_a_runner_wraps_in_a_plain_function_is_a_policy_like_any_othe
         await ctx.broken(HISTORY)
 
 
+async def test_untraced_calls_pass_the_context_and_know_no_tracing() -> None:
+    """RN-22, D-10."""
+    seen = []
+
+    async def spy(
+        ctx: BaseContext, observations: list[sabir.Message], options: list[str] | None = None
+    ) -> list[sabir.Message]:
+        seen.append(ctx)
+        return []
+
+    ctx = Context(runner=InMemoryRunner(trace=False))
+    ctx.spy = ctx._bind(spy)
+    await ctx.spy(HISTORY)
+
+    assert seen == [ctx]
+
+
 @pytest.fixture
 def spans(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
     """What ended, in the order of ending."""

@@ -5,9 +5,7 @@ from collections.abc import Iterator
 import pytest
 import sabir
 from sabir.calling.adapter import Adapter
-from sabir_local.errors import WeightsMissing
-from sabir_local.server import LocalServer
-from sabir_local.weights import find_weights
+from sabir_local.server import LocalServer, WeightsMissing, find_weights
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,6 @@ ARGUED: dict[str, dict[str, str]] = {
         "engine.py": "what the child process runs: the model server itself",
         "server.py": "the embedded model server, which other providers have behind a URL",
         "template.jinja": "the chat template that makes the model choose options",
-        "weights.py": "where the weights are found",
     },
 }
 """Module → file that the anatomy has no place for → why it is there all the same."""

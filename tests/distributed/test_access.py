@@ -19,7 +19,7 @@ from sabir_distributed import (
     Worker,
     WorkerSettings,
 )
-from sabir_distributed.addresses import read_addresses
+from sabir_distributed.access import read_addresses
 from sabir_runtime import BaseRunner
 
 from tests.distributed.accounts import user_key, with_creds

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 import pytest
 from sabir_distributed import Worker
 from sabir_distributed.command import _run, load_context
-from sabir_runtime import RuntimeFault
 
 from tests.cli.command import SCRIPT, error_line, run
 from tests.distributed.contexts import Desk
@@ -19,19 +18,10 @@ from tests.distributed.support import ROOT, Place, soon, until, worker_process
 from tests.servers.nats import nats_server
 
 
-async def test_a_process_answers_requests(place: Place) -> None:
-    """RN-30: the policies of the context that the command line names."""
-    with worker_process(place.url, place.name, "--concurrency", "3") as worker:
-        async with place.runner() as runner:
-            (said,) = await soon(Desk(runner).work("x", number=7))
-
-    assert said.text == f"7 {worker.pid}"
-
-
 @pytest.mark.parametrize("word", [signal.SIGTERM, signal.SIGINT])
 async def test_a_signal_lets_it_finish_its_work_first(place: Place, tmp_path: Path, word: signal.Signals) -> None:
     """Drain: it takes no more, answers what it has, and leaves with 0."""
-    with worker_process(place.url, place.name) as worker:
+    with worker_process(place.url, place.name, "--concurrency", "40") as worker:
         async with place.runner() as runner:
             ctx = Desk(runner)
             asked = asyncio.ensure_future(ctx.hold("x", folder=str(tmp_path)))
@@ -71,6 +61,7 @@ async def test_a_signal_ends_the_search_for_a_server() -> None:
     ("path", "reason"),
     [
         ("tests.distributed.contexts", "names no context; write module:Class"),
+        (":Desk", "names no context"),
         ("nowhere.at_all:Desk", "there is no module 'nowhere'"),
         ("tests.distributed.contexts:Desks", "has no context 'Desks'"),
         ("tests.distributed.support:DEADLINE", "has no context 'DEADLINE'"),
@@ -94,13 +85,6 @@ def test_a_fault_within_the_module_is_not_hidden(tmp_path: Path, monkeypatch: py
 
     with pytest.raises(ModuleNotFoundError, match="no_such_library"):
         load_context("needy_desk:Desk")
-
-
-def test_a_context_is_found_in_the_folder_where_the_command_runs() -> None:
-    """As a user writes it: desk:Desk beside desk.py."""
-    assert load_context("tests.distributed.contexts:Desk") is Desk
-    with pytest.raises(RuntimeFault, match="names no context"):
-        load_context(":Desk")
 
 
 @pytest.mark.parametrize(

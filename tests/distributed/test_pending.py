@@ -5,9 +5,9 @@ import asyncio
 import pytest
 import sabir
 from sabir_distributed import CallSettings, NoWorkers, RequestTimedOut, WorkerLost
+from sabir_distributed.caller import Nobody, PendingRequest
 from sabir_distributed.envelopes import Accepted, Alive, Answered, Busy, Ending, Failed, Fault, Released, Reply, Willing
 from sabir_distributed.errors import NoServer
-from sabir_distributed.pending import Nobody, PendingRequest
 
 from tests.distributed.support import QUICK, soon, until
 

@@ -1,7 +1,6 @@
 """A context whose policies run at workers: the same answers, errors with names, one of each (RN-28 … RN-31, RN-21)."""
 
 import asyncio
-import datetime
 import json
 from dataclasses import replace
 from typing import Any
@@ -35,12 +34,9 @@ def contents(messages: list[Message]) -> list[Any]:
     ("policy", "options", "arguments"),
     [
         ("echo", None, {"times": 3}),
-        ("give_back", None, {}),
         ("tell_options", ["echo", "double"], {}),
         ("tell_options", [], {}),
         ("tell_options", None, {}),
-        ("tell_day", None, {"day": datetime.date(2026, 2, 28)}),
-        ("choose", ["double", "broken"], {}),
         ("choose", None, {}),
     ],
 )

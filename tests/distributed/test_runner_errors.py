@@ -11,45 +11,24 @@ from sabir_distributed import (
     NoWorkers,
     PayloadTooLarge,
 )
-from sabir_runtime import BaseContext, Batch, InMemoryRunner, PolicyFailed, PolicyInvalid, UnknownOption
+from sabir_runtime import BaseContext, Batch, InMemoryRunner, PolicyFailed, UnknownOption
 
 from tests.distributed.contexts import Desk, Names, NewerDesk, call_of
 from tests.distributed.support import QUICK, Own, Place, body_of, flushed, own, soon
 from tests.servers.nats import nats_server
 
 
-@pytest.mark.parametrize(
-    ("reply", "reason"),
-    [
-        (b"not json", "no JSON"),
-        (b'{"schema": 2, "kind": "answered"}', "has schema 2, and this version reads 1"),
-        (b'{"schema": 1, "kind": "answered", "id": "x", "worker": "w", "result": 3}', "no envelope of schema 1"),
-    ],
-)
-async def test_an_answer_that_cannot_be_read_is_an_error_of_its_own(
-    client: Client, place: Place, reply: bytes, reason: str
-) -> None:
+async def test_an_answer_that_cannot_be_read_is_an_error_of_its_own(client: Client, place: Place) -> None:
     """RN-31: no decode crash, and no waiting until the timeout."""
 
     async def answer(message: Msg) -> None:
-        await message.respond(reply)
+        await message.respond(b'{"schema": 2, "kind": "answered"}')
 
     await client.subscribe(f"sabir.{place.name}.echo", cb=answer)
     await flushed(client)
     async with place.runner() as runner:
-        with pytest.raises(EnvelopeInvalid, match=reason):
+        with pytest.raises(EnvelopeInvalid, match="has schema 2, and this version reads 1"):
             await soon(Desk(runner).echo("hi"))
-
-
-async def test_what_a_policy_raised_is_raised_here_by_its_name(desk: Desk) -> None:
-    """RN-31: type, message and whether asking again may help."""
-    with pytest.raises(PolicyFailed) as lasting:
-        await soon(desk.fail("x"))
-    with pytest.raises(PolicyFailed) as passing:
-        await soon(desk.fail("x", passing=True))
-
-    told = [(e.value.error_type, e.value.error_message, e.value.retryable) for e in (lasting, passing)]
-    assert told == [("ZeroDivisionError", "no such quotient", False), ("Overheated", "too hot to answer", True)]
 
 
 async def test_what_would_end_a_process_is_answered_as_a_failure_with_its_cause(place: Place) -> None:
@@ -72,13 +51,6 @@ async def test_what_would_end_a_process_is_answered_as_a_failure_with_its_cause(
     assert [message.result.error_type for message in batch if message.result] == ["KeyboardInterrupt"] * 2
 
 
-async def test_an_unknown_option_is_refused_before_anything_is_sent(place: Place) -> None:
-    """RN-19: nobody listens, and nobody has to."""
-    async with place.runner() as runner:
-        with pytest.raises(UnknownOption, match="binds no policy 'elsewhere'"):
-            await Desk(runner).echo("x", ["elsewhere"])
-
-
 async def test_what_the_other_side_does_not_have_is_refused_there_by_name(place: Place) -> None:
     """Version skew: the worker's context binds another set, and takes other arguments."""
     async with place.worker(NewerDesk) as worker, place.runner(QUICK) as runner:
@@ -98,12 +70,6 @@ async def test_arguments_that_do_not_fit_there_are_refused(client: Client, place
     error = json.loads(raw.data)["error"]
     assert (error["type"], error["raised_by"]) == ("PolicyInvalid", "worker")
     assert "arguments of policy 'tell_day' do not fit" in error["message"]
-
-
-async def test_arguments_that_json_cannot_hold_are_refused_here(desk: Desk) -> None:
-    """Before anything is sent."""
-    with pytest.raises(PolicyInvalid, match="argument 'times'"):
-        await desk.echo("x", times=object())
 
 
 async def test_what_is_large_is_compressed_and_what_stays_too_large_names_the_limit(name: str) -> None:

@@ -1,28 +1,23 @@
-"""How long a remote call waits, for whom, and what ends it (RN-28, RN-31)."""
+"""How long a remote call waits, for whom, what ends it (RN-28, RN-31); and when its connection is made and closed."""
 
 import asyncio
 
 import pytest
 from nats.aio.client import Client
+from sabir import Message
 from sabir_distributed import (
     CallSettings,
     DistributedRunner,
+    NoServer,
     RequestTimedOut,
+    RunnerClosed,
     Worker,
     WorkerSettings,
 )
+from sabir_runtime import RuntimeFault
 
 from tests.distributed.contexts import Desk
 from tests.distributed.support import Gate, Gated, Place, soon, until
-
-
-async def test_a_worker_that_comes_within_the_patience_answers(place: Place) -> None:
-    """Workers and callers may start in any order."""
-    async with place.runner(CallSettings(patience=20)) as runner:
-        asked = asyncio.ensure_future(Desk(runner).echo("x"))
-        await until(lambda: runner._caller is not None and runner._caller._pending)
-        async with place.worker(Desk):
-            assert (await soon(asked))[0].text == "x"
 
 
 async def test_a_call_that_takes_too_long_is_an_error_and_is_stopped_at_the_worker(place: Place) -> None:
@@ -105,3 +100,101 @@ async def _round_trip(runner: DistributedRunner) -> None:
     """Once to the server and back: what was sent before has arrived."""
     assert runner._caller is not None
     await runner._caller.connection.flush()
+
+
+async def test_a_missing_server_is_an_error_that_shows_no_password() -> None:
+    """Within the patience, with where it should be and what to do."""
+    runner = DistributedRunner("nats://ada:secret@127.0.0.1:1", settings=CallSettings(patience=0.2))
+    with pytest.raises(
+        NoServer, match=r"no NATS server at nats://127.0.0.1:1 within 0.2 s:.*start nats-server"
+    ) as missing:
+        await soon(Desk(runner).echo("x"))
+
+    assert "secret" not in f"{missing.value} {runner!r}"
+    await runner.aclose()
+
+
+async def test_a_client_of_ones_own_is_used_and_left_open(client: Client, place: Place) -> None:
+    """Its owner chose its credentials, and closes it."""
+    async with Worker(Desk, client, name=place.name):
+        async with DistributedRunner(client, name=place.name) as runner:
+            assert (await soon(Desk(runner).echo("x")))[0].text == "x"
+
+    assert client.is_connected
+    assert not client._subs
+
+
+async def test_a_closed_runner_connects_again_when_it_is_asked_again(place: Place) -> None:
+    """Closing is for connections, not for good."""
+    async with place.worker(Desk):
+        runner = place.runner()
+        ctx = Desk(runner)
+        for _ in range(2):
+            assert (await soon(ctx.echo("x")))[0].text == "x"
+            await ctx.aclose()
+
+
+@pytest.mark.parametrize(
+    ("accept_after", "told"),
+    [(1000.0, "a worker may have run it, and is told to stop"), (0.0, r"\S+-\S+ may have run it")],
+)
+async def test_closing_ends_what_is_under_way(place: Place, accept_after: float, told: str) -> None:
+    """The caller hears what happened and whether it may have run; the worker is told that nobody waits."""
+    gate, settings = Gate(), CallSettings(in_flight=1)
+    async with place.worker(gate.context, WorkerSettings(accept_after=accept_after)):
+        runner = place.runner(settings)
+        ctx = Gated(runner)
+        asked, waits = (asyncio.ensure_future(ctx.wait(text)) for text in "xy")
+        await until(lambda: gate.began)
+        assert runner._caller is not None
+        (pending,) = runner._caller._pending.values()
+        await until(lambda: pending.worker or accept_after)
+        await runner.aclose()
+        closed = rf"^policy 'wait' of '{place.name}': the runner was closed while the call was under way; "
+        with pytest.raises(RunnerClosed, match=closed + told):
+            await soon(asked)
+        with pytest.raises(RunnerClosed, match=closed + "it was not sent; close a runner after its last call$"):
+            await soon(waits)
+        await until(lambda: gate.cancelled)
+
+    assert gate.began == gate.cancelled == ["x"]
+
+
+async def test_closing_ends_what_is_about_to_connect(place: Place) -> None:
+    """No connection is left that nobody closes; a later call makes its own."""
+    async with place.worker(Desk):
+        runner = place.runner()
+        ctx = Desk(runner)
+        asked = [asyncio.ensure_future(ctx.echo(text)) for text in "xy"]
+        await asyncio.sleep(0)  # their first steps: one connects, one waits for that
+        await runner.aclose()
+        for each in asked:
+            with pytest.raises(RunnerClosed, match="was closed while it connected for a call; it was not sent"):
+                await soon(each)
+        assert runner._caller is None
+        async with runner:
+            assert (await soon(ctx.echo("later")))[0].text == "later"
+
+
+def test_a_runner_serves_one_event_loop_after_the_other(place: Place) -> None:
+    """What was closed in one loop connects in the next; what is left open in a live one says so."""
+    runner = place.runner()
+    ctx = Desk(runner)
+
+    async def ask() -> str:
+        async with place.worker(Desk), runner:
+            return (await soon(ctx.echo("x")))[0].text
+
+    assert [asyncio.run(ask()) for _ in range(2)] == ["x", "x"]
+
+    async def ask_from_two() -> None:
+        async with place.worker(Desk), runner:
+            await soon(ctx.echo("x"))
+            with pytest.raises(RuntimeFault, match="is connected in another event loop; use one runner for each"):
+                await asyncio.to_thread(lambda: asyncio.run(_call(ctx)))
+
+    asyncio.run(ask_from_two())
+
+
+async def _call(ctx: Desk) -> list[Message]:
+    return await ctx.echo("x")

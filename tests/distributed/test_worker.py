@@ -1,23 +1,26 @@
 """A worker takes what it can, runs nothing twice, says that it is at it, and leaves in good order (RN-30)."""
 
+import asyncio
 import re
 from typing import Any
 
 import pytest
 import sabir
 from sabir import Message
-from sabir_distributed import Worker, WorkerSettings
+from sabir_distributed import CallSettings, Worker, WorkerSettings
 from sabir_distributed.envelopes import (
     Accepted,
     Alive,
     Answered,
+    Released,
     Request,
+    Willing,
     encode,
 )
 from sabir_runtime import BaseContext, BaseRunner, RuntimeFault
 
 from tests.distributed.contexts import Desk
-from tests.distributed.support import Caller, Gate, Own, Place, own, soon, until
+from tests.distributed.support import Caller, Gate, Gated, Own, Place, own, soon, until
 
 EAGER = WorkerSettings(accept_after=0.0, beat=0.02)
 """Accepts at once, beats often."""
@@ -174,3 +177,41 @@ async def test_a_worker_and_its_policies_can_be_shown(name: str) -> None:
 
     assert repr(worker) == f"<worker {worker.id} for {name!r} at nats://127.0.0.1:1>"
     assert worker.policies == list(Desk.__annotations__)
+
+
+async def test_what_is_not_finished_within_the_drain_is_given_to_another_at_once(place: Place, gate: Gate) -> None:
+    """Released: nobody waits for beats of one that left."""
+    other = Gate()
+    other.opened.set()
+    patient = CallSettings(acceptance=1000, silence=1000)
+    leaving = place.worker(gate.context, WorkerSettings(drain=0.01))
+    running = asyncio.ensure_future(leaving.run())
+    async with place.runner(patient) as runner:
+        asked = asyncio.ensure_future(Gated(runner).wait("x"))
+        await until(lambda: gate.began)
+        async with place.worker(other.context):
+            leaving.stop()
+            (said,) = await soon(asked)
+            await soon(running)
+
+    assert (said.text, gate.cancelled, other.ended) == ("X", ["x"], ["x"])
+
+
+async def test_a_second_word_to_stop_ends_the_drain(place: Place, caller: Caller, gate: Gate) -> None:
+    """Whoever waits for it is impatient."""
+    leaving = place.worker(gate.context, WorkerSettings(drain=1000))
+    running = asyncio.ensure_future(leaving.run())
+    await until(lambda: leaving._subscriptions)
+    await leaving._connected().flush()
+    await caller.ask("r1")
+    await until(lambda: gate.began)
+
+    leaving.stop()
+    await until(lambda: all(each._closed for each in leaving._subscriptions[1:]))
+    await caller.seek("r2")
+    await caller.settle(leaving)
+    leaving.stop()
+    await soon(running)
+
+    assert caller.of(Willing) == []
+    assert (await caller.first(Released)).id == "r1"

@@ -72,21 +72,6 @@ async def test_who_asks_again_stands_in_line_the_longest_on_its_way_first(
     assert caller.of(Busy) == []
 
 
-async def test_a_full_line_has_no_room_for_younger_ones(place: Place, caller: Caller, gate: Gate) -> None:
-    """The older takes the younger one's place in line."""
-    short = ONE.model_copy(update={"waiting": 1})
-    async with place.worker(gate.context, short):
-        await caller.ask("r1", "first")
-        await caller.ask("r2", "younger", waited=1.0, sending=2)
-        await caller.ask("r3", "older", waited=2.0, sending=2)
-        busy = await caller.first(Busy)
-        gate.opened.set()
-        await until(lambda: len(caller.of(Answered)) == 2)
-
-    assert busy.id == "r2"
-    assert gate.began == ["first", "older"]
-
-
 async def test_who_stands_in_line_hears_beats_and_then_to_ask_again(place: Place, caller: Caller, gate: Gate) -> None:
     """Its caller knows that the worker lives; after a beat in vain another worker may have a place."""
     eager = WorkerSettings(concurrency=1, accept_after=0.0, beat=0.05)

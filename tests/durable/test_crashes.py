@@ -53,6 +53,16 @@ def test_a_run_killed_anywhere_ends_alike(store: str, tmp_path: Path, uninterrup
     two_at_once(kill_at, POINTS)
 
 
+@pytest.mark.parametrize("point", [9, 21, 33, 45])
+def test_branches_of_several_calls_each_are_killed_and_go_on(store: str, tmp_path: Path, point: int) -> None:
+    """RN-32, D-11: no branch is given another's results; an engine that numbers steps as they start would do so."""
+    killed = perform(store, tmp_path, until=point, program="branches")
+    resumed = perform(store, tmp_path, program="branches")
+
+    assert killed.was_killed
+    assert [message.text for message in resumed.messages] == [f"{name}{index}" for name in "abc" for index in range(4)]
+
+
 def interrupted(store: str, folder: Path, point: int, uninterrupted: Finished) -> None:
     """Kill the run at a point, carry it on, and see what was done again."""
     journal = Journal(folder / "journal")

@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 from sabir_durable import RunNotFound, RunTaken
 from sabir_durable.ledger import Hold, Ledger
-from sabir_durable.records import Request
 from sabir_durable.stores import open_store, parse_store
-from sabir_durable.tables import Call, Run, make_tables
+from sabir_durable.tables import Call, Request, Run, make_tables
 
 ASKED = Request("llm", "digest", "{}")
 PATH = "0:main"

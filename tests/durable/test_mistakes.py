@@ -37,17 +37,14 @@ async def test_a_name_must_stand_in_a_line(sqlite: str, name: str) -> None:
         assert len(runner.runs.list()) == 1
 
 
-def test_a_number_of_runs_at_once_is_one_or_more(sqlite: str) -> None:
-    """None stands for no bound."""
+@pytest.mark.parametrize("given", [{name: s} for name in ("beat", "poll") for s in (0.0, float("nan"), float("inf"))])
+def test_a_time_between_looks_is_one(sqlite: str, given: dict[str, float]) -> None:
+    """And a number of runs at once is one or more; None stands for no bound."""
+    ((name, seconds),) = given.items()
+    with pytest.raises(SettingsInvalid, match=f"{name}={seconds} is no time between two looks; give seconds, more"):
+        DurableRunner(sqlite, **given)
     with pytest.raises(SettingsInvalid, match="at_once=0 is no number of runs; give 1 or more"):
         DurableRunner(sqlite, at_once=0)
-
-
-@pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan"), float("inf")])
-@pytest.mark.parametrize("name", ["beat", "poll"])
-def test_a_time_between_looks_is_one(sqlite: str, name: str, seconds: float) -> None:
-    with pytest.raises(SettingsInvalid, match=f"{name}={seconds} is no time between two looks; give seconds, more"):
-        DurableRunner(sqlite, **{name: seconds})
 
 
 @pytest.mark.parametrize("store", ["", " ", "runs.db", "sqlite://", "sqlite:///:memory:"])
@@ -68,7 +65,7 @@ async def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_two_classes_of_one_name_are_told_apart(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_two_classes_of_one_name_are_told_apart(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """They would take each other's runs; the same class again, or defined again in its module, is none of them."""
     other = ModuleType("other_program")
     monkeypatch.setitem(sys.modules, "other_program", other)
@@ -80,14 +77,7 @@ def test_two_classes_of_one_name_are_told_apart(sqlite: str, monkeypatch: pytest
     type("Program", (BaseContext,), {"__module__": __name__.rpartition(".")[0] + ".support"})(runner)
     with pytest.raises(DurableFault, match=r"support.Program and other_program.Program have one name, .*; rename one"):
         other.Program(runner)
-
-
-async def test_two_runners_of_one_worker_are_told_too(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = ModuleType("other_program")
-    monkeypatch.setitem(sys.modules, "other_program", other)
-    other.__dict__.update(BaseContext=BaseContext)
-    exec("class Program(BaseContext): pass", other.__dict__)
-    async with working(sqlite), DurableRunner(sqlite, beat=BEAT, poll=POLL) as second:
+    async with working(sqlite), DurableRunner(sqlite, beat=BEAT, poll=POLL) as second:  # two runners of one worker
         other.Program(second)
         with pytest.raises(DurableFault, match="have one name"):
             await second.launch()

@@ -4,7 +4,6 @@ from typing import Any
 
 import sabir
 from sabir import ToolContext
-from sabir_durable.views import CallRecord, RunDetails, RunSummary
 from sabir_runtime import Batch
 
 from tests.durable.assistant import Names
@@ -53,23 +52,3 @@ async def test_calls_of_one_batch_that_share_an_id_are_told_apart(store: str) ->
     assert [message.text for message in first if message.result] == ["2", "4"]
     assert again == first
     assert sorted(heard) == [1, 2]
-
-
-def test_a_tree_names_what_no_line_above_names() -> None:
-    """The path that `sabir runs decide` needs can be read off the lines, the lane of an unanswered call included."""
-
-    def row(path: str, state: str) -> CallRecord:
-        return CallRecord.model_validate(
-            {"path": path, "number": 0, "kind": "call", "name": "x", "state": state, "request": "{}", "started_at": 0}
-        )
-
-    summary = RunSummary(
-        run="r", state="waiting", application="a", version="1", context="C", name="main", created_at=0, updated_at=0
-    )
-    calls = (row("0:main", "started"), row("0:main/[c1]/0:ask", "waiting"), row("0:main/1:llm", "started"))
-
-    assert RunDetails(summary=summary, request="{}", calls=calls).tree().splitlines() == [
-        "0:main started",
-        "  [c1]/0:ask waiting",
-        "  1:llm started",
-    ]

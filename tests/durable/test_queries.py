@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from sabir_durable import Runs, decision
-from sabir_durable.workers import WorkerList
+from sabir_durable.statuses import WorkerList
 from sabir_runtime import Batch, human_policy
 from sqlalchemy import event
 

@@ -10,12 +10,10 @@ from pathlib import Path
 import pytest
 import sabir
 from sabir_durable import DurableRunner, RunTaken, decision, engine, tables
-from sabir_durable.leases import ServerLease, make_lease
 from sabir_durable.ledger import MOST_DEATHS, Ledger
-from sabir_durable.recovery import recover_store
-from sabir_durable.runs import Runs
-from sabir_durable.stores import open_store, parse_store
-from sabir_durable.workers import WorkerList
+from sabir_durable.runs import Runs, recover_store
+from sabir_durable.statuses import WorkerList
+from sabir_durable.stores import ServerLease, make_lease, open_store, parse_store
 from sabir_runtime import Batch, human_policy
 from sqlalchemy import text, update
 

@@ -9,25 +9,15 @@ import pytest
 import sabir
 from sabir import Message
 from sabir_durable import DurableFault, DurableRunner, RunConflict, RunnerInUse, StoreInvalid
-from sabir_runtime import Batch, InMemoryRunner, PolicyFailed, ReplayMismatch
+from sabir_runtime import Batch, PolicyFailed, ReplayMismatch
 
-from tests.durable.assistant import Assistant, Journal, Names
+from tests.durable.assistant import Names
 from tests.durable.children import BEAT, POLL
 from tests.durable.support import Gate, Program, carried_on, choosing, end_at, left_at, saying, working
 
 
 async def twice(ctx: Program, observations: Batch, options: Names = None) -> Batch:
     return [*await ctx.first(observations), *await ctx.second(observations)]
-
-
-async def test_both_runners_give_equal_messages(store: str, tmp_path: Any) -> None:
-    """RN-21: the same policies, in memory and durable."""
-    in_memory = await Assistant(InMemoryRunner(), Journal(tmp_path / "memory")).main("Go.")
-    async with DurableRunner(store) as runner:
-        durable = await Assistant(runner, Journal(tmp_path / "durable")).main("Go.")
-
-    assert len(in_memory) == len(durable) == 9
-    assert all(ours.same_content(theirs) for ours, theirs in zip(durable, in_memory, strict=True))
 
 
 async def test_a_run_of_that_name_is_not_performed_again(store: str) -> None:
@@ -54,19 +44,6 @@ async def test_unfinished_runs_go_on_as_soon_as_their_program_is_there_again(sto
         messages = await runner.result("r")
 
     assert [message.text for message in messages] == ["hello"]
-
-
-async def test_the_name_of_the_function_is_no_part_of_the_key(store: str) -> None:
-    """RN-27, D-11: another function under the same attribute is given what its forerunner gave."""
-    gate = Gate()
-    await left_at(gate, store, main=twice, first=saying("old"), second=gate)
-
-    async def renamed(ctx: Program, observations: Batch, options: Names = None) -> Batch:
-        raise AssertionError("performed again")
-
-    messages = await carried_on(store, main=twice, first=renamed, second=saying("new"))
-
-    assert [message.text for message in messages] == ["old", "new"]
 
 
 @pytest.mark.parametrize(
@@ -168,27 +145,6 @@ async def test_a_failure_is_recorded_and_told_alike_each_time(store: str) -> Non
 
     assert caught == [("ValueError", "ValueError", "no luck")] * 2
     assert heard == ["fails", "fails"]
-
-
-async def test_a_policy_that_meets_a_cancellation_of_something_else_fails(store: str) -> None:
-    """Nobody cancelled the run: it has failed, and is not left for another worker that never comes."""
-
-    async def inner(ctx: Program, observations: Batch, options: Names = None) -> Batch:
-        task = asyncio.ensure_future(asyncio.Event().wait())
-        task.cancel()
-        await task
-        raise AssertionError("the task was cancelled")
-
-    async def main(ctx: Program, observations: Batch, options: Names = None) -> Batch:
-        return await ctx.inner(observations)
-
-    async with working(store, main=main, inner=inner) as (runner, program):
-        for _ in range(2):
-            with pytest.raises(PolicyFailed, match="waited for something that was cancelled"):
-                await runner.run(program.main, "Hi.", run_id="r")
-        summary = (await asyncio.to_thread(runner.runs.show, "r")).summary
-
-    assert summary.state == "failed"
 
 
 async def test_a_run_whose_caller_is_cancelled_while_it_is_written_down_is_performed(

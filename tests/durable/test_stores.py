@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 import sabir
 from sabir_durable import DurableRunner, RunPaused, Runs, StoreInvalid
-from sabir_durable.engine import ReadableJSON
 from sabir_durable.errors import DurableFault
 from sabir_durable.stores import Durability, open_store, parse_store
 from sabir_runtime import Batch
@@ -22,19 +21,26 @@ from tests.durable.support import Program, saying, working
 
 
 @pytest.mark.parametrize(("durability", "synchronous"), [("process", 1), ("power", 2)])
-def test_sqlite_writes_ahead(sqlite: str, durability: Durability, synchronous: int) -> None:
-    """Readers never wait; a write outlives the process (NORMAL), or a power cut too (FULL)."""
-    engine = open_store(parse_store(sqlite), durability)
+def test_a_store_is_set_up_for_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, durability: Durability, synchronous: int
+) -> None:
+    """Readers never wait; a write outlives the process (NORMAL), or a power cut too (FULL); the file is named whole.
+
+    Under Python 3.12 and later the engine asks for `unixepoch('subsec')`, which an older SQLite answers with NULL.
+    """
+    for form in ("postgres://u@h/d", "postgresql://u@h/d", "postgresql+psycopg://u@h/d"):
+        assert parse_store(form).render_as_string() == "postgresql+psycopg://u@h/d"
+    monkeypatch.chdir(tmp_path)
+    url = parse_store("sqlite:///runs.db")
+    engine = open_store(url, durability)
     with engine.connect() as connection:
         found = {name: connection.execute(text(f"PRAGMA {name}")).scalar() for name in ("journal_mode", "synchronous")}
+        told = connection.execute(text("SELECT unixepoch('subsec')")).scalar_one()
     engine.dispose()
 
+    assert url.database == str(tmp_path / "runs.db")
     assert found == {"journal_mode": "wal", "synchronous": synchronous}
-
-
-@pytest.mark.parametrize("form", ["postgres://u@h/d", "postgresql://u@h/d", "postgresql+psycopg://u@h/d"])
-def test_every_way_to_write_postgres_is_taken(form: str) -> None:
-    assert parse_store(form).render_as_string() == "postgresql+psycopg://u@h/d"
+    assert told == pytest.approx(time.time(), abs=60)
 
 
 async def test_a_store_that_cannot_be_opened_is_refused_at_once(tmp_path: Path, postgres: str) -> None:
@@ -83,6 +89,10 @@ async def test_a_damaged_file_is_an_error_of_ours(tmp_path: Path, damage: Callab
         ("INSERT INTO sabir_durable_schema VALUES (3)", r"is damaged: its layout is \[2, 3\]; put back a copy"),
         ("UPDATE sabir_durable_schema SET version = 0", r"is damaged: its layout is \[0\]; put back a copy"),
         ("ALTER TABLE sabir_runs RENAME COLUMN deaths TO births", "no such column: .*deaths; put back a copy"),
+        (
+            "UPDATE sabir_durable_schema SET version = 9",
+            "layout 9, this version reads up to 2; install a newer",
+        ),
         ("DROP TABLE sabir_calls", "no such table: sabir_calls; put back a copy"),
         ("ALTER TABLE workflow_status RENAME COLUMN status TO state", "no such column: .*status; put back a copy"),
     ],
@@ -134,13 +144,6 @@ async def test_what_cannot_be_written_ends_a_run_with_the_reason(
         assert len((await runner.result("r"))[0].text) == 300_000
 
 
-def test_a_file_is_named_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program that changes its folder keeps its store."""
-    monkeypatch.chdir(tmp_path)
-
-    assert parse_store("sqlite:///runs.db").database == str(tmp_path / "runs.db")
-
-
 @pytest.mark.parametrize(
     ("store", "told"),
     [
@@ -186,23 +189,3 @@ async def test_the_engine_says_nothing_unless_somebody_listens(
 
     assert capfd.readouterr() == ("", "")
     assert caplog.records == []
-
-
-def test_what_the_engine_keeps_is_json() -> None:
-    """A failure comes back as one, without its class being imported."""
-    serializer = ReadableJSON()
-    failure = serializer.deserialize(serializer.serialize(ValueError("no")))
-
-    assert serializer.deserialize(serializer.serialize({"args": [], "kwargs": {}})) == {"args": [], "kwargs": {}}
-    assert isinstance(failure, DurableFault)
-    assert str(failure) == "ValueError: no"
-
-
-def test_every_sqlite_knows_the_time_as_the_engine_asks_for_it(sqlite: str) -> None:
-    """Under Python 3.12 and later it asks `unixepoch('subsec')`, which an older SQLite answers with NULL."""
-    engine = open_store(parse_store(sqlite))
-    with engine.connect() as connection:
-        told = connection.execute(text("SELECT unixepoch('subsec')")).scalar_one()
-    engine.dispose()
-
-    assert told == pytest.approx(time.time(), abs=60)

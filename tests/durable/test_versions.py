@@ -5,7 +5,7 @@ import logging
 
 import pytest
 from sabir_durable import DurableRunner, RunConflict, Runs
-from sabir_durable.workers import WorkerList
+from sabir_durable.statuses import WorkerList
 
 from tests.durable.children import BEAT, POLL
 from tests.durable.support import Gate, Program, end_at, saying
@@ -37,51 +37,32 @@ async def test_a_run_of_a_version_that_nobody_has_says_what_it_waits_for(store: 
     await left_queued(store, "r")
     async with runner_of(store, "2") as runner:
         await stranded(runner, "r")
-        with Runs(store) as runs:
-            assert [(each.state, each.waits_for) for each in runs.list()] == [("queued", WAITS)]
-            assert runs.show("r").summary.waits_for == WAITS
-            WorkerList(runs.engine).add("another worker", "sabir", "1", "host", 1)
-            assert runs.summary("r").waits_for is None
+    with Runs(store) as runs:
+        assert [(each.state, each.waits_for) for each in runs.list()] == [("queued", WAITS)]
+        assert runs.show("r").summary.waits_for == WAITS
+        WorkerList(runs.engine).add("another worker", "sabir", "1", "host", 1)  # nobody looks whether it lives
+        assert runs.summary("r").waits_for is None
 
 
 async def test_a_worker_warns_of_what_it_cannot_take(store: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Once: how many runs of which versions, and what to do."""
-    await left_queued(store, "one", "two")
+    """Once: how many runs of which versions, and what to do; not of what has ended or what others take."""
+    await left_queued(store, "one", "two", "over")
     await left_queued(store, "three", version="0")
     async with runner_of(store, "2") as runner:
-        await stranded(runner, "one", "two", "three")
+        await stranded(runner, "one", "two", "three", "over")
+        await asyncio.to_thread(runner.runs.cancel, "over")
+        await runner.run(Program(runner, main=saying("hello")).main, "Hi.")
         while "of version" not in caplog.text:
             await asyncio.sleep(POLL)
     caplog.clear()
     async with runner_of(store, "2") as runner:
         await runner.launch()
-    told = warnings(caplog)
 
-    assert told == [
+    ours = [each for each in caplog.records if (each.name, each.levelno) == ("sabir.durable", logging.WARNING)]
+    assert [each.getMessage() for each in ours] == [
         "queued runs wait, for no worker of their version is there: 1 of version '0', 2 of version '1'; "
         "start workers of those versions, fork these runs (`sabir runs fork RUN --for-version 2`), or cancel them"
     ]
-
-
-def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What this package warned of; the engine has its own words."""
-    return [
-        each.getMessage() for each in caplog.records if (each.name, each.levelno) == ("sabir.durable", logging.WARNING)
-    ]
-
-
-async def test_a_worker_does_not_warn_of_what_others_take(sqlite: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Nor of what has ended."""
-    await left_queued(sqlite, "r")
-    async with runner_of(sqlite, "2") as runner:
-        await stranded(runner, "r")
-        await asyncio.to_thread(runner.runs.cancel, "r")
-        await runner.run(Program(runner, main=saying("hello")).main, "Hi.")
-    caplog.clear()
-    async with runner_of(sqlite, "3") as runner:
-        await runner.launch()
-
-    assert warnings(caplog) == []
 
 
 async def test_whoever_asks_for_such_a_run_is_told(store: str, caplog: pytest.LogCaptureFixture) -> None:

@@ -4,9 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from openai import OpenAI
-from sabir_local.errors import WeightsMissing
-from sabir_local.server import LocalServer
-from sabir_local.weights import find_weights
+from sabir_local.server import LocalServer, WeightsMissing, find_weights
 
 
 @pytest.fixture(scope="session")

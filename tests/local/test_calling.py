@@ -105,34 +105,31 @@ def test_a_conversation_goes_on_after_an_answer(client: OpenAI) -> None:
 def test_a_template_argument_overrules_whose_turn_it_is(client: OpenAI) -> None:
     """Told to call after a result, the model calls; told not to on the user's turn, it answers."""
     messages = opening("What is the weather in Paris?")
-    calling = {"chat_template_kwargs": {"expects_call": True}}
-    answering = {"chat_template_kwargs": {"expects_call": False}}
     first = ask(client, messages=messages, tools=[WEATHER], **CALLS)
-    again = ask(
-        client,
-        messages=with_result(messages, first, "18 °C, rain"),
-        tools=[WEATHER],
-        **CALLS,
-        extra_body=calling,
-    )
-    kept_from_it = ask(client, messages=messages, tools=[WEATHER], tool_choice="none", extra_body=answering)
+    answered = with_result(messages, first, "18 °C, rain")
+    forced = {"chat_template_kwargs": {"expects_call": True}}
+    again = ask(client, messages=answered, tools=[WEATHER], **CALLS, extra_body=forced)
+    kept = {"tool_choice": "none", "extra_body": {"chat_template_kwargs": {"expects_call": False}}}
+    kept_from_it = ask(client, messages=messages, tools=[WEATHER], **kept)
 
     assert again["tool_calls"][0]["function"]["name"] == "weather"
     assert "tool_calls" not in kept_from_it
     assert "{" not in kept_from_it["content"]
 
 
-def test_an_open_choice_is_an_error_on_the_users_turn(client: OpenAI) -> None:
-    """Why the rule exists: left to itself, the model writes what the server then cannot read."""
-    with pytest.raises(InternalServerError, match="does not match the expected"):
-        ask(client, messages=opening("What is the weather in Paris?"), tools=[WEATHER], max_tokens=32)
+NAMED = {"type": "function", "function": {"name": "weather"}}
 
 
-def test_a_choice_by_name_is_an_error_among_two(client: OpenAI) -> None:
-    """Why a provider offers the named option alone: the server treats a name as an open choice."""
-    named = {"type": "function", "function": {"name": "weather"}}
+@pytest.mark.parametrize(
+    ("text", "sent"),
+    [("What is the weather in Paris?", {"tools": [WEATHER]}),
+     ("What is 2 plus 3?", {"tools": [ADD, WEATHER], "tool_choice": NAMED})],
+    ids=["open", "by name"],
+)  # fmt: skip
+def test_a_choice_that_is_left_to_the_server_is_an_error(client: OpenAI, text: str, sent: Body) -> None:
+    """Why the rule exists, and why a named option is offered alone: the model writes what the server cannot read."""
     with pytest.raises(InternalServerError, match="does not match the expected"):
-        ask(client, messages=opening("What is 2 plus 3?"), tools=[ADD, WEATHER], tool_choice=named, max_tokens=32)
+        ask(client, messages=opening(text), max_tokens=32, **sent)
 
 
 @pytest.mark.parametrize("arguments", ["", '{"city": "Par'])
@@ -144,16 +141,11 @@ def test_arguments_that_are_no_json_are_an_error(client: OpenAI, arguments: str)
         ask(client, messages=with_result(opening("Weather?"), call, "18 °C"), tools=[WEATHER], **ANSWERS)
 
 
-def test_of_two_options_one_is_called(client: OpenAI) -> None:
-    """Which of them is little better than chance with a model of this size; that it is one of them is certain."""
-    message = ask(client, messages=opening("What is 2 plus 3?"), tools=[WEATHER, ADD], **CALLS)
-
-    assert [call["function"]["name"] for call in message["tool_calls"]] in (["weather"], ["add"])
-
-
-def test_options_without_a_description_or_parameters_are_listed(client: OpenAI) -> None:
-    """A function may have a name and nothing else."""
+def test_one_of_two_options_and_a_bare_one_are_called(client: OpenAI) -> None:
+    """Which of two is little better than chance with a model of this size; a function may be a name and no more."""
+    of_two = ask(client, messages=opening("What is 2 plus 3?"), tools=[WEATHER, ADD], **CALLS)
     bare = {"type": "function", "function": {"name": "now"}}
-    message = ask(client, messages=opening("What time is it?"), tools=[bare], **CALLS)
+    alone = ask(client, messages=opening("What time is it?"), tools=[bare], **CALLS)
 
-    assert json.loads(message["tool_calls"][0]["function"]["arguments"]) == {}
+    assert [call["function"]["name"] for call in of_two["tool_calls"]] in (["weather"], ["add"])
+    assert json.loads(alone["tool_calls"][0]["function"]["arguments"]) == {}

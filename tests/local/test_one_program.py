@@ -16,8 +16,6 @@ from tests.recorded import servers
 QUESTION = "What is the weather in Paris?"
 CHOOSE = sabir.Settings(temperature=0, max_output_tokens=200, option_choice="required", parallel_options=False)
 ANSWER = sabir.Settings(temperature=0, max_output_tokens=48)
-DIRECT = ("openai.chat:smollm2", "anthropic:smollm2")
-PROXIED = "google:smollm2"
 
 
 @sabir.option
@@ -27,38 +25,31 @@ def weather(city: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def wires() -> Iterator[servers.Server]:
+def embedded() -> Iterator[servers.Server]:
     """The embedded model, made to choose one option at a time on wires that have no word for that."""
     with servers.embedded() as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def proxy(wires: servers.Server) -> Iterator[servers.Server]:
+def proxy(embedded: servers.Server) -> Iterator[servers.Server]:
     """The proxy that speaks Gemini's wire; too large for every run, so that its answers are replayed elsewhere."""
     if servers.CACHE_VARIABLE not in os.environ:
         pytest.skip(f"{servers.CACHE_VARIABLE} names no folder with the proxy")
-    with servers.proxy(wires) as running:
+    with servers.proxy(embedded) as running:
         yield running
 
 
 @pytest.fixture(autouse=True)
-def environment(wires: servers.Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def environment(embedded: servers.Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a user's shell would say of the two wires that the server speaks itself."""
     for variable, value in (
-        ("OPENAI_BASE_URL", f"{wires.address}/v1"),
-        ("OPENAI_API_KEY", wires.api_key),
-        ("ANTHROPIC_BASE_URL", wires.address),
-        ("ANTHROPIC_API_KEY", wires.api_key),
+        ("OPENAI_BASE_URL", f"{embedded.address}/v1"),
+        ("OPENAI_API_KEY", embedded.api_key),
+        ("ANTHROPIC_BASE_URL", embedded.address),
+        ("ANTHROPIC_API_KEY", embedded.api_key),
     ):
         monkeypatch.setenv(variable, value)
-
-
-@pytest.fixture
-def gemini(proxy: servers.Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same for the third."""
-    monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", proxy.address)
-    monkeypatch.setenv("GOOGLE_API_KEY", proxy.api_key)
 
 
 def program(model: str) -> list[sabir.Message]:
@@ -77,34 +68,36 @@ def program(model: str) -> list[sabir.Message]:
         return chat
 
 
-def check(chat: list[sabir.Message], provider: str) -> None:
-    """It called with a city, the option answered, and every message of the model's says where it came from."""
-    calls = [message.call for message in chat if message.call]
-    results = [message.result for message in chat if message.result]
-
-    assert calls
-    assert {call.option_name for call in calls} == {"weather"}
-    assert [result.result for result in results] == [f"18 °C, rain in {call.arguments['city']}" for call in calls]
-    assert {message.origin.provider for message in chat if message.origin} == {provider}
-    assert chat[-1].policy == "llm"
+WIRES = pytest.mark.parametrize("wires", ["direct", "proxied"])
 
 
-@pytest.mark.parametrize("model", DIRECT)
-def test_the_program_runs_on_every_wire_by_its_name_alone(model: str) -> None:
-    """Nothing in it but the string tells one vendor from another."""
-    check(program(model), model.partition(":")[0].partition(".")[0])
+@pytest.fixture
+def models(request: pytest.FixtureRequest, wires: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The wires that the server speaks itself, and Gemini's where the proxy is."""
+    if wires == "direct":
+        return ["openai.chat:smollm2", "anthropic:smollm2"]
+    proxy: servers.Server = request.getfixturevalue("proxy")
+    monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", proxy.address)
+    monkeypatch.setenv("GOOGLE_API_KEY", proxy.api_key)
+    return ["openai.chat:smollm2", "google:smollm2"]
 
 
-@pytest.mark.usefixtures("gemini")
-def test_the_program_runs_on_geminis_wire_too() -> None:
-    """The same, before the proxy."""
-    check(program(PROXIED), "google")
+@WIRES
+def test_a_conversation_goes_from_wire_to_wire_and_back(models: list[str]) -> None:
+    """Nothing in the program but the string tells one vendor from another; nothing said is lost on the way.
 
-
-def hand_over(models: tuple[str, ...]) -> None:
-    """The first one's conversation goes on with each of the others and comes back; nothing said is lost on the way."""
-    chat = program(models[0])
-    for model in (*models[1:], models[0]):
+    An option was called and answered before the change: the other vendor reads it as its own.
+    """
+    makers = [model.partition(":")[0].partition(".")[0] for model in models]
+    for model, maker in zip(models, makers, strict=True):
+        chat = program(model)
+        calls = [message.call for message in chat if message.call]
+        results = [message.result for message in chat if message.result]
+        assert {call.option_name for call in calls} == {"weather"}
+        assert [result.result for result in results] == [f"18 °C, rain in {call.arguments['city']}" for call in calls]
+        assert {message.origin.provider for message in chat if message.origin} == {maker}
+        assert chat[-1].policy == "llm"
+    for model in models:
         chat.append(sabir.user("And is that warm? Say yes or no."))
         with sabir.adapter(model) as llm:
             rendering = llm.render(chat, settings=ANSWER)
@@ -112,16 +105,5 @@ def hand_over(models: tuple[str, ...]) -> None:
             reply = llm.send_sync(rendering)
         assert reply.text
         chat += reply.messages
-    makers = [message.origin.provider for message in chat if message.origin and message.text]
-    assert makers == [model.partition(":")[0].partition(".")[0] for model in (*models, models[0])]
-
-
-def test_a_conversation_goes_from_wire_to_wire_and_back() -> None:
-    """An option was called and answered before the change: the other vendor reads it as its own."""
-    hand_over(DIRECT)
-
-
-@pytest.mark.usefixtures("gemini")
-def test_a_conversation_goes_over_all_three_wires_and_back() -> None:
-    """The same with Gemini's wire between them."""
-    hand_over((*DIRECT, PROXIED))
+    said_by = [message.origin.provider for message in chat if message.origin and message.text]
+    assert said_by == [makers[-1], *makers]

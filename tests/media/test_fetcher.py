@@ -2,13 +2,13 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from sabir.errors import MediaRefused
+from sabir.errors import MediaRefused, SettingsInvalid
 from sabir_media import AddressRefused, FetchFailed, FetchTimedOut, GuardedFetcher, SizeRefused
 
 from tests.media.conftest import Fetch
@@ -50,22 +50,16 @@ def test_a_chunked_body_and_one_that_ends_with_its_connection_are_read_whole(fet
 
 
 def test_this_machine_is_not_visited_unless_it_was_permitted(fetch: Fetch) -> None:
-    """UP-22: no request reaches the server."""
+    """UP-22: by its address, or by a name that resolves to it; no request reaches the server."""
     with serving({"/a.png": response()}) as server:
-        with pytest.raises(AddressRefused, match="a loopback address"):
-            fetch(GuardedFetcher(), server.url("/a.png"))
-
-        assert server.requests == []
-
-
-def test_a_name_that_resolves_to_this_machine_is_not_visited(fetch: Fetch) -> None:
-    """UP-22: addresses are judged after the look-up."""
-    with serving({"/a.png": response()}) as server:
-        fetcher = GuardedFetcher(resolver=lambda host, port: ["127.0.0.1"], allow_hosts=[f"other.test:{server.port}"])
-        with pytest.raises(AddressRefused, match="not 80 or 443"):
-            fetch(fetcher, f"http://media.test:{server.port}/a.png")
-        with pytest.raises(AddressRefused, match=r"'127\.0\.0\.1', a loopback address"):
-            fetch(fetcher, "http://media.test/a.png")
+        named = GuardedFetcher(resolver=lambda host, port: ["127.0.0.1"], allow_hosts=[f"other.test:{server.port}"])
+        for fetcher, url, reason in (
+            (GuardedFetcher(), server.url("/a.png"), "a loopback address"),
+            (named, f"http://media.test:{server.port}/a.png", "not 80 or 443"),
+            (named, "http://media.test/a.png", r"'127\.0\.0\.1', a loopback address"),
+        ):
+            with pytest.raises(AddressRefused, match=reason):
+                fetch(fetcher, url)
 
         assert server.requests == []
 
@@ -109,30 +103,15 @@ def test_redirects_are_followed_to_the_medium(fetch: Fetch) -> None:
     assert (media.data, media.url) == (PNG, server.url("/d"))
 
 
-def test_a_body_announced_as_too_large_is_left_unread(fetch: Fetch) -> None:
-    """This server sends headers alone: who waited for the body would wait until the time limit."""
-    waiting = threading.Event()
-
-    def announce(write: Writer) -> None:
-        write(response(b"", content_length=10**9))
-        waiting.wait()
-
-    with serving({"/a": announce}) as server:
-        with pytest.raises(SizeRefused, match="1000000000 bytes, beyond the limit of 100000 bytes"):
-            fetch(fetcher_for(server), server.url("/a"))
-        waiting.set()
-
-
 def test_a_body_without_an_end_is_left_at_the_limit(fetch: Fetch) -> None:
     """The limit holds while streaming; this test ends only because it does."""
     with serving({"/a": endless}) as server, pytest.raises(SizeRefused, match="goes on"):
         fetch(fetcher_for(server), server.url("/a"))
 
 
-@pytest.mark.parametrize("size", [99_999, 100_000])
-def test_a_body_within_the_limit_is_taken(fetch: Fetch, size: int) -> None:
+def test_a_body_within_the_limit_is_taken(fetch: Fetch) -> None:
     """Up to the last byte."""
-    body = PNG.ljust(size, b"\0")
+    body = PNG.ljust(100_000, b"\0")
     with serving({"/a": response(body)}) as server:
         assert fetch(fetcher_for(server), server.url("/a")).data == body
 
@@ -149,29 +128,23 @@ def test_a_body_longer_than_announced_is_cut_and_one_shorter_is_refused(fetch: F
             fetch(fetcher_for(server), server.url("/shorter"))
 
 
-@pytest.mark.parametrize("path", ["/silent", "/head", "/body"])
+@pytest.mark.parametrize("path", ["/silent", "/slow", "/moved"])
 def test_the_time_limit_holds_for_the_whole_fetch(fetch: Fetch, path: str) -> None:
-    """A server that says nothing, and two that are never silent for long but never done either.
+    """A server that says nothing, one that is never silent for long but never done, and hops that are each fast enough.
 
-    Without a limit on the whole, the dripping answers arrive complete, and no refusal is raised.
+    Without a limit on the whole, the dripping answer arrives complete, and no refusal is raised.
     """
     waiting = threading.Event()
     answers = {
         "/silent": lambda write: waiting.wait(),
-        "/head": dripping(response(), 0.01),
-        "/body": dripping(response(), 0.01),
+        "/slow": dripping(response(), 0.01),
+        "/moved": dripping(redirect("/moved"), 0.005),
     }
     with serving(answers) as server:
+        fetcher = GuardedFetcher(allow_hosts=[server.host], timeout=0.6, max_redirects=20)
         with pytest.raises(FetchTimedOut, match="the time limit passed"):
-            fetch(fetcher_for(server, timeout=0.3), server.url(path))
+            fetch(fetcher, server.url(path))
         waiting.set()
-
-
-def test_the_time_limit_holds_for_redirects_together(fetch: Fetch) -> None:
-    """Each of these hops is fast enough; all of them are not."""
-    slowly = dripping(redirect("/a"), 0.005)
-    with serving({"/a": slowly}) as server, pytest.raises(FetchTimedOut):
-        fetch(GuardedFetcher(allow_hosts=[server.host], timeout=0.6, max_redirects=20), server.url("/a"))
 
 
 def test_the_time_limit_holds_for_a_look_up(fetch: Fetch) -> None:
@@ -187,36 +160,14 @@ def test_the_time_limit_holds_for_a_look_up(fetch: Fetch) -> None:
     waiting.set()
 
 
-def test_a_name_that_is_unknown_is_one_refusal(fetch: Fetch) -> None:
-    """Through the system's resolver: the name exists in no DNS (RFC 6761)."""
-    with pytest.raises(FetchFailed, match=r"'http://media\.invalid/a\.png' is not fetched: its host was not found"):
-        fetch(GuardedFetcher(), "http://media.invalid/a.png?token=1")
-
-
-def test_a_port_without_a_server_is_one_refusal(fetch: Fetch) -> None:
-    """The connection is refused, and so is the medium."""
+def test_a_host_that_is_not_found_and_a_port_without_a_server_are_refusals(fetch: Fetch) -> None:
+    """Through the system's resolver: the name exists in no DNS (RFC 6761). The query is not shown."""
     with serving({}) as server:
         gone = fetcher_for(server)
-
     with pytest.raises(FetchFailed, match="no connection"):
         fetch(gone, server.url("/a"))
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        b"",
-        b"SSH-2.0-OpenSSH_9.9\r\n",
-        b"HTTP/1.1 200 OK\r\nbroken",
-        response(b"", content_length="-1"),
-        b"\0" * 300_000,
-    ],
-    ids=["nothing", "another protocol", "half a head", "negative length", "noise"],
-)
-def test_what_is_no_http_is_one_refusal(fetch: Fetch, answer: bytes) -> None:
-    """Law 10."""
-    with serving({"/a": answer}) as server, pytest.raises(FetchFailed):
-        fetch(fetcher_for(server), server.url("/a"))
+    with pytest.raises(FetchFailed, match=r"'http://media\.invalid/a\.png' is not fetched: its host was not found"):
+        fetch(GuardedFetcher(), "http://media.invalid/a.png?token=1")
 
 
 def test_nothing_of_the_environment_is_used(fetch: Fetch, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,6 +242,11 @@ FRAGMENTS = st.sampled_from([
 BYTES = st.one_of(st.binary(max_size=200), st.lists(st.one_of(FRAGMENTS, st.binary(max_size=9))).map(b"".join))
 
 
+@example(b"")
+@example(b"SSH-2.0-OpenSSH_9.9\r\n")
+@example(b"HTTP/1.1 200 OK\r\nbroken")
+@example(response(b"", content_length="-1"))
+@example(b"\0" * 300_000)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(BYTES)
 def test_any_bytes_of_a_server_end_in_a_medium_or_a_refusal(fetch: Fetch, loopback: Loopback, answer: bytes) -> None:
@@ -309,3 +265,34 @@ def loopback() -> Iterator[Loopback]:
     """One server for many examples."""
     with serving({}) as server:
         yield server
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"max_bytes": 0},
+        {"max_redirects": -1},
+        {"timeout": 0},
+        {"timeout": -1.0},
+        {"timeout": float("inf")},
+        {"timeout": float("nan")},
+        {"allowed_mimes": "image/png"},
+        {"allowed_mimes": ["png"]},
+        {"allowed_mimes": ["image/svg+xml"]},
+        {"allowed_mimes": ["Text/HTML"]},
+        {"allow_hosts": "127.0.0.1:80"},
+        {"allow_hosts": ["127.0.0.1"]},
+        {"allow_hosts": ["http://127.0.0.1:80"]},
+        {"allow_hosts": ["example.com:0"]},
+        {"allow_hosts": ["example.com:65536"]},
+        {"allow_hosts": ["*:80"]},
+    ],
+    ids=str,
+)
+def test_a_setting_that_cannot_be_is_named(setting: Mapping[str, object]) -> None:
+    """One line: the setting, what it is, what was expected."""
+    with pytest.raises(SettingsInvalid) as caught:
+        GuardedFetcher(**setting)  # type: ignore[arg-type]
+
+    assert str(caught.value).startswith(next(iter(setting)))
+    assert "\n" not in str(caught.value)

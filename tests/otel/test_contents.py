@@ -66,69 +66,61 @@ def test_contents_are_recorded_nowhere_unasked(recorded: Recorded, telling: Tell
         next(stream)
     with pytest.raises(CallError):
         llm.complete_sync([sabir.user(SECRET), sabir.user("fail 400")])
+    llm.complete_sync('call weather {"city": "Rome"}', options=[weather])
 
-    assert len(recorded.spans) == len(recorded.records()) == 4
+    assert len(recorded.spans) == len(recorded.records()) == 5
+    assert (recorded.spans[-1].attributes or {})["gen_ai.response.finish_reasons"] == ("tool_call",)
     told = everything(recorded)
     assert all(word not in told for word in (SECRET, "weather", "brief", "Rome", *CONTENT))
 
 
 @pytest.mark.parametrize("contents", get_args(Contents))
 def test_contents_are_recorded_where_they_are_asked_for(
-    recorded: Recorded, telling: Telling, contents: Contents
+    recorded: Recorded, telling: Telling, monkeypatch: pytest.MonkeyPatch, contents: Contents
 ) -> None:
-    """As JSON text on spans, which hold no structures, and as structures on events."""
+    """As JSON text on spans, as structures on events; a program that says "none" means it, whatever the environment."""
     telling(contents=contents)
+    monkeypatch.setenv(CONTENTS_VARIABLE, "SPAN_AND_EVENT")
     sabir.adapter("echo:small").complete_sync(conversation(), options=[weather])
 
     on_span = {name: json.loads(value) for name, value in recorded.attributes().items() if name in CONTENT}
     (record,) = recorded.records()
     on_event = {name: json.loads(json.dumps(record.attributes[name])) for name in CONTENT if name in record.attributes}
-    expected = {
-        "gen_ai.input.messages": SENT,
-        "gen_ai.output.messages": CAME,
-        "gen_ai.tool.definitions": OFFERED,
-    }
+    expected = {"gen_ai.input.messages": SENT, "gen_ai.output.messages": CAME, "gen_ai.tool.definitions": OFFERED}
     assert on_span == (expected if "span" in contents else {})
     assert on_event == (expected if "event" in contents else {})
 
 
-@pytest.mark.parametrize("value", CONTENTS_VALUES)
+@pytest.mark.parametrize("value", [*CONTENTS_VALUES, "sometimes"])
 def test_the_environment_asks_for_contents(
-    recorded: Recorded, telling: Telling, monkeypatch: pytest.MonkeyPatch, value: str
+    recorded: Recorded,
+    telling: Telling,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    value: str,
 ) -> None:
-    """Each value of the conventions' variable, in any case; it is read at each call."""
+    """Each value of the conventions' variable, in any case; an unknown word asks for nothing, and is logged."""
     telling()
     monkeypatch.setenv(CONTENTS_VARIABLE, value.lower())
-    sabir.adapter("echo:small").complete_sync("x")
+    with caplog.at_level(logging.WARNING, "sabir"):
+        sabir.adapter("echo:small").complete_sync("x")
 
     (record,) = recorded.records()
     found = ("gen_ai.input.messages" in recorded.attributes(), "gen_ai.input.messages" in record.attributes)
     wanted = {"none": (False, False), "span": (True, False), "event": (False, True), "span_and_event": (True, True)}
-    assert found == wanted[CONTENTS_VALUES[value]]
+    assert found == wanted[CONTENTS_VALUES.get(value, "none")]
+    logged = "CAPTURE_MESSAGE_CONTENT is 'SOMETIMES'; expected one of NO_CONTENT, SPAN_ONLY" in caplog.text
+    assert logged == (value == "sometimes")
 
 
-def test_an_unknown_word_in_the_environment_asks_for_nothing(
-    recorded: Recorded, telling: Telling, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """It is logged; to record too little can be repaired."""
-    telling()
-    monkeypatch.setenv(CONTENTS_VARIABLE, "sometimes")
-    with caplog.at_level(logging.WARNING, "sabir"):
-        sabir.adapter("echo:small").complete_sync(SECRET)
+def test_an_error_is_told_in_its_words_where_contents_are(recorded: Recorded, telling: Telling) -> None:
+    """They may quote what was said."""
+    telling(contents="span")
+    with pytest.raises(CallError) as caught:
+        sabir.adapter("echo:small").complete_sync("fail 400")
 
-    assert SECRET not in everything(recorded)
-    assert "CAPTURE_MESSAGE_CONTENT is 'SOMETIMES'; expected one of NO_CONTENT, SPAN_ONLY" in caplog.text
-
-
-def test_what_is_given_wins_over_the_environment(
-    recorded: Recorded, telling: Telling, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A program that says "none" means it."""
-    telling(contents="none")
-    monkeypatch.setenv(CONTENTS_VARIABLE, "SPAN_AND_EVENT")
-    sabir.adapter("echo:small").complete_sync(SECRET)
-
-    assert SECRET not in everything(recorded)
+    assert recorded.span().status.description == str(caught.value)
+    assert recorded.events()[0][1]["exception.message"] == str(caught.value)
 
 
 @pytest.mark.parametrize(("given", "variable"), [({"events": "off"}, ""), ({}, "false")])
@@ -163,20 +155,10 @@ def test_an_event_says_what_the_span_says_and_belongs_to_it(recorded: Recorded, 
     assert (record.trace_id, record.span_id) == (span.context.trace_id, span.context.span_id)
 
 
-def test_an_error_is_told_in_its_words_where_contents_are(recorded: Recorded, telling: Telling) -> None:
-    """They may quote what was said."""
-    telling(contents="span")
-    with pytest.raises(CallError) as caught:
-        sabir.adapter("echo:small").complete_sync("fail 400")
-
-    assert recorded.span().status.description == str(caught.value)
-    assert recorded.events()[0][1]["exception.message"] == str(caught.value)
-
-
 def test_instructions_stand_apart_where_the_wire_has_a_place_for_them() -> None:
     """Where they are part of the conversation they stay there, as above."""
     from sabir.contract.dialect import DecodedHistory
-    from sabir_otel.asked import _contents
+    from sabir_otel.contents import _contents
 
     history = DecodedHistory(messages=(sabir.system("Be brief."), sabir.user("Rain?")))
 

@@ -1,16 +1,13 @@
 """Metrics, installation, configuration, and faults that reach nobody."""
 
-import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from importlib.metadata import entry_points
 from typing import Any
 
 import pytest
 import sabir
 import sabir_otel
-from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
 from opentelemetry.trace import get_current_span
 from sabir.errors import CallError
 from sabir.hooks.plugins import Hooks, installed_hooks
@@ -47,15 +44,7 @@ def test_each_call_is_measured_once(recorded: Recorded, telling: Telling) -> Non
     assert tokens["input"].explicit_bounds[-1] == 67_108_864
 
 
-def test_a_failed_call_is_measured_with_its_error_and_without_tokens(recorded: Recorded, telling: Telling) -> None:
-    """What is not known is not reported as 0."""
-    telling()
-    with pytest.raises(CallError):
-        sabir.adapter("echo:small").complete_sync("fail 400")
-
-    (duration,) = recorded.points(DURATION)
-    assert duration.attributes["error.type"] == "InvalidRequest"
-    assert recorded.points(TOKEN_USAGE) == []
+BEDROCK, VERTEX = "bedrock-runtime.eu-west-1.amazonaws.com", "europe-west1-aiplatform.googleapis.com"
 
 
 @pytest.mark.parametrize(
@@ -65,28 +54,10 @@ def test_a_failed_call_is_measured_with_its_error_and_without_tokens(recorded: R
         ("openai", "https://name.openai.azure.com/openai/", "azure.ai.openai", ("name.openai.azure.com", 443)),
         ("openai", "http://localhost:8000/v1", "openai", ("localhost", 8000)),
         ("openai", "https://models.elb.amazonaws.com", "openai", ("models.elb.amazonaws.com", 443)),
-        ("anthropic", "https://api.anthropic.com", "anthropic", ("api.anthropic.com", 443)),
-        (
-            "anthropic",
-            "https://bedrock-runtime.eu-west-1.amazonaws.com",
-            "aws.bedrock",
-            ("bedrock-runtime.eu-west-1.amazonaws.com", 443),
-        ),
-        (
-            "google",
-            "https://generativelanguage.googleapis.com",
-            "gcp.gemini",
-            ("generativelanguage.googleapis.com", 443),
-        ),
-        (
-            "google",
-            "https://europe-west1-aiplatform.googleapis.com",
-            "gcp.vertex_ai",
-            ("europe-west1-aiplatform.googleapis.com", 443),
-        ),
+        ("anthropic", f"https://{BEDROCK}", "aws.bedrock", (BEDROCK, 443)),
+        ("google", f"https://{VERTEX}", "gcp.vertex_ai", (VERTEX, 443)),
         ("google", "https://notaiplatform.googleapis.com", "gcp.gemini", ("notaiplatform.googleapis.com", 443)),
         ("mistral", "https://api.mistral.ai/v1", "mistral_ai", ("api.mistral.ai", 443)),
-        ("xai", "https://api.x.ai/v1", "x_ai", ("api.x.ai", 443)),
         ("acme", "http://acme.example", "acme", ("acme.example", 80)),
         ("local", "local:", "local", (None, None)),
     ],
@@ -99,15 +70,6 @@ def test_a_provider_goes_by_the_conventions_name(
 
     assert found["gen_ai.provider.name"] == name
     assert (found.get("server.address"), found.get("server.port")) == server
-
-
-def test_the_package_is_found_as_an_installed_hook_plugin() -> None:
-    """The entry point names what `configure` configures; pluggy takes it."""
-    (point,) = entry_points(group="sabir.hooks", name="otel")
-
-    hooks = Hooks([point.load()])
-    assert hooks is not None
-    assert sabir_otel.configure == point.load().installed.configure
 
 
 def test_what_is_installed_tells_where_it_is_configured_to(recorded: Recorded) -> None:
@@ -161,18 +123,10 @@ def test_a_telemetry_that_comes_late_leaves_a_call_alone(recorded: Recorded) -> 
     assert recorded.spans == []
 
 
-class Down(SpanExporter):
-    """An exporter that fails."""
-
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        raise OSError("the collector is down")
-
-
-class Bursting(SimpleSpanProcessor):
+class Bursting(SpanProcessor):
     """A processor that fails where a span ends, and where it begins if it is told so."""
 
-    def __init__(self, *, at_start: bool) -> None:
-        super().__init__(Down())
+    def __init__(self, at_start: bool) -> None:
         self.at_start = at_start
 
     def on_start(self, span: Any, parent_context: Any = None) -> None:
@@ -183,18 +137,17 @@ class Bursting(SimpleSpanProcessor):
         raise OSError("no room")
 
 
-@pytest.mark.parametrize("processor", [SimpleSpanProcessor(Down()), Bursting(at_start=False), Bursting(at_start=True)])
+@pytest.mark.parametrize("at_start", [False, True])
 def test_a_failing_exporter_breaks_no_call(
-    recorded: Recorded, telling: Telling, processor: SimpleSpanProcessor, caplog: pytest.LogCaptureFixture
+    recorded: Recorded, telling: Telling, at_start: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     """UP-27: the reply is the same, and the next call's too."""
-    recorded.tracers.add_span_processor(processor)
+    recorded.tracers.add_span_processor(Bursting(at_start))
     telling()
     llm = sabir.adapter("echo:small")
-    with caplog.at_level(logging.CRITICAL, "opentelemetry"):
-        assert [llm.complete_sync("x").text, llm.stream_sync("y").reply().text] == ["x", "y"]
-        with pytest.raises(CallError, match="you asked for 400"):
-            llm.complete_sync("fail 400")
+    assert [llm.complete_sync("x").text, llm.stream_sync("y").reply().text] == ["x", "y"]
+    with pytest.raises(CallError, match="you asked for 400"):
+        llm.complete_sync("fail 400")
     caplog.clear()
 
 

@@ -64,26 +64,20 @@ async def test_calls_that_have_their_result_are_not_run_again() -> None:
 
 
 async def test_calls_that_an_option_chose_are_answered_too() -> None:
-    """UP-06: what an option returns is a batch like any other; it may choose what its chooser could."""
+    """UP-06, RN-15: it may choose what its chooser could, or what `options=` says where it is bound."""
 
     async def delegate(
         ctx: BaseContext, observations: list[Message], options: list[str] | None = None
     ) -> list[Message]:
-        assert options == ["delegate", "search"]
+        assert options == ["delegate", "bound", "search"]
         return [call("search", "inner", query="rain")]
 
-    ctx = Context(call("delegate"))
+    ctx = Context(call("delegate", "a"), call("bound", "b"))
     ctx.delegate = ctx._bind(delegate)
+    ctx.bound = ctx._bind(choosing(call("search", "inner", query="rain")), options=[])
 
-    assert results(await ctx.chooser(HISTORY, ["delegate", "search"])) == ["3 × rain"]
-
-
-async def test_what_an_option_may_choose_can_be_said_where_it_is_bound() -> None:
-    """UP-06, RN-15: `options=` at the binding counts, whatever its chooser could choose."""
-    ctx = Context(call("delegate"))
-    ctx.delegate = ctx._bind(choosing(call("search", "inner", query="rain")), options=[])
-
-    assert results(await ctx.chooser(HISTORY, ["delegate", "search"])) == ["option_not_offered"]
+    batch = await ctx.chooser(HISTORY, ["delegate", "bound", "search"])
+    assert results(batch) == ["3 × rain", "option_not_offered"]
 
 
 async def test_an_option_sees_the_call_that_chose_it_and_nothing_else() -> None:
@@ -139,9 +133,5 @@ async def test_an_unknown_name_in_options_fails_early_and_says_what_is_bound() -
             UnknownOption, match=f"Context binds no policy '{name}'; bound are: chooser, search, broken"
         ):
             await ctx.chooser(HISTORY, [name])
-
-
-async def test_one_name_is_no_list_of_names() -> None:
-    """RN-19: a string would be taken for its letters."""
-    with pytest.raises(UnknownOption, match=r"write options=\['search'\]"):
-        await Context().chooser(HISTORY, "search")
+    with pytest.raises(UnknownOption, match=r"write options=\['search'\]"):  # would be taken for its letters
+        await ctx.chooser(HISTORY, "search")

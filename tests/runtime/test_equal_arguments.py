@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 import sabir
 from pydantic import BaseModel, Secret, SecretBytes, SecretStr
-from sabir import Message
+from sabir import Message, ToolContext
 from sabir.errors import Misnamed
-from sabir_runtime import BaseContext, BaseRunner, PolicyInvalid
+from sabir_runtime import BaseContext, BaseRunner, PolicyFailed, PolicyInvalid
 
 from tests.runtime.every_runner import RUNNERS
+from tests.runtime.support import call, choosing, results
 from tests.servers.postgres import postgres
 from tests.servers.shared_nats import nats
 
@@ -80,6 +81,13 @@ async def need(
     return [sabir.assistant(city)]
 
 
+async def save(
+    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, path: str, context: ToolContext
+) -> list[Message]:
+    """Save a file."""
+    return [sabir.assistant(f"{path} for {context.call_id}")]
+
+
 async def scribble(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
     """Use the lists as if nobody else had them."""
     count = len(observations)
@@ -100,17 +108,25 @@ class Desk(BaseContext):
     def __init__(self, runner: BaseRunner) -> None:
         super().__init__(runner)
         self.tell, self.tell_all, self.need = self._bind(tell), self._bind(tell_all), self._bind(need)
-        self.scribble, self.twice = self._bind(scribble), self._bind(twice)
+        self.scribble, self.twice, self.save = self._bind(scribble), self._bind(twice), self._bind(save)
+        self.choose = self._bind(choosing(call("save", "call-7", path="a.txt"), call("save", "call-8", path="b.txt")))
 
 
 @pytest.mark.parametrize("runner", RUNNERS)
 async def test_arguments_are_of_their_parameters_types_under_every_runner(
     runner: str, request: pytest.FixtureRequest
 ) -> None:
-    """RN-21, RN-29: a text for a number, a tuple for a list, a text for a date are what the types make of them."""
+    """RN-21, RN-29: a text for a number, a tuple for a list, a text for a date are what the types make of them.
+
+    WI-48: the context of its run is no argument, so nothing of it is written down or sent.
+    """
     async with RUNNERS[runner](request, Desk) as made:
         given = {"number": "7", "days": ("2026-11-21",), "town": {"name": "Rome"}, "rate": 1}
-        (found,) = await Desk(made).tell([], **given)
+        ctx = Desk(made)
+        (found,) = await ctx.tell([], **given)
+        assert results(await ctx.choose([], ["save"])) == ["a.txt for call-7", "b.txt for call-8"]
+        with pytest.raises(PolicyFailed, match="'save' takes 'context', a ToolContext, which nobody provides here"):
+            await ctx.save([], path="a.txt")
 
     assert found.text == repr((7, [date(2026, 11, 21)], Town(name="Rome"), 1.0, None))
 

@@ -22,35 +22,35 @@ from sabir_runtime import (
 from sabir_runtime.signatures import read_policy
 from sabir_testing.scripted import ScriptedAdapter, calls
 
-from tests.runtime.support import Context, call, choosing, results, search_web
+from tests.runtime.support import Context, call, results, search_web
 
 HISTORY = [sabir.user("Umbrella today?")]
 
 
 async def test_functions_methods_partials_and_objects_are_policies() -> None:
-    """RN-01: whatever is called like one."""
+    """RN-01: whatever is called like one; what gives something to await says so, or wraps a policy."""
 
     class Rule:
-        async def __call__(
-            self, ctx: BaseContext, observations: list[Message], options: list[str] | None = None
-        ) -> list[Message]:
-            return [sabir.assistant("object")]
+        async def __call__(self, ctx: Any, observations: Any, options: Any = None, **others: Any) -> list[Message]:
+            return [sabir.assistant(f"object {sorted(others)}")]
 
-        async def method(
-            self, ctx: BaseContext, observations: list[Message], options: list[str] | None = None
-        ) -> list[Message]:
+        async def method(self, ctx: Any, observations: Any, options: Any = None) -> list[Message]:
             return [sabir.assistant("method")]
 
-    ctx = Context()
-    ctx.rule, ctx.method, ctx.partial = (
-        ctx._bind(Rule()),
-        ctx._bind(Rule().method),
-        ctx._bind(partial(search_web, query="rain")),
-    )
+    def later(ctx: "Unknown", observations: Any, options: Any = None) -> Awaitable[list[Message]]:  # type: ignore[name-defined]  # noqa: F821
+        return search_web(ctx, observations, options, query="rain")
 
-    assert [(await bound(HISTORY))[0].text for bound in (ctx.rule, ctx.method, ctx.partial)] == [
-        "object", "method", "3 × rain",
-    ]  # fmt: skip
+    @wraps(search_web)
+    def wrapped(*given: Any, **named: Any) -> Any:
+        return search_web(*given, **named)
+
+    ctx = Context(call("open", deep=1, wide="x"))
+    ctx.open, ctx.method, ctx.partial = map(ctx._bind, (Rule(), Rule().method, partial(search_web, query="rain")))
+    ctx.later, ctx.wrapped = ctx._bind(later), ctx._bind(wrapped)
+
+    assert results(await ctx.chooser(HISTORY, ["open"])) == ["object ['deep', 'wide']"]
+    said = [(await bound(HISTORY))[0].text for bound in (ctx.method, ctx.partial, ctx.later)]
+    assert [*said, (await ctx.wrapped(HISTORY, query="sun"))[0].text] == ["method", "3 × rain", "3 × rain", "3 × sun"]
 
 
 async def test_a_model_a_person_and_a_rule_are_interchangeable() -> None:
@@ -79,20 +79,6 @@ async def test_a_model_a_person_and_a_rule_are_interchangeable() -> None:
     deciders = (llm_policy(model), human_policy(person), rule)
 
     assert [await converse(Assistant(each)) for each in deciders] == [["3 × rain", "Take one."]] * 3
-
-
-async def test_open_parameters_reach_the_policy() -> None:
-    """RN-01: by name, as plain JSON."""
-
-    async def anything(
-        ctx: BaseContext, observations: list[Message], options: list[str] | None = None, **kwargs: Any
-    ) -> list[Message]:
-        return [sabir.assistant(repr(sorted(kwargs)))]
-
-    ctx = Context(call("anything", deep=1, wide="x"))
-    ctx.anything = ctx._bind(anything)
-
-    assert results(await ctx.chooser(HISTORY, ["anything"])) == ["['deep', 'wide']"]
 
 
 class Place(BaseModel):
@@ -145,15 +131,8 @@ def test_an_option_is_made_once_for_what_is_offered_beside_it() -> None:
     assert ctx.offer(["search", "chooser"])[1] is second
 
 
-@pytest.mark.parametrize("wrong", [lambda: None, lambda ctx, observations: None, 3])
-def test_what_takes_no_observations_and_options_is_no_policy(wrong: Any) -> None:
-    """RN-01, RN-10: said when it is bound, not when it is called."""
-    with pytest.raises(PolicyInvalid):
-        Context()._bind(wrong)
-
-
 def test_a_plain_function_is_refused_when_it_is_bound() -> None:
-    """RN-01: its batch could not be awaited, whoever calls it."""
+    """RN-01, RN-10: its batch could not be awaited, whoever calls it; nor is one what takes no observations."""
 
     def rule(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
         return []
@@ -162,28 +141,12 @@ def test_a_plain_function_is_refused_when_it_is_bound() -> None:
         def __call__(self, ctx: BaseContext, observations: Any, options: Any = None) -> list[Message]:
             return []
 
+    for what in (lambda: None, lambda ctx, observations: None, 3):
+        with pytest.raises(PolicyInvalid):
+            Context()._bind(what)
     for wrong in (rule, partial(rule), lambda ctx, observations, options=None: [], Rules()):
         with pytest.raises(PolicyInvalid, match="is a plain function, whose batch cannot be awaited; write async def"):
             Context()._bind(wrong)
-
-
-async def test_a_function_that_gives_something_to_await_is_a_policy() -> None:
-    """RN-01: it says so by its annotation, or wraps a policy, of whose parameters it says nothing."""
-
-    def later(ctx: "Unknown", observations: Any, options: Any = None) -> Awaitable[list[Message]]:  # type: ignore[name-defined]  # noqa: F821
-        return search_web(ctx, observations, options, query="rain")
-
-    @wraps(search_web)
-    def wrapped(*given: Any, **named: Any) -> Any:
-        return search_web(*given, **named)
-
-    ctx = Context()
-    ctx.later, ctx.wrapped = ctx._bind(later), ctx._bind(wrapped)
-
-    assert [(await ctx.later(HISTORY))[0].text, (await ctx.wrapped(HISTORY, query="sun"))[0].text] == [
-        "3 × rain",
-        "3 × sun",
-    ]
 
 
 class Noted(Message):
@@ -207,14 +170,21 @@ async def test_what_is_no_batch_is_named(returned: Any) -> None:
         await ctx.wrong(HISTORY)
 
 
-async def test_a_model_as_an_option_is_asked_what_the_call_says() -> None:
-    """RN-03: `request` is its parameter; the call that asks is no part of what it sees."""
+async def test_a_model_or_a_person_is_asked_what_the_call_says() -> None:
+    """RN-03: `request` is its parameter, the call no part of what it sees. RN-02: a person's answer may be awaited."""
+
+    async def ask(question: Question) -> list[Message]:
+        assert [option.name for option in question.options] == ["search"]
+        assert question.text == "Umbrella today?"
+        return [call("search", query="rain")]
+
     model = ScriptedAdapter("It rains.")
     ctx = Context(call("expert", request="Does it rain?"))
-    ctx.expert = ctx._bind(llm_policy(model))
+    ctx.expert, ctx.human = ctx._bind(llm_policy(model)), ctx._bind(human_policy(ask))
 
     assert results(await ctx.chooser(HISTORY, ["expert"])) == ["It rains."]
     assert [message.text for message in model.last.messages] == ["Does it rain?"]
+    assert results(await ctx.human(HISTORY, ["search"])) == ["3 × rain"]
 
 
 async def test_a_model_speaks_under_the_name_by_which_it_is_bound() -> None:
@@ -227,22 +197,8 @@ async def test_a_model_speaks_under_the_name_by_which_it_is_bound() -> None:
     await ctx.aclose()
 
 
-async def test_a_person_may_answer_later_and_choose_options() -> None:
-    """RN-02: an awaitable answer; a call among what was decided is answered like a model's."""
-
-    async def ask(question: Question) -> list[Message]:
-        assert [option.name for option in question.options] == ["search"]
-        assert question.text == "Umbrella today?"
-        return [call("search", query="rain")]
-
-    ctx = Context()
-    ctx.human = ctx._bind(human_policy(ask))
-
-    assert results(await ctx.human(HISTORY, ["search"])) == ["3 × rain"]
-
-
 async def test_a_loop_asks_until_nothing_more_is_chosen() -> None:
-    """RN-18: its batch is all that came, each call with its result."""
+    """RN-18: its batch is all that came, each call with its result; one that only chooses options is stopped."""
     model = ScriptedAdapter(calls(search={"query": "rain"}), calls(search={"query": "sun"}), "Take one.")
     ctx = Context()
     ctx.llm = ctx._bind(llm_policy(model))
@@ -252,13 +208,7 @@ async def test_a_loop_asks_until_nothing_more_is_chosen() -> None:
     assert results(batch) == ["3 × rain", "3 × sun"]
     assert batch[-1].text == "Take one."
     model.assert_finished()
-
-
-async def test_a_loop_ends() -> None:
-    """A policy that does nothing but choose is stopped, and said to be."""
     ctx = Context(call("search", query="rain"))
     ctx.agent = ctx._bind(loop_policy("chooser", turns=3))
-
     with pytest.raises(LoopLimit, match="'chooser' chose options 3 times in a row"):
         await ctx.agent(HISTORY, ["search"])
-    assert choosing().__name__ == "chooser"

@@ -11,8 +11,7 @@ from hypothesis import strategies as some
 from pydantic import BaseModel, Field, PrivateAttr, SecretStr
 from sabir import Message, ToolContext
 from sabir_runtime import BaseContext, PolicyInvalid
-from sabir_runtime.signatures import read_policy
-from sabir_runtime.values import difference, secret_in
+from sabir_runtime.signatures import difference, read_policy, secret_in
 
 
 class Kept(BaseModel):

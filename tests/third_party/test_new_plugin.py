@@ -10,8 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from sabir_local.server import LocalServer
-from sabir_local.weights import find_weights
+from sabir_local.server import LocalServer, find_weights
 
 from tests.third_party.stranger import CORE, ECHO, KIT, OPENAI, Stranger
 

@@ -4,21 +4,93 @@
     nats://user:password@host   ├─the first that is set─▶ Login ──▶ nats-py
     NATS_CREDS, NATS_USER …    ─┘
 
+URLs are parsed strictly, and shown without possible secrets: "nats://ada:secret@one:4222, tls://two" is shown as
+nats://one:4222,tls://two. Errors repeat nothing of an invalid URL: a misplaced part may belong to a password.
+
 The variables are those of NATS' own command line. Secrets are read from a file or a variable when a connection is
 opened, and are in no setting, no text and no error. If TLS is requested, nothing is sent without it.
 """
 
 import os
+import re
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import NoReturn, Self
+from urllib.parse import unquote, urlsplit
 
 from pydantic import Field
 from sabir.authoring import Frozen
 
-from sabir_distributed.addresses import Address
 from sabir_distributed.errors import AccessInvalid
+
+ENCRYPTED = ("tls", "wss")
+SCHEMES = ("nats", "ws", *ENCRYPTED)
+_HOST = re.compile(r"[\w.-]+|[0-9a-f:.]+(%[\w.-]+)?")
+_FORM = "write nats://host:4222 or tls://host:4222, several with commas between them, and credentials elsewhere"
+
+
+@dataclass(frozen=True)
+class Address:
+    """One server."""
+
+    url: str = field(repr=False)
+    """The whole URL, possible secrets included."""
+    shown: str
+    """The URL with only its scheme, host and port, for display."""
+    is_encrypted: bool
+    """Whether it demands TLS."""
+    has_login: bool
+    """Whether it holds credentials."""
+    secrets: tuple[str, ...] = field(repr=False)
+    """A password or a token, as given and unquoted."""
+
+
+def read_addresses(target: str) -> tuple[Address, ...]:
+    """The servers of a target; raises AccessInvalid, which repeats nothing of it, if one is invalid."""
+    given = [each.strip() for each in target.split(",")]
+    return tuple(_read_address(each, f"NATS URL {place} of {len(given)}") for place, each in enumerate(given, 1))
+
+
+def without_secrets(text: str, addresses: tuple[Address, ...]) -> str:
+    """Another library's text about a connection, without the secrets of the URLs."""
+    for secret in sorted({each for address in addresses for each in address.secrets}, key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return text
+
+
+def _read_address(given: str, what: str) -> Address:
+    scheme, colon, rest = given.rpartition("://")
+    scheme = scheme.lower() if colon else "nats"
+    if scheme not in SCHEMES:
+        _refuse(what, f"its scheme is none of {', '.join(SCHEMES)}")
+    if "@" in rest and not colon and not what.endswith(" of 1"):
+        _refuse(what, "it has a user and no scheme, or a comma stands in a password")
+    try:
+        parts = urlsplit(f"{scheme}://{rest}")
+        host, port = parts.hostname or "", parts.port
+    except ValueError:  # its text may repeat the invalid part
+        _refuse(what, "its port is no number, or its host is none")
+    if not _HOST.fullmatch(host) or not given.isprintable() or " " in given:
+        _refuse(what, "it has no host, or one that is none")
+    behind = f"{parts.path}?{parts.query}#{parts.fragment}"
+    if port == 0 or "@" in behind or (scheme in ("nats", "tls") and behind not in ("?#", "/?#")):
+        _refuse(what, "something stands behind the host that is no port; a token is no part of a query")
+    shown = f"[{host}]" if ":" in host else host
+    shown = f"{scheme}://{shown}" if colon else shown
+    held = filter(None, (parts.username if parts.password is None else parts.password, parts.query))
+    return Address(
+        url=f"{scheme}://{rest}",
+        shown=shown if port is None else f"{shown}:{port}",
+        is_encrypted=scheme in ENCRYPTED,
+        has_login="@" in parts.netloc,
+        secrets=tuple(each for secret in held for each in (secret, unquote(secret))),
+    )
+
+
+def _refuse(what: str, reason: str) -> NoReturn:
+    raise AccessInvalid(f"{what} cannot be read: {reason}; {_FORM}") from None
+
 
 _IN_CREDS = ("-----BEGIN NATS USER JWT-----", "-----BEGIN USER NKEY SEED-----")
 _KINDS = ("creds", "nkey", "user", "token_file")

@@ -21,8 +21,7 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from sabir.authoring import one_line
 
-from sabir_distributed.access import Access
-from sabir_distributed.addresses import Address, read_addresses, without_secrets
+from sabir_distributed.access import Access, Address, read_addresses, without_secrets
 from sabir_distributed.errors import AccessInvalid, AccessRefused, NoServer
 from sabir_distributed.subjects import INBOXES
 

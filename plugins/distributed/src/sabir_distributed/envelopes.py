@@ -8,12 +8,16 @@
     Sought ───────▶  id                                                   to all of them too
             ◀──────  Willing                                              from each living worker with a free place
 
+One envelope is one NATS message: unchanged, or compressed (zlib) if its bytes are many; too large ones are refused.
+JSON begins with a brace, zlib with an x (RFC 1950): the first byte tells them apart.
+
 Unknown content (fields of a newer writer, kinds of parts) is kept verbatim; an unknown schema number is refused by
 name. Envelopes carry the time that is left, not a time of day: clocks differ.
 """
 
 import operator
 import re
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
@@ -24,9 +28,49 @@ from sabir import Message
 from sabir.authoring import AtRest, decode_json, describe, load_as, one_line
 from sabir_runtime.failures import Failure
 
-from sabir_distributed.errors import EnvelopeInvalid
+from sabir_distributed.errors import EnvelopeInvalid, PayloadTooLarge
 from sabir_distributed.messages import BETWEEN, KnownMessages, lines_of
 from sabir_distributed.subjects import LONGEST_NAME
+
+LARGEST = 32 * 1024 * 1024
+"""Bytes that a received message may unpack to, unless settings say otherwise."""
+_LEVEL = 1
+_ZLIB = b"x"
+
+
+def pack(body: bytes, what: str, *, largest: int, compress_above: int) -> bytes:
+    """The body as it is sent; raises PayloadTooLarge if even its compressed form exceeds the server's limit.
+
+    `largest` is the server's `max_payload`: https://docs.nats.io/running-a-nats-service/configuration#limits
+    """
+    if len(body) <= compress_above and len(body) <= largest:
+        return body
+    packed = zlib.compress(body, _LEVEL)
+    if len(packed) > largest:
+        remedy = "raise max_payload in the server's configuration, or send media as URLs"
+        raise PayloadTooLarge(
+            f"the {what} has {len(body):,} bytes, {len(packed):,} compressed; the server carries {largest:,}; {remedy}"
+        )
+    return packed if len(packed) < len(body) or len(body) > largest else body
+
+
+def unpack(data: bytes, largest: int = LARGEST) -> bytes:
+    """The body of a received message.
+
+    Raises EnvelopeInvalid if it is damaged, or has more than `largest` bytes: no more are unpacked.
+    """
+    stream = zlib.decompressobj()
+    try:
+        body = stream.decompress(data, largest + 1) if data[:1] == _ZLIB else data
+    except zlib.error as error:
+        raise EnvelopeInvalid(f"message of {len(data):,} bytes cannot be decompressed: {error}") from None
+    if len(body) > largest:
+        remedy = "send less, or give both sides' settings more `largest`"
+        raise EnvelopeInvalid(f"message of {len(data):,} bytes unpacks to more than {largest:,}; {remedy}")
+    if body is not data and not stream.eof:
+        raise EnvelopeInvalid(f"message of {len(data):,} bytes is cut off")
+    return body
+
 
 SCHEMA = 1
 """The number of the envelopes that this version writes, and the only one that it reads."""
@@ -191,13 +235,11 @@ def decode_request(data: bytes, known: KnownMessages) -> Request:
 
 def decode_notice(data: bytes) -> Notice:
     """A caller's notice to all workers; raises EnvelopeInvalid for anything else."""
-    _check_values("notice", data)
     return _decode(_NOTICE, "notice", data)
 
 
 def decode_reply(data: bytes) -> Reply:
     """A worker's reply; raises EnvelopeInvalid for anything else."""
-    _check_values("reply", data)
     return _decode(_REPLY, "reply", data)
 
 
@@ -213,6 +255,7 @@ def _count(data: bytes) -> int:
 
 
 def _decode(adapter: TypeAdapter[Enveloped], what: str, data: bytes) -> Enveloped:
+    _check_values(what, data)
     try:
         decoded: Enveloped = adapter.validator.validate_json(data)
     except ValidationError:

@@ -93,16 +93,13 @@ class KnownMessages:
         return tuple([message or self._read(line) for message, line in zip(found, lines, strict=True)])
 
     def _read(self, line: bytes) -> Message:
+        """The message of a line; kept from the second time on, and the oldest are forgotten beyond the bound."""
         message: Message = Message.__pydantic_validator__.validate_json(line)  # alone: two halves would pass as one
         if _is_heard(self._heard, line) and len(line) <= LARGEST_LINE and line not in self._messages:
-            self._keep(line, message)
+            self._messages[line] = message
+            self._held += len(line)
+            while self._held > self._size:
+                oldest = next(iter(self._messages))
+                del self._messages[oldest]
+                self._held -= len(oldest)
         return message
-
-    def _keep(self, line: bytes, message: Message) -> None:
-        """Remember it, and forget the oldest beyond the bound."""
-        self._messages[line] = message
-        self._held += len(line)
-        while self._held > self._size:
-            oldest = next(iter(self._messages))
-            del self._messages[oldest]
-            self._held -= len(oldest)

@@ -55,7 +55,7 @@ class DistributedRunner(Runner, AsyncClosing):
         """
         request = self._request(call)
         caller = self._caller
-        if caller is None or not caller.is_open or caller.connection.loop is not asyncio.get_running_loop():
+        if caller is None or not caller.connection.is_open or caller.connection.loop is not asyncio.get_running_loop():
             caller = await self._open()
         ending = await caller.ask(request)
         if isinstance(ending, Failed):
@@ -95,7 +95,7 @@ class DistributedRunner(Runner, AsyncClosing):
             self._caller = self._opening = None
         opening = self._opening = self._opening or asyncio.Lock()
         async with opening:
-            if self._opening is opening and (self._caller is None or not self._caller.is_open):
+            if self._opening is opening and (self._caller is None or not self._caller.connection.is_open):
                 caller = CallerConnection(self._target, self._settings)
                 await caller.open()
                 if self._opening is opening:

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 from sabir.authoring import Frozen
 
 from sabir_distributed.access import Access
-from sabir_distributed.packing import LARGEST
+from sabir_distributed.envelopes import LARGEST
 from sabir_distributed.subjects import INBOXES, check_inbox
 
 Inbox = Annotated[str, AfterValidator(check_inbox)]

@@ -1,13 +1,29 @@
-"""One request of a worker, and how it becomes an answer.
+"""The requests of a worker: which have begun, which wait, how one becomes an answer, and what is remembered of it.
 
-Request ──arguments, options──▶ bound policy ──batch──▶ Answered
-                  └ do not fit         └ raises ──────▶ Failed: raised_by worker, or policy
+    request ──a place is free──────────▶ begun ──done──▶ the first of those that wait begins
+         ├─ the first time that it is sent ──▶ Busy: another worker may have a place
+         └─ later ──▶ waits, the longest on its way first ──no place for a whole beat──▶ Busy: another may have one now
+                        └ too many wait ──▶ Busy to the youngest
+
+    begun ──arguments, options──▶ bound policy ──batch──▶ Answered
+                  └ do not fit         └ raises ────────▶ Failed: raised_by worker, or policy
+
+While any request waits, no place is free, so no new request overtakes it. They wait here and not at their callers
+because this queue sees the callers of all processes. A request carries its age: asking again does not cost its place,
+and a full queue takes it as soon as it has a younger one. So no request waits much longer than others of its age.
+
+Ended requests are remembered with who asked, so that none runs twice: a repeated one gets the answer as it was sent,
+one that comes after its cancellation is dropped. The oldest are forgotten first; a request that is repeated later than
+that runs again: at least once is the promise.
 """
 
 import asyncio
 import inspect
+from bisect import insort
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from sabir.authoring import Depth
 from sabir_runtime import (
@@ -22,11 +38,45 @@ from sabir_runtime import (
 )
 from sabir_runtime.failures import MOST_CHARACTERS, failure_of
 
-from sabir_distributed.envelopes import SCHEMA, Answered, Failed, Fault, Request, encode
+from sabir_distributed.envelopes import SCHEMA, Answered, Failed, Fault, Request, encode, pack
 from sabir_distributed.errors import EnvelopeInvalid
-from sabir_distributed.memory import Kept
-from sabir_distributed.packing import pack
+from sabir_distributed.settings import WorkerSettings
 from sabir_distributed.subjects import asker_of, requests_for, requests_of
+
+MOST_REQUESTS = 10_000
+MOST_BYTES = 32 * 1024 * 1024
+NOTHING = b""
+"""Stands for a cancelled request: there is nothing to answer."""
+
+
+class Kept(NamedTuple):
+    """What is remembered of one request."""
+
+    answer: bytes
+    asker: str
+    """The result of `asker_of`; empty if it is not known."""
+
+
+class Memory:
+    """Request id → answer, for the most recent requests."""
+
+    def __init__(self, *, requests: int = MOST_REQUESTS, size: int = MOST_BYTES) -> None:
+        self._requests = requests
+        self._size = size
+        self._held = 0
+        self._answers: OrderedDict[str, Kept] = OrderedDict()
+
+    def keep(self, id: str, answer: bytes, asker: str = "") -> None:
+        """Remember an answer and who asked, and forget the oldest beyond the bounds."""
+        self._held += sum(map(len, (answer, asker))) - sum(map(len, self._answers.pop(id, ())))
+        self._answers[id] = Kept(answer, asker)
+        while len(self._answers) > self._requests or self._held > self._size:
+            _, forgotten = self._answers.popitem(last=False)
+            self._held -= sum(map(len, forgotten))
+
+    def recall(self, id: str) -> Kept | None:
+        """The answer and its asker; `NOTHING` for a cancelled request, None for an unknown one."""
+        return self._answers.get(id)
 
 
 @dataclass(slots=True, eq=False)
@@ -125,12 +175,11 @@ async def answer_of(work: Work, bound: BoundPolicy, worker: str, limits: tuple[i
 
     `limits` are the bytes that the server carries, and those beyond which an answer is compressed.
     """
-    request = work.request
-    largest, compress_above = limits
-    what = f"answer of policy {request.policy!r} of {request.context!r}"
+    request, (largest, compress_above) = work.request, limits
     try:
-        outcome = await _outcome_of(work, bound, worker)
-        return pack(encode(outcome), what, largest=largest, compress_above=compress_above)
+        body = encode(await _outcome_of(work, bound, worker))
+        what = f"answer of policy {request.policy!r} of {request.context!r}"
+        return pack(body, what, largest=largest, compress_above=compress_above)
     except BaseException as error:  # for any error, its caller waits for an answer
         if work.is_stopped and isinstance(error, asyncio.CancelledError):
             raise
@@ -159,9 +208,66 @@ def refusal_of(error: BaseException, kind: type[RuntimeFault] = EnvelopeInvalid)
     """The reason why the worker could not run a request; `kind` is the class for another library's error."""
     if not isinstance(error, RuntimeFault):
         error = kind(f"it cannot be read, run or answered: {type(error).__name__}")
-    return Fault(type=type(error).__name__, message=_sendable(str(error)), raised_by="worker")
+    sendable = str(error)[:MOST_CHARACTERS].encode(errors="replace").decode()  # no lone surrogate, and not too long
+    return Fault(type=type(error).__name__, message=sendable, raised_by="worker")
 
 
-def _sendable(text: str) -> str:
-    """A text in a form that JSON can hold and a server can carry."""
-    return text[:MOST_CHARACTERS].encode(errors="replace").decode()
+class WorkQueue:
+    """The requests of a worker, by their ids: so many begun, so many that wait."""
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        self._settings = settings
+        self.begun: dict[str, Work] = {}
+        self.waiting: list[Work] = []
+        """The oldest first."""
+
+    @property
+    def has_place(self) -> bool:
+        """Whether one more can begin."""
+        return len(self.begun) < self._settings.concurrency
+
+    def can_hold(self, size: int) -> bool:
+        """Whether a request of so many bytes may be added, to begin or to wait; a single one always may."""
+        works = self.all()
+        return not works or size + sum(work.size for work in works) <= self._settings.held
+
+    def all(self) -> list[Work]:
+        """All of them, those that began first."""
+        return [*self.begun.values(), *self.waiting]
+
+    def find(self, id: str) -> Work | None:
+        """The request of this id, begun or waiting."""
+        begun = self.begun.get(id)
+        return begun or next((work for work in self.waiting if work.request.id == id), None)
+
+    def begin(self, work: Work) -> None:
+        """Give it a place."""
+        self.begun[work.request.id] = work
+
+    def wait(self, work: Work) -> Work | None:
+        """Let it wait in the order of ages; returns the request that has no room then: the youngest, perhaps itself."""
+        insort(self.waiting, work, key=lambda each: each.since)
+        return self.waiting.pop() if len(self.waiting) > self._settings.waiting else None
+
+    def remove(self, work: Work) -> Work | None:
+        """Remove it; returns the request that now gets its place and must begin, if any."""
+        if self.begun.pop(work.request.id, None) is None:
+            self.waiting.remove(work)
+        elif self.waiting and self.has_place:
+            following = self.waiting.pop(0)
+            self.begin(following)
+            return following
+        return None
+
+    def remove_overdue(self) -> list[Work]:
+        """Remove and return those that have waited since this was called last."""
+        overdue = [work for work in self.waiting if work.is_overdue]
+        self.waiting = [work for work in self.waiting if not work.is_overdue]
+        for work in self.waiting:
+            work.is_overdue = True
+        return overdue
+
+    def remove_waiting(self) -> list[Work]:
+        """Remove and return all that wait."""
+        waiting, self.waiting = self.waiting, []
+        return waiting

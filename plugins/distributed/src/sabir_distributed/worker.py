@@ -1,7 +1,7 @@
 """The worker's side: a context whose policies answer requests.
 
     sabir.<context>.<policy> ──queue group──▶ Worker ──▶ bound policy, in this process ──▶ Answered · Failed
-                                                ├ full            ──▶ Busy, or it waits for a while (`work_queue`)
+                                                ├ full            ──▶ Busy, or it waits for a while (`work`)
                                                 ├ not done soon   ──▶ Accepted, then Alive again and again
                                                 ├ cancelled       ──▶ stopped, no answer
                                                 ├ not readable    ──▶ Failed; every request with an inbox has an answer
@@ -25,29 +25,23 @@ from nats.aio.subscription import Subscription
 from sabir.authoring import one_line
 from sabir_runtime import BaseContext, BoundPolicy, InMemoryRunner
 
+from sabir_distributed import envelopes
 from sabir_distributed.connection import Connection, Target, logger, shown
-from sabir_distributed.envelopes import (
-    Accepted,
-    Alive,
-    Busy,
-    Envelope,
-    Failed,
-    Released,
-    Request,
-    Sought,
-    Willing,
-    decode_notice,
-    decode_request,
-    encode,
-)
 from sabir_distributed.errors import EnvelopeInvalid, NoServer, RequestTimedOut
-from sabir_distributed.memory import NOTHING, Memory
 from sabir_distributed.messages import KnownMessages
-from sabir_distributed.packing import unpack
 from sabir_distributed.settings import WorkerSettings
 from sabir_distributed.subjects import QUEUE, all_of, beats_for, check_context, is_inbox, requests_for, requests_of
-from sabir_distributed.work import Work, answer_of, check_asker, check_subject, make_context, refusal_of
-from sabir_distributed.work_queue import WorkQueue
+from sabir_distributed.work import (
+    NOTHING,
+    Memory,
+    Work,
+    WorkQueue,
+    answer_of,
+    check_asker,
+    check_subject,
+    make_context,
+    refusal_of,
+)
 
 RELEASED_WITHIN = 5.0
 """Seconds that policies have to end after they were cancelled, before the worker leaves without them."""
@@ -125,9 +119,14 @@ class Worker:
         """
         await self.start()
         ready()
+        assert self._stop is not None
+        gone, stopped = self._connected().gone, asyncio.ensure_future(self._stop.wait())
         try:
-            await self._until_stopped()
+            await asyncio.wait((stopped, gone), return_when=asyncio.FIRST_COMPLETED)
+            if gone.done() and not self._stop.is_set():
+                raise gone.result()
         finally:
+            stopped.cancel()
             await self.finish()
 
     def stop(self) -> None:
@@ -200,30 +199,19 @@ class Worker:
                 while tasks := [*(work.task for work in self._queue.begun.values() if work.task), *self._sayings]:
                     await asyncio.wait(tasks)
 
-    async def _until_stopped(self) -> None:
-        assert self._stop is not None
-        connection = self._connected()
-        stopped = asyncio.ensure_future(self._stop.wait())
-        try:
-            await asyncio.wait((stopped, connection.gone), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            stopped.cancel()
-        if connection.gone.done() and not self._stop.is_set():
-            raise connection.gone.result()
-
     async def _on_request(self, message: Msg) -> None:
         if not self._may_answer(message):
             return
         try:
-            body = unpack(message.data, self._settings.largest)
-            request = decode_request(body, self._known)
+            body = envelopes.unpack(message.data, self._settings.largest)
+            request = envelopes.decode_request(body, self._known)
             check_subject(message.subject, request, self.id)
             kept, known = self._memory.recall(request.id), self._queue.find(request.id)
             check_asker(request, message.reply, kept or known)
         except Exception as error:  # for any error, its caller waits for an answer
             fault = refusal_of(error)
             logger.warning("worker %s refused a request: %s", self.id, fault.message)
-            await self._say(message.reply, Failed(id="", worker=self.id, error=fault))
+            await self._say(message.reply, envelopes.Failed(id="", worker=self.id, error=fault))
             return
         if kept is not None:
             if kept.answer is not NOTHING:
@@ -235,7 +223,7 @@ class Worker:
         elif (self._queue.has_place or request.waited) and self._queue.can_hold(len(body)):
             self._take(request, message.reply, len(body))
         else:
-            await self._say(message.reply, Busy(id=request.id, worker=self.id))
+            await self._say(message.reply, envelopes.Busy(id=request.id, worker=self.id))
 
     def _may_answer(self, message: Msg) -> bool:
         """Whether a message's reply subject is an inbox."""
@@ -245,7 +233,7 @@ class Worker:
         logger.warning("worker %s dropped a message that names %s, and no inbox", self.id, named)
         return False
 
-    def _take(self, request: Request, reply: str, size: int) -> None:
+    def _take(self, request: envelopes.Request, reply: str, size: int) -> None:
         """Begin a request, or let it wait."""
         loop = self._connected().loop
         now, longest = loop.time(), self._settings.longest
@@ -266,7 +254,7 @@ class Worker:
         """Tell the callers of waiting requests to ask again."""
         for work in dismissed:
             work.timer.cancel()
-            self._later(self._say(work.reply, Busy(id=work.request.id, worker=self.id)))
+            self._later(self._say(work.reply, envelopes.Busy(id=work.request.id, worker=self.id)))
 
     async def _perform(self, work: Work) -> None:
         connection = self._connected()
@@ -290,20 +278,20 @@ class Worker:
             if fault is not None:
                 logger.error("worker %s failed at request %s", self.id, id, exc_info=fault)
         elif work.is_released:
-            self._later(self._say(work.reply, Released(id=id, worker=self.id)))
+            self._later(self._say(work.reply, envelopes.Released(id=id, worker=self.id)))
         else:
             self._memory.keep(id, NOTHING)
 
     async def _on_notice(self, message: Msg) -> None:
         try:
-            notice = decode_notice(unpack(message.data, self._settings.largest))
+            notice = envelopes.decode_notice(envelopes.unpack(message.data, self._settings.largest))
         except EnvelopeInvalid as error:
             logger.warning("worker %s: %s", self.id, error)
             return
-        if not isinstance(notice, Sought):
+        if not isinstance(notice, envelopes.Sought):
             self._cancel(notice.id)
         elif self._may_answer(message) and self._would_take(notice.id):
-            await self._say(message.reply, Willing(id=notice.id, worker=self.id))
+            await self._say(message.reply, envelopes.Willing(id=notice.id, worker=self.id))
 
     def _would_take(self, id: str) -> bool:
         """Whether it has a place for a request, or already has the request; False while it stops."""
@@ -344,10 +332,12 @@ class Worker:
         if work.request.seconds_left > longest:
             remedy = "give WorkerSettings more `longest`, or the policy less to do"
             error = RequestTimedOut(f"a worker gives a request {longest:g} s at most; {remedy}")
-            self._later(self._say(work.reply, Failed(id=work.request.id, worker=self.id, error=refusal_of(error))))
+            self._later(
+                self._say(work.reply, envelopes.Failed(id=work.request.id, worker=self.id, error=refusal_of(error)))
+            )
 
     async def _say_accepted(self, work: Work) -> None:
-        await self._say(work.reply, Accepted(id=work.request.id, worker=self.id, every=self._settings.beat))
+        await self._say(work.reply, envelopes.Accepted(id=work.request.id, worker=self.id, every=self._settings.beat))
 
     def _tell_alive(self) -> None:
         """One beat: tell each caller which of its accepted requests are not done."""
@@ -357,18 +347,17 @@ class Worker:
             if work.is_accepted:
                 callers.setdefault(beats_for(work.reply), []).append(work.request.id)
         for subject, requests in callers.items():
-            self._later(self._say(subject, Alive(worker=self.id, requests=tuple(requests))))
-        again = self._connected().loop.call_later(self._settings.beat, self._tell_alive) if callers else None
-        self._beat = again
+            self._later(self._say(subject, envelopes.Alive(worker=self.id, requests=tuple(requests))))
+        self._beat = self._connected().loop.call_later(self._settings.beat, self._tell_alive) if callers else None
 
     def _later(self, saying: Coroutine[Any, Any, None]) -> None:
         task = self._connected().loop.create_task(saying)
         self._sayings.add(task)
         task.add_done_callback(self._sayings.discard)
 
-    async def _say(self, subject: str, envelope: Envelope) -> None:
+    async def _say(self, subject: str, envelope: envelopes.Envelope) -> None:
         with suppress(NoServer):
-            await self._connected().publish(subject, encode(envelope))
+            await self._connected().publish(subject, envelopes.encode(envelope))
 
     def _connected(self) -> Connection:
         assert self._connection is not None, "start it first"

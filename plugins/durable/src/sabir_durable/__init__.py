@@ -2,14 +2,13 @@
 
 runner ─▶ execution ─▶ ledger         the batch and the result of each bound call
    └─▶ worker ─▶ engine (DBOS)        the runs, their workers and their states
-          └─▶ recovery ─▶ leases      whose worker is dead
+          └─▶ recover ─▶ leases       whose worker is dead
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sabir_durable.decisions import decision
     from sabir_durable.errors import (
         DurableFault,
         RunCancelled,
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
         RunTaken,
         StoreInvalid,
     )
-    from sabir_durable.execution import holds_run
+    from sabir_durable.execution import decision, holds_run
     from sabir_durable.runner import DurableRunner
     from sabir_durable.runs import Runs
     from sabir_durable.views import CallRecord, CallState, RunDetails, RunState, RunSummary
@@ -49,8 +48,7 @@ __all__ = [
 
 
 _ELSEWHERE = {
-    "decision": "decisions",
-    "holds_run": "execution",
+    **dict.fromkeys(("decision", "holds_run"), "execution"),
     "DurableRunner": "runner",
     "Runs": "runs",
     **dict.fromkeys(("CallRecord", "CallState", "RunDetails", "RunState", "RunSummary"), "views"),

@@ -76,8 +76,7 @@ def runs(
     json
         Write JSON.
     """
-    from sabir_durable.recovery import recover_store
-    from sabir_durable.runs import Runs
+    from sabir_durable.runs import Runs, recover_store
 
     actions: dict[Action, Callable[[Runs], Told]] = {
         "list": lambda stored: stored.list(state=state, limit=limit),

@@ -11,7 +11,6 @@ import json
 import logging
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 from dbos import DBOS, DBOSClient, DBOSConfig, Serializer, SetWorkflowID, WorkflowHandleAsync
@@ -19,21 +18,12 @@ from sabir.authoring import one_line
 from sqlalchemy import Engine
 
 from sabir_durable.errors import DurableFault, RunnerInUse
+from sabir_durable.stores import Settings, version_of
 
 WORKFLOW = "sabir.run"
 log = logging.getLogger("sabir.durable.engine")
 
 _execute: Callable[[str], Awaitable[None]] | None = None
-
-
-@dataclass(frozen=True)
-class Service:
-    """The settings with which DBOS is launched."""
-
-    application: str
-    version: str
-    worker: str
-    poll: float
 
 
 class ReadableJSON(Serializer):
@@ -82,7 +72,9 @@ def migrate(url: str) -> None:
     DBOS.migrate(url)
 
 
-def launch(engine: Engine, service: Service, queues: list[str], execute: Callable[[str], Awaitable[None]]) -> None:
+def launch(
+    engine: Engine, settings: Settings, worker: str, queues: list[str], execute: Callable[[str], Awaitable[None]]
+) -> None:
     """Start DBOS, on the event loop that runs execute; raises RunnerInUse if other code started it."""
     global _execute  # noqa: PLW0603  # one DBOS in each process, and one function that it runs
     from dbos._dbos import _dbos_global_instance
@@ -91,14 +83,14 @@ def launch(engine: Engine, service: Service, queues: list[str], execute: Callabl
         raise RunnerInUse("DBOS was started in this process by other code, and there is one in each; start it there")
     _be_quiet()
     config: DBOSConfig = {
-        "name": service.application,
+        "name": settings.application,
         "system_database_url": engine.url.set(drivername=engine.dialect.name).render_as_string(hide_password=False),
         "system_database_engine": engine,
-        "application_version": service.version,
-        "executor_id": service.worker,
+        "application_version": version_of(settings.application, settings.version),
+        "executor_id": worker,
         "serializer": ReadableJSON(),
         "log_level": "WARNING",
-        "notification_listener_polling_interval_sec": service.poll,
+        "notification_listener_polling_interval_sec": settings.poll,
     }
     _execute = execute
     DBOS(config=config)
@@ -108,7 +100,9 @@ def launch(engine: Engine, service: Service, queues: list[str], execute: Callabl
 
 def listen(queue: str) -> None:
     """Take runs of this queue too; DBOS notices within a second."""
-    listening = _instance()._listening_queues
+    from dbos._dbos import _get_dbos_instance
+
+    listening = _get_dbos_instance()._listening_queues
     if listening is not None and queue not in listening:
         listening.append(queue)  # the list behind listen_queues, which DBOS takes only before its launch
 
@@ -161,9 +155,3 @@ def _be_quiet() -> None:
     if not any(isinstance(handler, _Forward) for handler in theirs.handlers):
         theirs.addHandler(_Forward())
         theirs.propagate = False
-
-
-def _instance() -> DBOS:
-    from dbos._dbos import _get_dbos_instance
-
-    return _get_dbos_instance()

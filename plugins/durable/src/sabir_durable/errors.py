@@ -12,7 +12,7 @@ RuntimeFault
         └── RunPaused
 """
 
-from sabir_runtime.errors import RuntimeFault
+from sabir_runtime.failures import RuntimeFault
 
 
 class DurableFault(RuntimeFault):

@@ -9,6 +9,13 @@
 
 A call's failure is the same when it first occurs and when it is read: a policy's reaction must not depend on that.
 A fault of the run itself stops it, even if a policy catches the error.
+
+A call may wait for a person's decision, for days if need be, across restarts:
+
+    self.approve = self._bind(human_policy(decision))        in the context
+    await runner.decide("order-7", path, "yes")              from any process; or `sabir runs decide order-7 PATH yes`
+
+`sabir runs list --state waiting` lists the waiting runs, and `show` names the path of the call.
 """
 
 import asyncio
@@ -22,17 +29,14 @@ from functools import partial
 from typing import NoReturn, ParamSpec, Protocol, TypeVar
 
 from sabir import Message, ToolContext, dumps, loads, unanswered
-from sabir_runtime import paths
-from sabir_runtime.batches import answer_batch, lanes_of
+from sabir_runtime import Question, paths
 from sabir_runtime.contexts import BoundCall
-from sabir_runtime.errors import ReplayMismatch
-from sabir_runtime.failures import PolicyFailed, is_cancelled
-from sabir_runtime.policies import Batch
+from sabir_runtime.failures import PolicyFailed, ReplayMismatch, is_cancelled
+from sabir_runtime.policies import Batch, answer_batch, lanes_of
 
 from sabir_durable.errors import DurableFault
 from sabir_durable.ledger import OPEN, Hold, Ledger
-from sabir_durable.records import Request, answer_request, difference, encode_failure, request_of
-from sabir_durable.tables import Call
+from sabir_durable.tables import Call, Request, answer_request, difference, encode_failure, request_of
 
 Parameters = ParamSpec("Parameters")
 Given = TypeVar("Given")
@@ -70,11 +74,7 @@ class Execution:
 
     async def perform(self, call: BoundCall) -> Batch:
         """Perform the run's call; a stopped run has stopped completely before this ends."""
-        token = current.set(self)
-        try:
-            self._task = asyncio.create_task(self.record(f"0:{call.name}", call))
-        finally:
-            current.reset(token)
+        self._task = asyncio.create_task(self.record(f"0:{call.name}", call))
         try:
             return await self._task
         except asyncio.CancelledError:
@@ -210,7 +210,6 @@ class Place:
     path: str
 
 
-current: ContextVar[Execution | None] = ContextVar("sabir_durable.execution", default=None)
 place: ContextVar[Place | None] = ContextVar("sabir_durable.place", default=None)
 
 
@@ -220,10 +219,10 @@ async def holds_run() -> bool:
     A process can be suspended at any instruction, and its run given to another worker meanwhile. Its records are
     refused then, but its effects on the world are not, so call this before them. Raises DurableFault outside of a run.
     """
-    execution = current.get()
-    if execution is None:
+    where = place.get()
+    if where is None:
         raise DurableFault("no run of a DurableRunner is here; ask in a policy or an option that one performs")
-    return await execution.is_held()
+    return await where.execution.is_held()
 
 
 @contextmanager
@@ -238,3 +237,14 @@ def _at(execution: Execution, path: str) -> Iterator[None]:
 def _places(path: str, calls: list[Message]) -> dict[int, str]:
     """The paths of these calls' results: the lanes in which the calls are answered."""
     return {id(message): f"{path}/[{lane}]" for message, lane in zip(calls, lanes_of(calls), strict=True)}
+
+
+async def decision(question: Question) -> list[Message]:
+    """A person's decision for the bound call that asks; a durable run waits for it, also in its next process.
+
+    `question` is already in the ledger, with the call. Raises DurableFault outside of a durable run.
+    """
+    where = place.get()
+    if where is None:
+        raise DurableFault("a decision is waited for in a run of a DurableRunner; give human_policy another `ask` here")
+    return await where.execution.wait(where.path)

@@ -19,8 +19,7 @@ from uuid import uuid4
 import sqlalchemy as sa
 
 from sabir_durable.errors import RunConflict, RunNotFound, RunTaken
-from sabir_durable.records import Request
-from sabir_durable.tables import Call, Run, calls, runs, workers
+from sabir_durable.tables import Call, Request, Run, calls, runs, workers
 from sabir_durable.views import CallState
 
 OPEN = ("started", "waiting")

@@ -20,17 +20,16 @@ from sabir.authoring import AsyncClosing
 from sabir.errors import SettingsInvalid
 from sabir_runtime import paths
 from sabir_runtime.contexts import BoundCall, BoundPolicy, Runner
-from sabir_runtime.errors import ReplayMismatch
+from sabir_runtime.failures import ReplayMismatch
 from sabir_runtime.policies import Batch
 from sqlalchemy.exc import DBAPIError
 
 from sabir_durable.errors import DurableFault, RunCancelled, RunConflict, RunnerInUse, RunPaused, RunTaken, StoreInvalid
-from sabir_durable.execution import current
+from sabir_durable.execution import place
 from sabir_durable.ledger import OPEN, name_of
-from sabir_durable.records import difference, request_of, whole_request
 from sabir_durable.runs import check_one_class
 from sabir_durable.stores import Durability, Settings, close_store, open_store, parse_store, shown, unusable
-from sabir_durable.tables import Run
+from sabir_durable.tables import Run, difference, request_of, whole_request
 
 if TYPE_CHECKING:
     from dbos import WorkflowHandleAsync
@@ -92,9 +91,9 @@ class DurableRunner(Runner, AsyncClosing):
 
     def perform(self, call: BoundCall) -> Awaitable[Batch]:
         """The batch of a call: within a run, recorded at its path; outside, performed as a new run."""
-        execution = current.get()
-        if execution is not None:
-            return execution.record(paths.next_path(call.name), call)
+        where = place.get()
+        if where is not None:
+            return where.execution.record(paths.next_path(call.name), call)
         return self._run(call, name_of(None))
 
     # Each policy has keyword parameters of its own, hence Any.
@@ -114,7 +113,7 @@ class DurableRunner(Runner, AsyncClosing):
         version without a worker, and StoreInvalid if the store cannot be written. A caller that stops waiting does not
         stop the run: it continues until `runs.cancel`.
         """
-        if current.get() is not None:
+        if place.get() is not None:
             raise RunConflict(f"a run within a run: call {bound.name!r} through its context instead")
         call = BoundCall(bound, observations, options, bound.signature.check(arguments))
         return await self._run(call, name_of(run_id))
@@ -211,7 +210,7 @@ class DurableRunner(Runner, AsyncClosing):
             if self._worker is None:
                 self._worker = await _acquire(self._settings, list(self._contexts.values()))
         for name, context in self._contexts.items():
-            if self._worker.knows(name) is not context:
+            if self._worker.contexts.get(name) is not context:
                 await self._worker.add(context)
         return self._worker
 
@@ -288,37 +287,34 @@ class DurableRunner(Runner, AsyncClosing):
         return Run(name, settings.application, settings.version, context, call.name, digest, request, worker=worker)
 
 
-_shared: "tuple[Worker, int] | None" = None
-"""The worker of this process, and how many runners hold it."""
+_shared: "Worker | None" = None
+"""The worker of this process."""
 
 
 async def _acquire(settings: Settings, contexts: "list[BaseContext]") -> "Worker":
     global _shared  # noqa: PLW0603  # one engine in each process
     from sabir_durable.worker import Worker
 
-    if _shared is None:
-        worker = Worker(settings)
-        _shared = (worker, 0)
+    worker = _shared
+    if worker is None:
+        worker = _shared = Worker(settings)
         try:
             await worker.launch(contexts)
         except BaseException:
             _shared = None
             raise
-    worker, holders = _shared
     if worker.settings != settings:
         store = shown(worker.settings.url)
         raise RunnerInUse(f"a DurableRunner of {store} works in this process, and there can be one; close it first")
-    _shared = (worker, holders + 1)
+    worker.holders += 1
     return worker
 
 
 async def _release(worker: "Worker") -> None:
     global _shared  # noqa: PLW0603
-    if _shared is None or _shared[0] is not worker:
-        return
-    holders = _shared[1] - 1
-    _shared = (worker, holders) if holders else None
-    if not holders:
+    worker.holders -= 1
+    if _shared is worker and not worker.holders:
+        _shared = None
         await worker.close()
 
 

@@ -8,9 +8,17 @@
                                └─ recover                      runs of dead workers go back to the queue
 
 The engine need not run here: workers see a request within a beat.
+
+Only runs of dead workers go back to the queue: the process that can take a worker's lock knows that it is dead.
+
+    workers that were not seen lately ─▶ is its lock free? ─ no ─▶ it lives: nothing is done
+                                                └ yes ─▶ for each of its runs: fence off, requeue ─▶ forget the worker
+
+A worker that is closed releases its runs first, so it did not die while it held them.
 """
 
 import builtins
+import logging
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -22,12 +30,12 @@ import sabir
 from sabir import Message, dumps, loads
 from sabir.authoring import SyncClosing, as_messages
 from sabir.errors import SettingsInvalid
-from sqlalchemy import Connection, Engine
+from sqlalchemy import URL, Connection, Engine
 
 from sabir_durable.errors import DurableFault, RunConflict
 from sabir_durable.ledger import MOST_DEATHS, OPEN, Ledger, name_of, no_run
-from sabir_durable.statuses import ENDED, Statuses, check_store
-from sabir_durable.stores import close_store, open_store, parse_store
+from sabir_durable.statuses import ENDED, Statuses, WorkerList, check_store
+from sabir_durable.stores import Lease, close_store, is_sqlite, make_lease, open_store, parse_store, version_of
 from sabir_durable.tables import Call, Run
 from sabir_durable.views import CallRecord, RunDetails, RunState, RunSummary
 
@@ -41,11 +49,6 @@ BATCH = 200
 def queue_of(application: str, context: str) -> str:
     """The queue of the runs of one context class: a worker takes from the queues whose code it has."""
     return f"{application}.{context}"
-
-
-def version_of(application: str, version: str) -> str:
-    """A version's name in the engine, where it belongs to one application of a store."""
-    return f"{application}.{version}"
 
 
 def check_one_class(known: object, context: object) -> None:
@@ -273,3 +276,53 @@ def _before(path: str, recorded: Sequence[Call]) -> Sequence[Call]:
         for call in recorded
         if call.number < number and call.state not in OPEN and not path.startswith(f"{call.path}/")
     ]
+
+
+log = logging.getLogger("sabir.durable")
+
+BEATS_UNSEEN = 3
+"""How many beats a worker on Postgres may miss, so that it can take its lock again after a lost connection."""
+
+
+def patience_of(url: URL, beat: float = 1.0) -> float:
+    """Seconds for which an unseen worker is left alone, so that a lost connection can come back."""
+    return 0.0 if is_sqlite(url) else BEATS_UNSEEN * beat
+
+
+def recover(runs: Runs, workers: WorkerList, lease: Lease, *, unseen: float, apart_from: str = "") -> list[str]:
+    """Return the runs of dead workers to the queue; returns the names of those runs.
+
+    Workers that were seen less than `unseen` seconds ago are left alone, so that one which lost its connection to the
+    store can take its lock again.
+    """
+    moved: list[str] = []
+    for worker in workers.unseen(unseen):
+        if worker == apart_from:
+            continue
+        with lease.take(worker) as is_dead:
+            if is_dead:
+                moved += [_give_back(runs, run, worker) for run in runs.statuses.left_by(worker)]
+                workers.remove(worker)
+    return moved
+
+
+def recover_store(store: str, *, unseen: float | None = None) -> list[str]:
+    """Return the runs of a store's dead workers to the queue, from a process without a worker; returns their names."""
+    url = parse_store(store)
+    patience = patience_of(url) if unseen is None else unseen
+    with Runs(store) as runs:
+        return recover(runs, WorkerList(runs.engine), make_lease(url, "nobody"), unseen=patience)
+
+
+def _give_back(runs: Runs, run: Run, worker: str) -> str:
+    earlier = 0 if runs.ledger.has_written(worker, run.run) else run.deaths
+    deaths = earlier + (run.holder == worker)
+    if deaths >= MOST_DEATHS:
+        reason = f"{deaths} workers died while they had it; resume it when it no longer ends them"
+        log.warning("run %s is paused: %s", run.run, reason)
+        runs.park(run.run, reason, deaths=deaths)
+    else:
+        log.debug("worker %s is gone: run %s goes back to the queue", worker, run.run)
+        runs.ledger.fence(run.run, deaths=deaths)
+        runs.requeue(run)
+    return run.run

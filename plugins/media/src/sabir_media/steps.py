@@ -11,42 +11,56 @@ in a driver is thrown into the generator, which names the URL that it was about.
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import httpcore2
+from pydantic import ConfigDict
+from sabir.authoring import Frozen
 
-from sabir_media.addresses import Address, address_refusal, first_refusal
 from sabir_media.errors import AddressRefused, FetchFailed, FetchTimedOut, SizeRefused, refusal
-from sabir_media.medium import FetchedMedia
 from sabir_media.mimes import claimed_mime, settled_mime
-from sabir_media.rules import Rules
-from sabir_media.targets import Target, read_target, redirected
+from sabir_media.targets import Address, Rules, Target, address_refusal, first_refusal, read_target, redirected
 
 
-@dataclass(frozen=True, slots=True)
-class LookUp:
+class FetchedMedia(Frozen):
+    """Bytes behind a URL. `url` is where they came from after redirects. In JSON the bytes are base64."""
+
+    model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
+
+    data: bytes
+    mime: str
+    url: str
+
+
+class Fetcher(Protocol):
+    """Fetches media for targets that take only bytes."""
+
+    def fetch_sync(self, url: str) -> FetchedMedia:
+        """The bytes behind a web URL; MediaRefused where fetching is not allowed or fails."""
+
+    async def fetch(self, url: str) -> FetchedMedia:
+        """The bytes behind a web URL; MediaRefused where fetching is not allowed or fails."""
+
+
+class LookUp(NamedTuple):
     """Look a host up. Answer: its addresses as texts, `Sequence[str]`."""
 
     host: str
     port: int
 
 
-@dataclass(frozen=True, slots=True)
-class Open:
+class Open(NamedTuple):
     """Ask for a target at one of these addresses, leaving what was open. Answer: a `Head`."""
 
     target: Target
     addresses: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(NamedTuple):
     """Read on. Answer: the next bytes of the body, empty at its end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """A response before its body."""
 
     status: int
@@ -99,20 +113,10 @@ _STATUS_REMEDIES = {
 }
 _FAILURES: tuple[tuple[type[Exception], type[FetchFailed], str, str], ...] = (
     (TimeoutError, FetchTimedOut, "the time limit passed", "raise timeout, or download it yourself"),
-    (
-        httpcore2.TimeoutException,
-        FetchTimedOut,
-        "the time limit passed",
-        "raise timeout, or download it yourself",
-    ),
+    (httpcore2.TimeoutException, FetchTimedOut, "the time limit passed", "raise timeout, or download it yourself"),
     (httpcore2.ConnectError, FetchFailed, "no connection ({error})", "check the URL and the network"),
     (httpcore2.NetworkError, FetchFailed, "the connection broke ({error})", _LATER),
-    (
-        httpcore2.ProtocolError,
-        FetchFailed,
-        "the server broke off or speaks no HTTP ({error})",
-        "check the URL",
-    ),
+    (httpcore2.ProtocolError, FetchFailed, "the server broke off or speaks no HTTP ({error})", "check the URL"),
     (OSError, FetchFailed, "its host was not found ({error})", "check the URL and the network"),
     (UnicodeError, FetchFailed, "its host was not found ({error})", "check the URL"),
 )

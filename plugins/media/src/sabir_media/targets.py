@@ -1,21 +1,146 @@
-"""One place to visit, read strictly from a URL.
+"""One place to visit, read strictly from a URL, under a fetcher's rules.
 
     text ──▶ no unsafe characters ──▶ scheme ──▶ no user ──▶ host in one spelling ──▶ port ──▶ Target
 
 A URL that two parsers could read differently is refused instead of repaired: backslashes, spaces, control
 characters, %00, percent-encoded hosts, users, and every spelling of an IPv4 address but the one with four
 decimal numbers between dots.
+
+Which IP addresses may be visited is a table: it follows the IANA IPv4 and IPv6 Special-Purpose Address Registries, and
+adds a cloud vendor's address that no registry lists. It is kept here instead of asking `ipaddress.is_global`, whose
+answer differs between Python versions. An IPv6 address outside 2000::/3, the only range handed out for global unicast,
+is refused unless it is a known wrapper of an IPv4 address, which is then judged in its stead. A NAT64 prefix that a
+network operator chose within 2000::/3 cannot be told from any other public address.
 """
 
 import re
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from urllib.parse import urljoin
 
 import httpx2
+from sabir.errors import SettingsInvalid
 
-from sabir_media.addresses import Address, address_refusal, read_address
 from sabir_media.errors import AddressRefused, refusal
-from sabir_media.rules import Rules
+from sabir_media.mimes import NEVER_ALLOWED, plain_mime
+
+Address = IPv4Address | IPv6Address
+
+_REFUSED: Sequence[tuple[IPv4Network | IPv6Network, str]] = [
+    (ip_network(network), reason)
+    for reason, networks in {
+        "an unspecified address": "0.0.0.0/8 ::/128",
+        "a private address": "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 fc00::/7",
+        "a carrier-grade NAT address": "100.64.0.0/10",
+        "a loopback address": "127.0.0.0/8 ::1/128",
+        "a cloud metadata address": "168.63.129.16/32",
+        "a link-local address": "169.254.0.0/16 fe80::/10",
+        "a site-local address": "fec0::/10",
+        "a documentation address": "192.0.2.0/24 198.51.100.0/24 203.0.113.0/24 2001:db8::/32 3fff::/20",
+        "a 6to4 relay address": "192.88.99.0/24",
+        "a Teredo address": "2001::/32",
+        "a benchmarking address": "198.18.0.0/15",
+        "a multicast address": "224.0.0.0/4 ff00::/8",
+        "a reserved address": "192.0.0.0/24 240.0.0.0/4 2001::/23",
+    }.items()
+    for network in networks.split()
+]
+"""Ranges and what their addresses are; the first that holds an address counts."""
+
+_WRAPPERS: Sequence[tuple[IPv6Network, int, str]] = [
+    (IPv6Network("::ffff:0:0/96"), 0, "IPv4-mapped"),
+    (IPv6Network("64:ff9b::/96"), 0, "NAT64"),
+    (IPv6Network("2002::/16"), 80, "6to4"),
+]
+"""A range, how far right its IPv4 address must be shifted to be the lowest 32 bits, and its name."""
+
+_GLOBAL_UNICAST = IPv6Network("2000::/3")
+
+
+def read_address(text: str) -> Address | None:
+    """The address that a text spells in its one canonical form, or None."""
+    try:
+        return ip_address(text)
+    except ValueError:
+        return None
+
+
+def address_refusal(address: Address) -> str | None:
+    """Why an address may not be visited, as a noun phrase, or None where it may."""
+    if isinstance(address, IPv6Address):
+        if address.scope_id is not None:
+            return "an address bound to one network interface"
+        for network, shift, kind in _WRAPPERS:
+            if address in network:
+                inner = address_refusal(IPv4Address(int(address) >> shift & 0xFFFFFFFF))
+                return inner and f"{inner} inside an {kind} one"
+    reason = next((reason for network, reason in _REFUSED if address in network), None)
+    is_public = isinstance(address, IPv4Address) or address in _GLOBAL_UNICAST
+    return reason or (None if is_public else "a reserved address")
+
+
+def first_refusal(answers: Sequence[str], judge: Callable[[Address], str | None]) -> str | None:
+    """The first answer of a look-up that is no address, or that `judge` refuses, with the reason; or None."""
+    for answer in answers:
+        address = read_address(answer)
+        reason = "no IP address" if address is None else judge(address)
+        if reason:
+            return f"{answer!r}, {reason}"
+    return None
+
+
+_HOST_AND_PORT = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9._-]+)):([0-9]{1,5})")
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Sizes in bytes; hosts as (name or address, port) pairs that the address and port checks let pass."""
+
+    max_bytes: int
+    max_redirects: int
+    allowed_mimes: frozenset[str]
+    allow_hosts: frozenset[tuple[str, int]]
+
+
+def read_rules(
+    *, max_bytes: int, max_redirects: int, allowed_mimes: Collection[str], allow_hosts: Collection[str]
+) -> Rules:
+    """The rules that a user's settings make; SettingsInvalid names the setting that is wrong."""
+    if max_bytes < 1:
+        raise SettingsInvalid(f"max_bytes is {max_bytes}; expected the number of bytes to read at most, 1 or more")
+    if max_redirects < 0:
+        raise SettingsInvalid(f"max_redirects is {max_redirects}; expected 0, to follow none, or more")
+    return Rules(max_bytes, max_redirects, _read_mimes(allowed_mimes), _read_hosts(allow_hosts))
+
+
+def _read_mimes(mimes: Collection[str]) -> frozenset[str]:
+    _refuse_lone_text("allowed_mimes", mimes)
+    for mime in mimes:
+        known = plain_mime(mime)
+        if known is None:
+            raise SettingsInvalid(f"allowed_mimes has {mime!r}; expected type/subtype, for example 'image/png'")
+        if known in NEVER_ALLOWED:
+            raise SettingsInvalid(f"allowed_mimes has {mime!r}, which can carry scripts; remove it")
+    return frozenset(plain_mime(mime) or "" for mime in mimes)
+
+
+def _read_hosts(hosts: Collection[str]) -> frozenset[tuple[str, int]]:
+    _refuse_lone_text("allow_hosts", hosts)
+    pairs = set()
+    for host in hosts:
+        match = _HOST_AND_PORT.fullmatch(host)
+        if match is None or not 0 < int(match[3]) < 65536:
+            raise SettingsInvalid(f"allow_hosts has {host!r}; expected host:port, for example 'files.intranet:8080'")
+        name = (match[1] or match[2]).lower().removesuffix(".")
+        pairs.add((str(read_address(name) or name), int(match[3])))
+    return frozenset(pairs)
+
+
+def _refuse_lone_text(name: str, value: Collection[str]) -> None:
+    if isinstance(value, str):
+        raise SettingsInvalid(f"{name} is the text {value!r}; expected a collection of texts: wrap it in a tuple")
+
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _UNSAFE = re.compile(r"[\x00-\x20\x7f\\]|%00")
@@ -24,14 +149,13 @@ _NAME = re.compile(r"(?!.{254})(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-
 _NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)")
 """A name whose last label is a number: resolvers read it as an IPv4 address (WHATWG URL, host parsing)."""
 
-_LOCAL_SUFFIXES = ("localhost", "local", "internal", "home.arpa", "localdomain")
+_LOCAL_SUFFIXES = (".localhost", ".local", ".internal", ".home.arpa", ".localdomain")
 """Names of a machine or a private network: RFC 6761, RFC 6762, ICANN's .internal, RFC 8375."""
 _METADATA_NAMES = frozenset({
     "metadata.google.internal", "metadata.goog", "metadata", "instance-data", "instance-data.ec2.internal",
     "metadata.azure.com", "metadata.azure.internal", "metadata.tencentyun.com", "metadata.packet.net",
     "metadata.platformequinix.com", "metadata.oraclecloud.com", "metadata.ec2.internal", "rancher-metadata",
 })  # fmt: skip
-_ALLOW = "if you mean it, add {host!r} to allow_hosts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +211,8 @@ def redirected(target: Target, location: str, rules: Rules) -> Target:
 
 def _read_authority(url: str) -> re.Match[str]:
     if _UNSAFE.search(url):
-        raise refusal(
-            AddressRefused,
-            url,
-            "it holds a space, a control character, a backslash or %00",
-            "percent-encode or remove it",
-        )
+        reason = "it holds a space, a control character, a backslash or %00"
+        raise refusal(AddressRefused, url, reason, "percent-encode or remove it")
     scheme, separator, rest = url.partition("://")
     if not separator or scheme.lower() not in _DEFAULT_PORTS:
         raise refusal(AddressRefused, url, "only http:// and https:// are fetched", "pass the bytes instead")
@@ -116,19 +236,14 @@ def _read_host(url: str, host: str, spelling: str) -> Address | None:
 
 
 def _check_place(url: str, host: str, port: int, address: Address | None) -> None:
-    remedy = _ALLOW.format(host=f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
-    reason = _place_refusal(host, port, address)
-    if reason:
-        raise refusal(AddressRefused, url, reason, remedy)
-
-
-def _place_refusal(host: str, port: int, address: Address | None) -> str | None:
+    reason = None if port in _DEFAULT_PORTS.values() else f"its port {port} is not 80 or 443"
     if address is not None:
         kind = address_refusal(address)
-        if kind:
-            return f"its host is {kind}"
+        reason = f"its host is {kind}" if kind else reason
     elif host in _METADATA_NAMES:
-        return f"its host {host!r} is a cloud metadata service"
-    elif "." not in host or host.endswith(tuple(f".{suffix}" for suffix in _LOCAL_SUFFIXES)):
-        return f"its host {host!r} is a local name"
-    return None if port in _DEFAULT_PORTS.values() else f"its port {port} is not 80 or 443"
+        reason = f"its host {host!r} is a cloud metadata service"
+    elif "." not in host or host.endswith(_LOCAL_SUFFIXES):
+        reason = f"its host {host!r} is a local name"
+    if reason:
+        place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        raise refusal(AddressRefused, url, reason, f"if you mean it, add {place!r} to allow_hosts")

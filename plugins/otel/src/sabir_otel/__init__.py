@@ -2,7 +2,7 @@
 
 from sabir_otel.contents import Contents, Events
 from sabir_otel.hooks import installed
-from sabir_otel.messages import message_span
+from sabir_otel.policies import message_span
 from sabir_otel.telemetry import Telemetry
 
 configure = installed.configure

@@ -4,19 +4,41 @@
 
 The shape: https://github.com/open-telemetry/semantic-conventions/blob/v1.41.1/docs/gen-ai/gen-ai-input-messages.json.
 The type of media is recorded, never their bytes, which may exceed everything else in a trace.
+
+A hook gets a rendering, which holds no messages: for a stored rendering they may never have been in this process.
+Every dialect reads its own requests, so the settings and messages of a call are read from the sent bytes, and exactly
+what the model got is recorded:
+
+    rendering ──decode_history──▶ settings, options, messages
+
+If contents are not recorded, the messages are left out before anything is decoded.
 """
 
 import json
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import takewhile
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
-from sabir import MediaPart, Message, OpaquePart, Option, ReasoningPart, RefusalPart, Reply, TextPart
+from sabir import (
+    DecodedHistory,
+    MediaPart,
+    Message,
+    OpaquePart,
+    ReasoningPart,
+    RefusalPart,
+    Rendering,
+    Reply,
+    Settings,
+    TextPart,
+    dialect,
+)
 from sabir.authoring import FinishReason, Part
-from sabir.errors import SettingsInvalid
+from sabir.errors import SabirError, SettingsInvalid
 
+from sabir_otel import conventions
 from sabir_otel.conventions import FINISH_REASONS
 
 Contents: TypeAlias = Literal["none", "span", "event", "span_and_event"]
@@ -82,11 +104,6 @@ def output_messages(reply: Reply) -> list[Shape]:
     ]
 
 
-def definitions(options: Sequence[Option]) -> list[Shape]:
-    """The offered options, only their names, as the conventions recommend."""
-    return [{"type": "function", "name": option.name} for option in options]
-
-
 def finish_reason(reason: FinishReason) -> str:
     """The conventions' word for why a reply ended."""
     return FINISH_REASONS.get(reason, reason)
@@ -135,3 +152,50 @@ PART_SHAPES: Mapping[type, Callable[[Any], Shape]] = {
     OpaquePart: lambda part: {"type": "opaque", "dialect": part.dialect},
 }
 """Kind of part → its shape; the last two and refusals are of a type that the conventions leave open."""
+
+
+Attributes = dict[str, Any]  # what OpenTelemetry takes as values; contents are JSON
+
+
+def asked_settings(rendering: Rendering) -> Attributes:
+    """The settings that have a name in the conventions; none if the dialect cannot read its own request."""
+    try:
+        pure = dialect(rendering.target.dialect)
+        body = json.loads(rendering.body_bytes)
+        history = pure.decode_history({**body, pure.dialect.messages_field: []})
+    except (SabirError, ValueError):
+        return {}
+    return dict(_settings(history.settings))
+
+
+def asked_contents(rendering: Rendering) -> Attributes:
+    """The conversation and the offered options; instructions separately if the wire has a field for them."""
+    try:
+        pure = dialect(rendering.target.dialect)
+        history = pure.decode_history(rendering.body_bytes)
+    except SabirError:
+        return {}
+    is_apart = pure.dialect.tables.roles.leading_system == "hoisted"
+    leading = takewhile(lambda message: message.policy == "system", history.messages if is_apart else ())
+    return dict(_contents(history, instructions=len(list(leading))))
+
+
+def _contents(history: DecodedHistory, *, instructions: int) -> Iterator[tuple[str, Any]]:
+    if instructions:
+        yield conventions.SYSTEM_INSTRUCTIONS, message_parts(history.messages[:instructions])
+    yield conventions.INPUT_MESSAGES, input_messages(history.messages[instructions:])
+    if history.options:
+        # Only their names, as the conventions recommend.
+        yield conventions.DEFINITIONS, [{"type": "function", "name": option.name} for option in history.options]
+
+
+def _settings(settings: Settings) -> Iterator[tuple[str, Any]]:
+    for field, attribute in conventions.SETTINGS.items():
+        if (value := getattr(settings, field)) is not None:
+            yield attribute, value
+    if settings.response_format is not None:
+        yield conventions.OUTPUT_TYPE, "json"
+    for section in settings.vendor.values():
+        for name, attribute in conventions.VENDOR_SETTINGS.items():
+            if isinstance(value := section.get(name), int | float) and not isinstance(value, bool):
+                yield attribute, value

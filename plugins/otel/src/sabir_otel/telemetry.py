@@ -12,8 +12,6 @@ thread or task. It never is during a stream, between whose events the reader's o
 
 import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import Token
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -39,10 +37,12 @@ from sabir.authoring import LossKind, one_line
 from sabir.errors import CallError, StreamBroken
 
 from sabir_otel import conventions
-from sabir_otel.asked import Attributes, asked_contents, asked_settings
 from sabir_otel.contents import (
+    Attributes,
     Contents,
     Events,
+    asked_contents,
+    asked_settings,
     checked,
     contents_of_environment,
     events_of_environment,
@@ -95,11 +95,6 @@ class End:
     reply: Reply | None = None
     error: BaseException | None = None
 
-    @property
-    def was_left(self) -> bool:
-        """Whether the caller went before the reply was whole."""
-        return self.reply is None and self.error is None
-
 
 class Watched:
     """One running call: its span, and the attributes of its metrics."""
@@ -139,8 +134,8 @@ class Watched:
     def end(self, end: End) -> None:
         """Record metrics and the event, and end the span, even if that fails."""
         seconds = time.perf_counter() - self._started
-        with self._ending():
-            attributes = {**_call_attributes(self._rendering, self.attempts, end), **_answer_attributes(end)}
+        try:
+            attributes = _attributes(self._rendering, self.attempts, end)
             self._measure(seconds, attributes, end)
             tells_event = self._events == "on" and self._instruments.hears_events()
             if not (self._span.is_recording() or tells_event):
@@ -151,11 +146,6 @@ class Watched:
             if tells_event:
                 shown = contents if "event" in self._contents else {}
                 self._tell({**self._where, **attributes, **shown})
-
-    @contextmanager
-    def _ending(self) -> Iterator[None]:
-        try:
-            yield
         finally:
             if self._token is not None:
                 _outside.pop(self._call, None)
@@ -249,23 +239,17 @@ class Telemetry:
             watched.end(end)
 
 
-def _call_attributes(rendering: Rendering, attempts: int, end: End) -> Attributes:
+def _attributes(rendering: Rendering, attempts: int, end: End) -> Attributes:
+    """The attributes of a call and its reply; a broken one has no finish reason."""
     attributes: Attributes = {conventions.ATTEMPTS: attempts, conventions.LOSSES: len(end.losses)}
     if rendering.streaming:
         attributes[conventions.REQUEST_STREAM] = True
     if end.error is not None:
         attributes[conventions.ERROR_TYPE] = conventions.error_type(end.error)
-    if end.was_left:
-        attributes[conventions.LEFT] = True
-    return attributes
-
-
-def _answer_attributes(end: End) -> Attributes:
-    """The attributes of a reply; a broken one has no finish reason."""
-    if end.reply is None:
-        return {}
+    if end.reply is None:  # without an error too: the caller went before the reply was whole
+        return attributes if end.error is not None else {**attributes, conventions.LEFT: True}
     reply, origin = end.reply, end.reply.origin
-    attributes: Attributes = {conventions.RESPONSE_MODEL: origin.reported_model or origin.model}
+    attributes[conventions.RESPONSE_MODEL] = origin.reported_model or origin.model
     if origin.response_id:
         attributes[conventions.RESPONSE_ID] = origin.response_id
     if end.error is None:

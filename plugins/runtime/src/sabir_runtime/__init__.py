@@ -5,8 +5,7 @@ messages = await ctx.llm(observations=history, options=["search"])
 """
 
 from sabir_runtime.contexts import BaseContext, BaseRunner, BoundCall, BoundPolicy, InMemoryRunner, Runner
-from sabir_runtime.errors import LoopLimit, PolicyInvalid, ReplayMismatch, RuntimeFault, UnknownOption
-from sabir_runtime.failures import PolicyFailed
+from sabir_runtime.failures import LoopLimit, PolicyFailed, PolicyInvalid, ReplayMismatch, RuntimeFault, UnknownOption
 from sabir_runtime.paths import branch
 from sabir_runtime.policies import Batch, Policy
 from sabir_runtime.ready import LLMPolicy, Question, human_policy, llm_policy, loop_policy

@@ -28,10 +28,8 @@ from sabir import RUNTIME, Message, Option, OptionFailed, ToolContext, answer
 from sabir.authoring import AsyncClosing, Depth, as_messages
 from sabir.errors import CallsTooDeep
 
-from sabir_runtime.batches import answer_batch
-from sabir_runtime.errors import PolicyInvalid, RuntimeFault, UnknownOption
-from sabir_runtime.failures import PolicyFailed, is_cancelled
-from sabir_runtime.policies import AnyPolicy, Batch, Named, check_batch
+from sabir_runtime.failures import PolicyFailed, PolicyInvalid, RuntimeFault, UnknownOption, is_cancelled
+from sabir_runtime.policies import AnyPolicy, Batch, Named, answer_batch, check_batch
 from sabir_runtime.signatures import PolicySignature, read_policy
 
 _CHOSEN: ContextVar[Message] = ContextVar("sabir_runtime.chosen")
@@ -87,11 +85,7 @@ class InMemoryRunner(Runner):
     async def perform(self, call: "BoundCall") -> Batch:
         """The batch of a call's policy, its option calls answered."""
         if self._span is None:
-            batch = await call.decide()
-            for message in batch:
-                if message.kind == "option_call":
-                    return await answer_batch(batch, call.answer)
-            return batch
+            return await answer_batch(await call.decide(), call.answer)
         asked = call.observations[-1].call if call.is_option else None
         with self._span(call.bound.signature.function_name, invocation_id=asked.invocation_id if asked else ""):
             return await answer_batch(await call.decide(), call.answer)

@@ -1,4 +1,4 @@
-"""A policy's exception as its caller gets it: the same under every runner.
+"""The errors of the runtime, and a policy's exception as its caller gets it: the same under every runner.
 
     raised ──failure_of──▶ Failure ──▶ recorded or sent, as JSON ──▶ Failure ──error──▶ PolicyFailed
 
@@ -10,6 +10,14 @@
 The in-memory runner does the same, so an `except` clause works wherever the policy runs. A group keeps its members, and
 an error its `__cause__`, each converted alike, `MOST_FAILURES` of them in all. An exception of Python's own class keeps
 `args` that are plain values, and the attributes that `_KEPT` names; other classes keep neither.
+
+SabirError
+└── RuntimeFault
+    ├── PolicyInvalid     not a policy, or a policy that returned no batch (TypeError)
+    ├── UnknownOption     an option's name that its context does not bind (ValueError)
+    ├── PolicyFailed      a policy failed
+    ├── LoopLimit         a policy chose options as often as its loop allows
+    └── ReplayMismatch    a recorded run and its code no longer agree
 """
 
 import asyncio
@@ -19,11 +27,30 @@ from itertools import islice
 from types import NoneType
 from typing import TypeAlias, TypeGuard
 
-from sabir import OptionFailed
+from sabir import OptionFailed, SabirError
 from sabir.authoring import AtRest, NonEmpty, RaisedError, encode_json
 from sabir.errors import CallsTooDeep, NotJSON
 
-from sabir_runtime.errors import LoopLimit, PolicyInvalid, RuntimeFault, UnknownOption
+
+class RuntimeFault(SabirError):
+    """A fault of policies, contexts or runners."""
+
+
+class PolicyInvalid(RuntimeFault, TypeError):
+    """A bound object is not a policy, is bound twice, or returned no batch of messages."""
+
+
+class UnknownOption(RuntimeFault, ValueError):
+    """An option was named that the context does not bind."""
+
+
+class LoopLimit(RuntimeFault):
+    """A policy chose options as often as its loop allows, and was stopped."""
+
+
+class ReplayMismatch(RuntimeFault):
+    """A recorded run was repeated with other code or other arguments."""
+
 
 MOST_CHARACTERS = 10_000
 """The most characters kept of an exception's message; of each cause, member and argument, a tenth of it."""

@@ -17,7 +17,7 @@ from sabir import Adapter, Message, Option, Settings, unanswered
 from sabir.authoring import AsyncClosing, Strict, called, one_line, split_model
 
 from sabir_runtime.contexts import BaseContext
-from sabir_runtime.errors import LoopLimit
+from sabir_runtime.failures import LoopLimit
 from sabir_runtime.policies import AnyPolicy
 
 TURNS = 16
@@ -55,12 +55,7 @@ class LLMPolicy(AsyncClosing):
         return self.model
 
     async def __call__(
-        self,
-        ctx: BaseContext,
-        observations: list[Message],
-        options: list[str] | None = None,
-        *,
-        request: str = "",
+        self, ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, request: str = ""
     ) -> list[Message]:
         """Ask a language model.
 

@@ -7,33 +7,90 @@
 
 Under every runner a policy gets the values that `check` returns. `encode` refuses values that JSON would change, and
 secrets that it would reveal; a policy that takes `**others` takes plain JSON there.
+
+Whether a value stays the same is more than equality: `True == 1`, and an enum's member may equal its text.
+
+    difference(value, read again)   ""                      the same, types included
+                                    "[0].city is a str"     the place of a difference, and the value there
+    secret_in(value)                ".login.password"       the place of a secret; None if there is none
 """
 
+import dataclasses
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Mapping, Set
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Set
 from dataclasses import dataclass, field
+from datetime import datetime, time
 from functools import cached_property
-from typing import Any, get_origin, get_type_hints
+from typing import Any, TypeAlias, get_origin, get_type_hints
 from weakref import WeakKeyDictionary
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, Secret, SecretBytes, SecretStr, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 from sabir import Option
-from sabir.authoring import (
-    ArgumentsRefused,
-    Bound,
-    JSONText,
-    Signature,
-    decode_json,
-    describe,
-    encode_json,
-    one_line,
-)
+from sabir.authoring import ArgumentsRefused, Bound, JSONText, Signature, decode_json, describe, encode_json, one_line
 from sabir.errors import NotJSON, OptionInvalid
 
-from sabir_runtime.errors import PolicyInvalid
-from sabir_runtime.values import difference, secret_in
+from sabir_runtime.failures import PolicyInvalid
+
+Parts: TypeAlias = list[tuple[str, object]]
+"""The parts of a value, each with its place in it."""
+
+
+def difference(was: object, now: object, place: str = "") -> str:
+    """Where two values first differ, in words; empty where they are the same."""
+    at = place.lstrip(".") or "it"
+    if type(was) is not type(now):
+        return f"{at}, of type {type(was).__name__}, becomes one of type {type(now).__name__}"
+    if lost := _lost(was, now):
+        return f"{at} {lost}"
+    parts, others = _parts_of(was), _parts_of(now)
+    if parts is None or others is None:
+        return "" if was == now or (was != was and now != now) else f"{at} becomes another {type(was).__name__}"  # noqa: PLR0124  # NaN
+    if len(parts) != len(others):
+        return f"{at}, of {len(parts)} values, becomes one of {len(others)}"
+    found = (difference(part, other, place + name) for (name, part), (_, other) in zip(parts, others, strict=True))
+    return next(filter(None, found), "")
+
+
+def _lost(was: object, now: object) -> str:
+    """What a value loses although it stays equal, in words."""
+    if isinstance(was, Iterator):
+        return "is an iterator, which can be read once"
+    if isinstance(was, datetime | time) and was.tzinfo is not None and was.tzinfo.utcoffset(None) is None:
+        return f"is in the time zone {was.tzinfo}, and becomes one with a fixed offset or none"
+    if isinstance(was, deque) and isinstance(now, deque) and was.maxlen != now.maxlen:
+        return f"has a maxlen of {was.maxlen}, and becomes one of {now.maxlen}"
+    return ""
+
+
+def secret_in(value: object, place: str = "") -> str | None:
+    """The place of a pydantic secret in a value, "" for the value itself; None if there is none."""
+    if isinstance(value, Secret | SecretStr | SecretBytes):
+        return place
+    found = (secret_in(part, place + name) for name, part in _parts_of(value) or ())
+    return next((each for each in found if each is not None), None)
+
+
+def _parts_of(value: object) -> Parts | None:
+    """The parts of a value; None for a value without parts."""
+    if isinstance(value, str | bytes | bytearray | memoryview):
+        return None
+    if isinstance(value, BaseModel):
+        held = {name: getattr(value, name) for name in type(value).model_fields}
+        held |= (value.__pydantic_extra__ or {}) | (value.__pydantic_private__ or {})
+        return [(f".{name}", item) for name, item in held.items()]
+    if dataclasses.is_dataclass(value):
+        return [(f".{field.name}", getattr(value, field.name, None)) for field in dataclasses.fields(value)]
+    if isinstance(value, Mapping):
+        return [(f"[{key!r}]", part) for key, item in value.items() for part in (key, item)]
+    if isinstance(value, Set):
+        return [("{…}", item) for item in sorted(value, key=lambda each: (hash(each), repr(each)))]
+    if isinstance(value, Collection):
+        return [(f"[{index}]", item) for index, item in enumerate(value)]
+    return None
+
 
 ALWAYS_GIVEN = 3
 """Context, observations and options come first in every policy."""
@@ -125,7 +182,8 @@ class PolicySignature:
         policy = f"of policy {self.function_name!r}"
         adapter = self._adapters.get(name)
         try:
-            text = _written(adapter, value)
+            dumped = adapter and adapter.dump_json(value, by_alias=True, warnings="error").decode()
+            text = encode_json(value) if dumped is None else dumped
             secret = secret_in(value)
             plain = decode_json(text)
             encode_json(plain)
@@ -143,10 +201,6 @@ class PolicySignature:
             remedy = "annotate the parameter with the value's own type, or pass plain JSON"
             raise PolicyInvalid(f"argument {name!r} {policy} is no JSON as it is: {one_line(changed, 200)}; {remedy}")
         return text
-
-
-def _written(adapter: TypeAdapter[Any] | None, value: Any) -> str:
-    return adapter.dump_json(value, by_alias=True, warnings="error").decode() if adapter else encode_json(value)
 
 
 def _read_again(adapter: TypeAdapter[Any] | None, value: Any) -> Any:

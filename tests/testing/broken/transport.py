@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import httpx2
-from sabir.contract.provider import Access
 from sabir_testing.families.access import ENDPOINTS, KEYS, NO_URLS, SECRETIVE_URLS
 
 from tests.testing.broken.answers import (
@@ -48,15 +47,15 @@ from tests.testing.broken.connections import (
 )
 from tests.testing.broken.providers import (
     Disordered,
-    Reaching,
-    Telling,
     asks_at_once,
     ignores_empty,
     ignores_objects,
     passes,
     prefers_variables,
+    reaching,
     reads_at_once,
     replaces_the_vaults,
+    telling,
     tidies,
 )
 from tests.testing.harness import Breakage
@@ -73,33 +72,25 @@ def _made(made: Callable[[Any, str], Any], way: str, base: Any) -> Any:
     return made(base, way)
 
 
-def _reaching(seen: Callable[[Access], Access]) -> Breakage:
-    return Breakage(provider=lambda base: Reaching(base, seen))
-
-
-def _telling(base_url: str) -> Breakage:
-    return Breakage(provider=lambda base: Telling(base, base_url))
-
-
 FAILED = "test_a_failed_call_ends_in_the_librarys_error"
 UNFIT = "test_a_header_that_is_no_http_is_refused_unseen"
 
 BROKEN: Mapping[str, Breakage] = {
-    **{f"test_an_endpoint_that_is_no_url_is_refused[{row}]": _reaching(passes(url)) for row, url in NO_URLS.items()},
-    **{f"test_a_refused_endpoint_shows_no_secret[{row}]": _telling(url) for row, url in SECRETIVE_URLS.items()},
-    **{f"test_an_endpoint_shows_no_secret[{row}]": _telling(url) for row, url in ENDPOINTS.items()},
+    **{f"test_an_endpoint_that_is_no_url_is_refused[{row}]": reaching(passes(url)) for row, url in NO_URLS.items()},
+    **{f"test_a_refused_endpoint_shows_no_secret[{row}]": telling(url) for row, url in SECRETIVE_URLS.items()},
+    **{f"test_an_endpoint_shows_no_secret[{row}]": telling(url) for row, url in ENDPOINTS.items()},
     **{
-        f"test_an_empty_setting_is_refused[{setting}]": _reaching(ignores_empty(setting))
+        f"test_an_empty_setting_is_refused[{setting}]": reaching(ignores_empty(setting))
         for setting in ("api_key", "base_url")
     },
-    "test_no_variable_is_read_before_the_first_send": _reaching(reads_at_once),
+    "test_no_variable_is_read_before_the_first_send": reaching(reads_at_once),
     "test_key_variables_are_read_in_their_order": Breakage(provider=Disordered),
-    "test_a_given_key_comes_before_the_variables": _reaching(prefers_variables),
-    "test_a_callable_key_is_asked_at_each_send": _reaching(asks_at_once),
-    "test_a_vault_without_a_key_is_a_missing_key": _reaching(replaces_the_vaults),
+    "test_a_given_key_comes_before_the_variables": reaching(prefers_variables),
+    "test_a_callable_key_is_asked_at_each_send": reaching(asks_at_once),
+    "test_a_vault_without_a_key_is_a_missing_key": reaching(replaces_the_vaults),
     "test_a_missing_key_names_what_to_set": Breakage(connection=lambda base: MisnamesTheKey(base, "waiting")),
     **{
-        f"test_a_key_that_no_header_can_hold_is_refused_unseen[{row}]": _reaching(tidies(key, "key-tidied"))
+        f"test_a_key_that_no_header_can_hold_is_refused_unseen[{row}]": reaching(tidies(key, "key-tidied"))
         for row, key in KEYS.items()
     },
     "test_closing_a_connection_closes_its_clients[waiting]": Breakage(connection=LeavesTheWaitingClient),
@@ -109,7 +100,7 @@ BROKEN: Mapping[str, Breakage] = {
     "test_the_users_own_client_is_used_and_left_open": Breakage(
         connection=ClosesTheUsers, attributes={"client": lambda suite, base_url: httpx2.Client(base_url=base_url)}
     ),
-    "test_what_is_no_client_is_refused": _reaching(ignores_objects),
+    "test_what_is_no_client_is_refused": reaching(ignores_objects),
     **_either_way("test_the_rendered_bytes_reach_the_path_below_the_endpoint", Rewritten),
     **_either_way("test_the_body_is_said_to_be_json", SaidToBeText),
     **_either_way("test_the_key_goes_in_a_header", WithoutTheGivenKey),

@@ -13,9 +13,18 @@ from sabir.vocabulary.messages import Message, Origin, PartsPayload
 from sabir.vocabulary.parts import OpaquePart, ReasoningPart, TextPart
 from sabir.vocabulary.target import Target
 from sabir_testing.histories.drawn import ELSEWHERE, FOREIGN, histories_for, tidy_histories
-from sabir_testing.histories.marks import bound_in, bound_texts, mark, messages, places, unheard, without_bound
-from sabir_testing.histories.recorded import ENDPOINT, provenance_of_history, recorded_histories, source_dialects
-from sabir_testing.kit.pairs import exchanges_of, is_before
+from sabir_testing.histories.samples import ENDPOINT, provenance_of_history, recorded_histories, source_dialects
+from sabir_testing.kit.marks import (
+    bound_in,
+    bound_texts,
+    exchanges_of,
+    is_before,
+    mark,
+    messages,
+    places,
+    unheard,
+    without_bound,
+)
 
 from tests.testing.write_histories import DIALECTS, SHIPPED, text
 
@@ -127,7 +136,7 @@ def test_what_is_neither_in_the_body_nor_in_the_losses_is_named() -> None:
 
     [silent] = unheard(marked, json.dumps({"x": ["mark0. and so on"]}).encode(), losses)
 
-    assert str(silent) == "the text 'mark2.' of message 3 (user)"
+    assert silent == "the text 'mark2.' of message 3 (user)"
 
 
 def test_what_binds_is_in_state_and_blocks_alone() -> None:

@@ -37,7 +37,7 @@ def test_as_many_examples_are_tried_as_the_suite_says(subject: Subject) -> None:
 
     for_all(subject, st.floats(), seen.append)
 
-    assert len(seen) >= subject.examples == 100
+    assert len(seen) >= subject.suite.examples == 100
 
 
 def test_the_smallest_example_is_told(subject: Subject) -> None:

@@ -16,9 +16,8 @@ from sabir.contract.scope import DecodeScope
 from sabir.reading.fold import ReplyBuilder
 from sabir_testing.cassettes import PROVENANCE_FIELDS, exchanges, provenance_of
 from sabir_testing.kit.broken import Broken
-from sabir_testing.kit.capabilities import CAPABILITIES, FULL, REFUSED
 from sabir_testing.kit.exchanges import STREAMED, WHOLE, Service, check_refusal, distribution_of
-from sabir_testing.kit.questions import ANSWERED, FAILING, QUESTIONS
+from sabir_testing.kit.questions import ANSWERED, CAPABILITIES, FAILING, FULL, QUESTIONS, REFUSED
 from sabir_testing.kit.suite import Subject, Suite
 
 from tests.testing.harness import TEMPLATE, Breakage, Delegate, changed, registered
@@ -162,9 +161,9 @@ def test_calls_are_answered_where_the_question_says_so() -> None:
     with service() as asked:
         answer = asked.answer("reasoning_loop", STREAMED)
 
-    assert [bool(each.option_calls) for each in answer.asked.replies] == [True, False]
+    assert [bool(each.option_calls) for each in answer.replies] == [True, False]
     assert len(answer.exchanges) == 2
-    assert [message.kind for message in answer.asked.history][-1] == "option_result"
+    assert [message.kind for message in answer.history][-1] == "option_result"
 
 
 def test_a_request_that_was_not_recorded_says_how_it_differs() -> None:

@@ -5,7 +5,7 @@ import sabir
 from hypothesis import given
 from sabir.contract.scope import DecodeScope
 from sabir.rendering.renderer import Renderer
-from sabir_testing.histories.marks import mark
+from sabir_testing.kit.marks import mark
 from sabir_testing.scripted import (
     ScriptedAdapter,
     calls,

@@ -5,7 +5,7 @@ from typing import Any
 
 from sabir.contract.turns import LossLog, Turn, TurnScope
 from sabir_testing.families.handover import TOY_WIRES
-from sabir_testing.histories.recorded import ENDPOINT, source_dialects
+from sabir_testing.histories.samples import ENDPOINT, source_dialects
 
 from tests.testing.broken.laws import sifted
 from tests.testing.harness import Breakage, changed

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sabir_testing.conformance import OfflineConformance, ProviderConformance
     from sabir_testing.kit.broken import Broken, expect
-    from sabir_testing.kit.capabilities import CAPABILITIES, DOWNGRADED, FULL, REFUSED, UNKNOWN, Grade
+    from sabir_testing.kit.questions import CAPABILITIES, DOWNGRADED, FULL, REFUSED, UNKNOWN, Grade
     from sabir_testing.kit.suite import Subject
     from sabir_testing.network import NetworkForbidden, network_forbidden
     from sabir_testing.scripted import (
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     )
     from sabir_testing.scripted_fixture import MakeScripted
 
-_HOMES = ("scripted", "scripted_fixture", "network", "kit.capabilities", "kit.broken", "kit.suite", "conformance")
+_HOMES = ("scripted", "scripted_fixture", "network", "kit.questions", "kit.broken", "kit.suite", "conformance")
 """The modules that define the names, searched in this order."""
 
 __all__ = [

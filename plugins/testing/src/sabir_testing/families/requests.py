@@ -26,14 +26,13 @@ from sabir_testing.histories.samples import (
     SETTINGS,
     ZEROS,
     answered,
-    answered_with,
     called,
     failed,
     medium,
     said,
 )
 from sabir_testing.kit.broken import Broken, expect
-from sabir_testing.kit.capabilities import DOWNGRADED, FORMS, FULL, MODALITIES, REFUSED, Grade
+from sabir_testing.kit.questions import DOWNGRADED, FORMS, FULL, MODALITIES, REFUSED, Grade
 from sabir_testing.kit.suite import Made, Subject, Suite
 
 WORDS = "kit-words"
@@ -154,7 +153,7 @@ class RequestCases(Suite):
     def test_a_medium_in_a_result_is_sent_or_reported(self, subject: Subject, modality: Modality) -> None:
         """A medium in an option's result is in the request, whole, or a loss says that it is not."""
         part, mark = medium(modality, "bytes", subject.target.provider)
-        result = answered_with("kit-call-1", sabir.TextPart(text="See."), part)
+        result = answered("kit-call-1", parts=(sabir.TextPart(text="See."), part))
         made = subject.made([ASKED, SUN, result], [LOOKUP], Settings(unsupported_media="drop"))
         grade_by_losses(subject, f"results.{modality}", made, is_carried=made.holds(mark), of=result)
 
@@ -221,10 +220,11 @@ class RequestCases(Suite):
             return
         path, body = subject.dialect.encode_count(rendering.body, subject.renderer().scope)
         expect(path.startswith("/"), f"encode_count gives the path {path!r}; expected one such as '/count'")
-        asked_for = json.loads(encode_json(body))
-        is_held = "the kit's book" in json.dumps(asked_for)
-        what = "what encode_count asks for does not hold the text to be counted"
-        expect(is_held, what, shown={"its body": asked_for})
+        asked_for, what = (
+            json.loads(encode_json(body)),
+            "what encode_count asks for does not hold the text to be counted",
+        )
+        expect("the kit's book" in json.dumps(asked_for), what, shown={"its body": asked_for})
         try:
             counted = subject.dialect.decode_count(b'{"kit": "no count"}')
         except SabirError:
@@ -268,17 +268,17 @@ def grade_by_losses(
     is_another = any(loss.kind != "rewritten" for loss in lost)  # rewritten: the same meaning, in other characters
     seen: Grade = REFUSED if not is_carried else DOWNGRADED if is_another else FULL
     if seen is REFUSED:
-        _check_refusal(subject, capability, made)
+        kinds = ", ".join(sorted({loss.kind for loss in made.losses}))
+        what = f"{capability} is left out, but strict=True does not refuse it: its loss is {kinds}; make it dropped"
+        made.expect(_is_refused(made, str(subject.target)), what)
     what = "; ".join(loss.reason for loss in lost)
     subject.grade(capability, seen, what=what, history=made.history, rendering=made.rendering)
 
 
-def _check_refusal(subject: Subject, capability: str, made: Made) -> None:
-    """Raise Broken unless `strict=True` refuses lost content before anything is sent."""
+def _is_refused(made: Made, target: str) -> bool:
+    """Whether `strict=True` refuses lost content before anything is sent."""
     try:
-        RenderingRefused.check(made.losses, True, str(subject.target))
+        RenderingRefused.check(made.losses, True, target)
     except RenderingRefused:
-        return
-    kinds = ", ".join(sorted({loss.kind for loss in made.losses}))
-    what = f"{capability} is left out, but strict=True does not refuse it: its loss is {kinds}; make it dropped"
-    made.expect(False, what)
+        return True
+    return False

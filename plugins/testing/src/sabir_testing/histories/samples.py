@@ -1,6 +1,16 @@
-"""Sample contents for the cases of requests: invented, short, and unlike any recorded question."""
+"""Contents for the kit's cases: samples, invented, short and unlike any recorded question; and recorded histories.
 
+recorded/<dialect>.json     {"dialect", "cases": {case: {"provenance": …, "messages": […]}}}
+
+The histories are the project's own recordings, decoded, for handing them over to any wire; `provenance` names the
+server that answered, so that nothing is wrongly attributed to a vendor. Their origins name an unused endpoint, so that
+their bound state goes back to nobody.
+"""
+
+import json
 from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import sabir
@@ -13,6 +23,7 @@ from sabir import (
     ResponseFormat,
     Settings,
     TextPart,
+    loads,
 )
 from sabir.authoring import KnownPart, Modality
 
@@ -84,12 +95,8 @@ def medium(modality: Modality, form: str, provider: str) -> tuple[MediaPart, str
 
 def said(policy: str, *parts: str | KnownPart) -> Message:
     """A message of a policy's, of texts and other parts."""
-    return Message(policy=policy, payload=PartsPayload(parts=tuple(as_part(part) for part in parts)))
-
-
-def as_part(part: str | KnownPart) -> KnownPart:
-    """A text as a part."""
-    return TextPart(text=part) if isinstance(part, str) else part
+    held = tuple(TextPart(text=part) if isinstance(part, str) else part for part in parts)
+    return Message(policy=policy, payload=PartsPayload(parts=held))
 
 
 def called(invocation_id: str, arguments: Mapping[str, Any], name: str = "lookup") -> Message:
@@ -98,24 +105,15 @@ def called(invocation_id: str, arguments: Mapping[str, Any], name: str = "lookup
     return Message(policy="llm", payload=payload)
 
 
-def answered(invocation_id: str, result: Any, name: str = "lookup") -> Message:
-    """An option's result, a JSON value."""
-    payload = OptionResultPayload(invocation_id=invocation_id, option_name=name, result=result)
-    return Message(policy=name, payload=payload)
-
-
-def answered_with(invocation_id: str, *parts: KnownPart, name: str = "lookup") -> Message:
-    """An option's result, in parts."""
-    payload = OptionResultPayload(invocation_id=invocation_id, option_name=name, parts=parts)
+def answered(invocation_id: str, result: Any = None, name: str = "lookup", **outcome: Any) -> Message:
+    """An option's result: a JSON value, or the fields that say another outcome."""
+    payload = OptionResultPayload(invocation_id=invocation_id, option_name=name, **(outcome or {"result": result}))
     return Message(policy=name, payload=payload)
 
 
 def failed(invocation_id: str, message: str, name: str = "lookup") -> Message:
     """An option's failure."""
-    payload = OptionResultPayload(
-        invocation_id=invocation_id, option_name=name, is_error=True, error_type="Failed", error_message=message
-    )
-    return Message(policy=name, payload=payload)
+    return answered(invocation_id, name=name, is_error=True, error_type="Failed", error_message=message)
 
 
 def _shape(field: str) -> ResponseFormat:
@@ -168,3 +166,38 @@ ZEROS: Mapping[str, Settings] = {
     "seed": Settings(seed=0),
 }
 """Values that are false in Python, but meaningful."""
+
+
+# --- recorded histories -----------------------------------------------------------------------------------------------
+
+FOLDER = "recorded"
+ENDPOINT = "https://recorded.invalid"
+"""Where all of them were answered."""
+
+
+@cache
+def _documents() -> Mapping[str, Any]:
+    folder = files("sabir_testing").joinpath(FOLDER)
+    found = sorted((path for path in folder.iterdir() if path.name.endswith(".json")), key=lambda path: path.name)
+    read = [json.loads(path.read_text("utf-8")) for path in found]
+    return {document["dialect"]: document for document in read}
+
+
+def source_dialects() -> tuple[str, ...]:
+    """The dialects with recorded histories."""
+    return tuple(_documents())
+
+
+@cache
+def recorded_histories() -> Mapping[str, Mapping[str, tuple[Message, ...]]]:
+    """Dialect → case → the messages of what was asked and answered there."""
+    return {
+        name: {case: tuple(loads(json.dumps(kept["messages"]))) for case, kept in document["cases"].items()}
+        for name, document in _documents().items()
+    }
+
+
+def provenance_of_history(dialect: str, case: str) -> Mapping[str, str]:
+    """Who answered: server, version, model, date."""
+    found: Mapping[str, str] = _documents()[dialect]["cases"][case]["provenance"]
+    return found

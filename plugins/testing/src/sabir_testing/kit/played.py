@@ -1,20 +1,28 @@
-"""Streams played to a dialect, in its own framing: bytes in any chunks, or events that were cut already.
+"""Streams played to a dialect, in its own framing; and the answers of the author's provider, decoded or asked for now.
 
 body ──frames──▶ bytes behind each of which an event is whole ──play──▶ core's events, frame by frame, and the reply
                  └ events, some of them changed ──────────────fed───▶ the same, event by event
+
+cassettes/*.yaml ─▶ answers that are no errors ─▶ dialect.decode, or its decoder ─▶ replies
+a suite that says `asks_live` ─────────────────▶ the answers to its questions ────▶ replies
 """
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from sabir import Reply, StreamEvent
-from sabir.authoring import Decoder, DecodeScope, Dialect, Framing, ServerEvent
+from sabir import Message, Reply, StreamEvent
+from sabir.authoring import Decoder, DecodeScope, Dialect, Framing, JSONValue, Part, ServerEvent
 from sabir.errors import CallError
 from sabir.reading.incoming import StreamState
 
+from sabir_testing.cassettes import RecordedExchange, exchanges
 from sabir_testing.kit.broken import Broken
+from sabir_testing.kit.exchanges import STREAMED, WHOLE, Service
+from sabir_testing.kit.suite import Subject, Suite
 
 
 class Frame(NamedTuple):
@@ -102,9 +110,8 @@ class Stream:
         try:
             return frames(self.dialect.framing(self.scope.content_type), self.body)
         except Exception as error:
-            raise Broken(
-                f"the framing raises {type(error).__name__} ({error}) in the stream of {self.name!r}"
-            ) from None
+            what = f"the framing raises {type(error).__name__} ({error}) in the stream of {self.name!r}"
+            raise Broken(what) from None
 
     @cached_property
     def events(self) -> tuple[ServerEvent, ...]:
@@ -129,11 +136,10 @@ class Stream:
         """What a reader gets where the framing gives these events."""
         return fed(self.dialect, self.scope, events)
 
-    def decode(self) -> Played:
+    def decode(self) -> list[StreamEvent]:
         """What the decoder itself gives, with nothing of core's between: after its end, too."""
         decoder = self.dialect.decoder(self.scope)
-        given = [self.step(decoder, event) for event in self.events]
-        return Played((*given, self.step(decoder, None)))
+        return [found for event in (*self.events, None) for found in self.step(decoder, event)]
 
     def step(self, decoder: Decoder, event: ServerEvent | None) -> tuple[StreamEvent, ...]:
         """What a decoder gives for one event, or for the end; Broken where it raises."""
@@ -143,3 +149,57 @@ class Stream:
             given = "its end" if event is None else event.data
             what = f"the decoder raises {type(error).__name__} ({error}) in the midst of the stream of {self.name!r}"
             raise Broken(what, shown={"what it was fed": given}) from None
+
+
+def own_replies(subject: Subject) -> tuple[Reply, ...]:
+    """The replies that hold messages, of all recordings in the order of their names; none where nothing is recorded."""
+    if subject.suite.asks_live:
+        return tuple(reply for answer in Service(subject).answers(WHOLE) for reply in answer.replies)
+    read = (_read(subject, each, is_stream=is_stream) for is_stream, each in _recorded(subject.suite))
+    return tuple(reply for reply in read if reply is not None and reply.messages)
+
+
+def own_messages(subject: Subject) -> tuple[Message, ...]:
+    """Every message of those replies."""
+    return tuple(message for reply in own_replies(subject) for message in reply.messages)
+
+
+def own_parts(subject: Subject) -> tuple[Part, ...]:
+    """The parts that only the provider itself can read, each once."""
+    found = (part for message in own_messages(subject) for part in message.parts if is_bound(part))
+    return tuple(dict.fromkeys((*found, *subject.suite.blocks)))
+
+
+def own_bodies(subject: Subject, *, refused: bool = False) -> list[JSONValue]:
+    """The recorded answers that are JSON, or the recorded refusals, as JSON; none where nothing is recorded."""
+    found: list[JSONValue] = []
+    for is_stream, each in _recorded(subject.suite):
+        if (each.status >= 400) is refused and not (is_stream and each.status < 400):
+            with suppress(ValueError):
+                found.append(json.loads(each.response_body))
+    return found
+
+
+def is_bound(part: Part) -> bool:
+    """Whether a part is its maker's own: a block, a thought, a text with state or citations."""
+    if part.kind in ("opaque", "reasoning"):
+        return True
+    return part.kind == "text" and (part.state_json is not None or bool(part.citations))
+
+
+def _recorded(suite: Suite) -> Iterator[tuple[bool, RecordedExchange]]:
+    """The recorded exchanges, and whether each is a stream."""
+    for path in sorted(suite.cassettes.glob("*.yaml")) if suite.cassettes else ():
+        yield from ((path.stem.endswith(STREAMED) or each.is_stream, each) for each in exchanges(path))
+
+
+def _read(subject: Subject, exchange: RecordedExchange, *, is_stream: bool) -> Reply | None:
+    """The reply that an exchange is; None where it is none, as an error or the count of a request's tokens."""
+    body, scope = exchange.response_body, subject.scope()
+    try:
+        if exchange.status >= 400 or not is_stream:
+            return None if exchange.status >= 400 else subject.dialect.decode(body, scope)
+        scope = replace(scope, content_type=exchange.headers.get("content-type", ""))
+        return play(subject.dialect, scope, [body]).reply
+    except Exception:  # no answer to a question, or a fault that other cases tell of
+        return None

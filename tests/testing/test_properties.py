@@ -7,7 +7,7 @@ import pytest
 import sabir
 from hypothesis import strategies as st
 from sabir.vocabulary.messages import Message
-from sabir_testing.histories.drawn import histories_for
+from sabir_testing.histories.drawn import histories_of, speakers_for
 from sabir_testing.kit import properties
 from sabir_testing.kit.broken import Broken
 from sabir_testing.kit.properties import for_all, history_in, impurities
@@ -57,7 +57,7 @@ def test_the_smallest_history_is_told(subject: Subject) -> None:
         if len({message.policy for message in history}) > 1:
             raise Broken("two speak", history=history)
 
-    assert len(failure(subject, histories_for(subject.target), check).history) == 2
+    assert len(failure(subject, histories_of(speakers_for(subject.target)), check).history) == 2
 
 
 def test_an_exception_of_the_dialect_names_its_function_and_the_history(
@@ -69,7 +69,9 @@ def test_an_exception_of_the_dialect_names_its_function_and_the_history(
         return [{}["x"] for entry in turn.entries if entry.wire_id]
 
     monkeypatch.setitem(vars(subject.dialect), "encode_turn", encode_turn)
-    told = failure(subject, histories_for(subject.target), lambda history: (subject.render(history), None)[1])
+    told = failure(
+        subject, histories_of(speakers_for(subject.target)), lambda history: (subject.render(history), None)[1]
+    )
 
     assert told.what == "echo.plain: encode_turn raised KeyError: 'x'"
     assert {"option_call", "option_result"} <= {message.kind for message in told.history}
@@ -88,7 +90,7 @@ def test_the_search_for_a_smaller_example_ends(subject: Subject, monkeypatch: py
             tries += 1
             raise Broken("long", history=history)
 
-    assert failure(subject, histories_for(subject.target), check).what == "long"
+    assert failure(subject, histories_of(speakers_for(subject.target)), check).what == "long"
     assert 1 < tries <= 11
 
 

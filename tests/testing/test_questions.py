@@ -15,8 +15,9 @@ from sabir.contract.provider import WireRequest
 from sabir.contract.scope import DecodeScope
 from sabir.reading.fold import ReplyBuilder
 from sabir_testing.cassettes import PROVENANCE_FIELDS, exchanges, provenance_of
+from sabir_testing.families.replies import check_refusal
 from sabir_testing.kit.broken import Broken
-from sabir_testing.kit.exchanges import STREAMED, WHOLE, Service, check_refusal, distribution_of
+from sabir_testing.kit.exchanges import STREAMED, WHOLE, Service, distribution_of
 from sabir_testing.kit.questions import ANSWERED, CAPABILITIES, FAILING, FULL, QUESTIONS, REFUSED
 from sabir_testing.kit.suite import Subject, Suite
 

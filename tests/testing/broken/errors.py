@@ -76,8 +76,7 @@ def raising(at: bytes) -> Breakage:
     def decode_error(own: Any, status: int, headers: Headers, body: bytes, provider: str) -> CallError:
         if body == at:
             raise KeyError("message")
-        error: CallError = own(status, headers, body, provider)
-        return error
+        return own(status, headers, body, provider)
 
     return changed(decode_error=decode_error)
 

@@ -201,16 +201,14 @@ def waiting(own: Any, status: int, headers: Mapping[str, str], body: bytes, prov
     told = headers.get("retry-after", "0")
     if not told.isdigit():
         parsedate_to_datetime(told)
-    error: CallError = own(status, headers, body, provider)
-    return error
+    return own(status, headers, body, provider)
 
 
 def reading(change: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Breakage:
     """A stored request is read as if it said something else."""
 
     def decode_history(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
-        history: DecodedHistory = own(json.dumps(change(json.loads(body))).encode(), scope)
-        return history
+        return own(json.dumps(change(json.loads(body))).encode(), scope)
 
     return changed(decode_history=decode_history)
 

@@ -120,13 +120,13 @@ class AccessCases(Suite):
             first, later = wire.variables[at], wire.variables[at:]
             _set_variables(wire, monkeypatch, only=later)
             what = f"with {' and '.join(later)} set, the key of {first}, the first of them, was not sent"
-            expect(_holds(_sent(wire, api_key=None), _value(first)), what)
+            expect(_holds(wire.sent(Caller(), api_key=None), _value(first)), what)
 
     def test_a_given_key_comes_before_the_variables(self, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
         """A key passed as api_key= is used."""
         _needs_variables(wire)
         _set_variables(wire, monkeypatch)
-        headers = _sent(wire, api_key="key-given")
+        headers = wire.sent(Caller(), api_key="key-given")
         taken = [name for name in wire.variables if _holds(headers, _value(name))]
         expect(not taken, f"with a key given by api_key=, that of {' and '.join(taken)} was sent")
 
@@ -236,12 +236,6 @@ def _set_variables(wire: Wire, monkeypatch: pytest.MonkeyPatch, only: Sequence[s
 def _needs_variables(wire: Wire) -> None:
     if not wire.variables:
         pytest.skip(f"{wire.name} names no variable of a key")
-
-
-def _sent(wire: Wire, **access: Any) -> Mapping[str, str]:
-    """The headers that arrive of a request."""
-    _, server = wire.exchange(Caller(), **access)
-    return arrived(server).headers
 
 
 def _holds(headers: Mapping[str, str], key: str) -> bool:

@@ -20,7 +20,7 @@ from sabir.reading.incoming import mend
 from sabir_testing.histories.drawn import Strategy, json_values, texts, tidy_histories
 from sabir_testing.histories.samples import said
 from sabir_testing.kit.broken import Broken, describe_message, expect
-from sabir_testing.kit.played import fed, own_bodies, play
+from sabir_testing.kit.played import Stream, own_bodies
 from sabir_testing.kit.properties import for_all, law
 from sabir_testing.kit.questions import FULL, REFUSED
 from sabir_testing.kit.suite import Subject, Suite
@@ -41,13 +41,13 @@ odd_headers: Strategy[dict[str, str]] = st.dictionaries(
     st.sampled_from(["content-type", "retry-after", "x-request-id", "date"]), texts, max_size=3
 )
 
-Stream = tuple[str | None, list[bytes]]
+Chunks = tuple[str | None, list[bytes]]
 """A content type that the dialect has a framing for and chunks, or no content type and events that were cut already."""
 Failure = tuple[int, dict[str, str], JSONValue]
 """Status, headers, and what the body says."""
 
 
-def streams_of_nobody(subject: Subject) -> Strategy[Stream]:
+def streams_of_nobody(subject: Subject) -> Strategy[Chunks]:
     """Bytes that no service of this wire sends, in each of its framings and without framing."""
     kinds = [None, "text/event-stream", *subject.dialect.framings]
     return st.tuples(st.sampled_from(kinds), st.lists(answers_of_nobody, min_size=1, max_size=4))
@@ -126,17 +126,17 @@ class DecodingLaws(Suite):
         raise Broken(what, shown={"the body": body or "(empty)", "the reply": reply.text or "(no text)"})
 
     @law(streams_of_nobody)
-    def test_what_is_no_stream_ends_no_reply(self, subject: Subject, stream: Stream) -> None:
+    def test_what_is_no_stream_ends_no_reply(self, subject: Subject, stream: Chunks) -> None:
         """A stream is whole when its terminal marker came: events of another kind never end one, nor do bytes that the
         framing cannot cut (law 10).
         """
         kind, data = stream
-        scope = replace(subject.scope(), content_type=kind or "")
+        decoded = Stream(subject.dialect, replace(subject.scope(), content_type=kind or ""))
         if kind is None:
-            played = fed(subject.dialect, scope, [ServerEvent(each.decode("utf-8", "replace")) for each in data])
+            played = decoded.fed([ServerEvent(each.decode("utf-8", "replace")) for each in data])
         else:
             is_text = kind.startswith("text/event-stream")
-            played = play(subject.dialect, scope, [b"data: %s\n\n" % each if is_text else each for each in data])
+            played = decoded.play([b"data: %s\n\n" % each if is_text else each for each in data])
         if (reply := played.reply) is not None:
             what = (
                 f"the decoder ended a reply ({reply.finish_reason}) at events that are no stream's of this wire; give"

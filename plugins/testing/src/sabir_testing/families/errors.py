@@ -8,21 +8,8 @@ from collections.abc import Mapping
 from typing import ClassVar, TypeAlias
 
 import pytest
+from sabir import CallError, errors
 from sabir.authoring import FrozenDict, JSONValue
-from sabir.errors import (
-    AuthenticationFailed,
-    CallError,
-    CallTimedOut,
-    InvalidRequest,
-    ModelNotFound,
-    Overloaded,
-    PermissionDenied,
-    RateLimited,
-    RequestTooLarge,
-    ResponseInvalid,
-    ServerFailed,
-    Unavailable,
-)
 
 from sabir_testing.kit.broken import Broken, expect
 from sabir_testing.kit.exchanges import OWN_ID, WHOLE, Answered, Service
@@ -34,19 +21,19 @@ NONE: Headers = FrozenDict()
 PAGE = b"<!DOCTYPE html><html><head><title>Proxy</title></head><body><h1>Proxy</h1></body></html>"
 """Answers of proxies and gateways in front of a service, without the vendor's own words."""
 STATUSES: Mapping[int, tuple[type[CallError], ...]] = {
-    400: (InvalidRequest,),
-    401: (AuthenticationFailed,),
-    403: (PermissionDenied, AuthenticationFailed),
-    404: (ModelNotFound,),
-    408: (CallTimedOut,),
-    413: (RequestTooLarge, InvalidRequest),
-    422: (InvalidRequest,),
-    429: (RateLimited,),
-    500: (ServerFailed,),
-    502: (ServerFailed, Unavailable),
-    503: (Unavailable, Overloaded, ServerFailed),
-    504: (ServerFailed, Unavailable, CallTimedOut),
-    529: (Overloaded, Unavailable, ServerFailed),
+    400: (errors.InvalidRequest,),
+    401: (errors.AuthenticationFailed,),
+    403: (errors.PermissionDenied, errors.AuthenticationFailed),
+    404: (errors.ModelNotFound,),
+    408: (errors.CallTimedOut,),
+    413: (errors.RequestTooLarge, errors.InvalidRequest),
+    422: (errors.InvalidRequest,),
+    429: (errors.RateLimited,),
+    500: (errors.ServerFailed,),
+    502: (errors.ServerFailed, errors.Unavailable),
+    503: (errors.Unavailable, errors.Overloaded, errors.ServerFailed),
+    504: (errors.ServerFailed, errors.Unavailable, errors.CallTimedOut),
+    529: (errors.Overloaded, errors.Unavailable, errors.ServerFailed),
 }
 """Status → the errors that it may mean without a body."""
 AGAIN = (408, 429, 500, 502, 503, 504, 529)
@@ -178,7 +165,7 @@ class ErrorCases(Answered):
                 reply: object = service.subject.dialect.decode(body, service.subject.scope())
             except Exception as raised:
                 what = f"the error of {name!r}, with status 200, raises {type(raised).__name__}: {raised}"
-                is_read = isinstance(raised, CallError) and type(raised) is not ResponseInvalid
+                is_read = isinstance(raised, CallError) and type(raised) is not errors.ResponseInvalid
                 expect(is_read, f"{what}; expected the error that it reports", shown=shown)
                 continue
             raise Broken(f"the error of {name!r}, with status 200, is read as {reply!r}", shown=shown)

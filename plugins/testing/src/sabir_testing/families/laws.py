@@ -3,9 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
-import sabir
 from hypothesis import strategies as st
 from sabir import Message, Settings
 from sabir.authoring import WIRE_SETTINGS, JSONValue
@@ -22,48 +20,27 @@ from sabir_testing.histories.drawn import (
     tidy_histories,
     words,
 )
-from sabir_testing.histories.samples import said
+from sabir_testing.histories.samples import LOOKUP, SETTINGS, said
 from sabir_testing.kit.broken import Broken, expect
 from sabir_testing.kit.marks import Marked, check_ids, check_pairs, mark, messages, unheard
 from sabir_testing.kit.played import own_parts
 from sabir_testing.kit.properties import impurities, law
-from sabir_testing.kit.suite import Made, Subject, Suite
+from sabir_testing.kit.suite import Made, Subject
 from sabir_testing.reading.values import strings
 
 Drawn = TypeVar("Drawn")
-WEATHER = sabir.Option.from_schema("weather", "Weather.", {"type": "object", "properties": {}})
-SCHEMAS = [
-    {"title": title, "type": "object", "properties": {"a": {"type": "string"}}} for title in ("Forecast", "Weather")
-]
-VALUES: dict[str, list[Any]] = {
-    "max_output_tokens": [10, 11],
-    "temperature": [0.0, 1.0, 0.5],
-    "top_p": [0.5, 0.6],
-    "stop": ["x", ("a", "b", "c", "d", "e"), "y"],
-    "seed": [7, 8],
-    "reasoning_effort": ["none", "low", "max", "high", "minimal", "medium"],
-    "option_choice": ["auto", "none", "required", "weather"],
-    "parallel_options": [True, False],
-    "response_format": SCHEMAS,
-}
-"""Wire setting → values for it."""
-SOME_SETTINGS = st.fixed_dictionaries({}, optional={name: st.sampled_from(VALUES[name]) for name in WIRE_SETTINGS})
+SOME_SETTINGS = st.fixed_dictionaries({}, optional={name: st.sampled_from(SETTINGS[name]) for name in WIRE_SETTINGS})
 ODD_WORDS = st.one_of(words, texts.filter(bool), st.text(min_size=1, max_size=9))
 """Possible contents of a text, an argument or a result: quotes, white space at an end, any character."""
 
 
-_STRATEGIES: WeakKeyDictionary[type[Suite], dict[Callable[[Speakers], Any], Any]] = WeakKeyDictionary()
-"""Each suite's strategies: making one costs as much as drawing a dozen of its examples."""
-
-
 def _drawn(subject: Subject, made: Callable[[Speakers], Strategy[Drawn]]) -> Strategy[Drawn]:
-    """What is drawn of speakers among whom is the author's own model."""
-    known = _STRATEGIES.setdefault(type(subject.suite), {})
-    if made not in known:
-        own, speaks_as = own_parts(subject), subject.adapter.speaks_as
-        known[made] = made(speakers_for(subject.target, own=own, speaks_as=speaks_as))
-    found: Strategy[Drawn] = known[made]
-    return found
+    """What is drawn of speakers among whom is the author's own model; making it costs as much as a dozen examples."""
+
+    def speakers() -> Speakers:
+        return speakers_for(subject.target, own=own_parts(subject), speaks_as=subject.adapter.speaks_as)
+
+    return subject.once(made, lambda: made(speakers()))
 
 
 def histories(subject: Subject) -> Strategy[list[Message]]:
@@ -209,7 +186,7 @@ class LawCases(DecodingLaws):
         lost = {loss.path for loss in made.losses}
         for name in chosen:
             others = [{key: value for key, value in chosen.items() if key != name}]
-            others += [{**chosen, name: value} for value in VALUES[name]]
+            others += [{**chosen, name: value} for value in SETTINGS[name]]
             is_told = f"settings.{name}" in lost or any(_set(subject, other).body != made.body for other in others)
             what = f"the setting {name} is neither in the body nor in the losses, where these are set"
             made.expect(is_told, f"{what}: {', '.join(chosen)}", shown={"the settings": chosen})
@@ -217,7 +194,7 @@ class LawCases(DecodingLaws):
 
 def _set(subject: Subject, fields: dict[str, Any]) -> Made:
     """The request with those settings."""
-    return subject.made([said("user", "Hi.")], [WEATHER], Settings(**fields))
+    return subject.made([said("user", "Hi.")], [LOOKUP], Settings(**fields))
 
 
 def check_heard(marked: Sequence[Marked], made: Made, where: str = "the body", what: str = "") -> None:

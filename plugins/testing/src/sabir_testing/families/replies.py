@@ -6,17 +6,19 @@ cassette ──▶ the SDK's client ──▶ decode  ──▶ reply ──┬�
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 import sabir
-from sabir import Message, Reply
+from sabir import Message, ReasoningPart, RenderingRefused, Reply, Settings
 
 from sabir_testing.cassettes import CassetteFailed, check_cassette
+from sabir_testing.histories.samples import said
 from sabir_testing.kit.broken import Broken, expect
-from sabir_testing.kit.exchanges import OWN_ID, STREAMED, WAYS, WHOLE, Answered, Asked, Service, Way, check_refusal
-from sabir_testing.kit.questions import ANSWERED, FAILING, FULL, QUESTIONS, kinds
+from sabir_testing.kit.exchanges import OWN_ID, STREAMED, WAYS, WHOLE, Answered, Asked, Service, Way, ask
+from sabir_testing.kit.questions import ANSWERED, CAPABILITIES, FAILING, FULL, QUESTIONS, REFUSED, Question, kinds
 from sabir_testing.kit.suite import Subject
+from sabir_testing.network import NetworkForbidden, network_forbidden
 from sabir_testing.reading.values import leaves, objects, read, texts
 
 SIGNED = re.compile(r"[A-Za-z0-9+/=_-]{32,}")
@@ -98,9 +100,9 @@ class ReplyCases(Answered):
             expected = service.subject.scope().origin()
             for who, origin in _origins(answer.reply):
                 for name in ("provider", "dialect", "endpoint", "model"):
-                    said, right = getattr(origin, name, None), getattr(expected, name)
-                    what = f"the origin of {who} to {answer.name!r} ({WAYS[answer.way]}) names the {name} {said!r}"
-                    expect(said == right, f"{what}; asked was {right!r}")
+                    given, right = getattr(origin, name, None), getattr(expected, name)
+                    what = f"the origin of {who} to {answer.name!r} ({WAYS[answer.way]}) names the {name} {given!r}"
+                    expect(given == right, f"{what}; asked was {right!r}")
 
     def test_an_answer_keeps_the_vendors_id(self, service: Service) -> None:
         """`reply.origin.response_id` is the id that the response itself gives: support staff ask for it. A service that
@@ -261,8 +263,8 @@ def _check_arguments(answer: Asked, message: Message, written: Sequence[str]) ->
     assert call is not None
     texts = [text for text in written if text.lstrip().startswith("{") and read(text) == read(call.arguments_json)]
     is_kept = call.raw_arguments in texts if texts else call.raw_arguments is None or call.invalid_arguments
-    said = f"keeps {call.raw_arguments!r} as its arguments' text, the response says {texts[0] if texts else None!r}"
-    expect(is_kept, f"the call in the answer to {answer.name!r} {said}", history=[message], shown=answer.shown)
+    what = f"keeps {call.raw_arguments!r} as its arguments' text, the response says {texts[0] if texts else None!r}"
+    expect(is_kept, f"the call in the answer to {answer.name!r} {what}", history=[message], shown=answer.shown)
 
 
 def _check_return(subject: Subject, answer: Asked) -> None:
@@ -276,9 +278,9 @@ def _check_return(subject: Subject, answer: Asked) -> None:
         what = f"the {label} {text!r} of {answer} does not go back to the service"
         expect(text in sent, what, history=history, rendering=rendering)
     for call in [message.call for message in reply.option_calls]:
-        said = call.raw_arguments or call.arguments_json
-        what = f"the arguments {said} of {call.option_name!r} do not go back to the service"
-        expect(call.arguments in objects(items) or said in sent, what, history=history, rendering=rendering)
+        written = call.raw_arguments or call.arguments_json
+        what = f"the arguments {written} of {call.option_name!r} do not go back to the service"
+        expect(call.arguments in objects(items) or written in sent, what, history=history, rendering=rendering)
 
 
 def _held(reply: Reply, *, needs_state: bool) -> Iterator[tuple[str, str]]:
@@ -303,3 +305,48 @@ def _recorded(service: Service) -> list[tuple[str, Way]]:
         return []
     names = sorted(path.stem for path in service.path("text", WHOLE).parent.glob("*.yaml"))
     return [(name.removesuffix(STREAMED), STREAMED) if name.endswith(STREAMED) else (name, WHOLE) for name in names]
+
+
+def check_refusal(service: Service, name: str, way: Way, need: str) -> None:
+    """What the author declared REFUSED is reported as lost, and refused where losses are: before anything is sent."""
+    subject = service.subject
+    if need == "streaming":
+        _check_refused_stream(service, name)
+        subject.grade(need, REFUSED)
+        return
+    question = _thinking(service) if need == "reasoning" else service.question(name)
+    rendering = subject.rendered(question.messages, question.options, question.settings)
+    told = [loss for loss in rendering.losses if loss.kind in ("dropped", "downgraded")]
+    asked = f"{need} ({CAPABILITIES[need]}) is declared REFUSED"
+    expect(told, f"{asked}, but the request for {name!r} reports nothing lost", rendering=rendering)
+    how: Any = {"options": question.options, "settings": question.settings, "strict": True}
+    try:
+        subject.adapter.render(question.messages, **how)
+    except RenderingRefused:
+        if need == "reasoning":  # other cases tell of what else may be refused
+            subject.grade(need, REFUSED)
+        return
+    raise Broken(f"{asked}, but strict=True renders the request for {name!r}", rendering=rendering)
+
+
+def _thinking(service: Service) -> Question:
+    """A history in which the target's own model thought: whoever never hears thoughts takes none back."""
+    subject = service.subject
+    thought = said(subject.adapter.speaks_as, ReasoningPart(text="The question is easy."), "No.")
+    thought = thought.model_copy(update={"origin": subject.scope().origin()})
+    return Question((sabir.user("Is 91 a prime number?"), thought, sabir.user("Why?")), Settings())
+
+
+def _check_refused_stream(service: Service, name: str) -> None:
+    """Raise Broken unless a request for a stream is refused in words, and nothing is sent."""
+    expected = "expected the library's own error that says so, before anything is sent"
+    try:
+        with network_forbidden(loopback=False):
+            error = ask(service.subject.adapter, service.unasked(name, STREAMED)).error
+    except NetworkForbidden:
+        raise Broken(f"streaming is declared REFUSED, but a stream is asked for over the network; {expected}") from None
+    what = f"streaming is declared REFUSED, but asking for {name!r} as a stream ends in {type(error).__name__}: {error}"
+    if error is None:
+        what = f"streaming is declared REFUSED, but {name!r} was answered as a stream"
+    is_refused = error is not None and not isinstance(error, sabir.errors.ConnectionFailed | sabir.StreamBroken)
+    expect(is_refused, f"{what}; {expected}")

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import zip_longest
 from typing import ClassVar, NamedTuple
-from weakref import WeakKeyDictionary
 
 from sabir import BlockDelta, BlockEnd, BlockStart, OptionCallPayload, Reply, ReplyEnd, ReplyStart, StreamEvent
 from sabir.authoring import ServerEvent
@@ -24,9 +23,6 @@ from sabir_testing.kit.questions import REFUSED, kinds
 from sabir_testing.kit.suite import Suite
 from sabir_testing.reading.values import leaves, read
 
-_KNOWN: "WeakKeyDictionary[type[Suite], list[Stream]]" = WeakKeyDictionary()
-"""The streams of each suite, cut once."""
-
 
 def streams(service: Service) -> list[Stream]:
     """All recorded streams, each with events that the decoder uses; raises Broken for a stream without.
@@ -35,13 +31,7 @@ def streams(service: Service) -> list[Stream]:
     """
     if service.refused_need("text", STREAMED):
         return []
-    suite = type(service.suite)
-    if suite not in _KNOWN:
-        found = list(_streams(service))
-        for stream in found:
-            _check_seen(stream)
-        _KNOWN[suite] = found
-    return _KNOWN[suite]
+    return service.subject.once(streams, lambda: [_seen(stream) for stream in _streams(service)])
 
 
 def _streams(service: Service) -> Iterator[Stream]:
@@ -51,11 +41,11 @@ def _streams(service: Service) -> Iterator[Stream]:
         for exchange in answer.exchanges:
             kind = exchange.headers.get("content-type", "")
             scope = replace(subject.scope(), option_names=rendering.option_names, content_type=kind)
-            yield Stream(subject.dialect, answer.name, scope, exchange.response_body)
+            yield Stream(subject.dialect, scope, answer.name, exchange.response_body)
 
 
-def _check_seen(stream: Stream) -> None:
-    """Raise Broken for a stream without visible events: a case that checks nothing would pass."""
+def _seen(stream: Stream) -> Stream:
+    """The stream; Broken for one without visible events: a case that checks nothing would pass."""
     kind = stream.scope.content_type or "no content type"
     what = f"the recorded stream of {stream.name!r} ({kind}) holds no event that the kit can play to a decoder"
     remedy = "name the content type and what cuts it in the dialect's `framings`"
@@ -63,6 +53,7 @@ def _check_seen(stream: Stream) -> None:
     what = f"the decoder makes no block of the {len(stream.events)} events of {stream.name!r}"
     shown = {"the events": [*map(str, stream.events[:5])]}
     expect(any(isinstance(event, BlockEnd) for event in stream.played.events), what, shown=shown)
+    return stream
 
 
 class Block(NamedTuple):

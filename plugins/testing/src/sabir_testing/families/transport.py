@@ -20,15 +20,8 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 import pytest
-from sabir.authoring import Connection, WireRequest
-from sabir.errors import (
-    CallError,
-    CallTimedOut,
-    ConnectionFailed,
-    InvalidRequest,
-    ResponseInvalid,
-    StreamBroken,
-)
+from sabir import errors
+from sabir.authoring import Connection
 
 from sabir_testing.families.access import AccessCases
 from sabir_testing.families.wire import (
@@ -61,25 +54,26 @@ class Failing(NamedTuple):
     """
 
     script: Sequence[Step] | None
-    kind: type[CallError]
+    kind: type[errors.CallError]
     words: str
 
 
+HALF = b'{"half":'
 FAILURES: Mapping[str, Failing] = {
-    "refused": Failing(None, ConnectionFailed, "a call to an endpoint where nobody listens"),
+    "refused": Failing(None, errors.ConnectionFailed, "to an endpoint where nobody listens"),
     "broken_off": Failing(
-        [head(content_length="100"), b'{"half":'], ConnectionFailed, "a call whose connection breaks off in mid-body"
+        [head(content_length="100"), HALF], errors.ConnectionFailed, "whose connection breaks off in mid-body"
     ),
-    "cut": Failing([head(), b'{"half":'], ResponseInvalid, "a call whose answer ends in the middle of its body"),
+    "cut": Failing([head(), HALF], errors.ResponseInvalid, "whose answer ends in the middle of its body"),
     "no_gzip": Failing(
-        [head(content_encoding="gzip"), b"no gzip"], ResponseInvalid, "a call whose answer cannot be decompressed"
+        [head(content_encoding="gzip"), b"no gzip"], errors.ResponseInvalid, "whose answer cannot be decompressed"
     ),
     "html": Failing(
         [head(kind="text/html"), b"<html>busy</html>"],
-        ResponseInvalid,
-        "a call that is answered with a page of HTML and status 200",
+        errors.ResponseInvalid,
+        "that is answered with a page of HTML and status 200",
     ),
-    "empty": Failing([head()], ResponseInvalid, "a call that is answered with an empty body and status 200"),
+    "empty": Failing([head()], errors.ResponseInvalid, "that is answered with an empty body and status 200"),
 }
 
 
@@ -105,20 +99,20 @@ class TransportCases(AccessCases):
     @EITHER_WAY
     def test_the_body_is_said_to_be_json(self, wire: Wire, caller: Caller) -> None:
         """A rendered body is JSON, and its header content-type says so."""
-        kind = _sent_headers(wire, caller).get("content-type", "")
+        kind = wire.sent(caller).get("content-type", "")
         what = f"{caller.opens} sent the content-type {kind!r}, not 'application/json'"
         expect(kind.partition(";")[0] == "application/json", what)
 
     @EITHER_WAY
     def test_the_key_goes_in_a_header(self, wire: Wire, caller: Caller) -> None:
         """The key that was given goes with the request in one of its headers, where no log of URLs shows it."""
-        is_sent = any(KEY in value for value in _sent_headers(wire, caller).values())
+        is_sent = any(KEY in value for value in wire.sent(caller).values())
         expect(is_sent, f"the key given by api_key= is in no header of what {caller.opens} sent")
 
     @EITHER_WAY
     def test_further_headers_go_with_the_request(self, wire: Wire, caller: Caller) -> None:
         """The request's own headers, `extra_headers` of the settings among them, are sent as they are."""
-        sent = _sent_headers(wire, caller, wire.with_headers(X_Kit="a value, 7")).get("x-kit")
+        sent = wire.sent(caller, wire.with_headers(X_Kit="a value, 7")).get("x-kit")
         expect(sent == "a value, 7", f"{caller.opens} was given the header X-Kit: a value, 7, and sent {sent!r}")
 
     @EITHER_WAY
@@ -132,7 +126,7 @@ class TransportCases(AccessCases):
     def test_an_answers_head_comes_before_its_body(self, wire: Wire, caller: Caller) -> None:
         """Opening returns at the headers: a stream's body may take minutes."""
         release = threading.Event()
-        script: list[Step] = [head(kind=wire.stream.kind), release]
+        script: list[Step] = [head(kind=wire.stream.scope.content_type), release]
         with Server(script, patience=PATIENCE) as server, wire.connected(caller, server.url) as connection:
             caller.begin(connection, wire.request).close()
             release.set()
@@ -143,8 +137,8 @@ class TransportCases(AccessCases):
         """The first event of a stream is handed on while the server still holds the second back. What is served is a
         recorded stream.
         """
-        release, (event, *others) = threading.Event(), wire.stream.frames
-        script: list[Step] = [head(kind=wire.stream.kind), event, release, b"".join(others)]
+        release, (event, *others) = threading.Event(), [frame.data for frame in wire.stream.frames]
+        script: list[Step] = [head(kind=wire.stream.scope.content_type), event, release, b"".join(others)]
         with Server(script, patience=PATIENCE) as server, wire.connected(caller, server.url) as connection:
             answer = caller.begin(connection, wire.request)
             chunks = iter(answer.chunks())
@@ -154,14 +148,13 @@ class TransportCases(AccessCases):
             rest = b"".join(chunks)
             answer.close()
         expect(not server.gave_up.is_set(), "chunks() kept the first event of a stream back until the second had come")
-        sent = b"".join(wire.stream.frames)
-        what = "chunks() gave other bytes of a stream than were sent"
-        expect(first + rest == sent, what, shown={"sent": repr(sent), "given": repr(first + rest)})
+        what, sent, given = "chunks() gave other bytes of a stream than were sent", wire.stream.body, first + rest
+        expect(given == sent, what, shown={"sent": repr(sent), "given": repr(given)})
 
     @EITHER_WAY
     def test_closing_an_answer_early_hangs_up(self, wire: Wire, caller: Caller) -> None:
         """Whoever leaves a stream pays for no more of it: the connection ends, so that the model stops."""
-        script: list[Step] = [head(kind=wire.stream.kind), wire.stream.frames[0], threading.Event()]
+        script: list[Step] = [head(kind=wire.stream.scope.content_type), wire.stream.frames[0].data, threading.Event()]
         with Server(script) as server, wire.connected(caller, server.url) as connection:
             caller.begin(connection, wire.request).close()
             hung_up = server.closed.wait(PATIENCE)
@@ -180,7 +173,7 @@ class TransportCases(AccessCases):
     def test_cancelling_a_call_hangs_up(self, wire: Wire, where: str) -> None:
         """In asyncio a cancelled task ends with CancelledError and hangs up, whether an answer began or not."""
         release = threading.Event()
-        script: list[Step] = [release] if where == "before_the_head" else [head(), b'{"half":', release]
+        script: list[Step] = [release] if where == "before_the_head" else [head(), HALF, release]
         with InALoop() as caller, Server(script) as server, wire.connected(caller, server.url) as connection:
             found = caller.run(_cancelled(connection, wire, server, is_begun=where == "in_the_body"))
             hung_up = server.closed.wait(PATIENCE)
@@ -226,7 +219,7 @@ class TransportCases(AccessCases):
         script, kind, words = FAILURES[how]
         with _failing(script) as url, wire.adapter(caller, url) as adapter:
             error = raised_by(lambda: caller.call(adapter))
-        expect(isinstance(error, kind), f"{words} {ended(error, 'gave a reply')}, where {kind.__name__} was due")
+        expect(isinstance(error, kind), f"a call {words} {ended(error, 'gave a reply')}, where {kind.__name__} was due")
 
     @EITHER_WAY
     def test_an_answer_that_does_not_come_times_out(self, wire: Wire, caller: Caller) -> None:
@@ -239,7 +232,7 @@ class TransportCases(AccessCases):
             error = as_library_error(connection, raised) if raised else None
         what = f"{caller.opens} of a request without an answer for {STALL:g} s {ended(raised, 'gave an answer')}"
         remedy = "where translate() has to make CallTimedOut of what was raised"
-        expect(isinstance(error, CallTimedOut), f"{what}, {remedy}")
+        expect(isinstance(error, errors.CallTimedOut), f"{what}, {remedy}")
 
     @EITHER_WAY
     def test_a_stream_that_breaks_off_is_a_broken_stream(self, wire: Wire, caller: Caller) -> None:
@@ -248,11 +241,13 @@ class TransportCases(AccessCases):
         """
         if (recorded := wire.recorded) is None:
             pytest.skip("the suite has no streamed recording")
-        opening = head(kind=recorded.kind, transfer_encoding="chunked")
-        with Server([opening, chunk(recorded.first_half())]) as server, wire.adapter(caller, server.url) as adapter:
+        opening = head(kind=recorded.scope.content_type, transfer_encoding="chunked")
+        *half, (cut, _) = recorded.frames[: len(recorded.frames) // 2 + 1]
+        sent = chunk(b"".join(frame.data for frame in half) + cut[: len(cut) // 2])
+        with Server([opening, sent]) as server, wire.adapter(caller, server.url) as adapter:
             error = raised_by(lambda: caller.stream(adapter))
         what = f"the stream of {recorded.name}, broken off in the middle, {ended(error, 'ended like a whole one')}"
-        expect(isinstance(error, StreamBroken), f"{what}, where StreamBroken was due")
+        expect(isinstance(error, errors.StreamBroken), f"{what}, where StreamBroken was due")
 
     @EITHER_WAY
     @pytest.mark.parametrize("value", ["hidden\r\nX-More: 1", "hidden schön"], ids=["line_break", "foreign_letter"])
@@ -268,7 +263,7 @@ class TransportCases(AccessCases):
             expect("\n" not in value, f"{caller.opens} sent a header whose value holds a line break")
             return
         what = f"the header X-Kit: {value!r} ended in {described(made or error)}, where InvalidRequest was due"
-        expect(type(made) is InvalidRequest, what)
+        expect(type(made) is errors.InvalidRequest, what)
         expect("hidden" not in str(made), f"the error shows the header's value: {made}")
         expect(not server.asked, "the request was sent, and its header refused after that")
 
@@ -304,11 +299,6 @@ class TransportCases(AccessCases):
             for caller in (first, second, first, second):
                 caller.ask(connection, wire.request)
         expect(len(server.asked) == 4, f"four calls in two event loops sent {len(server.asked)} requests")
-
-
-def _sent_headers(wire: Wire, caller: Caller, request: WireRequest | None = None) -> Mapping[str, str]:
-    """The headers with which a request arrives."""
-    return arrived(wire.exchange(caller, request=request)[1]).headers
 
 
 @contextmanager

@@ -21,10 +21,8 @@ from sabir import RetryPolicy, Settings
 from sabir.authoring import Access, AsyncWireResponse, Connection, WireRequest, WireResponse
 from sabir.errors import SabirError
 
-from sabir_testing.cassettes.stored import exchanges
 from sabir_testing.kit.broken import Broken, expect
-from sabir_testing.kit.exchanges import STREAMED
-from sabir_testing.kit.played import frames
+from sabir_testing.kit.played import Stream, longest_stream
 from sabir_testing.kit.suite import Subject
 from sabir_testing.loopback import Asked, Server, Step, head
 
@@ -46,23 +44,6 @@ class Heard(NamedTuple):
     status: int
     headers: Mapping[str, str]
     body: bytes
-
-
-class Recorded(NamedTuple):
-    """A recorded stream: its content type, and its bytes cut behind each event."""
-
-    name: str
-    kind: str
-    frames: Sequence[bytes]
-
-    def first_half(self) -> bytes:
-        """The events of its first half, and a piece of the next."""
-        at = len(self.frames) // 2
-        return b"".join(self.frames[:at]) + self.frames[at][: len(self.frames[at]) // 2]
-
-
-SAMPLE = Recorded("a sample", "text/event-stream", (b"data: 1\n\n", b"data: 2\n\n"))
-"""A stream to use if none is recorded."""
 
 
 class Caller:
@@ -180,8 +161,9 @@ class Wire:
         self.name, self.variables = subject.provider.name, subject.key_variables
         self.request = self.asking(HELLO)
         """The rendering of a user's greeting."""
-        self.recorded = recorded_stream(subject)
-        self.stream = self.recorded or SAMPLE
+        self.recorded = longest_stream(subject)
+        sample = replace(subject.scope(), content_type="text/event-stream")
+        self.stream = self.recorded or Stream(subject.dialect, sample, "a sample", b"data: 1\n\ndata: 2\n\n")
         """The stream that a server sends here."""
 
     def asking(self, text: str) -> WireRequest:
@@ -209,6 +191,10 @@ class Wire:
         """Send the greeting, or another request, to a server that plays a script: what is heard, and the server."""
         with Server(script) as server, self.connected(caller, server.url, **access) as connection:
             return caller.ask(connection, request or self.request), server
+
+    def sent(self, caller: Caller, request: WireRequest | None = None, **access: Any) -> Mapping[str, str]:
+        """The headers with which a request arrives."""
+        return arrived(self.exchange(caller, request=request, **access)[1]).headers
 
     @contextmanager
     def adapter(self, caller: Caller, base_url: str) -> Iterator[sabir.ModelAdapter]:
@@ -285,16 +271,3 @@ def raised_by(action: Callable[[], object]) -> Exception | None:
 def as_library_error(connection: Connection, error: Exception) -> SabirError | None:
     """The library's error for a connection's exception, as core makes it."""
     return error if isinstance(error, SabirError) else connection.translate(error)
-
-
-def recorded_stream(subject: Subject) -> Recorded | None:
-    """The longest stream among a suite's recordings; None if there is none."""
-    folder = subject.suite.cassettes
-    paths = sorted(folder.glob(f"*{STREAMED}.yaml")) if folder else []
-    found = [(path.stem, each) for path in paths for each in exchanges(path) if each.status == 200]
-    if not found:
-        return None
-    name, longest = max(found, key=lambda each: len(each[1].response_body))
-    kind = longest.headers.get("content-type", "")
-    cut = frames(subject.dialect.framing(kind), longest.response_body)
-    return Recorded(name, kind, [frame.data for frame in cut])

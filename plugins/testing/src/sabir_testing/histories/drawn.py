@@ -1,6 +1,6 @@
 """Random histories: any order, role hints, foreign origins, reused ids, orphans, halves of pairs.
 
-histories_for(target) ─▶ messages of users, of the target itself (with state that it made), of others, of nobody
+speakers_for(target) ─▶ histories_of(…): messages of users, of the target itself, of others, of nobody
 
 Bound state is invented only for invented providers: the target's own state is never made up, but given as `own`, taken
 from its answers.
@@ -10,20 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import sabir
 from hypothesis import strategies as st
-from sabir import (
-    Citation,
-    MediaPart,
-    Message,
-    OpaquePart,
-    OptionCallPayload,
-    Origin,
-    PartsPayload,
-    ReasoningPart,
-    RefusalPart,
-    Target,
-    TextPart,
-)
+from sabir import Message, Origin, Target
 from sabir.authoring import Part, RoleHint
 
 from sabir_testing.histories.samples import JSON_KINDS, WIRE_KEYS, answered, called, said
@@ -75,13 +64,13 @@ class Speakers:
     def parts(self, origin: Origin | None) -> Strategy[Part]:
         """Parts that a message of that origin may have: those of any speaker, and those that are bound to it."""
         media = st.builds(
-            MediaPart,
+            sabir.MediaPart,
             modality=st.sampled_from(["image", "audio", "video", "document"]),
             url=st.sampled_from(self.urls),
             prompt_hint=st.sampled_from([None, "a hat"]),
             vendor=st.sampled_from(VENDOR_HINTS),
         )
-        plain = st.one_of(st.builds(TextPart, text=texts), media, st.builds(RefusalPart, text=texts))
+        plain = st.one_of(st.builds(sabir.TextPart, text=texts), media, st.builds(sabir.RefusalPart, text=texts))
         bound = self.bound(origin)
         return plain if bound is None else st.one_of(plain, bound)
 
@@ -89,15 +78,17 @@ class Speakers:
 def invented_parts(dialect: str) -> Strategy[Part]:
     """Parts that only that dialect's providers read: thoughts with or without state, citations, blocks, pair halves."""
     halves = [
-        OpaquePart(dialect=dialect, block={pair: f"{pair_id} of theirs"}, pair=pair, pair_id=pair_id)
+        sabir.OpaquePart(dialect=dialect, block={pair: f"{pair_id} of theirs"}, pair=pair, pair_id=pair_id)
         for pair in ("opens", "closes")
         for pair_id in ("p1", "p2")
     ]
     return st.one_of(
-        st.builds(TextPart, text=texts, citations=st.just((Citation(kind="page", url="https://example.org"),))),
-        st.builds(ReasoningPart, text=texts, state=st.sampled_from([None, {"sealed": "c2VhbGVkIHRob3VnaHQ="}])),
-        st.just(ReasoningPart(state={"sealed": "aGlkZGVuIHRob3VnaHQ="})),
-        st.sampled_from([OpaquePart(dialect=dialect, block={"stands": "for itself"}), *halves]),
+        st.builds(
+            sabir.TextPart, text=texts, citations=st.just((sabir.Citation(kind="page", url="https://example.org"),))
+        ),
+        st.builds(sabir.ReasoningPart, text=texts, state=st.sampled_from([None, {"sealed": "c2VhbGVkIHRob3VnaHQ="}])),
+        st.just(sabir.ReasoningPart(state={"sealed": "aGlkZGVuIHRob3VnaHQ="})),
+        st.sampled_from([sabir.OpaquePart(dialect=dialect, block={"stands": "for itself"}), *halves]),
     )
 
 
@@ -107,7 +98,7 @@ def parts_messages(speakers: Speakers) -> Strategy[Message]:
 
     def of(origin: Origin | None) -> Strategy[Message]:
         held = st.lists(speakers.parts(origin), min_size=1, max_size=3).map(tuple)
-        payload = st.builds(PartsPayload, parts=held)
+        payload = st.builds(sabir.PartsPayload, parts=held)
         return st.builds(Message, policy=policies, role_hint_for_llm=hints, origin=st.just(origin), payload=payload)
 
     return st.one_of([of(origin) for origin in speakers.origins])
@@ -116,7 +107,7 @@ def parts_messages(speakers: Speakers) -> Strategy[Message]:
 def call_messages(speakers: Speakers) -> Strategy[Message]:
     """Option calls, of few ids."""
     payload = st.builds(
-        OptionCallPayload,
+        sabir.OptionCallPayload,
         invocation_id=st.sampled_from(speakers.ids),
         option_name=st.sampled_from(NAMES),
         arguments=st.dictionaries(texts, json_values, max_size=2),
@@ -126,15 +117,19 @@ def call_messages(speakers: Speakers) -> Strategy[Message]:
     return st.builds(Message, policy=st.just(speakers.speaks_as), origin=origins, payload=payload)
 
 
-def result_messages(speakers: Speakers) -> Strategy[Message]:
-    """Results of the same ids: values, failures, texts and media."""
+def outcomes(speakers: Speakers) -> Strategy[dict[str, Any]]:
+    """How an option's call may end: with a value, a failure, texts and media."""
     held = st.lists(speakers.parts(None), min_size=1, max_size=2)
-    outcomes: list[Strategy[dict[str, Any]]] = [
+    return st.one_of(
         json_values.map(lambda value: {"result": value}),
         st.just({"is_error": True, "error_type": "Boom", "error_message": "no"}),
         held.map(lambda parts: {"parts": tuple(parts)}),
-    ]
-    return st.builds(_result, st.sampled_from(NAMES), st.sampled_from(speakers.ids), st.one_of(outcomes))
+    )
+
+
+def result_messages(speakers: Speakers) -> Strategy[Message]:
+    """Results of the same ids."""
+    return st.builds(_result, st.sampled_from(NAMES), st.sampled_from(speakers.ids), outcomes(speakers))
 
 
 def _result(name: str, invocation_id: str, outcome: dict[str, Any]) -> Message:
@@ -156,25 +151,18 @@ def _one(draw: Any, strategy: Strategy[Message]) -> Message:
 
 
 @st.composite
-def _answered(draw: Any, calls: Strategy[Message], results: Strategy[Message]) -> list[Message]:
+def _answered(draw: Any, calls: Strategy[Message], outcomes: Strategy[dict[str, Any]]) -> list[Message]:
     """One or two calls of one turn, and their results in any order."""
     chosen = draw(st.lists(calls, min_size=1, max_size=2))
-    answers = [_answer_to(call, draw(results)) for call in chosen]
+    made = [message.call for message in chosen]
+    answers = [_result(call.option_name, call.invocation_id, draw(outcomes)) for call in made]
     return [*chosen, *draw(st.permutations(answers))]
-
-
-def _answer_to(call: Message, result: Message) -> Message:
-    chosen, answer = call.call, result.result
-    assert chosen is not None
-    assert answer is not None
-    same = {"invocation_id": chosen.invocation_id, "option_name": chosen.option_name}
-    return result.model_copy(update={"policy": chosen.option_name, "payload": answer.model_copy(update=same)})
 
 
 def histories_of(speakers: Speakers) -> Strategy[list[Message]]:
     """Up to ten messages in any order, some of them calls with their results at once."""
     single = [_one(messages_of(speakers)).map(lambda message: [message]) for _ in range(3)]
-    whole = _answered(call_messages(speakers), result_messages(speakers))
+    whole = _answered(call_messages(speakers), outcomes(speakers))
     some = st.lists(st.one_of(*single, whole), min_size=1, max_size=10)
     return some.map(lambda groups: [message for group in groups for message in group][:10])
 
@@ -199,13 +187,6 @@ def speakers_for(
     return Speakers([None, *homes, away, *foreign], bound, (*Speakers.urls, *files), speaks_as)
 
 
-def histories_for(
-    target: Target, *, foreign: Sequence[Origin] = FOREIGN, own: Sequence[Part] = (), speaks_as: str = "llm"
-) -> Strategy[list[Message]]:
-    """Histories in which the target itself spoke, others did, and messages came from nobody."""
-    return histories_of(speakers_for(target, foreign=foreign, own=own, speaks_as=speaks_as))
-
-
 words = st.text(alphabet="abcé✓", min_size=1, max_size=6)
 
 
@@ -217,7 +198,7 @@ def _answers(draw: Any, origin: Origin, speaks_as: str, number: int, words: Stra
         names = f"call-{number}-{at}", draw(st.sampled_from(NAMES[:2]))
         calls.append(called(names[0], draw(st.dictionaries(words, json_values, max_size=2)), names[1]))
         broken = {"is_error": True, "error_type": "Boom", "error_message": draw(words)}
-        told = {"parts": (TextPart(text=draw(words)),)}
+        told = {"parts": (sabir.TextPart(text=draw(words)),)}
         outcome = draw(st.sampled_from([{"result": draw(words)}, {"result": draw(json_values)}, told, broken]))
         results.append(_result(names[1], names[0], outcome))
     own = {"policy": speaks_as, "origin": origin}

@@ -17,17 +17,16 @@ from datetime import UTC, datetime
 from importlib.metadata import files, packages_distributions, version
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
-from weakref import WeakKeyDictionary
 
 import pytest
 import sabir
-from sabir import Message, PartsPayload, ReasoningPart, Reply, Settings, TextPart
+from sabir import Message, PartsPayload, Reply, Settings, TextPart
 from sabir.authoring import Access, Connection, Credential, Dialect, Provider, ServerEvent, WireRequest, WireResponse
-from sabir.errors import RenderingRefused, SabirError
+from sabir.errors import SabirError
 
 from sabir_testing.cassettes import CassetteFailed, NotPlayed, RecordedExchange, recording, replaying
 from sabir_testing.kit.broken import Broken, expect
-from sabir_testing.kit.questions import ANSWERED, CAPABILITIES, FAILING, MOST_ROUNDS, QUESTIONS, REFUSED, Question
+from sabir_testing.kit.questions import ANSWERED, FAILING, MOST_ROUNDS, QUESTIONS, REFUSED, Question
 from sabir_testing.kit.suite import Subject, Suite
 from sabir_testing.network import NetworkForbidden, network_forbidden
 from sabir_testing.reading.values import leaves, read
@@ -114,10 +113,6 @@ def _ask_once(adapter: sabir.ModelAdapter, question: Question, history: list[Mes
         return stream.reply()
 
 
-_KNOWN: "WeakKeyDictionary[type[Suite], dict[str, Asked | Broken]]" = WeakKeyDictionary()
-"""What each suite's questions came to, by the names of their cassettes."""
-
-
 class Service:
     """Who answers the questions of a suite; `is_recording` asks the real one anew."""
 
@@ -125,7 +120,6 @@ class Service:
         self.subject = subject
         self.suite = subject.suite
         self._is_recording = is_recording and not self.suite.asks_live
-        self._known = _KNOWN.setdefault(type(self.suite), {})
 
     def question(self, name: str) -> Question:
         """The question as this service is asked it; where no key is needed, a wrong one is expected to do no harm."""
@@ -167,12 +161,14 @@ class Service:
 
     def ask(self, name: str, way: Way) -> Asked:
         """The result of a question; raises Broken if there is no recording of it, or the request does not match."""
-        if name + way not in self._known:
+
+        def asked() -> Asked | Broken:
             try:
-                self._known[name + way] = self._asked(name, way)
+                return self._asked(name, way)
             except Broken as broken:
-                self._known[name + way] = broken
-        found = self._known[name + way]
+                return broken
+
+        found = self.subject.once(name + way, asked)
         if isinstance(found, Broken):
             raise found
         return found
@@ -279,51 +275,6 @@ def distribution_of(module: str) -> str:
     beginnings = (f"{place}/", f"{place}.py")
     installed = ((name, each.as_posix()) for name in candidates for each in files(name) or ())
     return next((name for name, path in installed if path.startswith(beginnings)), "")
-
-
-def check_refusal(service: Service, name: str, way: Way, need: str) -> None:
-    """What the author declared REFUSED is reported as lost, and refused where losses are: before anything is sent."""
-    subject = service.subject
-    if need == "streaming":
-        _check_refused_stream(service, name)
-        subject.grade(need, REFUSED)
-        return
-    question = _thinking(service) if need == "reasoning" else service.question(name)
-    rendering = subject.rendered(question.messages, question.options, question.settings)
-    told = [loss for loss in rendering.losses if loss.kind in ("dropped", "downgraded")]
-    asked = f"{need} ({CAPABILITIES[need]}) is declared REFUSED"
-    expect(told, f"{asked}, but the request for {name!r} reports nothing lost", rendering=rendering)
-    how: Any = {"options": question.options, "settings": question.settings, "strict": True}
-    try:
-        subject.adapter.render(question.messages, **how)
-    except RenderingRefused:
-        if need == "reasoning":  # other cases tell of what else may be refused
-            subject.grade(need, REFUSED)
-        return
-    raise Broken(f"{asked}, but strict=True renders the request for {name!r}", rendering=rendering)
-
-
-def _thinking(service: Service) -> Question:
-    """A history in which the target's own model thought: whoever never hears thoughts takes none back."""
-    origin = service.subject.scope().origin()
-    payload = PartsPayload(parts=(ReasoningPart(text="The question is easy."), TextPart(text="No.")))
-    thought = Message(policy=service.subject.adapter.speaks_as, origin=origin, payload=payload)
-    return Question((sabir.user("Is 91 a prime number?"), thought, sabir.user("Why?")), Settings())
-
-
-def _check_refused_stream(service: Service, name: str) -> None:
-    """Raise Broken unless a request for a stream is refused in words, and nothing is sent."""
-    expected = "expected the library's own error that says so, before anything is sent"
-    try:
-        with network_forbidden(loopback=False):
-            error = ask(service.subject.adapter, service.unasked(name, STREAMED)).error
-    except NetworkForbidden:
-        raise Broken(f"streaming is declared REFUSED, but a stream is asked for over the network; {expected}") from None
-    what = f"streaming is declared REFUSED, but asking for {name!r} as a stream ends in {type(error).__name__}: {error}"
-    if error is None:
-        what = f"streaming is declared REFUSED, but {name!r} was answered as a stream"
-    is_refused = error is not None and not isinstance(error, sabir.errors.ConnectionFailed | sabir.StreamBroken)
-    expect(is_refused, f"{what}; {expected}")
 
 
 def _asking(messages: Sequence[Message], prompt: str) -> list[Message]:

@@ -14,15 +14,15 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from sabir import Message, Reply, StreamEvent
-from sabir.authoring import Decoder, DecodeScope, Dialect, Framing, JSONValue, Part, ServerEvent
+from sabir import Reply, StreamEvent, TextPart
+from sabir.authoring import Decoder, DecodeScope, Dialect, JSONValue, Part, ServerEvent
 from sabir.errors import CallError
 from sabir.reading.incoming import StreamState
 
 from sabir_testing.cassettes import RecordedExchange, exchanges
 from sabir_testing.kit.broken import Broken
 from sabir_testing.kit.exchanges import STREAMED, WHOLE, Service
-from sabir_testing.kit.suite import Subject, Suite
+from sabir_testing.kit.suite import Subject
 
 
 class Frame(NamedTuple):
@@ -30,17 +30,6 @@ class Frame(NamedTuple):
 
     data: bytes
     events: tuple[ServerEvent, ...]
-
-
-def frames(framing: Framing, body: bytes) -> list[Frame]:
-    """A stream cut behind each of its events; what follows the last, or is completed by the end, stands by itself."""
-    found, start = list[Frame](), 0
-    for end in range(1, len(body) + 1):
-        if events := framing.feed(body[end - 1 : end]):
-            found.append(Frame(body[start:end], tuple(events)))
-            start = end
-    last = Frame(body[start:], tuple(framing.close()))
-    return [*found, last] if any(last) else found
 
 
 @dataclass(frozen=True)
@@ -55,26 +44,6 @@ class Played:
     def events(self) -> list[StreamEvent]:
         """All of core's events."""
         return [event for step in self.steps for event in step]
-
-
-def play(dialect: Dialect, scope: DecodeScope, chunks: Iterable[bytes]) -> Played:
-    """What a reader gets of a stream that comes in these chunks; `scope` says its content type."""
-    steps: list[tuple[StreamEvent, ...]] = []
-    try:
-        state = StreamState(dialect, scope)
-        for chunk in chunks:
-            steps.append(tuple(state.feed(chunk)))
-        steps.append(tuple(state.close()))
-        return Played(tuple(steps), state.reply())
-    except CallError as error:
-        return Played(tuple(steps), error=error)
-
-
-def fed(dialect: Dialect, scope: DecodeScope, events: Sequence[ServerEvent]) -> Played:
-    """As `play`, of events that no framing has to cut any more."""
-    own = {each.name: getattr(dialect, each.name) for each in fields(Dialect)}
-    as_given = Dialect(**{**own, "framings": {"": lambda: _Cut(iter(events))}})
-    return play(as_given, scope, [b" "] * len(events))
 
 
 class _Cut:
@@ -100,18 +69,27 @@ class Stream:
     """A stream as the provider's connection gave it; `scope` says its content type."""
 
     dialect: Dialect
-    name: str
     scope: DecodeScope
-    body: bytes
+    name: str = ""
+    body: bytes = b""
 
     @cached_property
     def frames(self) -> list[Frame]:
-        """Its bytes, cut behind each event; Broken where the dialect's framing cannot read them."""
+        """Its bytes, cut behind each event; what follows the last, or is completed by the end, stands by itself.
+
+        Broken where the dialect's framing cannot read them.
+        """
+        framing, found, start = self.dialect.framing(self.scope.content_type), list[Frame](), 0
         try:
-            return frames(self.dialect.framing(self.scope.content_type), self.body)
+            for end in range(1, len(self.body) + 1):
+                if events := framing.feed(self.body[end - 1 : end]):
+                    found.append(Frame(self.body[start:end], tuple(events)))
+                    start = end
+            last = Frame(self.body[start:], tuple(framing.close()))
         except Exception as error:
             what = f"the framing raises {type(error).__name__} ({error}) in the stream of {self.name!r}"
             raise Broken(what) from None
+        return [*found, last] if any(last) else found
 
     @cached_property
     def events(self) -> tuple[ServerEvent, ...]:
@@ -129,12 +107,14 @@ class Stream:
         return self.fed(self.events)
 
     def play(self, chunks: Iterable[bytes]) -> Played:
-        """What a reader gets of it in other chunks."""
-        return play(self.dialect, self.scope, chunks)
+        """What a reader gets where these chunks come."""
+        return _played(self.dialect, self.scope, chunks)
 
     def fed(self, events: Sequence[ServerEvent]) -> Played:
         """What a reader gets where the framing gives these events."""
-        return fed(self.dialect, self.scope, events)
+        own = {each.name: getattr(self.dialect, each.name) for each in fields(Dialect)}
+        as_given = Dialect(**{**own, "framings": {"": lambda: _Cut(iter(events))}})
+        return _played(as_given, self.scope, [b" "] * len(events))
 
     def decode(self) -> list[StreamEvent]:
         """What the decoder itself gives, with nothing of core's between: after its end, too."""
@@ -151,55 +131,78 @@ class Stream:
             raise Broken(what, shown={"what it was fed": given}) from None
 
 
+def _played(dialect: Dialect, scope: DecodeScope, chunks: Iterable[bytes]) -> Played:
+    steps: list[tuple[StreamEvent, ...]] = []
+    try:
+        state = StreamState(dialect, scope)
+        for chunk in chunks:
+            steps.append(tuple(state.feed(chunk)))
+        steps.append(tuple(state.close()))
+        return Played(tuple(steps), state.reply())
+    except CallError as error:
+        return Played(tuple(steps), error=error)
+
+
 def own_replies(subject: Subject) -> tuple[Reply, ...]:
     """The replies that hold messages, of all recordings in the order of their names; none where nothing is recorded."""
     if subject.suite.asks_live:
         return tuple(reply for answer in Service(subject).answers(WHOLE) for reply in answer.replies)
-    read = (_read(subject, each, is_stream=is_stream) for is_stream, each in _recorded(subject.suite))
+    read = (_read(subject, name, each) for name, each in recorded(subject))
     return tuple(reply for reply in read if reply is not None and reply.messages)
 
 
-def own_messages(subject: Subject) -> tuple[Message, ...]:
-    """Every message of those replies."""
-    return tuple(message for reply in own_replies(subject) for message in reply.messages)
-
-
 def own_parts(subject: Subject) -> tuple[Part, ...]:
-    """The parts that only the provider itself can read, each once."""
-    found = (part for message in own_messages(subject) for part in message.parts if is_bound(part))
-    return tuple(dict.fromkeys((*found, *subject.suite.blocks)))
+    """The parts that only the provider itself can read (a block, a thought, a text with state), each once."""
+    parts = (part for reply in own_replies(subject) for message in reply.messages for part in message.parts)
+    bound = [part for part in parts if part.kind in ("opaque", "reasoning") or (part.kind == "text" and _is_own(part))]
+    return tuple(dict.fromkeys((*bound, *subject.suite.blocks)))
+
+
+def _is_own(part: TextPart) -> bool:
+    return part.state_json is not None or bool(part.citations)
 
 
 def own_bodies(subject: Subject, *, refused: bool = False) -> list[JSONValue]:
     """The recorded answers that are JSON, or the recorded refusals, as JSON; none where nothing is recorded."""
     found: list[JSONValue] = []
-    for is_stream, each in _recorded(subject.suite):
-        if (each.status >= 400) is refused and not (is_stream and each.status < 400):
+    for name, each in recorded(subject):
+        if (each.status >= 400) is refused and (refused or not _is_stream(name, each)):
             with suppress(ValueError):
                 found.append(json.loads(each.response_body))
     return found
 
 
-def is_bound(part: Part) -> bool:
-    """Whether a part is its maker's own: a block, a thought, a text with state or citations."""
-    if part.kind in ("opaque", "reasoning"):
-        return True
-    return part.kind == "text" and (part.state_json is not None or bool(part.citations))
+def longest_stream(subject: Subject) -> Stream | None:
+    """The longest stream among a suite's recordings; None if there is none."""
+    found = [(name, each) for name, each in recorded(subject) if name.endswith(STREAMED) and each.status == 200]
+    if not found:
+        return None
+    name, longest = max(found, key=lambda each: len(each[1].response_body))
+    return Stream(subject.dialect, _scope(subject, longest), name, longest.response_body)
 
 
-def _recorded(suite: Suite) -> Iterator[tuple[bool, RecordedExchange]]:
-    """The recorded exchanges, and whether each is a stream."""
-    for path in sorted(suite.cassettes.glob("*.yaml")) if suite.cassettes else ():
-        yield from ((path.stem.endswith(STREAMED) or each.is_stream, each) for each in exchanges(path))
+def recorded(subject: Subject) -> Iterator[tuple[str, RecordedExchange]]:
+    """The recorded exchanges, each with the name of its cassette."""
+    folder = subject.suite.cassettes
+    for path in sorted(folder.glob("*.yaml")) if folder else ():
+        yield from ((path.stem, each) for each in exchanges(path))
 
 
-def _read(subject: Subject, exchange: RecordedExchange, *, is_stream: bool) -> Reply | None:
+def _is_stream(name: str, exchange: RecordedExchange) -> bool:
+    return name.endswith(STREAMED) or exchange.is_stream
+
+
+def _scope(subject: Subject, exchange: RecordedExchange) -> DecodeScope:
+    return replace(subject.scope(), content_type=exchange.headers.get("content-type", ""))
+
+
+def _read(subject: Subject, name: str, exchange: RecordedExchange) -> Reply | None:
     """The reply that an exchange is; None where it is none, as an error or the count of a request's tokens."""
-    body, scope = exchange.response_body, subject.scope()
+    if exchange.status >= 400:
+        return None
     try:
-        if exchange.status >= 400 or not is_stream:
-            return None if exchange.status >= 400 else subject.dialect.decode(body, scope)
-        scope = replace(scope, content_type=exchange.headers.get("content-type", ""))
-        return play(subject.dialect, scope, [body]).reply
+        if _is_stream(name, exchange):
+            return Stream(subject.dialect, _scope(subject, exchange)).play([exchange.response_body]).reply
+        return subject.dialect.decode(exchange.response_body, subject.scope())
     except Exception:  # no answer to a question, or a fault that other cases tell of
         return None

@@ -19,6 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from types import UnionType
 from typing import Any, ClassVar, TypeAlias, TypeVar, Unpack
+from weakref import WeakKeyDictionary
 
 import pytest
 import sabir
@@ -66,6 +67,10 @@ class Made:
         expect(condition, what, history=self.history, rendering=self.rendering, losses=self.losses, shown=shown)
 
 
+_ONCE: "WeakKeyDictionary[type[Suite], dict[object, Any]]" = WeakKeyDictionary()
+Found = TypeVar("Found")
+
+
 class Subject:
     """What is under test: the suite's adapter, its provider, and the target of its renderings."""
 
@@ -77,6 +82,14 @@ class Subject:
         key = next(iter(self.provider.credentials), None)
         self.key_variables: Sequence[str] = key.variables if key else ()
         self._note = note
+
+    def once(self, what: object, make: Callable[[], Found]) -> Found:
+        """What is made once for each suite, however many cases use it."""
+        known = _ONCE.setdefault(type(self.suite), {})
+        if what not in known:
+            known[what] = make()
+        found: Found = known[what]
+        return found
 
     @cached_property
     def dialect(self) -> Dialect:

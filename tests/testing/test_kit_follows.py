@@ -21,6 +21,8 @@ from sabir.contract.provider import Access
 from sabir.contract.scope import RequestScope
 from sabir_acme.stream import ChatDecoder
 from sabir_testing import DOWNGRADED, FULL
+from sabir_testing.families.wire import bare_names
+from sabir_testing.kit.suite import Subject, Suite
 
 from tests.testing.broken.providers import reaching
 from tests.testing.harness import (
@@ -210,3 +212,21 @@ def test_a_key_in_the_home_of_whoever_runs_the_tests_is_not_found(
     case = "test_a_missing_key_names_what_to_set"
 
     assert not fails(pytester, reaching(reads_home), case, FEW)
+
+
+DECISIVE = (
+    "ACME_API_KEY", "HTTP_PROXY", "https_proxy", "ALL_PROXY", "no_proxy", "ACME_BASE_URL", "OTHER_SDK_URL", "TENANT",
+)  # fmt: skip
+HARMLESS = ("PATH", "ACMES", "TENANTS", "MY_ACME_KEY")
+
+
+def test_variables_that_may_decide_what_a_provider_does_are_bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its keys, all that begins with its name or its SDK's, what the suite names, and proxies; nothing else."""
+    for name in (*DECISIVE, *HARMLESS):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with registered(Breakage()) as name:
+        said = {"adapter": sabir.adapter(f"{name}:small"), "sdk": "other.client", "variables": ("TENANT",)}
+        found = bare_names(Subject(type("OfAcme", (Suite,), said)()))
+
+    assert {*DECISIVE} <= {*found}
+    assert {*HARMLESS}.isdisjoint(found)

@@ -20,21 +20,16 @@ from tests.testing.harness import Breakage, Delegate, changed, provided
 LOWER_VARIABLE = "acme.key"
 
 
-class Joining(Line):
-    """A connection that puts path behind endpoint as they are, but for a slash where it knows of one."""
-
-    def __init__(self, base: Any, start: str) -> None:
-        super().__init__(base, "waiting async")
-        self.start = start
-
-    def sent(self, request: WireRequest) -> WireRequest:
-        return request if request.path.startswith("/") else replace(request, path=f"{self.start}{request.path}")
-
-
 def mends_paths(base: Any) -> Any:
-    def connect(own: Any, access: Access) -> Joining:
-        between = "" if access.base_url and urlsplit(access.base_url).path else "/"
-        return Joining(own(access), f"{base.endpoint(access)}{between}")
+    """Its connections put path behind endpoint as they are, but for a slash where they know of one."""
+
+    def connect(own: Any, access: Access) -> Line:
+        start = f"{base.endpoint(access)}{'' if access.base_url and urlsplit(access.base_url).path else '/'}"
+
+        def sent(request: WireRequest, connection: Any) -> WireRequest:
+            return request if request.path.startswith("/") else replace(request, path=f"{start}{request.path}")
+
+        return Line(own(access), "waiting async", sent=sent)
 
     return _provider(connect=connect)(base)
 
@@ -55,13 +50,11 @@ class Shown(Delegate):
         return f"<connection with the key {self.access.api_key}>"
 
 
-class NamesBoth(Line):
+def names_both(error: Exception, connection: Any) -> Exception:
     """Its errors name the second variable too."""
-
-    def raised(self, error: Exception) -> Exception:
-        if not isinstance(error, CredentialsMissing):
-            return error
-        return CredentialsMissing(str(error).replace("ACME_API_KEY", f"ACME_API_KEY or {LOWER_VARIABLE}"))
+    if not isinstance(error, CredentialsMissing):
+        return error
+    return CredentialsMissing(str(error).replace("ACME_API_KEY", f"ACME_API_KEY or {LOWER_VARIABLE}"))
 
 
 def lower_variable(base: Any) -> Any:
@@ -69,10 +62,10 @@ def lower_variable(base: Any) -> Any:
     (key,) = base.credentials
     base.credentials = (Credential(variables=(*key.variables, LOWER_VARIABLE)),)
 
-    def connect(own: Any, access: Access) -> NamesBoth:
+    def connect(own: Any, access: Access) -> Line:
         if access.api_key is None and not os.environ.get(key.variables[0]):
             access = replace(access, api_key=os.environ.get(LOWER_VARIABLE))
-        return NamesBoth(own(access), "waiting async")
+        return Line(own(access), "waiting async", raised=names_both)
 
     return _provider(connect=connect)(base)
 

@@ -6,6 +6,7 @@ The other half of the family `transport`: its cases stand on the same server (se
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -47,13 +48,6 @@ ENDPOINTS = {"password": "https://me:hidden@proxy.example:8/v1", "query": "https
 HOMES = ("HOME", "USERPROFILE", "APPDATA", "XDG_CONFIG_HOME")
 """Variables that say where a user's own files are."""
 KEYS = {"line_break": "key-secret\n", "space": "key secret", "foreign_letter": "key-sécret"}
-
-
-class Lookalike:
-    """What a client of an SDK may look like."""
-
-    def __init__(self, base_url: str) -> None:
-        self.base_url = base_url
 
 
 class AccessCases(Suite):
@@ -206,7 +200,7 @@ class AccessCases(Suite):
         with Server([head(), OK]) as server:
             client = wire.subject.suite.client(server.url)
             if client is None:
-                error = raised_by(lambda: _ask_with(wire, Lookalike(server.url)))
+                error = raised_by(lambda: _ask_with(wire, SimpleNamespace(base_url=server.url)))
                 expect(isinstance(error, SettingsInvalid), f"a client, though the suite gives none, {ended(error)}")
                 return
             try:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import pytest
 import sabir
-from sabir import Message, OpaquePart, OptionCallPayload, Origin, ReasoningPart, Target, TextPart
-from sabir.authoring import Access, Dialect
+from sabir import Message, OpaquePart, OptionCallPayload, ReasoningPart, Target, TextPart
+from sabir.authoring import Access, DecodeScope, Dialect
 from sabir.rendering.renderer import Renderer
 
 from sabir_testing.families.laws import check_body, check_heard
@@ -21,16 +21,7 @@ from sabir_testing.histories.samples import answered, recorded_histories, said, 
 from sabir_testing.histories.toys import TOYS, toy_target
 from sabir_testing.kit import HANDED_OVER
 from sabir_testing.kit.broken import Broken, expect
-from sabir_testing.kit.marks import (
-    Marked,
-    bound_in,
-    bound_texts,
-    check_pairs,
-    mark,
-    messages,
-    untold,
-    without_bound,
-)
+from sabir_testing.kit.marks import Marked, bound_in, bound_texts, check_pairs, mark, messages, untold, without_bound
 from sabir_testing.kit.played import own_replies
 from sabir_testing.kit.suite import Made, Note, Subject, Suite
 from sabir_testing.reading.values import strings
@@ -43,12 +34,6 @@ class Wire(NamedTuple):
 
     dialect: Dialect
     target: Target
-
-    @property
-    def origin(self) -> Origin:
-        """Who answers on it."""
-        target = self.target
-        return Origin(provider=target.provider, dialect=target.dialect, endpoint=target.endpoint, model=target.model)
 
 
 TOY_WIRES = {wire.name: Wire(wire, toy_target(wire)) for wire in TOYS}
@@ -175,10 +160,11 @@ def _answer_of(wire: Wire, speaks_as: str) -> list[Message]:
         OpaquePart(dialect=name, block={"kind": "search", "result": f"block {seal}"}),
     )
     call = OptionCallPayload(invocation_id="c-7", option_name="weather", state={"signature": f"call {seal}"})
-    own = {"origin": wire.origin}
+    origin = DecodeScope(wire.target).origin()
+    own = {"origin": origin}
     return [
         said(speaks_as, *parts).model_copy(update=own),
-        Message(policy=speaks_as, origin=wire.origin, payload=call),
+        Message(policy=speaks_as, origin=origin, payload=call),
         answered("c-7", "rain", "weather"),
         said(speaks_as, "Take one.").model_copy(update=own),
     ]

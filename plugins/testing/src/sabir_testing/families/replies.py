@@ -38,8 +38,7 @@ class ReplyCases(Answered):
         the option offered, a thought apart from the text, JSON of the schema, the finish reason. Where the author
         declared REFUSED what the question needs, the request reports the loss instead, and `strict` refuses it.
         """
-        if need := service.refused_need(question, WHOLE):
-            check_refusal(service, question, WHOLE, need)
+        if _is_refused(service, question, WHOLE):
             return
         answer = service.answer(question, WHOLE)
         try:
@@ -57,8 +56,7 @@ class ReplyCases(Answered):
         parts, options called, names of their arguments, finish reason. Where the suite says `answers_repeat`, the words
         are the same too.
         """
-        if need := service.refused_need(question, STREAMED):
-            check_refusal(service, question, STREAMED, need)
+        if _is_refused(service, question, STREAMED):
             return
         whole, streamed = service.answer(question, WHOLE), service.answer(question, STREAMED)
         for look in (_shape, _words) if service.suite.answers_repeat else (_shape,):
@@ -77,10 +75,8 @@ class ReplyCases(Answered):
         """A failure is the same error where a stream was asked for, whether the service answers with a status or
         reports it within the stream.
         """
-        if need := service.refused_need(question, STREAMED):
-            check_refusal(service, question, STREAMED, need)
-            return
-        _check_failure(service, question, STREAMED)
+        if not _is_refused(service, question, STREAMED):
+            _check_failure(service, question, STREAMED)
 
     def test_the_usage_of_an_answer_is_counted(self, service: Service) -> None:
         """The tokens that a service counts are in `reply.usage`: those that came in and those that went out."""
@@ -307,7 +303,14 @@ def _recorded(service: Service) -> list[tuple[str, Way]]:
     return [(name.removesuffix(STREAMED), STREAMED) if name.endswith(STREAMED) else (name, WHOLE) for name in names]
 
 
-def check_refusal(service: Service, name: str, way: Way, need: str) -> None:
+def _is_refused(service: Service, question: str, way: Way) -> bool:
+    """Whether the author declared REFUSED what a question needs: then that is checked, and nothing asked."""
+    if need := service.refused_need(question, way):
+        check_refusal(service, question, need)
+    return bool(need)
+
+
+def check_refusal(service: Service, name: str, need: str) -> None:
     """What the author declared REFUSED is reported as lost, and refused where losses are: before anything is sent."""
     subject = service.subject
     if need == "streaming":

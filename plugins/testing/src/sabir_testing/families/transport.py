@@ -16,12 +16,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import NamedTuple
 from urllib.parse import unquote
 
 import pytest
-from sabir import errors
 from sabir.authoring import Connection
+from sabir.errors import CallError, CallTimedOut, ConnectionFailed, InvalidRequest, ResponseInvalid, StreamBroken
 
 from sabir_testing.families.access import AccessCases
 from sabir_testing.families.wire import (
@@ -47,34 +46,28 @@ from sabir_testing.loopback import Server, Step, chunk, head, unreachable, whole
 REFUSAL = b'{"error": {"message": "no"}}'
 
 
-class Failing(NamedTuple):
-    """A failure of an endpoint: its script, the error that the call must raise, and a description.
-
-    Without a script, nothing listens.
-    """
-
-    script: Sequence[Step] | None
-    kind: type[errors.CallError]
-    words: str
-
-
 HALF = b'{"half":'
-FAILURES: Mapping[str, Failing] = {
-    "refused": Failing(None, errors.ConnectionFailed, "to an endpoint where nobody listens"),
-    "broken_off": Failing(
-        [head(content_length="100"), HALF], errors.ConnectionFailed, "whose connection breaks off in mid-body"
+FAILURES: Mapping[str, tuple[Sequence[Step] | None, type[CallError], str]] = {
+    "refused": (None, ConnectionFailed, "to an endpoint where nobody listens"),
+    "broken_off": (
+        [head(content_length="100"), HALF],
+        ConnectionFailed,
+        "whose connection breaks off in mid-body",
     ),
-    "cut": Failing([head(), HALF], errors.ResponseInvalid, "whose answer ends in the middle of its body"),
-    "no_gzip": Failing(
-        [head(content_encoding="gzip"), b"no gzip"], errors.ResponseInvalid, "whose answer cannot be decompressed"
+    "cut": ([head(), HALF], ResponseInvalid, "whose answer ends in the middle of its body"),
+    "no_gzip": (
+        [head(content_encoding="gzip"), b"no gzip"],
+        ResponseInvalid,
+        "whose answer cannot be decompressed",
     ),
-    "html": Failing(
+    "html": (
         [head(kind="text/html"), b"<html>busy</html>"],
-        errors.ResponseInvalid,
+        ResponseInvalid,
         "that is answered with a page of HTML and status 200",
     ),
-    "empty": Failing([head()], errors.ResponseInvalid, "that is answered with an empty body and status 200"),
+    "empty": ([head()], ResponseInvalid, "that is answered with an empty body and status 200"),
 }
+"""Failure → the endpoint's script (without one, nothing listens), the error that a call must raise, and the call."""
 
 
 class TransportCases(AccessCases):
@@ -232,7 +225,7 @@ class TransportCases(AccessCases):
             error = as_library_error(connection, raised) if raised else None
         what = f"{caller.opens} of a request without an answer for {STALL:g} s {ended(raised, 'gave an answer')}"
         remedy = "where translate() has to make CallTimedOut of what was raised"
-        expect(isinstance(error, errors.CallTimedOut), f"{what}, {remedy}")
+        expect(isinstance(error, CallTimedOut), f"{what}, {remedy}")
 
     @EITHER_WAY
     def test_a_stream_that_breaks_off_is_a_broken_stream(self, wire: Wire, caller: Caller) -> None:
@@ -247,7 +240,7 @@ class TransportCases(AccessCases):
         with Server([opening, sent]) as server, wire.adapter(caller, server.url) as adapter:
             error = raised_by(lambda: caller.stream(adapter))
         what = f"the stream of {recorded.name}, broken off in the middle, {ended(error, 'ended like a whole one')}"
-        expect(isinstance(error, errors.StreamBroken), f"{what}, where StreamBroken was due")
+        expect(isinstance(error, StreamBroken), f"{what}, where StreamBroken was due")
 
     @EITHER_WAY
     @pytest.mark.parametrize("value", ["hidden\r\nX-More: 1", "hidden schön"], ids=["line_break", "foreign_letter"])
@@ -263,7 +256,7 @@ class TransportCases(AccessCases):
             expect("\n" not in value, f"{caller.opens} sent a header whose value holds a line break")
             return
         what = f"the header X-Kit: {value!r} ended in {described(made or error)}, where InvalidRequest was due"
-        expect(type(made) is errors.InvalidRequest, what)
+        expect(type(made) is InvalidRequest, what)
         expect("hidden" not in str(made), f"the error shows the header's value: {made}")
         expect(not server.asked, "the request was sent, and its header refused after that")
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import sabir
 from hypothesis import strategies as st
 from sabir import Message, Origin, Target
-from sabir.authoring import Part, RoleHint
+from sabir.authoring import DecodeScope, Part, RoleHint
 
 from sabir_testing.histories.samples import JSON_KINDS, WIRE_KEYS, answered, called, said
 
@@ -61,8 +61,8 @@ class Speakers:
     speaks_as: str = "llm"
     ids: Sequence[str] = IDS
 
-    def parts(self, origin: Origin | None) -> Strategy[Part]:
-        """Parts that a message of that origin may have: those of any speaker, and those that are bound to it."""
+    def plain_parts(self) -> Strategy[Part]:
+        """Parts that any speaker may have."""
         media = st.builds(
             sabir.MediaPart,
             modality=st.sampled_from(["image", "audio", "video", "document"]),
@@ -70,9 +70,12 @@ class Speakers:
             prompt_hint=st.sampled_from([None, "a hat"]),
             vendor=st.sampled_from(VENDOR_HINTS),
         )
-        plain = st.one_of(st.builds(sabir.TextPart, text=texts), media, st.builds(sabir.RefusalPart, text=texts))
+        return st.one_of(st.builds(sabir.TextPart, text=texts), media, st.builds(sabir.RefusalPart, text=texts))
+
+    def parts(self, origin: Origin | None) -> Strategy[Part]:
+        """Parts that a message of that origin may have: those of any speaker, and those that are bound to it."""
         bound = self.bound(origin)
-        return plain if bound is None else st.one_of(plain, bound)
+        return self.plain_parts() if bound is None else st.one_of(self.plain_parts(), bound)
 
 
 def invented_parts(dialect: str) -> Strategy[Part]:
@@ -174,7 +177,7 @@ def speakers_for(
 
     `own` are parts that the target itself made, with their state; others' are invented.
     """
-    home = Origin(provider=target.provider, dialect=target.dialect, endpoint=target.endpoint, model=target.model)
+    home = DecodeScope(target).origin()
     homes = [home, home.model_copy(update={"response_id": "r1"})]
     away = home.model_copy(update={"endpoint": ELSEWHERE})
 
@@ -208,7 +211,7 @@ def _answers(draw: Any, origin: Origin, speaks_as: str, number: int, words: Stra
 @st.composite
 def tidy_histories(draw: Any, target: Target, speaks_as: str = "llm", words: Strategy[str] = words) -> list[Message]:
     """Conversations as they go on any wire, in those words: instructions first, questions and whole answers in turn."""
-    home = Origin(provider=target.provider, dialect=target.dialect, endpoint=target.endpoint, model=target.model)
+    home = DecodeScope(target).origin()
     asked = [said("user", text) for text in draw(st.lists(words, min_size=1, max_size=3))]
     history = [said("system", draw(words))] if draw(st.booleans()) else []
     for number, question in enumerate(asked, start=1):

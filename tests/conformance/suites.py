@@ -16,7 +16,7 @@ import openai
 import sabir
 from google import genai
 from sabir_google import http_options
-from sabir_testing import DOWNGRADED, FULL, REFUSED, Grade, OfflineConformance, ProviderConformance
+from sabir_testing import CAPABILITIES, DOWNGRADED, FULL, REFUSED, Grade, OfflineConformance, ProviderConformance
 from sabir_testing.cassettes import provenance_of
 from sabir_testing.kit.questions import ANSWERED
 from sabir_testing.kit.suite import Suite
@@ -32,10 +32,11 @@ VENDOR_TOKENS = 2_048
 """What a vendor's model gets at least: it may think before it answers."""
 
 
-def carries(full: str = "", downgraded: str = "", refused: str = "") -> Mapping[str, Grade]:
-    """Capabilities by their grades, as words."""
-    rows = {FULL: full, DOWNGRADED: downgraded, REFUSED: refused}
-    return {name: grade for grade, names in rows.items() for name in names.split()}
+def carries(full: str, downgraded: str = "") -> Mapping[str, Grade]:
+    """Every capability by its grade; those that are not named are refused."""
+    rows = {FULL: full, DOWNGRADED: downgraded}
+    named = {name: grade for grade, names in rows.items() for name in names.split()}
+    return {**dict.fromkeys(CAPABILITIES, REFUSED), **named}
 
 
 class Recorded(ProviderConformance):
@@ -118,9 +119,6 @@ class OpenAIChat(Recorded):
             settings.reasoning_effort settings.parallel_options settings.response_format
             option_choice.auto option_choice.none option_choice.required option_choice.named
             streaming stored_requests""",
-        refused="""
-            image.file audio.url audio.bytes audio.file video.url video.bytes video.file document.url
-            results.image results.audio results.video results.document reasoning count_tokens""",
     )
 
     def client(self, base_url: str) -> object:
@@ -154,9 +152,6 @@ class OpenAIResponses(Recorded):
             settings.parallel_options settings.response_format
             option_choice.auto option_choice.none option_choice.required option_choice.named
             streaming stored_requests count_tokens""",
-        refused="""
-            audio.url audio.bytes audio.file video.url video.bytes video.file results.audio results.video
-            settings.stop settings.seed""",
     )
 
     def client(self, base_url: str) -> object:
@@ -185,9 +180,6 @@ class AnthropicMessages(Recorded):
             settings.stop option_choice.auto option_choice.none option_choice.required option_choice.named
             streaming stored_requests count_tokens""",
         downgraded="later_system",
-        refused="""
-            audio.url audio.bytes audio.file video.url video.bytes video.file results.audio results.video
-            settings.seed settings.temperature settings.top_p""",
     )
 
     def client(self, base_url: str) -> object:
@@ -220,7 +212,6 @@ class GoogleGenerateContent(Recorded):
             option_choice.auto option_choice.none option_choice.required option_choice.named
             streaming stored_requests count_tokens""",
         downgraded="later_system",
-        refused="results.audio results.video settings.parallel_options",
     )
 
     def client(self, base_url: str) -> object:
@@ -242,10 +233,6 @@ class Local(OfflineConformance):
             settings.response_format
             option_choice.auto option_choice.none option_choice.required option_choice.named
             streaming stored_requests""",
-        refused="""
-            image.url image.bytes image.file audio.url audio.bytes audio.file video.url video.bytes video.file
-            document.url document.bytes document.file results.image results.audio results.video results.document
-            reasoning settings.reasoning_effort settings.parallel_options count_tokens""",
     )
     xfail: ClassVar = {
         "test_a_recorded_answer_says_what_was_asked[parallel_calls]": "so small a model makes one call at a time",
@@ -287,10 +274,6 @@ class Echo(OfflineConformance):
             settings.reasoning_effort settings.parallel_options settings.response_format
             option_choice.auto option_choice.none option_choice.required option_choice.named
             streaming stored_requests""",
-        refused="""
-            image.url image.bytes image.file audio.url audio.bytes audio.file video.url video.bytes video.file
-            document.url document.bytes document.file results.image results.audio results.video results.document
-            reasoning count_tokens""",
     )
 
 

@@ -1,7 +1,5 @@
 """The kit, on every dialect of this repository."""
 
-from sabir_testing import CAPABILITIES
-
 from tests.conformance.suites import SUITES
 from tests.conformance.suites import AnthropicMessages as TestAnthropicMessages
 from tests.conformance.suites import Echo as TestEcho
@@ -23,10 +21,3 @@ HELD = (
 def test_every_suite_is_held() -> None:
     """One that is not imported here is held by nobody."""
     assert set(HELD) == set(SUITES.values())
-
-
-def test_every_capability_of_every_dialect_is_declared() -> None:
-    """The reference shows them: nothing is left unknown."""
-    assert {name: set(CAPABILITIES) - set(suite.capabilities) for name, suite in SUITES.items()} == {
-        name: set() for name in SUITES
-    }

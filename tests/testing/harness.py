@@ -9,8 +9,8 @@ import os
 import ssl
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
@@ -48,6 +48,26 @@ class Breakage:
     provider: Callable[[Any], Any] | None = None
     attributes: Mapping[str, Any] | None = None
     model: str = "small"
+
+
+def changed(**functions: Callable[..., Any]) -> Breakage:
+    """Acme with other functions of its dialect: each is given acme's own before the arguments."""
+    return Breakage(
+        dialect=lambda base: replace(
+            base, **{name: partial(each, getattr(base, name)) for name, each in functions.items()}
+        )
+    )
+
+
+def provided(**functions: Callable[..., Any]) -> Breakage:
+    """Acme whose provider has other functions: each is given its own before the arguments."""
+
+    def broken(base: Any) -> Any:
+        for name, each in functions.items():
+            setattr(base, name, partial(each, getattr(base, name)))
+        return base
+
+    return Breakage(provider=broken)
 
 
 class Delegate:

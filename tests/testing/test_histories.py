@@ -7,15 +7,27 @@ import pytest
 import sabir
 from hypothesis import given, settings
 from hypothesis.strategies import SearchStrategy
-from sabir.base.failures import Loss
+from sabir.base.losses import Loss
+from sabir.contract.dialect import Dialect
 from sabir.contract.turns import TurnScope
+from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, Origin, PartsPayload
-from sabir.vocabulary.parts import OpaquePart, ReasoningPart, TextPart
-from sabir.vocabulary.settings import Target
-from sabir_testing.histories.drawn import ELSEWHERE, FOREIGN, histories_for, tidy_histories
-from sabir_testing.histories.marks import bound_in, bound_texts, mark, messages, places, unheard, without_bound
-from sabir_testing.histories.recorded import ENDPOINT, provenance_of_history, recorded_histories, source_dialects
-from sabir_testing.kit.pairs import exchanges_of, is_before
+from sabir.vocabulary.parts import Citation, OpaquePart, ReasoningPart, TextPart
+from sabir.vocabulary.target import Target
+from sabir_testing.histories.drawn import ELSEWHERE, FOREIGN, histories_of, speakers_for, tidy_histories
+from sabir_testing.histories.samples import ENDPOINT, recorded_histories, source_dialects
+from sabir_testing.histories.toys import HOISTED, INLINE, TOYS, toy_target
+from sabir_testing.kit.marks import (
+    bound_in,
+    bound_texts,
+    exchanges_of,
+    is_before,
+    mark,
+    messages,
+    places,
+    unheard,
+    without_bound,
+)
 
 from tests.testing.write_histories import DIALECTS, SHIPPED, text
 
@@ -45,9 +57,10 @@ def test_nothing_else_is_shipped() -> None:
 def test_each_shipped_history_says_who_answered() -> None:
     """No vendor is made to say what it did not; and nobody is at the endpoint that the origins name."""
     for dialect, cases in recorded_histories().items():
+        stored = json.loads((SHIPPED / f"{dialect}.json").read_text("utf-8"))["cases"]
+        assert all(each["provenance"]["server"] for each in stored.values())
         assert {"text", "option_call", "option_result"} <= set(cases)
-        for case, history in cases.items():
-            assert provenance_of_history(dialect, case)["server"]
+        for history in cases.values():
             origins = {message.origin for message in history if message.origin}
             assert {(origin.dialect, origin.endpoint) for origin in origins} == {(dialect, ENDPOINT)}
 
@@ -81,7 +94,8 @@ def holds_state(history: list[Message], origin: Origin) -> bool:
 
 def test_a_target_speaks_in_its_histories_without_state_that_it_did_not_make() -> None:
     """State of the target's own is never invented: its dialect may rely on what it wrote itself."""
-    invented, given_some = examples(histories_for(TARGET)), examples(histories_for(TARGET, own=[SEALED]))
+    invented = examples(histories_of(speakers_for(TARGET)))
+    given_some = examples(histories_of(speakers_for(TARGET, own=[SEALED])))
 
     assert any(each.origin == HOME for history in invented for each in history)
     assert not any(holds_state(history, HOME) for history in invented)
@@ -90,7 +104,8 @@ def test_a_target_speaks_in_its_histories_without_state_that_it_did_not_make() -
 
 def test_others_speak_too_and_their_state_is_invented() -> None:
     """The same wire at another endpoint is another maker."""
-    others, found = [HOME.model_copy(update={"endpoint": ELSEWHERE}), *FOREIGN], examples(histories_for(TARGET))
+    others = [HOME.model_copy(update={"endpoint": ELSEWHERE}), *FOREIGN]
+    found = examples(histories_of(speakers_for(TARGET)))
 
     assert all(any(holds_state(history, origin) for history in found) for origin in others)
 
@@ -127,7 +142,7 @@ def test_what_is_neither_in_the_body_nor_in_the_losses_is_named() -> None:
 
     [silent] = unheard(marked, json.dumps({"x": ["mark0. and so on"]}).encode(), losses)
 
-    assert str(silent) == "the text 'mark2.' of message 3 (user)"
+    assert silent == "the text 'mark2.' of message 3 (user)"
 
 
 def test_what_binds_is_in_state_and_blocks_alone() -> None:
@@ -164,3 +179,52 @@ def test_places_have_an_order_where_arrays_give_them_one(
 ) -> None:
     """What stands in one object has none."""
     assert is_before(one, other) is before
+
+
+# --- the made-up wires, which between them take all shapes ---------------------------------------------------------
+
+STRANGER = Origin(provider="acme", dialect="acme.wire", model="m")
+BOUND = TextPart(text="x", state={"id": "text-0123"}, citations=(Citation(kind="page", source={"id": "cite-0123"}),))
+
+
+def answered(origin: Origin) -> list[Message]:
+    return [said(ReasoningPart(text="hm", state={"id": "thought-0123"}), BOUND, origin=origin)]
+
+
+def test_every_shape_is_taken_by_some_wire() -> None:
+    """System text in all three places, thoughts with and without state, paused pairs, native and plain."""
+    tables = [wire.tables for wire in TOYS]
+
+    assert {each.roles.leading_system for each in tables} == {"inline", "hoisted"}
+    assert {each.roles.later_system for each in tables} == {"inline", "user", "after_user"}
+    assert {each.roles.reasoning for each in tables} == {"any", "with_state"}
+    assert {each.calls.unfinished_pairs for each in tables} == {"dropped", "kept_at_the_end"}
+    assert {each.roles.citations for each in tables} == {"native", "dropped"}
+    assert len({wire.name for wire in TOYS}) == len(TOYS) == 4
+
+
+@pytest.mark.parametrize("wire", TOYS, ids=lambda wire: wire.name)
+def test_nothing_bound_reaches_a_made_up_wire(wire: Dialect) -> None:
+    """State and citations of another maker stay behind."""
+    rendering = Renderer(wire, toy_target(wire)).render(answered(STRANGER))
+
+    assert "0123" not in rendering.body_bytes.decode()
+    assert json.loads(rendering.body_bytes)["turns"]
+
+
+def test_what_is_bound_goes_home() -> None:
+    """Where the wire takes it back."""
+    home = Origin(provider="toy", dialect=INLINE.name, model="m-1")
+
+    body = Renderer(INLINE, toy_target(INLINE)).render(answered(home)).body_bytes.decode()
+
+    assert {"text-0123", "cite-0123", "thought-0123"} <= set(json.dumps(json.loads(body)).replace('"', " ").split())
+
+
+def test_leading_instructions_stand_apart_where_they_are_hoisted() -> None:
+    """And the first turn follows nothing."""
+    chat = [sabir.system("s"), sabir.user("u")]
+    body = json.loads(Renderer(HOISTED, toy_target(HOISTED)).render(chat).body_bytes)
+
+    assert [each["pieces"][0]["text"] for each in body["system"]] == ["s"]
+    assert [(each["side"], each["follows"]) for each in body["turns"]] == [("user", None)]

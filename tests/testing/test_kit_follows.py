@@ -19,16 +19,18 @@ from sabir import ReplyEnd, ReplyStart, StreamEvent
 from sabir.contract.dialect import ServerEvent, ServerEventReader
 from sabir.contract.provider import Access
 from sabir.contract.scope import RequestScope
-from sabir.vocabulary.settings import Target
 from sabir_acme.stream import ChatDecoder
 from sabir_testing import DOWNGRADED, FULL
+from sabir_testing.families.wire import bare_names
+from sabir_testing.kit.suite import Subject, Suite
 
-from tests.testing.broken.providers import Reaching
+from tests.testing.broken.providers import reaching
 from tests.testing.harness import (
+    FEW,
     TEMPLATE,
     Breakage,
-    Delegate,
     cases_of,
+    changed,
     failed_cases,
     fails,
     registered,
@@ -36,8 +38,6 @@ from tests.testing.harness import (
     sound,
     suite_of,
 )
-
-FEW = 2
 
 
 class Lines:
@@ -166,24 +166,18 @@ def test_an_adapter_that_is_handed_to_nobody_fails(pytester: pytest.Pytester, mo
     assert "install one, such as sabir-echo" in outcome.said
 
 
-class Quotes(Delegate):
-    """Names the model in the path alone, quoted."""
-
-    def path_of(self, target: Target, *, streaming: bool) -> str:
-        return f"/models/{quote(target.model, safe='')}"
-
-    def encode_request(self, scope: RequestScope) -> Mapping[str, Any]:
-        return {name: value for name, value in self.base.encode_request(scope).items() if name != "model"}
+QUOTING = changed(
+    path=lambda own, target: f"/models/{quote(target.model, safe='')}",
+    encode_request=lambda own, scope: {name: value for name, value in own(scope).items() if name != "model"},
+)
+"""The model is named in the path alone, quoted."""
 
 
-class Rewrites(Delegate):
-    """Writes what the system says in other characters, and says so."""
-
-    def encode_request(self, scope: RequestScope) -> Mapping[str, Any]:
-        for turn in scope.system:
-            scope.losses.add("rewritten", "in other characters", message=turn.entries[0].message)
-        found: Mapping[str, Any] = self.base.encode_request(scope)
-        return found
+def rewriting(own: Any, scope: RequestScope) -> Any:
+    """What the system says is written in other characters, which a loss says."""
+    for turn in scope.system:
+        scope.losses.add("rewritten", "in other characters", message=turn.entries[0].message)
+    return own(scope)
 
 
 def reads_home(access: Access) -> Access:
@@ -195,20 +189,18 @@ def reads_home(access: Access) -> Access:
     return Access(api_key=kept.read_text("utf-8"), base_url=access.base_url)
 
 
-def rewriting(grade: object) -> Breakage:
-    said = {**sound().capabilities, "system": grade}
-    return Breakage(dialect=Rewrites, attributes={"capabilities": said})
-
-
 def test_a_path_is_read_unquoted(pytester: pytest.Pytester) -> None:
     """A model's name may hold what a path cannot."""
-    assert not fails(pytester, Breakage(dialect=Quotes, model="org/small:7"), "test_a_request_names_its_model", FEW)
+    assert not fails(pytester, replace(QUOTING, model="org/small:7"), "test_a_request_names_its_model", FEW)
 
 
 @pytest.mark.parametrize(("grade", "is_wrong"), [(FULL, False), (DOWNGRADED, True)])
 def test_what_is_rewritten_is_carried_in_full(pytester: pytest.Pytester, grade: object, is_wrong: bool) -> None:
     """The same meaning in other characters: whoever declares it downgraded promises too little."""
-    assert fails(pytester, rewriting(grade), "test_instructions_are_sent_or_reported", FEW) is is_wrong
+    said = {"capabilities": {**sound().capabilities, "system": grade}}
+    adapter = replace(changed(encode_request=rewriting), attributes=said)
+
+    assert fails(pytester, adapter, "test_instructions_are_sent_or_reported", FEW) is is_wrong
 
 
 def test_a_key_in_the_home_of_whoever_runs_the_tests_is_not_found(
@@ -219,4 +211,22 @@ def test_a_key_in_the_home_of_whoever_runs_the_tests_is_not_found(
     monkeypatch.setenv("HOME", str(tmp_path))
     case = "test_a_missing_key_names_what_to_set"
 
-    assert not fails(pytester, Breakage(provider=lambda base: Reaching(base, reads_home)), case, FEW)
+    assert not fails(pytester, reaching(reads_home), case, FEW)
+
+
+DECISIVE = (
+    "ACME_API_KEY", "HTTP_PROXY", "https_proxy", "ALL_PROXY", "no_proxy", "ACME_BASE_URL", "OTHER_SDK_URL", "TENANT",
+)  # fmt: skip
+HARMLESS = ("PATH", "ACMES", "TENANTS", "MY_ACME_KEY")
+
+
+def test_variables_that_may_decide_what_a_provider_does_are_bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its keys, all that begins with its name or its SDK's, what the suite names, and proxies; nothing else."""
+    for name in (*DECISIVE, *HARMLESS):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with registered(Breakage()) as name:
+        said = {"adapter": sabir.adapter(f"{name}:small"), "sdk": "other.client", "variables": ("TENANT",)}
+        found = bare_names(Subject(type("OfAcme", (Suite,), said)()))
+
+    assert {*DECISIVE} <= {*found}
+    assert {*HARMLESS}.isdisjoint(found)

@@ -7,7 +7,7 @@ import pytest
 import sabir
 from hypothesis import strategies as st
 from sabir.vocabulary.messages import Message
-from sabir_testing.histories.drawn import histories_for
+from sabir_testing.histories.drawn import histories_of, speakers_for
 from sabir_testing.kit import properties
 from sabir_testing.kit.broken import Broken
 from sabir_testing.kit.properties import for_all, history_in, impurities
@@ -37,27 +37,20 @@ def test_as_many_examples_are_tried_as_the_suite_says(subject: Subject) -> None:
 
     for_all(subject, st.floats(), seen.append)
 
-    assert len(seen) >= subject.examples == 100
+    assert len(seen) >= subject.suite.examples == 100
 
 
-def test_the_smallest_example_is_told(subject: Subject) -> None:
-    """Of all numbers above 1,000 the first; what earlier ones said is forgotten."""
-
-    def check(number: int) -> None:
-        if number > 1_000:
-            raise Broken(f"{number} is too much")
-
-    assert failure(subject, st.integers(0, 10**6), check).what == "1001 is too much"
-
-
-def test_the_smallest_history_is_told(subject: Subject) -> None:
-    """Two messages where two are needed."""
+def test_the_smallest_history_is_told(subject: Subject, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two messages where two are needed; no example is printed, and no code to repeat it with."""
 
     def check(history: list[Message]) -> None:
         if len({message.policy for message in history}) > 1:
             raise Broken("two speak", history=history)
 
-    assert len(failure(subject, histories_for(subject.target), check).history) == 2
+    told = failure(subject, histories_of(speakers_for(subject.target)), check)
+
+    assert len(told.history) == 2
+    assert (*capsys.readouterr(), getattr(told, "__notes__", None)) == ("", "", None)
 
 
 def test_an_exception_of_the_dialect_names_its_function_and_the_history(
@@ -69,7 +62,9 @@ def test_an_exception_of_the_dialect_names_its_function_and_the_history(
         return [{}["x"] for entry in turn.entries if entry.wire_id]
 
     monkeypatch.setitem(vars(subject.dialect), "encode_turn", encode_turn)
-    told = failure(subject, histories_for(subject.target), lambda history: (subject.render(history), None)[1])
+    told = failure(
+        subject, histories_of(speakers_for(subject.target)), lambda history: (subject.render(history), None)[1]
+    )
 
     assert told.what == "echo.plain: encode_turn raised KeyError: 'x'"
     assert {"option_call", "option_result"} <= {message.kind for message in told.history}
@@ -88,7 +83,7 @@ def test_the_search_for_a_smaller_example_ends(subject: Subject, monkeypatch: py
             tries += 1
             raise Broken("long", history=history)
 
-    assert failure(subject, histories_for(subject.target), check).what == "long"
+    assert failure(subject, histories_of(speakers_for(subject.target)), check).what == "long"
     assert 1 < tries <= 11
 
 
@@ -114,18 +109,6 @@ def test_in_ci_the_examples_are_the_same_at_every_run(subject: Subject, monkeypa
     for_all(subject, st.integers(), second.append)
 
     assert first == second
-
-
-def test_nothing_is_printed_beside_what_is_raised(subject: Subject, capsys: pytest.CaptureFixture[str]) -> None:
-    """No example, no code to repeat it with: the Broken says what there is to know."""
-
-    def check(number: int) -> None:
-        raise Broken("always")
-
-    told = failure(subject, st.integers(), check)
-
-    assert capsys.readouterr() == ("", "")
-    assert not getattr(told, "__notes__", None)
 
 
 def test_the_history_of_an_example_is_found_wherever_it_stands() -> None:
@@ -171,11 +154,3 @@ def test_what_rendering_may_not_ask_for_is_seen(ask: Callable[[], Any], name: st
 
     assert name in seen[0]
     assert f"called by {ask.__name__} (test_properties.py:" in seen[0]
-
-
-def test_what_rendering_may_ask_for_is_not_seen() -> None:
-    """Sums, hashes and sorted lists are the same tomorrow."""
-    with impurities() as seen:
-        sorted([2, 1], key=hash)
-
-    assert seen == []

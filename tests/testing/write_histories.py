@@ -17,7 +17,7 @@ from sabir.calling.pure import PureDialect
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.settings import Target
 from sabir_testing.cassettes import RecordedExchange, exchanges, provenance_of
-from sabir_testing.histories.recorded import ENDPOINT, FOLDER
+from sabir_testing.histories.samples import ENDPOINT, FOLDER
 
 CASSETTES = Path(__file__).parents[2] / "cassettes"
 DIALECTS = tuple(sorted(path.name for path in CASSETTES.iterdir() if path.is_dir()))

@@ -1,7 +1,7 @@
-"""Connections that are broken in one way each: acme's, in the way that the name of the class says.
+"""Connections that are broken in one way each: acme's, with something else sent, answered or raised, or left open.
 
-    Line                          what is sent, what is answered, what is raised, for a subclass to change
-    Told(connection, way, kind)   acme's connection whose answers are of that kind (see `answers`)
+    Line(connection, way, sent=…, told=…, raised=…)     what is sent, what is answered, what is raised
+    Answer(answer, at_end=…, raised=…)                  what comes of the end of a body, and what reading it raises
 
 A fault in `open_sync` is no fault in `open`: most take the way in which they are broken, "waiting" or "async".
 """
@@ -10,7 +10,7 @@ import asyncio
 import atexit
 import json
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from typing import Any
 from unittest import mock
@@ -20,135 +20,105 @@ import httpx2
 from sabir.contract.provider import WireRequest
 from sabir.errors import ConnectionFailed, CredentialsMissing
 
-from tests.testing.broken.answers import Answer
 from tests.testing.harness import Delegate
 
 
+def _same(value: Any, connection: Any) -> Any:
+    return value
+
+
 class Line(Delegate):
-    """A connection of which one way is broken: what is sent, what is answered, or what is raised."""
+    """A connection of which a way, or both, is broken; each hook is given the connection, too."""
 
-    def __init__(self, base: Any, way: str) -> None:
+    def __init__(
+        self,
+        base: Any,
+        way: str,
+        sent: Callable[[WireRequest, Any], WireRequest] = _same,
+        told: Callable[[Any, Any], Any] = _same,
+        raised: Callable[[Exception, Any], Exception] = _same,
+    ) -> None:
         super().__init__(base)
-        self.way = way
-
-    def sent(self, request: WireRequest) -> WireRequest:
-        return request
-
-    def told(self, answer: Any) -> Any:
-        return answer
-
-    def raised(self, error: Exception) -> Exception:
-        return error
+        self.way, self.sent, self.told, self.raised = way, sent, told, raised
 
     def open_sync(self, request: WireRequest) -> Any:
-        if self.way != "waiting":
+        if "waiting" not in self.way:
             return self.base.open_sync(request)
         try:
-            return self.told(self.base.open_sync(self.sent(request)))
+            return self.told(self.base.open_sync(self.sent(request, self.base)), self.base)
         except Exception as error:
-            raise self.raised(error) from error
+            raise self.raised(error, self.base) from error
 
     async def open(self, request: WireRequest) -> Any:
-        if self.way != "async":
+        if "async" not in self.way:
             return await self.base.open(request)
         try:
-            return self.told(await self.base.open(self.sent(request)))
+            return self.told(await self.base.open(self.sent(request, self.base)), self.base)
         except Exception as error:
-            raise self.raised(error) from error
+            raise self.raised(error, self.base) from error
 
 
-# What is sent
+# --- what is sent -----------------------------------------------------------------------------------------------------
 
 
-class Rewritten(Line):
-    def sent(self, request: WireRequest) -> WireRequest:
-        return replace(request, body=json.dumps(json.loads(request.body)).encode())
+def rewritten(request: WireRequest, connection: Any) -> WireRequest:
+    return replace(request, body=json.dumps(json.loads(request.body)).encode())
 
 
-class SaidToBeText(Line):
-    def sent(self, request: WireRequest) -> WireRequest:
-        return replace(request, headers={**request.headers, "Content-Type": "text/plain"})
+def said_to_be_text(request: WireRequest, connection: Any) -> WireRequest:
+    return replace(request, headers={**request.headers, "Content-Type": "text/plain"})
 
 
-class WithoutTheGivenKey(Line):
-    def sent(self, request: WireRequest) -> WireRequest:
-        is_given = bool(self.base._key and self.base._key._given)
-        return replace(request, headers={**request.headers, "Authorization": "none"}) if is_given else request
+def without_the_given_key(request: WireRequest, connection: Any) -> WireRequest:
+    is_given = bool(connection._key and connection._key._given)
+    return replace(request, headers={**request.headers, "Authorization": "none"}) if is_given else request
 
 
-class FirstOfAList(Line):
+def first_of_a_list(request: WireRequest, connection: Any) -> WireRequest:
     """Takes a header's value for a list."""
-
-    def sent(self, request: WireRequest) -> WireRequest:
-        return replace(request, headers={name: value.partition(",")[0] for name, value in request.headers.items()})
+    return replace(request, headers={name: value.partition(",")[0] for name, value in request.headers.items()})
 
 
-class RepeatsAtOnce(Line):
+def of_one(where: Callable[[], object], way: str) -> Callable[[Any], Line]:
+    """A connection that can only be used where it was used first."""
+
+    def broken(base: Any) -> Line:
+        used: list[object] = []
+
+        def sent(request: WireRequest, connection: Any) -> WireRequest:
+            used.append(where())
+            if used[0] != used[-1]:
+                raise RuntimeError("a connection can only be used where it was made")
+            return request
+
+        return Line(base, way, sent=sent)
+
+    return broken
+
+
+class RepeatsAtOnce(Delegate):
     """Repeats a request itself, where the refusal says that it need not wait."""
 
     def __init__(self, base: Any, way: str, status: int) -> None:
-        super().__init__(base, way)
-        self.status = status
+        super().__init__(base)
+        self.way, self.status = way, status
 
-    def is_repeated(self, answer: Any) -> bool:
-        return bool(answer.status == self.status and answer.headers.get("retry-after") == "0")
+    def is_repeated(self, answer: Any, way: str) -> bool:
+        return (way, answer.status, answer.headers.get("retry-after")) == (self.way, self.status, "0")
 
     def open_sync(self, request: WireRequest) -> Any:
         answer = self.base.open_sync(request)
-        if self.way == "waiting" and self.is_repeated(answer):
+        if self.is_repeated(answer, "waiting"):
             answer.close()
             answer = self.base.open_sync(request)
         return answer
 
     async def open(self, request: WireRequest) -> Any:
         answer = await self.base.open(request)
-        if self.way == "async" and self.is_repeated(answer):
+        if self.is_repeated(answer, "async"):
             await answer.aclose()
             answer = await self.base.open(request)
         return answer
-
-
-class Follows(Line):
-    """Goes where a redirect of one status leads."""
-
-    def __init__(self, base: Any, way: str, status: int) -> None:
-        super().__init__(base, way)
-        self.status = status
-
-    def follow(self, answer: Any, way: str) -> Any:
-        if (way, answer.status) == (self.way, self.status) and "location" in answer.headers:
-            urlopen(answer.headers["location"], b"{}").close()
-        return answer
-
-    def open_sync(self, request: WireRequest) -> Any:
-        return self.follow(self.base.open_sync(request), "waiting")
-
-    async def open(self, request: WireRequest) -> Any:
-        return self.follow(await self.base.open(request), "async")
-
-
-class OfOneThread(Line):
-    def __init__(self, base: Any) -> None:
-        super().__init__(base, "waiting")
-        self.thread = threading.get_ident()
-
-    def sent(self, request: WireRequest) -> WireRequest:
-        if threading.get_ident() != self.thread:
-            raise RuntimeError("a connection can only be used in the thread that made it")
-        return request
-
-
-class OfOneLoop(Line):
-    def __init__(self, base: Any) -> None:
-        super().__init__(base, "async")
-        self.loop: asyncio.AbstractEventLoop | None = None
-
-    def sent(self, request: WireRequest) -> WireRequest:
-        here = asyncio.get_running_loop()
-        self.loop = self.loop or here
-        if self.loop is not here:
-            raise RuntimeError("a connection is attached to a different event loop")
-        return request
 
 
 class Shielded(Delegate):
@@ -158,21 +128,33 @@ class Shielded(Delegate):
         return await asyncio.shield(asyncio.ensure_future(self.base.open(request)))
 
 
-# What is answered
+# --- what is answered -------------------------------------------------------------------------------------------------
 
 
-class Titled(Line):
-    """Leaves the names of a vendor's own headers as they came."""
+def following(status: int) -> Callable[[Any, Any], Any]:
+    """Goes where a redirect of one status leads."""
 
-    def told(self, answer: Any) -> Any:
-        answer.headers = {
-            name.title() if name.startswith("x-") else name: value for name, value in answer.headers.items()
-        }
+    def told(answer: Any, connection: Any) -> Any:
+        if answer.status == status and "location" in answer.headers:
+            urlopen(answer.headers["location"], b"{}").close()
         return answer
 
+    return told
 
-class Peeking(Line):
+
+def titled(answer: Any, connection: Any) -> Any:
+    """Leaves the names of a vendor's own headers as they came."""
+    named = {name.title() if name.startswith("x-") else name: value for name, value in answer.headers.items()}
+    answer.headers = named
+    return answer
+
+
+class Peeking(Delegate):
     """Waits for the first chunk before it returns."""
+
+    def __init__(self, base: Any, way: str) -> None:
+        super().__init__(base)
+        self.way = way
 
     def open_sync(self, request: WireRequest) -> Any:
         answer = self.base.open_sync(request)
@@ -202,43 +184,172 @@ async def _after_awaited(first: bytes, rest: AsyncIterator[bytes]) -> AsyncItera
         yield chunk
 
 
-class Told(Line):
-    """Answers are of another class."""
+class Answer(Delegate):
+    """An answer, sync or async, of whose body the end is another one, or what reading it raises."""
 
-    def __init__(self, base: Any, way: str, kind: type[Answer]) -> None:
-        super().__init__(base, way)
-        self.kind = kind
+    def __init__(
+        self,
+        base: Any,
+        at_end: Callable[[bytes, str], None] = lambda body, kind: None,
+        raised: Callable[[Exception, str], bool] = lambda error, kind: False,
+    ) -> None:
+        super().__init__(base)
+        self.is_waiting, self.kind = hasattr(base, "close"), base.headers.get("content-type", "")
+        self.at_end, self.leaks = at_end, raised
 
-    def told(self, answer: Any) -> Any:
-        return self.kind(answer)
+    def chunks(self) -> Any:
+        return self.waiting() if self.is_waiting else self.awaited()
+
+    def waiting(self) -> Iterator[bytes]:
+        body = b""
+        try:
+            for chunk in self.base.chunks():
+                body += chunk
+                yield chunk
+        except Exception as error:
+            raise self.raised(error) from error
+        self.at_end(body, self.kind)
+
+    async def awaited(self) -> AsyncIterator[bytes]:
+        body = b""
+        try:
+            async for chunk in self.base.chunks():
+                body += chunk
+                yield chunk
+        except Exception as error:
+            raise self.raised(error) from error
+        self.at_end(body, self.kind)
+
+    def raised(self, error: Exception) -> Exception:
+        return RuntimeError("something that translate() does not know") if self.leaks(error, self.kind) else error
 
 
-class Leaks(Line):
+class OneBehind(Answer):
+    """Hands a chunk on when the next one has come."""
+
+    def waiting(self) -> Iterator[bytes]:
+        held = b""
+        try:
+            for chunk in self.base.chunks():
+                if held:
+                    yield held
+                held = chunk
+        except Exception:
+            yield held
+            raise
+        yield held
+
+    async def awaited(self) -> AsyncIterator[bytes]:
+        held = b""
+        try:
+            async for chunk in self.base.chunks():
+                if held:
+                    yield held
+                held = chunk
+        except Exception:
+            yield held
+            raise
+        yield held
+
+
+class Raw(Answer):
+    """Gives a body as it was packed."""
+
+    def chunks(self) -> Any:
+        if self.base.headers.get("content-encoding") != "gzip":
+            return self.base.chunks()
+        response = self.base._response
+        return response.iter_raw() if self.is_waiting else response.aiter_raw()
+
+
+class Uncancelled(Answer):
+    """Takes a cancellation for the end of the body."""
+
+    async def awaited(self) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in self.base.chunks():
+                yield chunk
+        except asyncio.CancelledError:
+            return
+
+
+class Unclosed(Answer):
+    """Stays open when it is closed; with `times`, it objects to being closed more often than that."""
+
+    def __init__(self, base: Any, times: int = 0) -> None:
+        super().__init__(base)
+        self.left, self.is_counted = times, bool(times)
+        if self.is_waiting:
+            self.close = self.close_so
+        else:
+            self.aclose = self.aclose_so
+
+    def check(self) -> bool:
+        self.left -= 1
+        if self.is_counted and self.left < 0:
+            raise RuntimeError("this answer is closed")
+        return self.is_counted
+
+    def close_so(self) -> None:
+        if self.check():
+            self.base.close()
+
+    async def aclose_so(self) -> None:
+        if self.check():
+            await self.base.aclose()
+
+
+def wants_json(body: bytes, kind: str) -> None:
+    if kind == "text/html":
+        raise RuntimeError("no JSON")
+
+
+def wants_whole_json(body: bytes, kind: str) -> None:
+    if kind == "application/json" and body:
+        try:
+            json.loads(body)
+        except ValueError as error:
+            raise RuntimeError(f"no JSON: {error}") from error
+
+
+def wants_a_body(body: bytes, kind: str) -> None:
+    if not body:
+        raise RuntimeError("there is no body")
+
+
+def is_end(error: Exception, kind: str) -> bool:
+    """What the client raises where a body that is no stream breaks off."""
+    return isinstance(error, httpx2.RemoteProtocolError) and kind != "text/event-stream"
+
+
+def is_end_of_stream(error: Exception, kind: str) -> bool:
+    return isinstance(error, httpx2.RemoteProtocolError) and kind == "text/event-stream"
+
+
+def is_decoding(error: Exception, kind: str) -> bool:
+    return isinstance(error, httpx2.DecodingError)
+
+
+# --- what is raised ---------------------------------------------------------------------------------------------------
+
+
+def leaking(kind: type[Exception]) -> Callable[[Exception, Any], Exception]:
     """Lets through what the client raises of one kind, as something that `translate` does not know."""
-
-    def __init__(self, base: Any, way: str, kind: type[Exception]) -> None:
-        super().__init__(base, way)
-        self.kind = kind
-
-    def raised(self, error: Exception) -> Exception:
-        return RuntimeError(f"the client says {type(error).__name__}") if isinstance(error, self.kind) else error
+    return lambda error, connection: RuntimeError(type(error).__name__) if isinstance(error, kind) else error
 
 
-class ShowsTheKey(Line):
-    def raised(self, error: Exception) -> Exception:
-        if not isinstance(error, httpx2.ConnectError):
-            return error
-        return ConnectionFailed(f"acme cannot be reached with the key {self.base._key.text()}")
+def shows_the_key(error: Exception, connection: Any) -> Exception:
+    if not isinstance(error, httpx2.ConnectError):
+        return error
+    return ConnectionFailed(f"acme cannot be reached with the key {connection._key.text()}")
 
 
-class MisnamesTheKey(Line):
-    def raised(self, error: Exception) -> Exception:
-        if not isinstance(error, CredentialsMissing) or "no key" not in str(error):
-            return error
-        return CredentialsMissing("acme has no key")
+def misnames_the_key(error: Exception, connection: Any) -> Exception:
+    is_meant = isinstance(error, CredentialsMissing) and "no key" in str(error)
+    return CredentialsMissing("acme has no key") if is_meant else error
 
 
-# How it is closed
+# --- how it is closed -------------------------------------------------------------------------------------------------
 
 
 class LeavesTheWaitingClient(Delegate):
@@ -269,12 +380,12 @@ class LeavesTheOther(Delegate):
             await self.base.aclose()
 
 
-class ClosesOnce(Line):
+class ClosesOnce(Delegate):
     """Objects to being closed a second time, by the same way and in the same loop."""
 
     def __init__(self, base: Any, way: str) -> None:
-        super().__init__(base, way)
-        self.closed: list[object] = []
+        super().__init__(base)
+        self.way, self.closed = way, list[object]()
 
     def check(self, way: str, loop: object = None) -> None:
         self.closed.append(loop)
@@ -295,3 +406,7 @@ class ClosesTheUsers(Delegate):
         if self.base.client is not None:
             self.base.client.close()
         self.base.close()
+
+
+ONE_THREAD = of_one(threading.get_ident, "waiting")
+ONE_LOOP = of_one(asyncio.get_running_loop, "async")

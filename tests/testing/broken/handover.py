@@ -1,86 +1,57 @@
 """Dialects that treat what somebody else answered as they should not, each one maker's only."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from sabir.contract.turns import Entry, LossLog, Turn, TurnScope
-from sabir.vocabulary.messages import Origin
+from sabir.contract.turns import LossLog, Turn, TurnScope
 from sabir_testing.families.handover import TOY_WIRES
-from sabir_testing.histories.recorded import ENDPOINT, source_dialects
+from sabir_testing.histories.samples import ENDPOINT, source_dialects
 
-from tests.testing.harness import Breakage, Delegate
+from tests.testing.broken.laws import sifted
+from tests.testing.harness import Breakage, changed
 
-Items = Sequence[Any]
 INSTALLED = "echo.plain"
 """A dialect whose provider is installed wherever these tests run."""
 
 
-class Deaf(Delegate):
+def deaf(source: str) -> Breakage:
     """What was recorded on one wire is left out, silently."""
 
-    def __init__(self, base: Any, source: str) -> None:
-        super().__init__(base)
-        self.source = source
-
-    def encode_turn(self, turn: Turn, scope: TurnScope, losses: LossLog) -> Items:
-        kept = tuple(entry for entry in turn.entries if not self._is_of_source(entry.message.origin))
-        found: Items = self.base.encode_turn(turn._replace(entries=kept), scope, losses) if kept else []
-        return found
-
-    def _is_of_source(self, origin: Origin | None) -> bool:
-        return origin is not None and (origin.dialect, origin.endpoint) == (self.source, ENDPOINT)
-
-
-class Leaking(Delegate):
-    """The state of one other maker's texts and calls is sent with them."""
-
-    def __init__(self, base: Any, maker: str) -> None:
-        super().__init__(base)
-        self.maker = maker
-
-    def encode_turn(self, turn: Turn, scope: TurnScope, losses: LossLog) -> Items:
-        states = [state for entry in turn.entries for state in self._states(entry)]
-        beside = {"states": states} if states else {}
-        return [{**item, **beside} for item in self.base.encode_turn(turn, scope, losses)]
-
-    def _states(self, entry: Entry) -> list[Any]:
+    def is_others(entry: Any, losses: LossLog) -> bool:
         origin = entry.message.origin
-        if origin is None or origin.dialect != self.maker:
-            return []
-        return [part.state for part in entry.message.parts if part.kind == "text" and part.state]
+        return origin is None or (origin.dialect, origin.endpoint) != (source, ENDPOINT)
 
-
-class Hushed(Delegate):
-    """What was told of state that stays behind is taken back."""
-
-    def encode_turn(self, turn: Turn, scope: TurnScope, losses: LossLog) -> Items:
-        losses.losses[:] = [loss for loss in losses.losses if loss.kind != "withheld"]
-        found: Items = self.base.encode_turn(turn, scope, losses)
-        return found
-
-
-class AllOrNothing(Delegate):
-    """State goes home only in a turn that is all its own: if another maker speaks in it too, none does."""
-
-    def encode_turn(self, turn: Turn, scope: TurnScope, losses: LossLog) -> Items:
-        keeps = all(entry.keeps_state for entry in turn.entries)
-        entries = tuple(entry._replace(keeps_state=keeps) for entry in turn.entries)
-        found: Items = self.base.encode_turn(turn._replace(entries=entries), scope, losses)
-        return found
-
-
-def deaf(source: str) -> Breakage:
-    return Breakage(dialect=lambda base: Deaf(base, source))
+    return sifted(is_others)
 
 
 def leaking(maker: str) -> Breakage:
-    return Breakage(dialect=lambda base: Leaking(base, maker))
+    """The state of one other maker's texts is sent with them."""
+
+    def encode_turn(own: Any, turn: Turn, scope: TurnScope, losses: LossLog) -> Any:
+        theirs = [entry.message for entry in turn.entries if getattr(entry.message.origin, "dialect", "") == maker]
+        states = [part.state for each in theirs for part in each.parts if part.kind == "text" and part.state]
+        beside = {"states": states} if states else {}
+        return [{**item, **beside} for item in own(turn, scope, losses)]
+
+    return changed(encode_turn=encode_turn)
+
+
+def hushed(own: Any, turn: Turn, scope: TurnScope, losses: LossLog) -> Any:
+    """What was told of state that stays behind is taken back."""
+    losses.losses[:] = [loss for loss in losses.losses if loss.kind != "withheld"]
+    return own(turn, scope, losses)
+
+
+def all_or_nothing(own: Any, turn: Turn, scope: TurnScope, losses: LossLog) -> Any:
+    """State goes home only in a turn that is all its own: if another maker speaks in it too, none does."""
+    keeps = all(entry.keeps_state for entry in turn.entries)
+    return own(turn._replace(entries=tuple(each._replace(keeps_state=keeps) for each in turn.entries)), scope, losses)
 
 
 BROKEN: Mapping[str, Breakage] = {
     **{f"test_a_history_is_taken_over[{source}]": deaf(source) for source in source_dialects()},
     **{f"test_an_answer_goes_to_another_wire_and_back[{name}]": leaking(name) for name in TOY_WIRES},
     "test_an_answer_goes_to_every_installed_provider_and_back": leaking(INSTALLED),
-    "test_state_that_stays_behind_is_told": Breakage(dialect=Hushed),
-    "test_what_is_bound_goes_home": Breakage(dialect=AllOrNothing),
+    "test_state_that_stays_behind_is_told": changed(encode_turn=hushed),
+    "test_what_is_bound_goes_home": changed(encode_turn=all_or_nothing),
 }

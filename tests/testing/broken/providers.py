@@ -12,34 +12,26 @@ from sabir.authoring.credentials import KeySource
 from sabir.contract.provider import Access, Credential
 from sabir.errors import SettingsInvalid
 
-from tests.testing.harness import Delegate
+from tests.testing.harness import Breakage, Delegate, provided
 
 
-class Reaching(Delegate):
+def reaching(seen: Callable[[Access], Access]) -> Breakage:
     """A provider that looks at its access in another way."""
-
-    def __init__(self, base: Any, seen: Callable[[Access], Access]) -> None:
-        super().__init__(base)
-        self.seen = seen
-
-    def connect(self, access: Access) -> Any:
-        return self.base.connect(self.seen(access))
+    return provided(connect=lambda own, access: own(seen(access)))
 
 
-class Telling(Delegate):
+def telling(base_url: str) -> Breakage:
     """A provider that shows one endpoint with all that is in it."""
 
-    def __init__(self, base: Any, base_url: str) -> None:
-        super().__init__(base)
-        self.base_url = base_url
+    def connect(own: Any, access: Access) -> Any:
+        if access.base_url == base_url:
+            raise SettingsInvalid(f"acme has the endpoint {base_url}; check base_url")
+        return own(access)
 
-    def endpoint(self, access: Access) -> str:
-        return self.base_url if access.base_url == self.base_url else str(self.base.endpoint(access))
+    def endpoint(own: Any, access: Access) -> Any:
+        return base_url if access.base_url == base_url else own(access)
 
-    def connect(self, access: Access) -> Any:
-        if access.base_url == self.base_url:
-            raise SettingsInvalid(f"acme has the endpoint {self.base_url}; check base_url")
-        return self.base.connect(access)
+    return provided(connect=connect, endpoint=endpoint)
 
 
 class Disordered(Delegate):

@@ -3,12 +3,13 @@
 import atexit
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from sabir import Loss, Message, Reply, ReplyEnd, Usage
-from sabir.contract.dialect import ServerEvent
+from sabir import Loss, Reply, ReplyEnd, Usage
+from sabir.contract.framing import ServerEvent
 from sabir.contract.provider import WireRequest
 from sabir.contract.scope import DecodeScope
 from sabir.reading.fold import Fold
@@ -17,7 +18,8 @@ from sabir.vocabulary.parts import TextPart
 from sabir.vocabulary.reply import BlockEnd, BlockStart, StreamEvent
 from sabir_testing.kit.questions import ANSWERED
 
-from tests.testing.harness import TEMPLATE, Breakage, Delegate
+from tests.testing.broken.requests import texts
+from tests.testing.harness import TEMPLATE, Breakage, Delegate, changed
 
 RECORDED = TEMPLATE / "tests" / "cassettes"
 Is = Callable[[Reply], bool]
@@ -107,30 +109,19 @@ def _aloud(reply: Reply) -> TextPart:
 class Unsigned(Delegate):
     """The streamed thought has lost what the service put on it."""
 
-    def decoder(self, scope: DecodeScope) -> Any:
-        return _Unsigned(self.base.decoder(scope))
+    def __init__(self, own: Any, scope: DecodeScope) -> None:
+        super().__init__(own(scope))
 
-
-class _Unsigned(Delegate):
     def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
         for found in self.base.feed(event):
             block = getattr(found, "block", None)
-            if block is not None and block.kind == "reasoning" and "Is 91 a prime" in block.text:
-                yield found.model_copy(update={"block": block.model_copy(update={"state": None})})
-            else:
-                yield found
+            is_meant = block is not None and block.kind == "reasoning" and "Is 91 a prime" in block.text
+            yield found.model_copy(update={"block": block.model_copy(update={"state": None})}) if is_meant else found
 
 
-class Forgets(Delegate):
+def forgetful(text: str) -> str:
     """One word of what the model said does not go back."""
-
-    def encode_turn(self, turn: Any, scope: Any, losses: Any) -> Any:
-        entries = tuple(entry._replace(pieces=tuple(map(self.shortened, entry.pieces))) for entry in turn.entries)
-        return self.base.encode_turn(turn._replace(entries=entries), scope, losses)
-
-    def shortened(self, piece: Any) -> Any:
-        is_meant = getattr(piece, "text", "") == "It shows a red dot."
-        return piece.model_copy(update={"text": "It shows a dot."}) if is_meant else piece
+    return "It shows a dot." if text == "It shows a red dot." else text
 
 
 class Failed(NamedTuple):
@@ -147,16 +138,16 @@ class Failed(NamedTuple):
 
 
 class Restates(Delegate):
-    """A connection that turns one failure, in one way of asking, into another."""
+    """A connection that turns the failure of one question, in one way of asking, into another."""
 
-    def __init__(self, base: Any, word: bytes, status: int, *, streaming: bool) -> None:
+    def __init__(self, base: Any, question: str, *, streaming: bool) -> None:
         super().__init__(base)
-        self.word, self.status, self.streaming = word, status, streaming
+        self.question, self.streaming = question, streaming
 
     def open_sync(self, request: WireRequest) -> Any:
         answer = self.base.open_sync(request)
-        is_meant = self.word in request.body and request.streaming == self.streaming
-        if not (is_meant and answer.status == self.status):
+        word, status = FAILURES[self.question]
+        if (word in request.body, request.streaming, answer.status) != (True, self.streaming, status):
             return answer
         answer.close()
         return Failed(500, {"content-type": "application/json"})
@@ -183,27 +174,17 @@ def misread(question: str, changes: Changes, ways: str = "whole streamed") -> Br
     return Breakage(dialect=lambda base: Misread(base, ANSWER_TO[question], changes, ways))
 
 
-def restated(question: str, *, streaming: bool) -> Breakage:
-    """A connection that turns one failure into another."""
-    return Breakage(connection=lambda base: Restates(base, *FAILURES[question], streaming=streaming))
+def of_origin(**fields: Any) -> Changes:
+    """Something else in the origin."""
+    return lambda reply: {"origin": reply.origin.model_copy(update=fields)}
 
 
-def _without_id(reply: Reply) -> Mapping[str, Any]:
-    return {"origin": reply.origin.model_copy(update={"response_id": None})}
-
-
-def _of_another_model(reply: Reply) -> Mapping[str, Any]:
-    return {"origin": reply.origin.model_copy(update={"model": "large"})}
-
-
-def _with_neat_arguments(reply: Reply) -> Mapping[str, Any]:
-    return {"messages": tuple(map(_neat, reply.messages))}
-
-
-def _neat(message: Message) -> Message:
+def neat(reply: Reply) -> Mapping[str, Any]:
+    """The arguments of its call are written anew."""
+    [message] = reply.messages
     assert message.call is not None
     payload = message.call.model_copy(update={"raw_arguments": message.call.arguments_json})
-    return message.model_copy(update={"payload": payload})
+    return {"messages": (message.model_copy(update={"payload": payload}),)}
 
 
 _FOLDERS = TemporaryDirectory()
@@ -221,9 +202,8 @@ def folder(name: str, file: str, change: Callable[[str], str]) -> Path:
 
 
 def _with_cookie(recorded: str) -> str:
-    return recorded.replace("  response:\n", "  response:\n", 1).replace(
-        "    headers:\n", "    headers:\n      set-cookie:\n      - session=9f8e7d6c5b4a39281706f5e4d3c2b1a0\n", 1
-    )
+    cookie = "      set-cookie:\n      - session=9f8e7d6c5b4a39281706f5e4d3c2b1a0\n"
+    return recorded.replace("    headers:\n", f"    headers:\n{cookie}", 1)
 
 
 OTHERWISE = {"option_call": "stop", "parallel_calls": "stop", "reasoning_loop": "stop", "max_tokens": "stop"}
@@ -242,20 +222,20 @@ BROKEN: Mapping[str, Breakage] = {
         for question in ANSWERED
     },
     **{
-        f"test_a_recorded_failure_is_its_error[{question}]": restated(question, streaming=False)
+        f"test_a_{way}_failure_is_its_error[{question}]": Breakage(
+            connection=partial(Restates, question=question, streaming=way == "streamed")
+        )
         for question in FAILURES
-    },
-    **{
-        f"test_a_streamed_failure_is_its_error[{question}]": restated(question, streaming=True) for question in FAILURES
+        for way in ("recorded", "streamed")
     },
     "test_the_usage_of_an_answer_is_counted": misread("text", lambda reply: {"usage": Usage()}, "whole"),
     "test_the_usage_of_a_stream_is_counted": misread("text", lambda reply: {"usage": Usage()}, "streamed"),
-    "test_an_answer_says_who_gave_it": misread("text", _of_another_model, "whole"),
-    "test_an_answer_keeps_the_vendors_id": misread("text", _without_id, "whole"),
+    "test_an_answer_says_who_gave_it": misread("text", of_origin(model="large"), "whole"),
+    "test_an_answer_keeps_the_vendors_id": misread("text", of_origin(response_id=None), "whole"),
     "test_the_vendors_finish_reason_is_kept": misread("text", lambda reply: {"raw_finish_reason": "stop"}, "whole"),
-    "test_a_call_keeps_its_arguments_as_they_came": misread("option_call", _with_neat_arguments, "whole"),
-    "test_what_was_signed_is_kept": Breakage(dialect=Unsigned),
-    "test_an_answer_goes_back_as_it_came": Breakage(dialect=Forgets),
+    "test_a_call_keeps_its_arguments_as_they_came": misread("option_call", neat, "whole"),
+    "test_what_was_signed_is_kept": changed(decoder=Unsigned),
+    "test_an_answer_goes_back_as_it_came": texts(forgetful),
     "test_an_answer_loses_nothing": misread(
         "text", lambda reply: {"losses": (Loss(kind="dropped", path="parts[1]", reason="not read"),)}, "whole"
     ),

@@ -8,146 +8,105 @@ from functools import partial
 from typing import Any
 
 import httpx2
-from sabir.contract.provider import Access
 from sabir_testing.families.access import ENDPOINTS, KEYS, NO_URLS, SECRETIVE_URLS
 
-from tests.testing.broken.answers import (
-    ClosedOnce,
-    LeaksDecoding,
-    LeaksTheEnd,
-    LeaksTheStreamsEnd,
-    OneBehind,
-    Raw,
-    Uncancelled,
-    Unclosed,
-    WantsABody,
-    WantsJSON,
-    WantsWholeJSON,
-)
-from tests.testing.broken.connections import (
-    ClosesOnce,
-    ClosesTheUsers,
-    FirstOfAList,
-    Follows,
-    Leaks,
-    LeavesTheLoopsClient,
-    LeavesTheOther,
-    LeavesTheWaitingClient,
-    MisnamesTheKey,
-    OfOneLoop,
-    OfOneThread,
-    Peeking,
-    RepeatsAtOnce,
-    Rewritten,
-    SaidToBeText,
-    Shielded,
-    ShowsTheKey,
-    Titled,
-    Told,
-    WithoutTheGivenKey,
-)
-from tests.testing.broken.providers import (
-    Disordered,
-    Reaching,
-    Telling,
-    asks_at_once,
-    ignores_empty,
-    ignores_objects,
-    passes,
-    prefers_variables,
-    reads_at_once,
-    replaces_the_vaults,
-    tidies,
-)
+from tests.testing.broken import connections as lines
+from tests.testing.broken import providers
+from tests.testing.broken.providers import reaching, telling
 from tests.testing.harness import Breakage
 
 WAYS = ("waiting", "async")
+Rows = dict[str, Breakage]
 
 
-def _either_way(case: str, made: Callable[[Any, str], Any], row: str = "") -> dict[str, Breakage]:
+def either_way(case: str, made: Callable[..., Any], row: str = "") -> Rows:
     """A breakage of each way, under the case's name with its row."""
-    return {f"{case}[{row}{way}]": Breakage(connection=partial(_made, made, way)) for way in WAYS}
+    return {f"{case}[{row}{way}]": Breakage(connection=partial(made, way=way)) for way in WAYS}
 
 
-def _made(made: Callable[[Any, str], Any], way: str, base: Any) -> Any:
-    return made(base, way)
+def line(case: str, row: str = "", **hooks: Any) -> Rows:
+    """Something else is sent, told or raised."""
+    return either_way(case, partial(lines.Line, **hooks), row)
 
 
-def _reaching(seen: Callable[[Access], Access]) -> Breakage:
-    return Breakage(provider=lambda base: Reaching(base, seen))
+def answer(case: str, kind: Callable[[Any], Any], row: str = "") -> Rows:
+    """The answer is of another class."""
+    return line(case, row, told=lambda answer, connection: kind(answer))
 
 
-def _telling(base_url: str) -> Breakage:
-    return Breakage(provider=lambda base: Telling(base, base_url))
+def failing(row: str, **hooks: Any) -> Rows:
+    """What comes of a body's end, or reading it raises, is no error of the library's."""
+    return answer("test_a_failed_call_ends_in_the_librarys_error", partial(lines.Answer, **hooks), row)
 
 
-FAILED = "test_a_failed_call_ends_in_the_librarys_error"
 UNFIT = "test_a_header_that_is_no_http_is_refused_unseen"
-
+TIMED_OUT = "test_an_answer_that_does_not_come_times_out"
 BROKEN: Mapping[str, Breakage] = {
-    **{f"test_an_endpoint_that_is_no_url_is_refused[{row}]": _reaching(passes(url)) for row, url in NO_URLS.items()},
-    **{f"test_a_refused_endpoint_shows_no_secret[{row}]": _telling(url) for row, url in SECRETIVE_URLS.items()},
-    **{f"test_an_endpoint_shows_no_secret[{row}]": _telling(url) for row, url in ENDPOINTS.items()},
     **{
-        f"test_an_empty_setting_is_refused[{setting}]": _reaching(ignores_empty(setting))
+        f"test_an_endpoint_that_is_no_url_is_refused[{row}]": reaching(providers.passes(url))
+        for row, url in NO_URLS.items()
+    },
+    **{f"test_a_refused_endpoint_shows_no_secret[{row}]": telling(url) for row, url in SECRETIVE_URLS.items()},
+    **{f"test_an_endpoint_shows_no_secret[{row}]": telling(url) for row, url in ENDPOINTS.items()},
+    **{
+        f"test_an_empty_setting_is_refused[{setting}]": reaching(providers.ignores_empty(setting))
         for setting in ("api_key", "base_url")
     },
-    "test_no_variable_is_read_before_the_first_send": _reaching(reads_at_once),
-    "test_key_variables_are_read_in_their_order": Breakage(provider=Disordered),
-    "test_a_given_key_comes_before_the_variables": _reaching(prefers_variables),
-    "test_a_callable_key_is_asked_at_each_send": _reaching(asks_at_once),
-    "test_a_vault_without_a_key_is_a_missing_key": _reaching(replaces_the_vaults),
-    "test_a_missing_key_names_what_to_set": Breakage(connection=lambda base: MisnamesTheKey(base, "waiting")),
+    "test_no_variable_is_read_before_the_first_send": reaching(providers.reads_at_once),
+    "test_key_variables_are_read_in_their_order": Breakage(provider=providers.Disordered),
+    "test_a_given_key_comes_before_the_variables": reaching(providers.prefers_variables),
+    "test_a_callable_key_is_asked_at_each_send": reaching(providers.asks_at_once),
+    "test_a_vault_without_a_key_is_a_missing_key": reaching(providers.replaces_the_vaults),
+    "test_a_missing_key_names_what_to_set": Breakage(
+        connection=partial(lines.Line, way="waiting", raised=lines.misnames_the_key)
+    ),
     **{
-        f"test_a_key_that_no_header_can_hold_is_refused_unseen[{row}]": _reaching(tidies(key, "key-tidied"))
+        f"test_a_key_that_no_header_can_hold_is_refused_unseen[{row}]": reaching(providers.tidies(key, "key-tidied"))
         for row, key in KEYS.items()
     },
-    "test_closing_a_connection_closes_its_clients[waiting]": Breakage(connection=LeavesTheWaitingClient),
-    "test_closing_a_connection_closes_its_clients[async]": Breakage(connection=LeavesTheLoopsClient),
-    "test_closing_a_connection_closes_its_clients[waiting_client_by_aclose]": Breakage(connection=LeavesTheOther),
-    **_either_way("test_closing_a_connection_twice_is_harmless", ClosesOnce),
+    "test_closing_a_connection_closes_its_clients[waiting]": Breakage(connection=lines.LeavesTheWaitingClient),
+    "test_closing_a_connection_closes_its_clients[async]": Breakage(connection=lines.LeavesTheLoopsClient),
+    "test_closing_a_connection_closes_its_clients[waiting_client_by_aclose]": Breakage(connection=lines.LeavesTheOther),
+    **either_way("test_closing_a_connection_twice_is_harmless", lines.ClosesOnce),
     "test_the_users_own_client_is_used_and_left_open": Breakage(
-        connection=ClosesTheUsers, attributes={"client": lambda suite, base_url: httpx2.Client(base_url=base_url)}
+        connection=lines.ClosesTheUsers, attributes={"client": lambda suite, base_url: httpx2.Client(base_url=base_url)}
     ),
-    "test_what_is_no_client_is_refused": _reaching(ignores_objects),
-    **_either_way("test_the_rendered_bytes_reach_the_path_below_the_endpoint", Rewritten),
-    **_either_way("test_the_body_is_said_to_be_json", SaidToBeText),
-    **_either_way("test_the_key_goes_in_a_header", WithoutTheGivenKey),
-    **_either_way("test_further_headers_go_with_the_request", FirstOfAList),
-    **_either_way("test_an_answers_header_names_are_in_lower_case", Titled),
-    **_either_way("test_an_answers_head_comes_before_its_body", Peeking),
-    **_either_way("test_chunks_come_as_they_are_sent", partial(Told, kind=OneBehind)),
-    **_either_way("test_closing_an_answer_early_hangs_up", partial(Told, kind=Unclosed)),
-    **_either_way("test_closing_an_answer_twice_is_harmless", partial(Told, kind=ClosedOnce)),
-    "test_cancelling_a_call_hangs_up[before_the_head]": Breakage(connection=Shielded),
-    "test_cancelling_a_call_hangs_up[in_the_body]": Breakage(connection=lambda base: Told(base, "async", Uncancelled)),
+    "test_what_is_no_client_is_refused": reaching(providers.ignores_objects),
+    **line("test_the_rendered_bytes_reach_the_path_below_the_endpoint", sent=lines.rewritten),
+    **line("test_the_body_is_said_to_be_json", sent=lines.said_to_be_text),
+    **line("test_the_key_goes_in_a_header", sent=lines.without_the_given_key),
+    **line("test_further_headers_go_with_the_request", sent=lines.first_of_a_list),
+    **line("test_an_answers_header_names_are_in_lower_case", told=lines.titled),
+    **either_way("test_an_answers_head_comes_before_its_body", lines.Peeking),
+    **answer("test_chunks_come_as_they_are_sent", lines.OneBehind),
+    **answer("test_closing_an_answer_early_hangs_up", lines.Unclosed),
+    **answer("test_closing_an_answer_twice_is_harmless", partial(lines.Unclosed, times=1)),
+    "test_cancelling_a_call_hangs_up[before_the_head]": Breakage(connection=lines.Shielded),
+    "test_cancelling_a_call_hangs_up[in_the_body]": Breakage(
+        connection=partial(lines.Line, way="async", told=lambda answer, connection: lines.Uncancelled(answer))
+    ),
     **{
-        name: breakage
+        case: breakage
         for status in (409, 429, 500, 503)
-        for name, breakage in _either_way(
-            "test_a_refusal_is_an_answer_and_sent_once", partial(RepeatsAtOnce, status=status), f"{status}-"
+        for case, breakage in either_way(
+            "test_a_refusal_is_an_answer_and_sent_once", partial(lines.RepeatsAtOnce, status=status), f"{status}-"
         ).items()
     },
-    **{
-        name: breakage
-        for status in (302, 307)
-        for name, breakage in _either_way(
-            "test_a_redirect_is_not_followed", partial(Follows, status=status), f"{status}-"
-        ).items()
-    },
-    **_either_way("test_a_compressed_body_is_decompressed", partial(Told, kind=Raw)),
-    **_either_way(FAILED, partial(Leaks, kind=httpx2.ConnectError), "refused-"),
-    **_either_way(FAILED, partial(Told, kind=LeaksTheEnd), "broken_off-"),
-    **_either_way(FAILED, partial(Told, kind=WantsWholeJSON), "cut-"),
-    **_either_way(FAILED, partial(Told, kind=LeaksDecoding), "no_gzip-"),
-    **_either_way(FAILED, partial(Told, kind=WantsJSON), "html-"),
-    **_either_way(FAILED, partial(Told, kind=WantsABody), "empty-"),
-    **_either_way("test_an_answer_that_does_not_come_times_out", partial(Leaks, kind=httpx2.ReadTimeout)),
-    **_either_way("test_a_stream_that_breaks_off_is_a_broken_stream", partial(Told, kind=LeaksTheStreamsEnd)),
-    **_either_way(UNFIT, partial(Leaks, kind=httpx2.LocalProtocolError), "line_break-"),
-    **_either_way(UNFIT, partial(Leaks, kind=UnicodeEncodeError), "foreign_letter-"),
-    **_either_way("test_no_failure_shows_the_key", ShowsTheKey),
-    "test_one_connection_serves_many_threads": Breakage(connection=OfOneThread),
-    "test_one_connection_serves_several_event_loops": Breakage(connection=OfOneLoop),
+    **line("test_a_redirect_is_not_followed", "302-", told=lines.following(302)),
+    **line("test_a_redirect_is_not_followed", "307-", told=lines.following(307)),
+    **answer("test_a_compressed_body_is_decompressed", lines.Raw),
+    **line("test_a_failed_call_ends_in_the_librarys_error", "refused-", raised=lines.leaking(httpx2.ConnectError)),
+    **failing("broken_off-", raised=lines.is_end),
+    **failing("cut-", at_end=lines.wants_whole_json),
+    **failing("no_gzip-", raised=lines.is_decoding),
+    **failing("html-", at_end=lines.wants_json),
+    **failing("empty-", at_end=lines.wants_a_body),
+    **line(TIMED_OUT, raised=lines.leaking(httpx2.ReadTimeout)),
+    **answer("test_a_stream_that_breaks_off_is_a_broken_stream", partial(lines.Answer, raised=lines.is_end_of_stream)),
+    **line(UNFIT, "line_break-", raised=lines.leaking(httpx2.LocalProtocolError)),
+    **line(UNFIT, "foreign_letter-", raised=lines.leaking(UnicodeEncodeError)),
+    **line("test_no_failure_shows_the_key", raised=lines.shows_the_key),
+    "test_one_connection_serves_many_threads": Breakage(connection=lines.ONE_THREAD),
+    "test_one_connection_serves_several_event_loops": Breakage(connection=lines.ONE_LOOP),
 }
 """Case → how acme is broken so that it fails this case alone."""

@@ -11,9 +11,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sabir_testing.conformance import OfflineConformance, ProviderConformance
+    from sabir_testing.families import OfflineConformance, ProviderConformance
     from sabir_testing.kit.broken import Broken, expect
-    from sabir_testing.kit.capabilities import CAPABILITIES, DOWNGRADED, FULL, REFUSED, UNKNOWN, Grade
+    from sabir_testing.kit.questions import CAPABILITIES, DOWNGRADED, FULL, REFUSED, UNKNOWN, Grade
     from sabir_testing.kit.suite import Subject
     from sabir_testing.network import NetworkForbidden, network_forbidden
     from sabir_testing.plugin import MakeScripted
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         reply,
     )
 
-_HOMES = ("scripted", "plugin", "network", "kit.capabilities", "kit.broken", "kit.suite", "conformance")
+_HOMES = ("scripted", "scripted_fixture", "network", "kit.questions", "kit.broken", "kit.suite", "families")
 """The modules that define the names, searched in this order."""
 
 __all__ = [

@@ -192,9 +192,3 @@ def test_a_budget_of_thought_is_a_setting_of_the_vendor() -> None:
     budget = {"type": "enabled", "token_budget": 64}
 
     assert rendered(sabir.user("Sky?"), vendor={"cohere": {"thinking": budget}}).body["thinking"] == budget
-
-
-def test_a_client_of_the_users_own_is_refused() -> None:
-    """Before anything is sent, and with what to do instead."""
-    with pytest.raises(sabir.SettingsInvalid, match="base_url="):
-        sabir.adapter("cohere:any", client=object())

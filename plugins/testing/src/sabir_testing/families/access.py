@@ -6,6 +6,7 @@ The other half of the family `transport`: its cases stand on the same server (se
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ from sabir_testing.families.wire import (
     arrived,
     as_library_error,
     bare_names,
-    described,
+    ended,
     raised_by,
 )
 from sabir_testing.kit.broken import expect
@@ -47,13 +48,6 @@ ENDPOINTS = {"password": "https://me:hidden@proxy.example:8/v1", "query": "https
 HOMES = ("HOME", "USERPROFILE", "APPDATA", "XDG_CONFIG_HOME")
 """Variables that say where a user's own files are."""
 KEYS = {"line_break": "key-secret\n", "space": "key secret", "foreign_letter": "key-sécret"}
-
-
-class Lookalike:
-    """What a client of an SDK may look like."""
-
-    def __init__(self, base_url: str) -> None:
-        self.base_url = base_url
 
 
 class AccessCases(Suite):
@@ -80,20 +74,20 @@ class AccessCases(Suite):
         SettingsInvalid, which names base_url.
         """
         error = raised_by(lambda: wire.subject.connect(api_key=KEY, base_url=base_url))
-        expect(isinstance(error, SettingsInvalid), f"connect() with the base_url {base_url!r} {_ended(error)}")
+        expect(isinstance(error, SettingsInvalid), f"connect() with the base_url {base_url!r} {ended(error)}")
         expect("base_url" in str(error), f"the error of a wrong endpoint does not name base_url: {error}")
 
     @pytest.mark.parametrize("base_url", SECRETIVE_URLS.values(), ids=SECRETIVE_URLS)
     def test_a_refused_endpoint_shows_no_secret(self, wire: Wire, base_url: str) -> None:
         """The error of an endpoint that is refused shows neither its password nor its query."""
         error = raised_by(lambda: wire.subject.connect(api_key=KEY, base_url=base_url))
-        expect(isinstance(error, SettingsInvalid), f"connect() with the base_url {base_url!r} {_ended(error)}")
+        expect(isinstance(error, SettingsInvalid), f"connect() with the base_url {base_url!r} {ended(error)}")
         expect("hidden" not in str(error), f"the base_url {base_url!r} was refused with its secret: {error}")
 
     @pytest.mark.parametrize("base_url", ENDPOINTS.values(), ids=ENDPOINTS)
     def test_an_endpoint_shows_no_secret(self, wire: Wire, base_url: str) -> None:
         """The endpoint is stored in every message's origin: a password and a query of its URL stay out of it."""
-        endpoint = wire.provider.endpoint(Access(api_key=KEY, base_url=base_url))
+        endpoint = wire.subject.provider.endpoint(Access(api_key=KEY, base_url=base_url))
         expect("hidden" not in endpoint, f"endpoint() of the base_url {base_url!r} is {endpoint!r}")
 
     @pytest.mark.parametrize("setting", ["api_key", "base_url"])
@@ -101,16 +95,17 @@ class AccessCases(Suite):
         """An empty text is a mistake, as of a variable that is not set: nothing takes its place in silence."""
         _set_variables(wire, monkeypatch)
         error = raised_by(lambda: wire.subject.connect(**{setting: ""}))
-        expect(isinstance(error, SettingsInvalid), f"connect() with an empty {setting} {_ended(error)}")
+        expect(isinstance(error, SettingsInvalid), f"connect() with an empty {setting} {ended(error)}")
 
     def test_no_variable_is_read_before_the_first_send(self, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
         """An adapter is made where no key is at hand yet; the variable counts as it is at the first send."""
         _needs_variables(wire)
-        headers = _sent(wire, lambda: _set_variables(wire, monkeypatch, only=wire.variables[:1]))
-        expect(
-            _holds(headers, _value(wire.variables[0])),
-            f"{wire.variables[0]}, set after connect() and before the first send, is in no header",
-        )
+        first, caller = wire.variables[0], Caller()
+        with Server([head(), OK]) as server, wire.connected(caller, server.url, api_key=None) as connection:
+            _set_variables(wire, monkeypatch, only=[first])
+            caller.ask(connection, wire.request)
+        is_sent = _holds(arrived(server).headers, _value(first))
+        expect(is_sent, f"{first}, set after connect() and before the first send, is in no header")
 
     def test_key_variables_are_read_in_their_order(self, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
         """Of the variables of the provider's key, the first that is set gives it."""
@@ -118,17 +113,14 @@ class AccessCases(Suite):
         for at in reversed(range(len(wire.variables))):
             first, later = wire.variables[at], wire.variables[at:]
             _set_variables(wire, monkeypatch, only=later)
-            headers = _sent(wire)
-            expect(
-                _holds(headers, _value(first)),
-                f"with {' and '.join(later)} set, the key of {first}, the first of them, was not sent",
-            )
+            what = f"with {' and '.join(later)} set, the key of {first}, the first of them, was not sent"
+            expect(_holds(wire.sent(Caller(), api_key=None), _value(first)), what)
 
     def test_a_given_key_comes_before_the_variables(self, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
         """A key passed as api_key= is used."""
         _needs_variables(wire)
         _set_variables(wire, monkeypatch)
-        headers = _sent(wire, api_key="key-given")
+        headers = wire.sent(Caller(), api_key="key-given")
         taken = [name for name in wire.variables if _holds(headers, _value(name))]
         expect(not taken, f"with a key given by api_key=, that of {' and '.join(taken)} was sent")
 
@@ -140,27 +132,22 @@ class AccessCases(Suite):
             given.append(f"key-{len(given)}-of-the-vault")
             return given[-1]
 
-        with (
-            InALoop() as caller,
-            Server([head(), OK]) as server,
-            wire.connected(caller, server.url, api_key=vault) as connection,
-        ):
+        how: Any = {"api_key": vault}
+        with InALoop() as loop, Server([head(), OK]) as server, wire.connected(loop, server.url, **how) as connection:
             before = len(given)
-            for each in (Caller(), Caller(), caller, caller):
-                each.ask(connection, wire.request)
+            for caller in (Caller(), Caller(), loop, loop):
+                caller.ask(connection, wire.request)
         expect(before == 0, "connect() asked the function given by api_key=, with nothing to send yet")
         sent = [[key for key in given if _holds(asked.headers, key)] for asked in server.asked]
-        expect(
-            sent == [[key] for key in given] and len(given) == 4,
-            "of four calls, not each sent the key that the function given by api_key= gave for it",
-            shown={"given": repr(given), "sent": repr(sent)},
-        )
+        what = "of four calls, not each sent the key that the function given by api_key= gave for it"
+        is_each = sent == [[key] for key in given] and len(given) == 4
+        expect(is_each, what, shown={"given": repr(given), "sent": repr(sent)})
 
     def test_a_vault_without_a_key_is_a_missing_key(self, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
         """The requested key is missing; no other key is sent instead."""
         _set_variables(wire, monkeypatch)
         error, server = _refusal(wire, lambda: "")
-        expect(isinstance(error, CredentialsMissing), f"a function that gives no key {_ended(error)}")
+        expect(isinstance(error, CredentialsMissing), f"a function that gives no key {ended(error)}")
         expect(not server.asked, "a function gave no key, and the request was sent")
 
     def test_a_missing_key_names_what_to_set(self, wire: Wire, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -171,9 +158,9 @@ class AccessCases(Suite):
             monkeypatch.setenv(name, str(tmp_path))
         error, server = _refusal(wire, None)
         if not wire.variables:
-            expect(error is None, f"{wire.name} names no variable of a key, and a call without a key {_ended(error)}")
+            expect(error is None, f"{wire.name} names no variable of a key, and a call without a key {ended(error)}")
             return
-        expect(isinstance(error, CredentialsMissing), f"a call without a key {_ended(error)}")
+        expect(isinstance(error, CredentialsMissing), f"a call without a key {ended(error)}")
         missing = [name for name in (*wire.variables, "api_key=") if name not in str(error)]
         expect(not missing, f"the error of a missing key does not name {' and '.join(missing)}: {error}")
         expect(not server.asked, "there was no key, and the request was sent")
@@ -182,7 +169,7 @@ class AccessCases(Suite):
     def test_a_key_that_no_header_can_hold_is_refused_unseen(self, wire: Wire, key: str) -> None:
         """A line break from a file is the usual cause; the error says so without the key."""
         error, server = _refusal(wire, key)
-        expect(isinstance(error, CredentialsMissing), f"a call with the key {key!r} {_ended(error)}")
+        expect(isinstance(error, CredentialsMissing), f"a call with the key {key!r} {ended(error)}")
         expect("cret" not in str(error), f"the error shows the key: {error}")
         expect(not server.asked, f"the request was sent with the key {key!r}")
 
@@ -203,7 +190,7 @@ class AccessCases(Suite):
             caller.ask(connection, wire.request)
             caller.close(connection)
             error = raised_by(lambda: caller.close(connection))
-        expect(error is None, f"the second {caller.closes} of a connection {_ended(error)}")
+        expect(error is None, f"the second {caller.closes} of a connection {ended(error)}")
 
     def test_the_users_own_client_is_used_and_left_open(self, wire: Wire) -> None:
         """A client made by the user carries the request to its own endpoint, and stays the user's to close. Where the
@@ -213,8 +200,8 @@ class AccessCases(Suite):
         with Server([head(), OK]) as server:
             client = wire.subject.suite.client(server.url)
             if client is None:
-                error = raised_by(lambda: _ask_with(wire, Lookalike(server.url)))
-                expect(isinstance(error, SettingsInvalid), f"a client, though the suite gives none, {_ended(error)}")
+                error = raised_by(lambda: _ask_with(wire, SimpleNamespace(base_url=server.url)))
+                expect(isinstance(error, SettingsInvalid), f"a client, though the suite gives none, {ended(error)}")
                 return
             try:
                 for _ in ("used", "left open"):
@@ -227,11 +214,7 @@ class AccessCases(Suite):
     def test_what_is_no_client_is_refused(self, wire: Wire) -> None:
         """`client=` of another kind is refused before anything is sent, as the setting that it is."""
         error = raised_by(lambda: _ask_with(wire, object()))
-        expect(isinstance(error, SettingsInvalid), f"connect() and open_sync() with client=object() {_ended(error)}")
-
-
-def _ended(error: Exception | None) -> str:
-    return f"raised {described(error)}" if error else "raised nothing"
+        expect(isinstance(error, SettingsInvalid), f"connect() and open_sync() with client=object() {ended(error)}")
 
 
 def _value(variable: str) -> str:
@@ -247,18 +230,6 @@ def _set_variables(wire: Wire, monkeypatch: pytest.MonkeyPatch, only: Sequence[s
 def _needs_variables(wire: Wire) -> None:
     if not wire.variables:
         pytest.skip(f"{wire.name} names no variable of a key")
-
-
-def _sent(wire: Wire, before_sending: Callable[[], None] = lambda: None, **access: Any) -> Mapping[str, str]:
-    """The headers that arrive of a request, with no key given unless `access` says so."""
-    caller = Caller()
-    with (
-        Server([head(), OK]) as server,
-        wire.connected(caller, server.url, **{"api_key": None, **access}) as connection,
-    ):
-        before_sending()
-        caller.ask(connection, wire.request)
-    return arrived(server).headers
 
 
 def _holds(headers: Mapping[str, str], key: str) -> bool:

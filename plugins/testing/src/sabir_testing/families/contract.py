@@ -11,8 +11,8 @@ from importlib.util import find_spec
 from itertools import pairwise
 
 import sabir
-from sabir.authoring import WIRE_SETTINGS, Access, IdentifierRule
-from sabir.vocabulary.settings import FEATURES
+from sabir.authoring import WIRE_SETTINGS, Access
+from sabir.vocabulary.target import FEATURES
 
 from sabir_testing.kit.broken import Broken, expect
 from sabir_testing.kit.suite import Subject, Suite
@@ -43,21 +43,17 @@ class ContractCases(Suite):
 
         Origins and opaque parts carry the name, so that state goes back to the dialect that wrote it.
         """
-        maker, _, short = subject.dialect.name.partition(".")
-        expect(
-            maker and short in subject.provider.dialects,
-            f"the dialect calls itself {subject.dialect.name!r}; provider {subject.provider.name!r} lists "
-            f"{', '.join(subject.provider.dialects)}, of which one must stand behind its dot",
-        )
+        name, provider = subject.dialect.name, subject.provider
+        maker, _, short = name.partition(".")
+        what = f"the dialect calls itself {name!r}; provider {provider.name!r} lists {', '.join(provider.dialects)}"
+        expect(maker and short in provider.dialects, f"{what}, of which one must stand behind its dot")
 
     def test_paths_begin_with_a_slash(self, subject: Subject) -> None:
         """`Dialect.path` is what stands below the endpoint, beginning with a slash."""
         for streaming in (False, True):
             path = subject.dialect.path_of(subject.target, streaming=streaming)
-            expect(
-                re.match(r"/[^\s/]", path),
-                f"the path for streaming={streaming} is {path!r}; expected one such as '/chat'",
-            )
+            what = f"the path for streaming={streaming} is {path!r}; expected one such as '/chat'"
+            expect(re.match(r"/[^\s/]", path), what)
 
     def test_the_endpoint_is_known_without_the_network(self, subject: Subject) -> None:
         """`Provider.endpoint` makes no client and reaches nothing: it is asked for whenever an adapter is made."""
@@ -81,32 +77,24 @@ class ContractCases(Suite):
     def test_tables_are_the_same_whenever_asked(self, subject: Subject) -> None:
         """`Dialect.tables` is data: asked twice, of two instances, it is the same (what is rendered rests on it)."""
         again = subject.provider.dialect(subject.short_name)
-        expect(
-            subject.dialect.tables == subject.dialect.tables == again.tables,
-            f"{subject.dialect.name} gives other tables when asked again; make them a constant",
-        )
+        is_same = subject.dialect.tables == subject.dialect.tables == again.tables
+        expect(is_same, f"{subject.dialect.name} gives other tables when asked again; make them a constant")
 
     def test_identifier_rules_leave_room(self, subject: Subject) -> None:
         """A rule for ids and names is an expression for one character, and a length in which many stay apart."""
-        rules: dict[str, IdentifierRule] = {
-            "call_ids": subject.tables.calls.ids,
-            "option_names": subject.tables.calls.names,
-        }
-        for name, rule in rules.items():
-            expect(
-                rule.longest >= SHORTEST_IDENTIFIER and re.fullmatch(rule.characters, "a"),
-                f"tables.{name} takes {rule.longest} characters of {rule.characters}; expected at least "
-                f"{SHORTEST_IDENTIFIER}, the letter a among them",
-            )
+        calls = subject.tables.calls
+        for name, rule in (("call_ids", calls.ids), ("option_names", calls.names)):
+            what = f"tables.{name} takes {rule.longest} characters of {rule.characters}; expected at least"
+            leaves_room = rule.longest >= SHORTEST_IDENTIFIER and re.fullmatch(rule.characters, "a")
+            expect(leaves_room, f"{what} {SHORTEST_IDENTIFIER}, the letter a among them")
 
     def test_the_messages_field_is_left_to_core(self, subject: Subject) -> None:
         """`encode_request` gives every field but the messages: core joins those from what is kept and what is new."""
         body = subject.rendered([sabir.user("Hello.")]).body_bytes
         names: list[str] = json.loads(body, object_pairs_hook=lambda pairs: [name for name, _ in pairs])
         field = subject.dialect.messages_field
-        expect(
-            names.count(field) == 1, f"encode_request gives {field!r} too, which is the messages field; leave it out"
-        )
+        what = f"encode_request gives {field!r} too, which is the messages field; leave it out"
+        expect(names.count(field) == 1, what)
 
     def test_each_model_row_stands_once(self, subject: Subject) -> None:
         """Only one of two rows for the same prefix can count."""
@@ -132,18 +120,15 @@ class ContractCases(Suite):
             raise Broken(f"the suite's sdk {self.sdk!r} cannot be imported; give the module of the vendor's SDK")
         held = (type(subject.provider), type(subject.dialect), subject.dialect.encode_turn)
         modules = sorted({each.__module__ for each in held})
-        model = subject.model_name if _is_installed(subject.provider.name) else None
+        is_found_elsewhere = any(point.name == subject.provider.name for point in entry_points(group="sabir.providers"))
+        model = subject.model_name if is_found_elsewhere else None
         program = LOOKS.format(modules=", ".join(modules), model=model, sdk=self.sdk or "no.module.of.a.vendor")
-        done = subprocess.run([sys.executable, "-c", program], env=_environment(), capture_output=True, check=False)
-        expect(
-            done.returncode in (0, FOUND),
-            f"{' and '.join(modules)} cannot be imported, or render nothing, in a process of their own",
-            shown={"what was said": done.stderr.decode()},
-        )
-        expect(
-            done.returncode == 0,
-            f"{self.sdk} is imported before anything is sent; import it inside the connection, at the first send",
-        )
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=False)
+        what = f"{' and '.join(modules)} cannot be imported, or render nothing, in a process of their own"
+        expect(done.returncode in (0, FOUND), what, shown={"what was said": done.stderr.decode()})
+        what = f"{self.sdk} is imported before anything is sent; import it inside the connection, at the first send"
+        expect(done.returncode == 0, what)
 
 
 def _can_be_imported(module: str) -> bool:
@@ -151,12 +136,3 @@ def _can_be_imported(module: str) -> bool:
         return find_spec(module) is not None
     except ModuleNotFoundError:
         return False
-
-
-def _is_installed(name: str) -> bool:
-    """Whether another process finds the provider by its entry point, too."""
-    return any(point.name == name for point in entry_points(group="sabir.providers"))
-
-
-def _environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}

@@ -6,22 +6,23 @@ mutated             a body with some values changed        odd_headers        he
 
 import json
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from hypothesis import strategies as st
-from sabir import Message, PureDialect, dumps, loads
+from sabir import DecodedHistory, Message, PureDialect, dumps, loads
 from sabir.authoring import JSONValue, ServerEvent
 from sabir.errors import CallError, HistoryInvalid, SabirError
 from sabir.reading.incoming import mend
 
 from sabir_testing.histories.drawn import Strategy, json_values, texts, tidy_histories
+from sabir_testing.histories.samples import said
 from sabir_testing.kit.broken import Broken, describe_message, expect
-from sabir_testing.kit.capabilities import Grade
-from sabir_testing.kit.own import own_bodies
-from sabir_testing.kit.played import fed, play
+from sabir_testing.kit.played import Stream, own_bodies
 from sabir_testing.kit.properties import for_all, law
+from sabir_testing.kit.questions import FULL, REFUSED
 from sabir_testing.kit.suite import Subject, Suite
 from sabir_testing.reading import Place
 
@@ -30,31 +31,33 @@ INVENTED = ("sol", "luna", "stella")
 STATUSES = (400, 401, 403, 404, 408, 409, 413, 418, 422, 429, 500, 502, 503, 504, 529, 599)
 
 json_objects: Strategy[dict[str, JSONValue]] = st.dictionaries(st.sampled_from(INVENTED), json_values, max_size=3)
-_scalars = st.booleans() | st.integers() | texts
-_cut = st.dictionaries(st.sampled_from(INVENTED), json_values, min_size=1, max_size=3).map(
-    lambda value: json.dumps(value).encode()[:-1]
-)
 answers_of_nobody: Strategy[bytes] = st.one_of(
-    _cut,
+    json_objects.filter(bool).map(lambda value: json.dumps(value).encode()[:-1]),
     st.binary(min_size=1, max_size=20),
     texts.filter(str.strip).map(str.encode),
-    _scalars.map(lambda value: json.dumps(value).encode()),
+    (st.booleans() | st.integers() | texts).map(lambda value: json.dumps(value).encode()),
+)
+odd_headers: Strategy[dict[str, str]] = st.dictionaries(
+    st.sampled_from(["content-type", "retry-after", "x-request-id", "date"]), texts, max_size=3
 )
 
-
-Stream = tuple[str | None, list[bytes]]
+Chunks = tuple[str | None, list[bytes]]
 """A content type that the dialect has a framing for and chunks, or no content type and events that were cut already."""
+Failure = tuple[int, dict[str, str], JSONValue]
+"""Status, headers, and what the body says."""
 
 
-def streams_of_nobody(subject: Subject) -> Strategy[Stream]:
+def streams_of_nobody(subject: Subject) -> Strategy[Chunks]:
     """Bytes that no service of this wire sends, in each of its framings and without framing."""
     kinds = [None, "text/event-stream", *subject.dialect.framings]
     return st.tuples(st.sampled_from(kinds), st.lists(answers_of_nobody, min_size=1, max_size=4))
 
 
-odd_headers: Strategy[dict[str, str]] = st.dictionaries(
-    st.sampled_from(["content-type", "retry-after", "x-request-id", "date"]), texts, max_size=3
-)
+def failures(subject: Subject) -> Strategy[Failure]:
+    """Refusals as they were recorded, and one of nobody's, with some of their values changed."""
+    invented: JSONValue = {"error": {"message": "Slow down.", "code": "slow", "details": [{"a": 1}]}}
+    bodies = [mutated(each, from_depth=2) for each in (*own_bodies(subject, refused=True), invented)]
+    return st.tuples(st.sampled_from(STATUSES), odd_headers, st.one_of(bodies))
 
 
 @st.composite
@@ -78,13 +81,10 @@ def _with(value: Any, place: Place, other: JSONValue) -> JSONValue:
     if not place:
         return other
     first, *rest = place
-    if isinstance(value, dict):
-        return {**value, first: _with(value[first], tuple(rest), other)}
-    return [_with(member, tuple(rest), other) if at == first else member for at, member in enumerate(value)]
-
-
-Failure = tuple[int, dict[str, str], JSONValue]
-"""Status, headers, and what the body says."""
+    changed = value.copy()
+    changed[first] = _with(value[first], tuple(rest), other)
+    found: JSONValue = changed
+    return found
 
 
 def pure(subject: Subject) -> PureDialect:
@@ -97,18 +97,17 @@ def tidy(subject: Subject) -> Strategy[list[Message]]:
     return tidy_histories(subject.target, subject.adapter.speaks_as)
 
 
+def read_back(subject: Subject, request: Any) -> DecodedHistory | None:
+    """What `decode_history` reads of a request; None where it refuses it."""
+    try:
+        return pure(subject).decode_history(request)
+    except HistoryInvalid:
+        return None
+
+
 def reads_requests(subject: Subject) -> bool:
     """Whether the dialect reads a stored request at all."""
-    history = [
-        Message.model_validate(
-            {"policy": "user", "payload": {"parts": [{"kind": "text", "text": "Hi."}], "kind": "parts"}}
-        )
-    ]
-    try:
-        pure(subject).decode_history(subject.rendered(history).body_bytes)
-    except HistoryInvalid:
-        return False
-    return True
+    return read_back(subject, subject.rendered([said("user", "Hi.")]).body_bytes) is not None
 
 
 class DecodingLaws(Suite):
@@ -123,162 +122,106 @@ class DecodingLaws(Suite):
             reply = pure(subject).decode(body)
         except SabirError:
             return
-        raise Broken(
-            f"decode made a reply ({reply.finish_reason}) of what is no answer; raise ResponseInvalid",
-            shown={"the body": body or "(empty)", "the reply": reply.text or "(no text)"},
-        )
+        what = f"decode made a reply ({reply.finish_reason}) of what is no answer; raise ResponseInvalid"
+        raise Broken(what, shown={"the body": body or "(empty)", "the reply": reply.text or "(no text)"})
 
     @law(streams_of_nobody)
-    def test_what_is_no_stream_ends_no_reply(self, subject: Subject, stream: Stream) -> None:
+    def test_what_is_no_stream_ends_no_reply(self, subject: Subject, stream: Chunks) -> None:
         """A stream is whole when its terminal marker came: events of another kind never end one, nor do bytes that the
         framing cannot cut (law 10).
         """
         kind, data = stream
-        scope = replace(subject.scope(), content_type=kind or "")
+        decoded = Stream(subject.dialect, replace(subject.scope(), content_type=kind or ""))
         if kind is None:
-            played = fed(subject.dialect, scope, [ServerEvent(each.decode("utf-8", "replace")) for each in data])
+            played = decoded.fed([ServerEvent(each.decode("utf-8", "replace")) for each in data])
         else:
             is_text = kind.startswith("text/event-stream")
-            played = play(subject.dialect, scope, [b"data: %s\n\n" % each if is_text else each for each in data])
+            played = decoded.play([b"data: %s\n\n" % each if is_text else each for each in data])
         if (reply := played.reply) is not None:
-            raise Broken(
-                f"the decoder ended a reply ({reply.finish_reason}) at events that are no stream's of this wire; give "
-                "ReplyEnd at the terminal marker alone",
-                shown={"the stream": b"\n".join(data), "the reply": reply.text or "(no text)"},
+            what = (
+                f"the decoder ended a reply ({reply.finish_reason}) at events that are no stream's of this wire; give"
             )
+            shown = {"the stream": b"\n".join(data), "the reply": reply.text or "(no text)"}
+            raise Broken(f"{what} ReplyEnd at the terminal marker alone", shown=shown)
 
-    def test_every_failure_is_an_error(self, subject: Subject) -> None:
+    @law(failures)
+    def test_every_failure_is_an_error(self, subject: Subject, failure: Failure) -> None:
         """`decode_error` gives a CallError of that status whatever stands in the fields of the body and in the headers.
 
         Where it raises anything else, core can no longer tell a rate limit from a lost cause.
         """
-        bodies = [
-            *own_bodies(subject, refused=True),
-            {"error": {"message": "Slow down.", "code": "slow", "details": [{"a": 1}]}},
-        ]
-        shapes = st.one_of([mutated(each, from_depth=2) for each in bodies])
-
-        def check(failure: Failure) -> None:
-            _check_failure(subject, failure)
-
-        for_all(subject, st.tuples(st.sampled_from(STATUSES), odd_headers, shapes), check)
+        status, headers, document = failure
+        body, _ = mend(json.dumps(document).encode())
+        told, shown = f"a status of {status}", {"the headers": headers, "the body": body}
+        try:
+            error: object = subject.dialect.decode_error(status, headers, body, subject.target.provider)
+        except CallError as raised:
+            error = raised
+        except Exception as raised:
+            what = f"decode_error raised {type(raised).__name__}: {raised} for {told}; expected a CallError"
+            raise Broken(what, shown=shown) from raised
+        is_error = isinstance(error, CallError)
+        expect(is_error, f"decode_error gave {error!r} for {told}; expected a CallError", shown=shown)
+        found = getattr(error, "status", None)
+        expect(found in (None, status), f"decode_error says status {found} for {told}", shown=shown)
 
     def test_a_stored_request_reads_back(self, subject: Subject) -> None:
         """What `decode_history` reads of a request renders to that request again (law 3)."""
         if not reads_requests(subject):
-            subject.grade("stored_requests", Grade.REFUSED, what="decode_history takes no request of its own dialect")
+            subject.grade("stored_requests", REFUSED, what="decode_history takes no request of its own dialect")
             return
-
-        def check(history: list[Message]) -> None:
-            _check_read_back(subject, history)
-
-        for_all(subject, tidy(subject), check)
-        subject.grade("stored_requests", Grade.FULL)
+        for_all(subject, tidy(subject), partial(_check_read_back, subject))
+        subject.grade("stored_requests", FULL)
 
     def test_what_nobody_knows_in_a_stored_request_is_kept(self, subject: Subject) -> None:
         """A field that `decode_history` does not know goes to the settings or the losses, or is refused (law 2)."""
-        if not reads_requests(subject):
-            return
-        example = st.tuples(tidy(subject), st.sampled_from(INVENTED), st.sampled_from([1, "x", {"a": 1}, [True]]))
-
-        def check(drawn: tuple[list[Message], str, JSONValue]) -> None:
-            history, name, value = drawn
-            body = json.loads(subject.rendered(history).body_bytes)
-            try:
-                decoded = pure(subject).decode_history({**body, name: value})
-            except HistoryInvalid:
-                return
-            told = [loss.path for loss in decoded.losses]
-            held = decoded.settings.extra_body_json, decoded.settings.vendor_json
-            expect(
-                any(name in text for text in (*told, *held)),
-                f"decode_history passes over {name!r}, a field that it cannot know; put it into settings.extra_body",
-                losses=decoded.losses,
-                shown={
-                    "the request": {**body, name: value},
-                    "what was read": [*map(describe_message, decoded.messages)],
-                },
-            )
-
-        for_all(subject, example, check)
+        if reads_requests(subject):
+            values = st.sampled_from([1, "x", {"a": 1}, [True]])
+            example = st.tuples(tidy(subject), st.sampled_from(INVENTED), values)
+            for_all(subject, example, lambda drawn: _check_kept(subject, *drawn))
 
     def test_what_is_no_request_is_refused(self, subject: Subject) -> None:
         """Any JSON object without messages makes `decode_history` raise: no conversation is read out of nothing."""
-        if not reads_requests(subject):
-            return
 
         def check(found: dict[str, JSONValue]) -> None:
-            try:
-                decoded = pure(subject).decode_history(found)
-            except HistoryInvalid:
-                return
-            what = f"decode_history read {len(decoded.messages)} messages out of an object without"
-            raise Broken(
-                f"{what} {subject.dialect.messages_field!r}; raise HistoryInvalid",
-                shown={"the object": found},
-            )
+            if (decoded := read_back(subject, found)) is not None:
+                what = f"decode_history read {len(decoded.messages)} messages out of an object without"
+                what = f"{what} {subject.dialect.messages_field!r}; raise HistoryInvalid"
+                raise Broken(what, shown={"the object": found})
 
-        for_all(subject, json_objects, check)
+        if reads_requests(subject):
+            for_all(subject, json_objects, check)
 
     def test_what_was_decoded_loads_again(self, subject: Subject) -> None:
         """Messages read from an answer, or from a stored request, are the same once they were written to a file.
 
         Answers and requests are tried in which one value is another than it should be.
         """
-
-        def check(found: tuple[str, JSONValue]) -> None:
-            how, value = found
-            decode = pure(subject).decode if how == "decode" else pure(subject).decode_history
-            try:
-                decoded = decode(json.dumps(value))
-            except SabirError:
-                return
-            _check_loads(how, value, decoded.messages)
-
-        for_all(subject, _answers_and_requests(subject), check)
+        answers = [mutated(each) for each in own_bodies(subject)]
+        requests = tidy(subject).flatmap(lambda history: mutated(json.loads(subject.rendered(history).body_bytes)))
+        ways = {"decode": st.one_of(answers)} if answers else {}
+        if reads_requests(subject):
+            ways["decode_history"] = requests
+        if drawn := [st.tuples(st.just(how), values) for how, values in ways.items()]:
+            for_all(subject, st.one_of(drawn), lambda example: _check_loads(subject, *example))
 
 
-def _answers_and_requests(subject: Subject) -> Strategy[tuple[str, JSONValue]]:
-    answers = [mutated(each) for each in own_bodies(subject)]
-    requests = tidy(subject).flatmap(lambda history: mutated(json.loads(subject.rendered(history).body_bytes)))
-    ways = [("decode", st.one_of(answers))] if answers else []
-    if reads_requests(subject):
-        ways.append(("decode_history", requests))
-    return st.one_of([st.tuples(st.just(how), values) for how, values in ways] or [st.just(("decode", None))])
-
-
-def _check_loads(how: str, value: JSONValue, found: Sequence[Message]) -> None:
+def _check_loads(subject: Subject, how: str, value: JSONValue) -> None:
+    try:
+        found = getattr(pure(subject), how)(json.dumps(value)).messages
+    except SabirError:
+        return
+    shown = {"what was read": value}
     try:
         with warnings.catch_warnings():  # pydantic's warnings are reported below as faults
             warnings.simplefilter("ignore")
             again = loads(dumps(found))
     except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise Broken(f"the messages of {how} cannot be kept: {reason}", shown={"what was read": value}) from error
+        what = f"the messages of {how} cannot be kept: {type(error).__name__}: {error}"
+        raise Broken(what, shown=shown) from error
     differing = next((at for at, (one, other) in enumerate(zip(found, again, strict=True), 1) if one != other), 0)
-    expect(
-        not differing,
-        f"message {differing} of {how} is another one when it was written and loaded again",
-        history=found,
-        shown={"what was read": value},
-    )
-
-
-def _check_failure(subject: Subject, failure: Failure) -> None:
-    status, headers, document = failure
-    body, _ = mend(json.dumps(document).encode())
-    told = f"a status of {status}"
-    shown = {"the headers": headers, "the body": body}
-    try:
-        error: object = subject.dialect.decode_error(status, headers, body, subject.target.provider)
-    except CallError as raised:
-        error = raised
-    except Exception as raised:
-        what = f"decode_error raised {type(raised).__name__}: {raised} for {told}; expected a CallError"
-        raise Broken(what, shown=shown) from raised
-    expect(isinstance(error, CallError), f"decode_error gave {error!r} for {told}; expected a CallError", shown=shown)
-    said = getattr(error, "status", None)
-    expect(said in (None, status), f"decode_error says status {said} for {told}", shown=shown)
+    what = f"message {differing} of {how} is another one when it was written and loaded again"
+    expect(not differing, what, history=found, shown=shown)
 
 
 def _check_read_back(subject: Subject, history: list[Message]) -> None:
@@ -288,9 +231,8 @@ def _check_read_back(subject: Subject, history: list[Message]) -> None:
     try:
         decoded = pure(subject).decode_history(rendering.body_bytes)
     except HistoryInvalid as error:
-        raise Broken(
-            f"decode_history refuses a request of its own: {error}", history=history, rendering=rendering
-        ) from error
+        what = f"decode_history refuses a request of its own: {error}"
+        raise Broken(what, history=history, rendering=rendering) from error
     again = subject.render(decoded.messages, decoded.options, decoded.settings)
     expect(
         again is not None and json.loads(again.body_bytes) == json.loads(rendering.body_bytes),
@@ -303,3 +245,14 @@ def _check_read_back(subject: Subject, history: list[Message]) -> None:
             "what it rendered to": again.body_bytes if again else "nothing",
         },
     )
+
+
+def _check_kept(subject: Subject, history: list[Message], name: str, value: JSONValue) -> None:
+    body = {**json.loads(subject.rendered(history).body_bytes), name: value}
+    if (decoded := read_back(subject, body)) is None:
+        return
+    places = [loss.path for loss in decoded.losses]
+    held = decoded.settings.extra_body_json, decoded.settings.vendor_json
+    what = f"decode_history passes over {name!r}, a field that it cannot know; put it into settings.extra_body"
+    shown = {"the request": body, "what was read": [*map(describe_message, decoded.messages)]}
+    expect(any(name in text for text in (*places, *held)), what, losses=decoded.losses, shown=shown)

@@ -4,48 +4,36 @@ status, headers, body ──decode_error──▶ the class that callers decide 
 any bytes ─────────────decode────────▶ an error, never a reply made of nothing
 """
 
-import re
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import pytest
-from sabir.authoring import JSONValue
-from sabir.errors import (
-    AuthenticationFailed,
-    CallError,
-    CallTimedOut,
-    InvalidRequest,
-    ModelNotFound,
-    Overloaded,
-    PermissionDenied,
-    RateLimited,
-    RequestTooLarge,
-    ResponseInvalid,
-    ServerFailed,
-    Unavailable,
-)
+from sabir import CallError, errors
+from sabir.authoring import FrozenDict, JSONValue
 
 from sabir_testing.kit.broken import Broken, expect
-from sabir_testing.kit.exchanges import WHOLE, Answered, Service
+from sabir_testing.kit.exchanges import OWN_ID, WHOLE, Answered, Service
 from sabir_testing.kit.suite import Subject
 from sabir_testing.reading import read, texts
 
+Headers: TypeAlias = Mapping[str, str]
+NONE: Headers = FrozenDict()
 PAGE = b"<!DOCTYPE html><html><head><title>Proxy</title></head><body><h1>Proxy</h1></body></html>"
 """Answers of proxies and gateways in front of a service, without the vendor's own words."""
 STATUSES: Mapping[int, tuple[type[CallError], ...]] = {
-    400: (InvalidRequest,),
-    401: (AuthenticationFailed,),
-    403: (PermissionDenied, AuthenticationFailed),
-    404: (ModelNotFound,),
-    408: (CallTimedOut,),
-    413: (RequestTooLarge, InvalidRequest),
-    422: (InvalidRequest,),
-    429: (RateLimited,),
-    500: (ServerFailed,),
-    502: (ServerFailed, Unavailable),
-    503: (Unavailable, Overloaded, ServerFailed),
-    504: (ServerFailed, Unavailable, CallTimedOut),
-    529: (Overloaded, Unavailable, ServerFailed),
+    400: (errors.InvalidRequest,),
+    401: (errors.AuthenticationFailed,),
+    403: (errors.PermissionDenied, errors.AuthenticationFailed),
+    404: (errors.ModelNotFound,),
+    408: (errors.CallTimedOut,),
+    413: (errors.RequestTooLarge, errors.InvalidRequest),
+    422: (errors.InvalidRequest,),
+    429: (errors.RateLimited,),
+    500: (errors.ServerFailed,),
+    502: (errors.ServerFailed, errors.Unavailable),
+    503: (errors.Unavailable, errors.Overloaded, errors.ServerFailed),
+    504: (errors.ServerFailed, errors.Unavailable, errors.CallTimedOut),
+    529: (errors.Overloaded, errors.Unavailable, errors.ServerFailed),
 }
 """Status → the errors that it may mean without a body."""
 AGAIN = (408, 429, 500, 502, 503, 504, 529)
@@ -76,10 +64,6 @@ NO_ANSWERS: Mapping[str, bytes] = {
 """Bodies with status 200 that are not an answer of any service."""
 
 
-IDENTIFIER = re.compile(r"(^|_)id$|Id$|ID$")
-"""The pattern of a field name for ids."""
-
-
 class ErrorCases(Answered):
     """Failures of the service."""
 
@@ -92,7 +76,8 @@ class ErrorCases(Answered):
         """
         error = _refused(subject, status)
         named = " or ".join(kind.__name__ for kind in STATUSES[status])
-        found = _kind(error)
+        # the library's own class: a plugin may derive from it
+        found = next(kind for kind in type(error).__mro__ if kind.__module__ == CallError.__module__)
         what = f"status {status} with a page of HTML is {found.__name__}; expected {named}"
         expect(found in STATUSES[status], what, shown={"the error": str(error)})
 
@@ -127,7 +112,7 @@ class ErrorCases(Answered):
         """The error is of the provider that `decode_error` was told, in `error.provider` and in its words: one dialect
         serves many gateways.
         """
-        error = _refused(subject, 429, provider="gateway_of_the_kit")
+        error = _refused(subject, 429, by="gateway_of_the_kit")
         told = "decode_error was told the provider 'gateway_of_the_kit'"
         expect(error.provider == "gateway_of_the_kit", f"{told}, but error.provider is {error.provider!r}")
         expect("gateway_of_the_kit" in str(error), f"{told}, but the error's words do not name it: {error}")
@@ -180,7 +165,7 @@ class ErrorCases(Answered):
                 reply: object = service.subject.dialect.decode(body, service.subject.scope())
             except Exception as raised:
                 what = f"the error of {name!r}, with status 200, raises {type(raised).__name__}: {raised}"
-                is_read = isinstance(raised, CallError) and type(raised) is not ResponseInvalid
+                is_read = isinstance(raised, CallError) and type(raised) is not errors.ResponseInvalid
                 expect(is_read, f"{what}; expected the error that it reports", shown=shown)
                 continue
             raise Broken(f"the error of {name!r}, with status 200, is read as {reply!r}", shown=shown)
@@ -189,22 +174,15 @@ class ErrorCases(Answered):
 def _without_ids(value: JSONValue) -> JSONValue:
     """A body without the ids of requests and errors."""
     if isinstance(value, Mapping):
-        return {name: _without_ids(each) for name, each in value.items() if not IDENTIFIER.search(name)}
+        return {name: _without_ids(each) for name, each in value.items() if not OWN_ID.search(name)}
     return [_without_ids(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def _refused(
-    subject: Subject,
-    status: int,
-    headers: Mapping[str, str] | None = None,
-    *,
-    body: bytes = PAGE,
-    provider: str = "",
-) -> CallError:
+def _refused(subject: Subject, status: int, headers: Headers = NONE, *, body: bytes = PAGE, by: str = "") -> CallError:
     """The error of a refusal; raises Broken if reading it raises, or returns no error."""
     given = f"a refusal of status {status} with the body {body!r}"
     try:
-        error: object = subject.dialect.decode_error(status, headers or {}, body, provider or subject.target.provider)
+        error: object = subject.dialect.decode_error(status, headers, body, by or subject.target.provider)
     except Exception as raised:
         raise Broken(f"decode_error raises {type(raised).__name__} ({raised}) for {given}") from None
     if not isinstance(error, CallError):
@@ -212,19 +190,13 @@ def _refused(
     return error
 
 
-def _kind(error: CallError) -> type[CallError]:
-    """The library's own class of an error; a plugin may derive from it."""
-    return next(kind for kind in type(error).__mro__ if kind.__module__ == CallError.__module__)
-
-
 def _check_no_reply(subject: Subject, body: bytes, named: str) -> None:
     try:
         reply = subject.dialect.decode(body, subject.scope())
     except Exception:  # core makes any of them ResponseInvalid
         return
-    raise Broken(
-        f"{named}, with status 200, is read as a reply; expected an error", shown={"its text": repr(reply.text)}
-    )
+    shown = {"its text": repr(reply.text)}
+    raise Broken(f"{named}, with status 200, is read as a reply; expected an error", shown=shown)
 
 
 def _failures(service: Service) -> list[tuple[str, int, bytes]]:

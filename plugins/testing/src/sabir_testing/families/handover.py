@@ -12,37 +12,17 @@ from typing import NamedTuple
 
 import pytest
 import sabir
-from sabir import (
-    Message,
-    OpaquePart,
-    OptionCallPayload,
-    OptionResultPayload,
-    Origin,
-    PartsPayload,
-    ReasoningPart,
-    Target,
-    TextPart,
-)
-from sabir.authoring import Access, Dialect
+from sabir import Message, OpaquePart, OptionCallPayload, ReasoningPart, Target, TextPart
+from sabir.authoring import Access, DecodeScope, Dialect
 from sabir.rendering.renderer import Renderer
 
 from sabir_testing.families.laws import check_body, check_heard
-from sabir_testing.histories.marks import (
-    Marked,
-    bound_in,
-    bound_texts,
-    mark,
-    messages,
-    untold,
-    without_bound,
-)
-from sabir_testing.histories.recorded import recorded_histories, source_dialects
-from sabir_testing.histories.samples import said
+from sabir_testing.histories.samples import answered, recorded_histories, said, source_dialects
 from sabir_testing.histories.toys import TOYS, toy_target
 from sabir_testing.kit import HANDED_OVER
 from sabir_testing.kit.broken import Broken, expect
-from sabir_testing.kit.own import own_replies
-from sabir_testing.kit.pairs import check_pairs
+from sabir_testing.kit.marks import Marked, bound_in, bound_texts, check_pairs, mark, messages, untold, without_bound
+from sabir_testing.kit.played import own_replies
 from sabir_testing.kit.suite import Made, Note, Subject, Suite
 from sabir_testing.reading import strings
 
@@ -54,12 +34,6 @@ class Wire(NamedTuple):
 
     dialect: Dialect
     target: Target
-
-    @property
-    def origin(self) -> Origin:
-        """Who answers on it."""
-        target = self.target
-        return Origin(provider=target.provider, dialect=target.dialect, endpoint=target.endpoint, model=target.model)
 
 
 TOY_WIRES = {wire.name: Wire(wire, toy_target(wire)) for wire in TOYS}
@@ -131,11 +105,10 @@ class HandoverCases(Suite):
 def _check_home(subject: Subject, marked: Sequence[Marked], bound: set[str], what: str) -> None:
     """Raise Broken unless a history renders here completely, and without other providers' bound state."""
     history = messages(marked)
-    rendering = subject.render(history)
-    if rendering is None:
+    made = subject.tried(history)
+    if made.rendering is None:
         raise Broken(f"nothing is left to send of {what}, though a user spoke last", history=history)
-    made = Made(history, rendering, rendering.losses)
-    check_pairs(subject, marked, rendering)
+    check_pairs(subject, marked, made.rendering)
     check_body(subject, made)
     check_heard(marked, made, what=f": {what}")
     leaked = bound_in(made.body, bound)
@@ -150,45 +123,32 @@ def _check_unbound(made: Made, leaked: Sequence[str], what: str) -> None:
 
 
 def _check_there_and_back(subject: Subject, wire: Wire) -> None:
-    speaks_as = subject.adapter.speaks_as
+    """Raise Broken unless the author's answers go to another wire, and home with that wire's answer behind them."""
+    theirs, name = _answer_of(wire, subject.adapter.speaks_as), wire.dialect.name
     for conversation in _conversations(subject) or [[said("user", "Hello.")]]:
         marked = mark([*conversation, said("user", GO_ON)])
-        _check_there(messages(marked), marked, wire, bound_texts(conversation))
-        theirs = _answer_of(wire, speaks_as)
-        home = [
-            *(Marked(message, ()) for message in conversation),
-            *mark([said("user", GO_ON), *theirs, said("user", "And?")]),
-        ]
-        _check_home(
-            subject, home, bound_texts(theirs), f"an answer of {wire.target.provider}'s, by {wire.dialect.name}"
-        )
-
-
-def _check_there(history: Sequence[Message], marked: Sequence[Marked], wire: Wire, bound: set[str]) -> None:
-    """Raise Broken unless the author's answers render to another wire: every text sent or reported, no bound state."""
-    try:
-        rendering = Renderer(wire.dialect, wire.target).render(history)
-    except Exception as error:
-        what = f"{wire.dialect.name} cannot render what this provider answered: {type(error).__name__}: {error}"
-        raise Broken(what, history=history) from error
-    made = Made(history, rendering, rendering.losses)
-    check_heard(marked, made, f"the body for {wire.dialect.name}")
-    _check_unbound(made, bound_in(made.body, bound), f"is bound to this provider, and reached {wire.dialect.name}")
+        try:
+            rendering = Renderer(wire.dialect, wire.target).render(messages(marked))
+        except Exception as error:
+            what = f"{name} cannot render what this provider answered: {type(error).__name__}: {error}"
+            raise Broken(what, history=messages(marked)) from error
+        there = Made(messages(marked), rendering, rendering.losses)
+        check_heard(marked, there, f"the body for {name}")
+        leaked = bound_in(there.body, bound_texts(conversation))
+        _check_unbound(there, leaked, f"is bound to this provider, and reached {name}")
+        behind = mark([said("user", GO_ON), *theirs, said("user", "And?")])
+        home = [*(Marked(message, ()) for message in conversation), *behind]
+        _check_home(subject, home, bound_texts(theirs), f"an answer of {wire.target.provider}'s, by {name}")
 
 
 def _conversations(subject: Subject) -> list[list[Message]]:
     """Each question, its recorded answer, and results of its calls."""
-    return [
-        [said("user", "Umbrella?"), *reply.messages, *(_result(each) for each in reply.option_calls)]
-        for reply in own_replies(subject)
-    ]
-
-
-def _result(message: Message) -> Message:
-    call = message.call
-    assert call is not None
-    payload = OptionResultPayload(invocation_id=call.invocation_id, option_name=call.option_name, result="18 °C")
-    return Message(policy=call.option_name, payload=payload)
+    found = []
+    for reply in own_replies(subject):
+        calls = [message.call for message in reply.option_calls]
+        results = [answered(call.invocation_id, "18 °C", call.option_name) for call in calls]
+        found.append([said("user", "Umbrella?"), *reply.messages, *results])
+    return found
 
 
 def _answer_of(wire: Wire, speaks_as: str) -> list[Message]:
@@ -200,12 +160,13 @@ def _answer_of(wire: Wire, speaks_as: str) -> list[Message]:
         OpaquePart(dialect=name, block={"kind": "search", "result": f"block {seal}"}),
     )
     call = OptionCallPayload(invocation_id="c-7", option_name="weather", state={"signature": f"call {seal}"})
-    result = OptionResultPayload(invocation_id="c-7", option_name="weather", result="rain")
+    origin = DecodeScope(wire.target).origin()
+    own = {"origin": origin}
     return [
-        Message(policy=speaks_as, origin=wire.origin, payload=PartsPayload(parts=parts)),
-        Message(policy=speaks_as, origin=wire.origin, payload=call),
-        Message(policy="weather", payload=result),
-        Message(policy=speaks_as, origin=wire.origin, payload=PartsPayload(parts=(TextPart(text="Take one."),))),
+        said(speaks_as, *parts).model_copy(update=own),
+        Message(policy=speaks_as, origin=origin, payload=call),
+        answered("c-7", "rain", "weather"),
+        said(speaks_as, "Take one.").model_copy(update=own),
     ]
 
 

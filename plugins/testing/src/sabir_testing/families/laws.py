@@ -1,17 +1,16 @@
 """The laws, tried on random histories and settings: the rules of other families must hold for all of them."""
 
 import json
-from collections.abc import Sequence
-from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
-import sabir
 from hypothesis import strategies as st
 from sabir import Message, Settings
 from sabir.authoring import WIRE_SETTINGS, JSONValue
 
 from sabir_testing.families.decoding_laws import DecodingLaws
 from sabir_testing.histories.drawn import (
+    Speakers,
     Strategy,
     hints,
     histories_of,
@@ -21,65 +20,39 @@ from sabir_testing.histories.drawn import (
     tidy_histories,
     words,
 )
-from sabir_testing.histories.marks import Marked, mark, messages, unheard
-from sabir_testing.histories.samples import said
+from sabir_testing.histories.samples import LOOKUP, SETTINGS, said
 from sabir_testing.kit.broken import Broken, expect
-from sabir_testing.kit.own import own_parts
-from sabir_testing.kit.pairs import check_ids, check_pairs
+from sabir_testing.kit.marks import Marked, check_ids, check_pairs, mark, messages, unheard
+from sabir_testing.kit.played import own_parts
 from sabir_testing.kit.properties import impurities, law
-from sabir_testing.kit.suite import Made, Subject, Suite
-from sabir_testing.reading import strings
+from sabir_testing.kit.suite import Made, Subject
+from sabir_testing.reading.values import strings
 
-WEATHER = sabir.Option.from_schema("weather", "Weather.", {"type": "object", "properties": {}})
-SCHEMAS = [
-    {"title": title, "type": "object", "properties": {"a": {"type": "string"}}} for title in ("Forecast", "Weather")
-]
-VALUES: dict[str, list[Any]] = {
-    "max_output_tokens": [10, 11],
-    "temperature": [0.0, 1.0, 0.5],
-    "top_p": [0.5, 0.6],
-    "stop": ["x", ("a", "b", "c", "d", "e"), "y"],
-    "seed": [7, 8],
-    "reasoning_effort": ["none", "low", "max", "high", "minimal", "medium"],
-    "option_choice": ["auto", "none", "required", "weather"],
-    "parallel_options": [True, False],
-    "response_format": SCHEMAS,
-}
-"""Wire setting → values for it."""
-SOME_SETTINGS = st.fixed_dictionaries({}, optional={name: st.sampled_from(VALUES[name]) for name in WIRE_SETTINGS})
+Drawn = TypeVar("Drawn")
+SOME_SETTINGS = st.fixed_dictionaries({}, optional={name: st.sampled_from(SETTINGS[name]) for name in WIRE_SETTINGS})
 ODD_WORDS = st.one_of(words, texts.filter(bool), st.text(min_size=1, max_size=9))
 """Possible contents of a text, an argument or a result: quotes, white space at an end, any character."""
 
 
-class _Drawn(NamedTuple):
-    """The strategies of examples, cached: making them costs as much as drawing a dozen."""
+def _drawn(subject: Subject, made: Callable[[Speakers], Strategy[Drawn]]) -> Strategy[Drawn]:
+    """What is drawn of speakers among whom is the author's own model; making it costs as much as a dozen examples."""
 
-    histories: Strategy[list[Message]]
-    messages: Strategy[Message]
+    def speakers() -> Speakers:
+        return speakers_for(subject.target, own=own_parts(subject), speaks_as=subject.adapter.speaks_as)
 
-
-_DRAWN: WeakKeyDictionary[type[Suite], _Drawn] = WeakKeyDictionary()
+    return subject.once(made, lambda: made(speakers()))
 
 
 def histories(subject: Subject) -> Strategy[list[Message]]:
     """Histories in which the author's own model spoke, too."""
-    return _drawn(subject).histories
-
-
-def _drawn(subject: Subject) -> _Drawn:
-    """Made once for each suite."""
-    suite = type(subject.suite)
-    if suite not in _DRAWN:
-        speakers = speakers_for(subject.target, own=own_parts(subject), speaks_as=subject.adapter.speaks_as)
-        _DRAWN[suite] = _Drawn(histories_of(speakers), messages_of(speakers))
-    return _DRAWN[suite]
+    return _drawn(subject, histories_of)
 
 
 Edit = tuple[str, list[Message], int]
 
 
 def _edits(subject: Subject) -> Strategy[list[Edit]]:
-    some = st.lists(_drawn(subject).messages, min_size=1, max_size=3)
+    some = st.lists(_drawn(subject, messages_of), min_size=1, max_size=3)
     how = st.sampled_from(["append", "append", "truncate", "edit", "fork"])
     return st.lists(st.tuples(how, some, st.integers(0, 9)), min_size=1, max_size=5)
 
@@ -110,9 +83,7 @@ class LawCases(DecodingLaws):
         No words of anybody else stand between (law 1).
         """
         marked = mark(history)
-        rendering = subject.render(messages(marked))
-        if rendering is not None:
-            check_pairs(subject, marked, rendering)
+        check_pairs(subject, marked, subject.render(messages(marked)))
 
     @law(histories)
     def test_every_pair_has_an_id_of_its_own(self, subject: Subject, history: list[Message]) -> None:
@@ -121,9 +92,7 @@ class LawCases(DecodingLaws):
         What the history calls them may be another call's id, or one that the wire does not take (law 1).
         """
         marked = mark(history)
-        rendering = subject.render(messages(marked))
-        if rendering is not None:
-            check_ids(subject, marked, rendering)
+        check_ids(subject, marked, subject.render(messages(marked)))
 
     @law(histories)
     def test_every_text_is_sent_or_reported(self, subject: Subject, history: list[Message]) -> None:
@@ -159,7 +128,7 @@ class LawCases(DecodingLaws):
         kept, versions = subject.renderer(), [start]
         for edit in edits:
             versions.append(_edited(versions, edit))
-            incremental, fresh = subject.tried(versions[-1], kept), subject.tried(versions[-1])
+            incremental, fresh = subject.tried(versions[-1], by=kept), subject.tried(versions[-1])
             lengths = [len(each) for each in versions[:-1]]
             shown = {"rendered before, one after the other": lengths, "on top of what was kept": incremental.body}
             is_alike = incremental.body == fresh.body and incremental.losses == fresh.losses
@@ -183,14 +152,14 @@ class LawCases(DecodingLaws):
         """Rendering asks for no time, no chance, no network and no disk (law 6)."""
         renderer = subject.renderer()
         with impurities() as seen:
-            subject.tried(history, renderer)
+            subject.tried(history, by=renderer)
         expect(not seen, f"rendering is not pure: {'; '.join(seen[:3])}", history=history)
 
     @law(histories)
     def test_rendering_repeats(self, subject: Subject, history: list[Message]) -> None:
         """Another instance of the dialect gives the same bytes, and the messages stay as they were (law 6)."""
         before = [message.model_dump_json() for message in history]
-        one, other = subject.tried(history), subject.tried(history, subject.of_another_instance.new())
+        one, other = subject.tried(history), subject.tried(history, by=subject.of_another_instance.new())
         what = "a second instance of the dialect renders the same history to other bytes"
         one.expect(one.body == other.body, what, shown={"the second time": other.body})
         is_same = [message.model_dump_json() for message in history] == before
@@ -217,7 +186,7 @@ class LawCases(DecodingLaws):
         lost = {loss.path for loss in made.losses}
         for name in chosen:
             others = [{key: value for key, value in chosen.items() if key != name}]
-            others += [{**chosen, name: value} for value in VALUES[name]]
+            others += [{**chosen, name: value} for value in SETTINGS[name]]
             is_told = f"settings.{name}" in lost or any(_set(subject, other).body != made.body for other in others)
             what = f"the setting {name} is neither in the body nor in the losses, where these are set"
             made.expect(is_told, f"{what}: {', '.join(chosen)}", shown={"the settings": chosen})
@@ -225,13 +194,13 @@ class LawCases(DecodingLaws):
 
 def _set(subject: Subject, fields: dict[str, Any]) -> Made:
     """The request with those settings."""
-    return subject.made([said("user", "Hi.")], [WEATHER], Settings(**fields))
+    return subject.made([said("user", "Hi.")], [LOOKUP], Settings(**fields))
 
 
 def check_heard(marked: Sequence[Marked], made: Made, where: str = "the body", what: str = "") -> None:
     """Raise Broken if a text is neither sent nor reported (law 2)."""
     silent = unheard(marked, made.body, made.losses)
-    made.expect(not silent, f"{silent[0] if silent else ''} is neither in {where} nor in the losses{what}")
+    made.expect(not silent, f"{''.join(silent[:1])} is neither in {where} nor in the losses{what}")
 
 
 def check_body(subject: Subject, made: Made) -> None:

@@ -4,40 +4,25 @@ cassette ──▶ the SDK's client ──▶ decode  ──▶ reply ──┬�
                               └─▶ decoder ──▶ reply ──┴─▶ of one shape (law 8), and goes back as it came (law 3)
 """
 
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import ClassVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 import pytest
 import sabir
-from sabir import Message, Reply
+from sabir import Message, ReasoningPart, RenderingRefused, Reply, Settings
 
 from sabir_testing.cassettes import CassetteFailed, check_cassette
+from sabir_testing.histories.samples import said
 from sabir_testing.kit.broken import Broken, expect
-from sabir_testing.kit.capabilities import FULL
-from sabir_testing.kit.exchanges import (
-    STREAMED,
-    WAYS,
-    WHOLE,
-    Answer,
-    Answered,
-    Asked,
-    Service,
-    Way,
-    check_refusal,
-    laid_out,
-    response_leaves,
-    shown_last,
-)
-from sabir_testing.kit.questions import ANSWERED, FAILING, QUESTIONS, kinds
-from sabir_testing.reading import leaves, objects, read, texts
+from sabir_testing.kit.exchanges import OWN_ID, STREAMED, WAYS, WHOLE, Answered, Asked, Service, Way, ask
+from sabir_testing.kit.questions import ANSWERED, CAPABILITIES, FAILING, FULL, QUESTIONS, REFUSED, Question, kinds
+from sabir_testing.kit.suite import Subject
+from sabir_testing.network import NetworkForbidden, network_forbidden
+from sabir_testing.reading.values import leaves, objects, read, texts
 
 SIGNED = re.compile(r"[A-Za-z0-9+/=_-]{32,}")
 """Strings that only the vendor reads: signatures, encrypted thoughts, long ids."""
-OWN_ID = re.compile(r"(^|_)id$|Id$|ID$")
-"""Names of a response's field for its own id."""
 each_question = pytest.mark.parametrize("question", ANSWERED)
 each_failure = pytest.mark.parametrize("question", FAILING)
 
@@ -53,14 +38,15 @@ class ReplyCases(Answered):
         the option offered, a thought apart from the text, JSON of the schema, the finish reason. Where the author
         declared REFUSED what the question needs, the request reports the loss instead, and `strict` refuses it.
         """
-        if need := service.refused_need(question, WHOLE):
-            check_refusal(service, question, WHOLE, need)
+        if _is_refused(service, question, WHOLE):
             return
         answer = service.answer(question, WHOLE)
         try:
-            answer.asked.question.check(answer.asked.replies)
+            answer.question.check(answer.replies)
         except Broken as broken:
-            raise _placed(broken, answer) from None
+            history = [*answer.history, *answer.reply.messages]
+            shown = {**broken.shown, **_bodies(answer)}
+            raise Broken(f"{answer.name!r}: {broken.what}", history=history, shown=shown) from None
         if question == "reasoning":
             service.subject.grade("reasoning", FULL)
 
@@ -70,13 +56,11 @@ class ReplyCases(Answered):
         parts, options called, names of their arguments, finish reason. Where the suite says `answers_repeat`, the words
         are the same too.
         """
-        if need := service.refused_need(question, STREAMED):
-            check_refusal(service, question, STREAMED, need)
+        if _is_refused(service, question, STREAMED):
             return
         whole, streamed = service.answer(question, WHOLE), service.answer(question, STREAMED)
-        _check_alike(question, _shapes(whole), _shapes(streamed))
-        if service.suite.answers_repeat:
-            _check_alike(question, _words(whole), _words(streamed))
+        for look in (_shape, _words) if service.suite.answers_repeat else (_shape,):
+            _check_alike(whole, streamed, look)
         service.subject.grade("streaming", FULL)
 
     @each_failure
@@ -91,182 +75,154 @@ class ReplyCases(Answered):
         """A failure is the same error where a stream was asked for, whether the service answers with a status or
         reports it within the stream.
         """
-        if need := service.refused_need(question, STREAMED):
-            check_refusal(service, question, STREAMED, need)
-            return
-        _check_failure(service, question, STREAMED)
+        if not _is_refused(service, question, STREAMED):
+            _check_failure(service, question, STREAMED)
 
     def test_the_usage_of_an_answer_is_counted(self, service: Service) -> None:
         """The tokens that a service counts are in `reply.usage`: those that came in and those that went out."""
         for answer in service.answers(WHOLE):
-            _check_usage(answer, WHOLE)
+            _check_usage(answer)
 
     def test_the_usage_of_a_stream_is_counted(self, service: Service) -> None:
         """The tokens of a stream are counted too. Some services tell them only if asked: ask in `streaming_fields`."""
         for answer in _streamed(service):
-            _check_usage(answer, STREAMED)
+            _check_usage(answer)
 
     def test_an_answer_says_who_gave_it(self, service: Service) -> None:
         """Origin: a reply and each of its messages name the provider, the dialect, the endpoint and the model asked, as
         `scope.origin` gives them. State goes back only where the origin says that it came from.
         """
-        for way, answer in _both(service):
+        for answer in _both(service):
             expected = service.subject.scope().origin()
             for who, origin in _origins(answer.reply):
                 for name in ("provider", "dialect", "endpoint", "model"):
-                    said, right = getattr(origin, name, None), getattr(expected, name)
-                    what = f"the origin of {who} to {answer.name!r} ({WAYS[way]}) names the {name} {said!r}"
-                    expect(said == right, f"{what}; asked was {right!r}")
+                    given, right = getattr(origin, name, None), getattr(expected, name)
+                    what = f"the origin of {who} to {answer.name!r} ({WAYS[answer.way]}) names the {name} {given!r}"
+                    expect(given == right, f"{what}; asked was {right!r}")
 
     def test_an_answer_keeps_the_vendors_id(self, service: Service) -> None:
         """`reply.origin.response_id` is the id that the response itself gives: support staff ask for it. A service that
         names none in its whole answers owes none in its streams.
         """
         named = {answer.name for answer in service.answers(WHOLE) if _names_itself(answer)}
-        for way, answer in _both(service):
+        for answer in _both(service):
             found = answer.reply.origin.response_id
-            what = f"the {WAYS[way]} answer to {answer.name!r} has the response id {found!r}"
+            what = f"{answer} has the response id {found!r}"
             is_right = found in answer.leaves if found or answer.name in named else found is None
             expect(is_right, f"{what}; expected the one that the response gives", shown=answer.shown)
 
     def test_the_vendors_finish_reason_is_kept(self, service: Service) -> None:
         """`raw_finish_reason` is the vendor's own word for why the answer ended, as the response gives it."""
-        for way, answer in _both(service):
+        for answer in _both(service):
             found = answer.reply.raw_finish_reason
-            what = f"the {WAYS[way]} answer to {answer.name!r} has the raw finish reason {found!r}"
-            is_said = found and found in answer.leaves
-            expect(is_said, f"{what}, which the response does not give", shown=answer.shown)
+            what = f"{answer} has the raw finish reason {found!r}, which the response does not give"
+            expect(found and found in answer.leaves, what, shown=answer.shown)
 
     def test_a_call_keeps_its_arguments_as_they_came(self, service: Service) -> None:
         """Where the wire gives a call's arguments as text, `raw_arguments` is that very text: key order, spaces and
         numbers as the model wrote them. The service may compare them when they go back.
         """
         for answer in service.answers(WHOLE):
-            written = [leaf for each in answer.exchanges for leaf in response_leaves(service.subject.dialect, each)]
-            for message in [call for reply in answer.asked.replies for call in reply.option_calls]:
+            written = [leaf for each in answer.exchanges for leaf in answer.leaves_of(each)]
+            for message in [call for reply in answer.replies for call in reply.option_calls]:
                 _check_arguments(answer, message, written)
 
     def test_what_was_signed_is_kept(self, service: Service) -> None:
         """Law 3: what a service says to itself alone (signatures, encrypted thoughts) is in the reply, verbatim. It
         refuses the next request, or thinks worse, where such a thing is missing or changed.
         """
-        for way, answer in _both(service):
-            for reply, exchange in zip(answer.asked.replies, answer.exchanges, strict=False):
+        for answer in _both(service):
+            for reply, exchange in zip(answer.replies, answer.exchanges, strict=False):
                 held = "\n".join(leaves(reply.model_dump(mode="json", by_alias=True)))
-                given = response_leaves(service.subject.dialect, exchange)
-                signed = {leaf for leaf in given if SIGNED.fullmatch(leaf)}
+                signed = {leaf for leaf in answer.leaves_of(exchange) if SIGNED.fullmatch(leaf)}
                 lost = next((leaf for leaf in sorted(signed) if leaf not in held), None)
-                what = f"{lost!r} of the {WAYS[way]} answer to {answer.name!r} is nowhere in the reply"
+                what = f"{lost!r} of {answer} is nowhere in the reply"
                 expect(lost is None, what, history=reply.messages, shown=answer.shown)
 
     def test_an_answer_goes_back_as_it_came(self, service: Service) -> None:
         """Law 3, round trip: a reply that is sent back to the service it came from keeps every text, every argument and
         every string of its state.
         """
-        for way, answer in _both(service):
-            _check_return(service, way, answer)
+        for answer in _both(service):
+            _check_return(service.subject, answer)
 
     def test_an_answer_loses_nothing(self, service: Service) -> None:
         """Everything that these plain answers hold has a place in a reply; a loss on the way in means that decoding
         gave up on something.
         """
-        for way, answer in _both(service):
-            asked = answer.asked
-            rendering = service.subject.rendered(asked.history, asked.question.options, asked.question.settings)
+        for answer in _both(service):
+            question = answer.question
+            rendering = service.subject.rendered(answer.history, question.options, question.settings)
             lost = answer.reply.losses[len(rendering.losses) :]
-            what = f"decoding the {WAYS[way]} answer to {answer.name!r} lost something"
-            expect(not lost, what, losses=lost, shown=answer.shown)
+            expect(not lost, f"decoding {answer} lost something", losses=lost, shown=answer.shown)
 
     def test_every_recording_is_asked_for(self, service: Service) -> None:
         """Each cassette is the answer to one of the kit's questions. A stray one proves nothing and grows old: delete
         it, or keep it in a folder of the tests that use it.
         """
         for name, way in _recorded(service):
-            asked = name in QUESTIONS
-            remedy = "delete it, or keep it in another folder"
-            expect(asked, f"nobody asks for {name}{way}.yaml; {remedy}. The questions are {', '.join(QUESTIONS)}")
+            what, remedy = f"nobody asks for {name}{way}.yaml", "delete it, or keep it in another folder"
+            expect(name in QUESTIONS, f"{what}; {remedy}. The questions are {', '.join(QUESTIONS)}")
             need = service.refused_need(name, way)
-            expect(
-                not need, f"nobody asks for {name}{way}.yaml, as {need!r} is declared REFUSED; delete one of the two"
-            )
+            expect(not need, f"{what}, as {need!r} is declared REFUSED; delete one of the two")
 
     def test_a_recording_is_whole_and_holds_no_secret(self, service: Service) -> None:
         """Each cassette says who answered, when, and through which client; its answers are whole; and no key, cookie,
         organisation or host of the machine that recorded it is in it.
         """
         for name, way in _recorded(service):
+            recorded = service.path("text", WHOLE)
             try:
-                check_cassette(_folder(service) / f"{name}{way}.yaml", allowed=service.suite.allowed)
+                check_cassette(recorded.with_name(f"{name}{way}.yaml"), allowed=service.suite.allowed)
             except CassetteFailed as error:
                 raise Broken(str(error)) from None
 
 
-def _placed(broken: Broken, answer: Answer) -> Broken:
-    """The same fault, with the question, the answer's bytes and the decoded answer."""
-    return Broken(
-        f"{answer.name!r}: {broken.what}",
-        history=[*answer.asked.history, *answer.reply.messages],
-        shown={**broken.shown, **_bodies(answer)},
-    )
-
-
-def _bodies(answer: Answer) -> dict[str, object]:
+def _bodies(answer: Asked) -> dict[str, object]:
     """The service's answers, all of them if calls were answered in between."""
     if len(answer.exchanges) == 1:
         return answer.shown
     numbered = enumerate(answer.exchanges, start=1)
-    return {f"what the service answered, {at}": laid_out(answer.dialect, exchange) for at, exchange in numbered}
+    return {f"what the service answered, {at}": answer.laid_out(exchange) for at, exchange in numbered}
 
 
-def _names_itself(answer: Answer) -> bool:
+def _names_itself(answer: Asked) -> bool:
     """Whether a whole response has a field for its own id."""
     body = read(answer.exchanges[-1].response_body)
     return isinstance(body, Mapping) and any(OWN_ID.search(name) and value for name, value in body.items())
 
 
-def _both(service: Service) -> Iterator[tuple[Way, Answer]]:
+def _both(service: Service) -> list[Asked]:
     """All answers, whole and streamed."""
-    yield from ((WHOLE, answer) for answer in service.answers(WHOLE))
-    yield from ((STREAMED, answer) for answer in _streamed(service))
+    return [*service.answers(WHOLE), *_streamed(service)]
 
 
-def _streamed(service: Service) -> list[Answer]:
+def _streamed(service: Service) -> list[Asked]:
     return [] if service.refused_need("text", STREAMED) else service.answers(STREAMED)
 
 
-def _shapes(answer: Answer) -> list[dict[str, object]]:
-    return [
-        {
-            "kinds": list(kinds(reply)),
-            "calls": [[call.option_name, *sorted(call.arguments)] for call in _calls(reply)],
-            "finish reason": reply.finish_reason,
-        }
-        for reply in answer.asked.replies
-    ]
+def _shape(reply: Reply) -> dict[str, object]:
+    return {
+        "kinds": list(kinds(reply)),
+        "calls": [[message.call.option_name, *sorted(message.call.arguments)] for message in reply.option_calls],
+        "finish reason": reply.finish_reason,
+    }
 
 
-def _words(answer: Answer) -> list[dict[str, object]]:
-    return [
-        {
-            "text": reply.text,
-            "reasoning": reply.reasoning,
-            "arguments": [call.arguments_json for call in _calls(reply)],
-        }
-        for reply in answer.asked.replies
-    ]
+def _words(reply: Reply) -> dict[str, object]:
+    arguments = [message.call.arguments_json for message in reply.option_calls]
+    return {"text": reply.text, "reasoning": reply.reasoning, "arguments": arguments}
 
 
-def _calls(reply: Reply) -> list[sabir.OptionCallPayload]:
-    return [message.call for message in reply.option_calls]
-
-
-def _check_alike(question: str, wholes: list[dict[str, object]], streams: list[dict[str, object]]) -> None:
+def _check_alike(whole: Asked, streamed: Asked, look: Callable[[Reply], dict[str, object]]) -> None:
+    """Raise Broken unless a question's replies look the same in both ways."""
+    question, wholes, streams = whole.name, list(map(look, whole.replies)), list(map(look, streamed.replies))
     counts = f"{len(streams)} answers as a stream, and {len(wholes)} whole"
     expect(len(wholes) == len(streams), f"{question!r} takes {counts}", shown={"whole": wholes, "streamed": streams})
-    for whole, streamed in zip(wholes, streams, strict=True):
-        for name, value in whole.items():
-            what = f"the streamed answer to {question!r} has the {name} {streamed[name]!r}, the whole one {value!r}"
-            expect(streamed[name] == value, what)
+    for one, other in zip(wholes, streams, strict=True):
+        for name, value in one.items():
+            what = f"the streamed answer to {question!r} has the {name} {other[name]!r}, the whole one {value!r}"
+            expect(other[name] == value, what)
 
 
 def _check_failure(service: Service, name: str, way: Way) -> None:
@@ -275,26 +231,21 @@ def _check_failure(service: Service, name: str, way: Way) -> None:
     if expects is None:  # no key is needed, so that a wrong one does no harm
         expect(asked.error is None, f"no key is needed, but a wrong one fails: {asked.error}")
         return
-    shown = shown_last(service.subject.dialect, asked.carried)
-    if asked.error is None:
-        raise Broken(f"{name!r} is to fail with {expects.__name__}, but was read as an answer", shown=shown)
+    what = f"{name!r} is to fail with {expects.__name__}, but was read as an answer"
+    expect(asked.error is not None, what, shown=asked.shown)
     found = asked.error.__cause__ if isinstance(asked.error, sabir.StreamBroken) else asked.error
-    kind, said = type(found).__name__, str(found)
-    is_right = isinstance(found, expects) or _is_only_unavailable(asked, found)
-    expect(is_right, f"{name!r} is {expects.__name__}, but was read as {kind}: {said}", shown=shown)
+    # an overloaded service may report only that it is not available
+    is_vague = asked.question.expects is sabir.errors.Overloaded and isinstance(found, sabir.errors.Unavailable)
+    is_right = isinstance(found, expects) or (is_vague and "overload" not in str(found).lower())
+    what = f"{name!r} is {expects.__name__}, but was read as {type(found).__name__}: {found}"
+    expect(is_right, what, shown=asked.shown)
 
 
-def _is_only_unavailable(asked: Asked, found: object) -> bool:
-    """Whether an overloaded service reports only that it is not available."""
-    is_expected = asked.question.expects is sabir.errors.Overloaded and isinstance(found, sabir.errors.Unavailable)
-    return is_expected and "overload" not in str(found).lower()
-
-
-def _check_usage(answer: Answer, way: Way) -> None:
+def _check_usage(answer: Asked) -> None:
     for name in ("input_tokens", "output_tokens"):
         counted = getattr(answer.reply.usage, name)
-        what = f"usage.{name} of the {WAYS[way]} answer to {answer.name!r} is {counted}"
-        remedy = "read it from the response; where the service does not tell it, list the case under xfail"
+        what = f"usage.{name} of {answer} is {counted}; read it from the response"
+        remedy = "where the service does not tell it, list the case under xfail"
         expect(counted, f"{what}; {remedy}", shown=answer.shown)
 
 
@@ -303,37 +254,29 @@ def _origins(reply: Reply) -> Iterator[tuple[str, object]]:
     yield from ((f"message {at} of the reply", message.origin) for at, message in enumerate(reply.messages, start=1))
 
 
-def _check_arguments(answer: Answer, message: Message, written: Sequence[str]) -> None:
+def _check_arguments(answer: Asked, message: Message, written: Sequence[str]) -> None:
     call = message.call
     assert call is not None
-    texts = [leaf for leaf in written if _is_json_of(leaf, call.arguments_json)]
+    texts = [text for text in written if text.lstrip().startswith("{") and read(text) == read(call.arguments_json)]
     is_kept = call.raw_arguments in texts if texts else call.raw_arguments is None or call.invalid_arguments
-    said = f"keeps {call.raw_arguments!r} as its arguments' text, the response says {texts[0] if texts else None!r}"
-    expect(is_kept, f"the call in the answer to {answer.name!r} {said}", history=[message], shown=answer.shown)
+    what = f"keeps {call.raw_arguments!r} as its arguments' text, the response says {texts[0] if texts else None!r}"
+    expect(is_kept, f"the call in the answer to {answer.name!r} {what}", history=[message], shown=answer.shown)
 
 
-def _is_json_of(text: str, document: str) -> bool:
-    try:
-        return bool(text.lstrip().startswith("{") and json.loads(text) == json.loads(document))
-    except ValueError:
-        return False
-
-
-def _check_return(service: Service, way: Way, answer: Answer) -> None:
-    asked, reply = answer.asked, answer.reply
-    results = sabir.answer_sync(reply, asked.question.options)
-    history = [*asked.history, *reply.messages, *results, sabir.user("Go on.")]
-    rendering = service.subject.rendered(history, asked.question.options, asked.question.settings)
-    items = service.subject.items(rendering)
+def _check_return(subject: Subject, answer: Asked) -> None:
+    question, reply = answer.question, answer.reply
+    results = sabir.answer_sync(reply, question.options)
+    history = [*answer.history, *reply.messages, *results, sabir.user("Go on.")]
+    rendering = subject.rendered(history, question.options, question.settings)
+    items = subject.items(rendering)
     sent = "\n".join(leaves(items))
-    for label, text in _held(reply, needs_state=service.subject.tables.roles.reasoning == "with_state"):
-        what = f"the {label} {text!r} of the {WAYS[way]} answer to {answer.name!r} does not go back to the service"
+    for label, text in _held(reply, needs_state=subject.tables.roles.reasoning == "with_state"):
+        what = f"the {label} {text!r} of {answer} does not go back to the service"
         expect(text in sent, what, history=history, rendering=rendering)
-    for call in _calls(reply):
-        raw = call.raw_arguments
-        is_back = call.arguments in objects(items) or (raw or call.arguments_json) in sent
-        what = f"the arguments {raw or call.arguments_json} of {call.option_name!r} do not go back to the service"
-        expect(is_back, what, history=history, rendering=rendering)
+    for call in [message.call for message in reply.option_calls]:
+        written = call.raw_arguments or call.arguments_json
+        what = f"the arguments {written} of {call.option_name!r} do not go back to the service"
+        expect(call.arguments in objects(items) or written in sent, what, history=history, rendering=rendering)
 
 
 def _held(reply: Reply, *, needs_state: bool) -> Iterator[tuple[str, str]]:
@@ -350,15 +293,63 @@ def _held(reply: Reply, *, needs_state: bool) -> Iterator[tuple[str, str]]:
             yield from (("block", kept) for kept in texts(getattr(part, "block", None)))
 
 
-def _folder(service: Service) -> Path:
-    return service.path("text", WHOLE).parent
-
-
 def _recorded(service: Service) -> list[tuple[str, Way]]:
     """The cassettes that there are, by question and way; a suite that is asked live has none."""
     if service.suite.asks_live:
         stray = service.suite.cassettes
         expect(stray is None, "the suite asks its service live, so that its recordings are never read; delete them")
         return []
-    names = sorted(path.stem for path in _folder(service).glob("*.yaml"))
+    names = sorted(path.stem for path in service.path("text", WHOLE).parent.glob("*.yaml"))
     return [(name.removesuffix(STREAMED), STREAMED) if name.endswith(STREAMED) else (name, WHOLE) for name in names]
+
+
+def _is_refused(service: Service, question: str, way: Way) -> bool:
+    """Whether the author declared REFUSED what a question needs: then that is checked, and nothing asked."""
+    if need := service.refused_need(question, way):
+        check_refusal(service, question, need)
+    return bool(need)
+
+
+def check_refusal(service: Service, name: str, need: str) -> None:
+    """What the author declared REFUSED is reported as lost, and refused where losses are: before anything is sent."""
+    subject = service.subject
+    if need == "streaming":
+        _check_refused_stream(service, name)
+        subject.grade(need, REFUSED)
+        return
+    question = _thinking(service) if need == "reasoning" else service.question(name)
+    rendering = subject.rendered(question.messages, question.options, question.settings)
+    told = [loss for loss in rendering.losses if loss.kind in ("dropped", "downgraded")]
+    asked = f"{need} ({CAPABILITIES[need]}) is declared REFUSED"
+    expect(told, f"{asked}, but the request for {name!r} reports nothing lost", rendering=rendering)
+    how: Any = {"options": question.options, "settings": question.settings, "strict": True}
+    try:
+        subject.adapter.render(question.messages, **how)
+    except RenderingRefused:
+        if need == "reasoning":  # other cases tell of what else may be refused
+            subject.grade(need, REFUSED)
+        return
+    raise Broken(f"{asked}, but strict=True renders the request for {name!r}", rendering=rendering)
+
+
+def _thinking(service: Service) -> Question:
+    """A history in which the target's own model thought: whoever never hears thoughts takes none back."""
+    subject = service.subject
+    thought = said(subject.adapter.speaks_as, ReasoningPart(text="The question is easy."), "No.")
+    thought = thought.model_copy(update={"origin": subject.scope().origin()})
+    return Question((sabir.user("Is 91 a prime number?"), thought, sabir.user("Why?")), Settings())
+
+
+def _check_refused_stream(service: Service, name: str) -> None:
+    """Raise Broken unless a request for a stream is refused in words, and nothing is sent."""
+    expected = "expected the library's own error that says so, before anything is sent"
+    try:
+        with network_forbidden(loopback=False):
+            error = ask(service.subject.adapter, service.unasked(name, STREAMED)).error
+    except NetworkForbidden:
+        raise Broken(f"streaming is declared REFUSED, but a stream is asked for over the network; {expected}") from None
+    what = f"streaming is declared REFUSED, but asking for {name!r} as a stream ends in {type(error).__name__}: {error}"
+    if error is None:
+        what = f"streaming is declared REFUSED, but {name!r} was answered as a stream"
+    is_refused = error is not None and not isinstance(error, sabir.errors.ConnectionFailed | sabir.StreamBroken)
+    expect(is_refused, f"{what}; {expected}")

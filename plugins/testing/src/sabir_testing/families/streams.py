@@ -12,21 +12,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import zip_longest
 from typing import ClassVar, NamedTuple
-from weakref import WeakKeyDictionary
 
-from sabir import BlockDelta, BlockEnd, BlockStart, Reply, ReplyEnd, ReplyStart, StreamEvent
+from sabir import BlockDelta, BlockEnd, BlockStart, OptionCallPayload, Reply, ReplyEnd, ReplyStart, StreamEvent
 from sabir.authoring import ServerEvent
 
 from sabir_testing.kit.broken import Broken, expect
-from sabir_testing.kit.capabilities import REFUSED
 from sabir_testing.kit.exchanges import STREAMED, Answered, Service
 from sabir_testing.kit.played import Stream
-from sabir_testing.kit.questions import kinds
+from sabir_testing.kit.questions import REFUSED, kinds
 from sabir_testing.kit.suite import Suite
 from sabir_testing.reading import leaves, read
-
-_KNOWN: "WeakKeyDictionary[type[Suite], list[Stream]]" = WeakKeyDictionary()
-"""The streams of each suite, cut once."""
 
 
 def streams(service: Service) -> list[Stream]:
@@ -36,27 +31,21 @@ def streams(service: Service) -> list[Stream]:
     """
     if service.refused_need("text", STREAMED):
         return []
-    suite = type(service.suite)
-    if suite not in _KNOWN:
-        found = list(_streams(service))
-        for stream in found:
-            _check_seen(stream)
-        _KNOWN[suite] = found
-    return _KNOWN[suite]
+    return service.subject.once(streams, lambda: [_seen(stream) for stream in _streams(service)])
 
 
 def _streams(service: Service) -> Iterator[Stream]:
     for answer in service.answers(STREAMED):
-        question, subject = answer.asked.question, service.subject
+        question, subject = answer.question, service.subject
         rendering = subject.rendered(question.messages, question.options, question.settings)
         for exchange in answer.exchanges:
             kind = exchange.headers.get("content-type", "")
             scope = replace(subject.scope(), option_names=rendering.option_names, content_type=kind)
-            yield Stream(subject.dialect, answer.name, scope, exchange.response_body)
+            yield Stream(subject.dialect, scope, answer.name, exchange.response_body)
 
 
-def _check_seen(stream: Stream) -> None:
-    """Raise Broken for a stream without visible events: a case that checks nothing would pass."""
+def _seen(stream: Stream) -> Stream:
+    """The stream; Broken for one without visible events: a case that checks nothing would pass."""
     kind = stream.scope.content_type or "no content type"
     what = f"the recorded stream of {stream.name!r} ({kind}) holds no event that the kit can play to a decoder"
     remedy = "name the content type and what cuts it in the dialect's `framings`"
@@ -64,6 +53,7 @@ def _check_seen(stream: Stream) -> None:
     what = f"the decoder makes no block of the {len(stream.events)} events of {stream.name!r}"
     shown = {"the events": [*map(str, stream.events[:5])]}
     expect(any(isinstance(event, BlockEnd) for event in stream.played.events), what, shown=shown)
+    return stream
 
 
 class Block(NamedTuple):
@@ -86,9 +76,9 @@ def blocks(service: Service) -> Iterator[Block]:
                 yield Block(stream, start, tuple(pieces), ends[start.index])
 
 
-def calls(service: Service) -> list[Block]:
+def calls(service: Service) -> list[tuple[Block, OptionCallPayload]]:
     """The blocks of calls; raises Broken if there are none, unless options or streaming are declared REFUSED."""
-    found = [block for block in blocks(service) if block.end.block.kind == "option_call"]
+    found = [(block, block.end.block) for block in blocks(service) if isinstance(block.end.block, OptionCallPayload)]
     is_refused = REFUSED in map(service.subject.declared, ("options", "streaming"))
     expect(found or is_refused, "no recorded stream holds a call, though `options` is not declared REFUSED")
     return found
@@ -159,12 +149,10 @@ class StreamCases(Answered):
                     reply = stream.play([*came, part]).reply
                     if reply is None or said(reply) == whole:  # bytes after the marker may be missing
                         continue
-                    where = f"in event {at}" if part else f"before event {at}"
-                    what = (
-                        f"the stream of {stream.name!r}, cut {where} of {len(stream.frames)}, gives a reply that ended"
-                    )
+                    where = f"{'in' if part else 'before'} event {at} of {len(stream.frames)}"
+                    what = f"the stream of {stream.name!r}, cut {where}, gives a reply that ended with"
                     shown = {"what came last": b"".join(came)[-200:] + part, "the reply's text": reply.text}
-                    raise Broken(f"{what} with {reply.finish_reason!r}; expected StreamBroken", shown=shown)
+                    raise Broken(f"{what} {reply.finish_reason!r}; expected StreamBroken", shown=shown)
                 came.append(frame.data)
 
     def test_text_comes_piece_by_piece(self, service: Service) -> None:
@@ -185,18 +173,14 @@ class StreamCases(Answered):
         for block in blocks(service):
             text = getattr(block.end.block, "text", None)
             joined = "".join(block.pieces)
-            if text is not None and block.pieces:
-                what = (
-                    f"the {block.start.kind} of {block.stream.name!r} ends as {text!r}, but its pieces were {joined!r}"
-                )
-                expect(joined == text, what, shown={"its pieces": list(block.pieces)})
+            what = f"the {block.start.kind} of {block.stream.name!r} ends as {text!r}, but its pieces were {joined!r}"
+            is_whole = text is None or not block.pieces or joined == text
+            expect(is_whole, what, shown={"its pieces": list(block.pieces)})
 
     def test_the_pieces_of_a_call_are_its_arguments(self, service: Service) -> None:
         """The pieces of a call's arguments, joined, are the argument text of the call that ends the block."""
-        for block in calls(service):
-            call, joined = block.end.block, "".join(block.pieces)
-            assert call.kind == "option_call"
-            written = call.raw_arguments
+        for block, call in calls(service):
+            joined, written = "".join(block.pieces), call.raw_arguments
             is_equal = joined == written if written is not None else read(joined) == read(call.arguments_json)
             what = f"the call of {call.option_name!r} in {block.stream.name!r} ends with the arguments"
             what = f"{what} {written or call.arguments_json!r}, but its pieces were {joined!r}"
@@ -206,9 +190,7 @@ class StreamCases(Answered):
         """The start of a call names its option and its id, the same as its end: a watcher shows who is being called
         before the arguments are there.
         """
-        for block in calls(service):
-            call = block.end.block
-            assert call.kind == "option_call"
+        for block, call in calls(service):
             begun = (block.start.option_name, block.start.invocation_id)
             ended = (call.option_name, call.invocation_id)
             what = f"a call in {block.stream.name!r} begins as {begun[0]!r} with the id {begun[1]!r}"
@@ -219,7 +201,7 @@ class StreamCases(Answered):
         that it gives nothing, whatever the service still sends.
         """
         for stream in streams(service):
-            events = stream.decode().events
+            events = stream.decode()
             names = [event.type for event in events]
             for kind, place in ((ReplyStart, 0), (ReplyEnd, len(events) - 1)):
                 found = [at for at, event in enumerate(events) if isinstance(event, kind)]
@@ -231,19 +213,20 @@ class StreamCases(Answered):
         """Each stream has a decoder of its own, and decoders share nothing: one process reads many streams at once."""
         found = streams(service)
         for pair in zip(found, [*found[1:], *found[:1]], strict=True):
-            decoders = [each.dialect.decoder(each.scope) for each in pair]
-            given: list[list[str]] = [[], []]
+            both = [(stream, stream.dialect.decoder(stream.scope), list[StreamEvent]()) for stream in pair]
             for at in range(max(len(each.events) for each in pair)):
-                for which, (stream, decoder) in enumerate(zip(pair, decoders, strict=True)):
+                for stream, decoder, given in both:
                     for event in stream.events[at : at + 1]:
-                        given[which] += map(_comparable, stream.step(decoder, event))
-            for which, (stream, decoder) in enumerate(zip(pair, decoders, strict=True)):
-                given[which] += map(_comparable, stream.step(decoder, None))
-                alone = list(map(_comparable, stream.decode().events))
-                both = enumerate(zip_longest(alone, given[which], fillvalue="nothing"), start=1)
-                differing = [(at, events) for at, events in both if events[0] != events[1]]
-                other = pair[1 - which].name
-                what = f"the stream of {stream.name!r} gives other events while that of {other!r} is read beside it"
+                        given.extend(stream.step(decoder, event))
+            for stream, decoder, given in both:
+                given.extend(stream.step(decoder, None))
+            for (stream, _, given), other in zip(both, pair[::-1], strict=True):
+                alone, beside = map(_comparable, stream.decode()), map(_comparable, given)
+                numbered = enumerate(zip_longest(alone, beside, fillvalue="nothing"), start=1)
+                differing = [(at, events) for at, events in numbered if events[0] != events[1]]
+                what = (
+                    f"the stream of {stream.name!r} gives other events while that of {other.name!r} is read beside it"
+                )
                 shown = {f"event {at}": f"alone: {one}\nbeside another: {two}" for at, (one, two) in differing[:1]}
                 expect(not differing, what, shown=shown)
 
@@ -283,7 +266,8 @@ class StreamCases(Answered):
         for stream in streams(service)[:1]:
             steps = stream.as_cut.steps
             begun = next((at for at, step in enumerate(steps, start=1) if any(map(_is_text, step))), 1)
-            for name, body in _failures(service):
+            refusals = [(name, each.response_body) for name, each in service.failures()]
+            for name, body in [(name, body.decode()) for name, body in refusals if isinstance(read(body), Mapping)]:
                 tried = _error_events(service.suite, stream, body)
                 errors = [stream.fed((*stream.events[:begun], event)).error for event in tried]
                 kinds = [type(error).__name__ for error in errors]
@@ -354,9 +338,3 @@ def _check_unchanged(stream: Stream, events: tuple[ServerEvent, ...], what: str)
 def _with_field(event: ServerEvent) -> ServerEvent:
     found = read(event.data)
     return event._replace(data=json.dumps({**found, "kit_unknown": [1]})) if isinstance(found, Mapping) else event
-
-
-def _failures(service: Service) -> list[tuple[str, str]]:
-    """The bodies of the recorded failures that are JSON objects."""
-    bodies = [(name, exchange.response_body) for name, exchange in service.failures()]
-    return [(name, body.decode()) for name, body in bodies if isinstance(read(body), Mapping)]

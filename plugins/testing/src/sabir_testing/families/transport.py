@@ -13,21 +13,14 @@ import json
 import threading
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import NamedTuple
 from urllib.parse import unquote
 
 import pytest
-from sabir.authoring import Connection, WireRequest
-from sabir.errors import (
-    CallError,
-    CallTimedOut,
-    ConnectionFailed,
-    InvalidRequest,
-    ResponseInvalid,
-    StreamBroken,
-)
+from sabir.authoring import Connection
+from sabir.errors import CallError, CallTimedOut, ConnectionFailed, InvalidRequest, ResponseInvalid, StreamBroken
 
 from sabir_testing.families.access import AccessCases
 from sabir_testing.families.wire import (
@@ -43,6 +36,7 @@ from sabir_testing.families.wire import (
     as_library_error,
     closing,
     described,
+    ended,
     raised_by,
     unbroken,
 )
@@ -52,33 +46,28 @@ from sabir_testing.loopback import Server, Step, chunk, head, unreachable, whole
 REFUSAL = b'{"error": {"message": "no"}}'
 
 
-class Failing(NamedTuple):
-    """A failure of an endpoint: its script, the error that the call must raise, and a description.
-
-    Without a script, nothing listens.
-    """
-
-    script: Sequence[Step] | None
-    kind: type[CallError]
-    words: str
-
-
-FAILURES: Mapping[str, Failing] = {
-    "refused": Failing(None, ConnectionFailed, "a call to an endpoint where nobody listens"),
-    "broken_off": Failing(
-        [head(content_length="100"), b'{"half":'], ConnectionFailed, "a call whose connection breaks off in mid-body"
+HALF = b'{"half":'
+FAILURES: Mapping[str, tuple[Sequence[Step] | None, type[CallError], str]] = {
+    "refused": (None, ConnectionFailed, "to an endpoint where nobody listens"),
+    "broken_off": (
+        [head(content_length="100"), HALF],
+        ConnectionFailed,
+        "whose connection breaks off in mid-body",
     ),
-    "cut": Failing([head(), b'{"half":'], ResponseInvalid, "a call whose answer ends in the middle of its body"),
-    "no_gzip": Failing(
-        [head(content_encoding="gzip"), b"no gzip"], ResponseInvalid, "a call whose answer cannot be decompressed"
+    "cut": ([head(), HALF], ResponseInvalid, "whose answer ends in the middle of its body"),
+    "no_gzip": (
+        [head(content_encoding="gzip"), b"no gzip"],
+        ResponseInvalid,
+        "whose answer cannot be decompressed",
     ),
-    "html": Failing(
+    "html": (
         [head(kind="text/html"), b"<html>busy</html>"],
         ResponseInvalid,
-        "a call that is answered with a page of HTML and status 200",
+        "that is answered with a page of HTML and status 200",
     ),
-    "empty": Failing([head()], ResponseInvalid, "a call that is answered with an empty body and status 200"),
+    "empty": ([head()], ResponseInvalid, "that is answered with an empty body and status 200"),
 }
+"""Failure → the endpoint's script (without one, nothing listens), the error that a call must raise, and the call."""
 
 
 class TransportCases(AccessCases):
@@ -94,55 +83,43 @@ class TransportCases(AccessCases):
         with Server([head(), OK]) as server, wire.connected(caller, f"{server.url}/below") as connection:
             caller.ask(connection, wire.request)
         asked, path = arrived(server), f"/below{wire.request.path}"
-        expect(
-            (asked.method, unquote(asked.path)) == ("POST", unquote(path)),
-            f"{caller.opens} sent {asked.method} {asked.path}, not POST {path}, to the endpoint {server.url}/below",
-        )
-        expect(
-            asked.body == wire.request.body,
-            f"{caller.opens} sent other bytes than it was given",
-            shown={"given": repr(wire.request.body), "sent": repr(asked.body)},
-        )
+        is_right = (asked.method, unquote(asked.path)) == ("POST", unquote(path))
+        what = f"{caller.opens} sent {asked.method} {asked.path}, not POST {path}, to the endpoint {server.url}/below"
+        expect(is_right, what)
+        shown = {"given": repr(wire.request.body), "sent": repr(asked.body)}
+        expect(asked.body == wire.request.body, f"{caller.opens} sent other bytes than it was given", shown=shown)
 
     @EITHER_WAY
     def test_the_body_is_said_to_be_json(self, wire: Wire, caller: Caller) -> None:
         """A rendered body is JSON, and its header content-type says so."""
-        kind = _sent_headers(wire, caller).get("content-type", "")
-        expect(
-            kind.partition(";")[0] == "application/json",
-            f"{caller.opens} sent the content-type {kind!r}, not 'application/json'",
-        )
+        kind = wire.sent(caller).get("content-type", "")
+        what = f"{caller.opens} sent the content-type {kind!r}, not 'application/json'"
+        expect(kind.partition(";")[0] == "application/json", what)
 
     @EITHER_WAY
     def test_the_key_goes_in_a_header(self, wire: Wire, caller: Caller) -> None:
         """The key that was given goes with the request in one of its headers, where no log of URLs shows it."""
-        expect(
-            any(KEY in value for value in _sent_headers(wire, caller).values()),
-            f"the key given by api_key= is in no header of what {caller.opens} sent",
-        )
+        is_sent = any(KEY in value for value in wire.sent(caller).values())
+        expect(is_sent, f"the key given by api_key= is in no header of what {caller.opens} sent")
 
     @EITHER_WAY
     def test_further_headers_go_with_the_request(self, wire: Wire, caller: Caller) -> None:
         """The request's own headers, `extra_headers` of the settings among them, are sent as they are."""
-        sent = _sent_headers(wire, caller, {"X-Kit": "a value, 7"}).get("x-kit")
+        sent = wire.sent(caller, wire.with_headers(X_Kit="a value, 7")).get("x-kit")
         expect(sent == "a value, 7", f"{caller.opens} was given the header X-Kit: a value, 7, and sent {sent!r}")
 
     @EITHER_WAY
     def test_an_answers_header_names_are_in_lower_case(self, wire: Wire, caller: Caller) -> None:
         """Core looks for the request's id and the waiting time by names in lower case."""
-        with Server([head(X_Kit_Id="id-7"), OK]) as server, wire.connected(caller, server.url) as connection:
-            headers = caller.ask(connection, wire.request).headers
-        expect(
-            headers.get("x-kit-id") == "id-7",
-            "the answer's header 'X-Kit-Id: id-7' is not under the name 'x-kit-id'",
-            shown={"names of the headers": sorted(headers)},
-        )
+        heard, _ = wire.exchange(caller, [head(X_Kit_Id="id-7"), OK])
+        what, shown = "the answer's header 'X-Kit-Id: id-7' is not under the name 'x-kit-id'", sorted(heard.headers)
+        expect(heard.headers.get("x-kit-id") == "id-7", what, shown={"names of the headers": shown})
 
     @EITHER_WAY
     def test_an_answers_head_comes_before_its_body(self, wire: Wire, caller: Caller) -> None:
         """Opening returns at the headers: a stream's body may take minutes."""
         release = threading.Event()
-        script: list[Step] = [head(kind=wire.stream.kind), release]
+        script: list[Step] = [head(kind=wire.stream.scope.content_type), release]
         with Server(script, patience=PATIENCE) as server, wire.connected(caller, server.url) as connection:
             caller.begin(connection, wire.request).close()
             release.set()
@@ -153,8 +130,8 @@ class TransportCases(AccessCases):
         """The first event of a stream is handed on while the server still holds the second back. What is served is a
         recorded stream.
         """
-        release, (event, *others) = threading.Event(), wire.stream.frames
-        script: list[Step] = [head(kind=wire.stream.kind), event, release, b"".join(others)]
+        release, (event, *others) = threading.Event(), [frame.data for frame in wire.stream.frames]
+        script: list[Step] = [head(kind=wire.stream.scope.content_type), event, release, b"".join(others)]
         with Server(script, patience=PATIENCE) as server, wire.connected(caller, server.url) as connection:
             answer = caller.begin(connection, wire.request)
             chunks = iter(answer.chunks())
@@ -164,14 +141,13 @@ class TransportCases(AccessCases):
             rest = b"".join(chunks)
             answer.close()
         expect(not server.gave_up.is_set(), "chunks() kept the first event of a stream back until the second had come")
-        sent = b"".join(wire.stream.frames)
-        what = "chunks() gave other bytes of a stream than were sent"
-        expect(first + rest == sent, what, shown={"sent": repr(sent), "given": repr(first + rest)})
+        what, sent, given = "chunks() gave other bytes of a stream than were sent", wire.stream.body, first + rest
+        expect(given == sent, what, shown={"sent": repr(sent), "given": repr(given)})
 
     @EITHER_WAY
     def test_closing_an_answer_early_hangs_up(self, wire: Wire, caller: Caller) -> None:
         """Whoever leaves a stream pays for no more of it: the connection ends, so that the model stops."""
-        script: list[Step] = [head(kind=wire.stream.kind), wire.stream.frames[0], threading.Event()]
+        script: list[Step] = [head(kind=wire.stream.scope.content_type), wire.stream.frames[0].data, threading.Event()]
         with Server(script) as server, wire.connected(caller, server.url) as connection:
             caller.begin(connection, wire.request).close()
             hung_up = server.closed.wait(PATIENCE)
@@ -184,18 +160,18 @@ class TransportCases(AccessCases):
             answer = caller.begin(connection, wire.request)
             answer.close()
             error = raised_by(answer.close)
-        expect(error is None, f"the second {caller.closes} of an answer raised {described(error or Exception())}")
+        expect(error is None, f"the second {caller.closes} of an answer {ended(error)}")
 
     @pytest.mark.parametrize("where", ["before_the_head", "in_the_body"])
     def test_cancelling_a_call_hangs_up(self, wire: Wire, where: str) -> None:
         """In asyncio a cancelled task ends with CancelledError and hangs up, whether an answer began or not."""
         release = threading.Event()
-        script: list[Step] = [release] if where == "before_the_head" else [head(), b'{"half":', release]
+        script: list[Step] = [release] if where == "before_the_head" else [head(), HALF, release]
         with InALoop() as caller, Server(script) as server, wire.connected(caller, server.url) as connection:
-            ended = caller.run(_cancelled(connection, wire, server, is_begun=where == "in_the_body"))
+            found = caller.run(_cancelled(connection, wire, server, is_begun=where == "in_the_body"))
             hung_up = server.closed.wait(PATIENCE)
         words = f"a task that was cancelled {where.replace('_', ' ')} of its answer"
-        expect(ended == "CancelledError", f"{words} ended with {ended}, not with CancelledError")
+        expect(found == "CancelledError", f"{words} ended with {found}, not with CancelledError")
         expect(hung_up, f"{words} leaves its connection open")
 
     @EITHER_WAY
@@ -204,18 +180,11 @@ class TransportCases(AccessCases):
         """A status of 400 and above is an answer with its body, not an exception: the dialect reads it. Retries are
         core's, in one layer, so that the SDK's own must be off.
         """
-        script = [head(status, retry_after="0"), REFUSAL]
-        with Server(script) as server, wire.connected(caller, server.url) as connection:
-            heard = caller.ask(connection, wire.request)
-        expect(
-            (heard.status, heard.body) == (status, REFUSAL),
-            f"an answer with status {status} came as status {heard.status} with the body {heard.body!r}",
-            shown={"its body": REFUSAL},
-        )
-        expect(
-            len(server.asked) == 1,
-            f"after an answer with status {status} the request was sent {len(server.asked)} times",
-        )
+        heard, server = wire.exchange(caller, [head(status, retry_after="0"), REFUSAL])
+        what = f"an answer with status {status} came as status {heard.status} with the body {heard.body!r}"
+        expect((heard.status, heard.body) == (status, REFUSAL), what, shown={"its body": REFUSAL})
+        times = len(server.asked)
+        expect(times == 1, f"after an answer with status {status} the request was sent {times} times")
 
     @EITHER_WAY
     @pytest.mark.parametrize("status", [302, 307])
@@ -231,9 +200,7 @@ class TransportCases(AccessCases):
     @EITHER_WAY
     def test_a_compressed_body_is_decompressed(self, wire: Wire, caller: Caller) -> None:
         """Chunks are the body's own bytes, whatever they were packed in on the way."""
-        script = [head(content_encoding="gzip"), gzip.compress(OK)]
-        with Server(script) as server, wire.connected(caller, server.url) as connection:
-            body = caller.ask(connection, wire.request).body
+        body = wire.exchange(caller, [head(content_encoding="gzip"), gzip.compress(OK)])[0].body
         expect(body == OK, f"chunks() gave {body!r} of a body that was sent as gzip", shown={"the body": OK})
 
     @EITHER_WAY
@@ -245,8 +212,7 @@ class TransportCases(AccessCases):
         script, kind, words = FAILURES[how]
         with _failing(script) as url, wire.adapter(caller, url) as adapter:
             error = raised_by(lambda: caller.call(adapter))
-        ended = f"raised {described(error)}" if error else "gave a reply"
-        expect(isinstance(error, kind), f"{words} {ended}, where {kind.__name__} was due")
+        expect(isinstance(error, kind), f"a call {words} {ended(error, 'gave a reply')}, where {kind.__name__} was due")
 
     @EITHER_WAY
     def test_an_answer_that_does_not_come_times_out(self, wire: Wire, caller: Caller) -> None:
@@ -257,12 +223,9 @@ class TransportCases(AccessCases):
         with Server([threading.Event()], patience=PATIENCE) as server, wire.connected(caller, server.url) as connection:
             raised = raised_by(lambda: caller.open(connection, request))
             error = as_library_error(connection, raised) if raised else None
-        ended = f"raised {described(raised)}" if raised else "gave an answer"
-        expect(
-            isinstance(error, CallTimedOut),
-            f"{caller.opens} of a request without an answer for {STALL:g} s {ended}, where translate() has to make"
-            " CallTimedOut of what was raised",
-        )
+        what = f"{caller.opens} of a request without an answer for {STALL:g} s {ended(raised, 'gave an answer')}"
+        remedy = "where translate() has to make CallTimedOut of what was raised"
+        expect(isinstance(error, CallTimedOut), f"{what}, {remedy}")
 
     @EITHER_WAY
     def test_a_stream_that_breaks_off_is_a_broken_stream(self, wire: Wire, caller: Caller) -> None:
@@ -271,14 +234,13 @@ class TransportCases(AccessCases):
         """
         if (recorded := wire.recorded) is None:
             pytest.skip("the suite has no streamed recording")
-        opening = head(kind=recorded.kind, transfer_encoding="chunked")
-        with Server([opening, chunk(recorded.first_half())]) as server, wire.adapter(caller, server.url) as adapter:
+        opening = head(kind=recorded.scope.content_type, transfer_encoding="chunked")
+        *half, (cut, _) = recorded.frames[: len(recorded.frames) // 2 + 1]
+        sent = chunk(b"".join(frame.data for frame in half) + cut[: len(cut) // 2])
+        with Server([opening, sent]) as server, wire.adapter(caller, server.url) as adapter:
             error = raised_by(lambda: caller.stream(adapter))
-        ended = f"raised {described(error)}" if error else "ended like a whole one"
-        expect(
-            isinstance(error, StreamBroken),
-            f"the stream of {recorded.name}, broken off in the middle, {ended}, where StreamBroken was due",
-        )
+        what = f"the stream of {recorded.name}, broken off in the middle, {ended(error, 'ended like a whole one')}"
+        expect(isinstance(error, StreamBroken), f"{what}, where StreamBroken was due")
 
     @EITHER_WAY
     @pytest.mark.parametrize("value", ["hidden\r\nX-More: 1", "hidden schön"], ids=["line_break", "foreign_letter"])
@@ -286,17 +248,15 @@ class TransportCases(AccessCases):
         """A header that HTTP cannot carry is an InvalidRequest, for sending it again helps nobody; its value may be a
         secret, and the error does not show it. A client that can carry letters beyond ASCII may send them.
         """
-        request = replace(wire.request, headers={**wire.request.headers, "X-Kit": value})
+        request = wire.with_headers(X_Kit=value)
         with Server([head(), OK]) as server, wire.connected(caller, server.url) as connection:
             error = raised_by(lambda: caller.open(connection, request).close())
             made = as_library_error(connection, error) if error else None
         if error is None:
             expect("\n" not in value, f"{caller.opens} sent a header whose value holds a line break")
             return
-        expect(
-            type(made) is InvalidRequest,
-            f"the header X-Kit: {value!r} ended in {described(made or error)}, where InvalidRequest was due",
-        )
+        what = f"the header X-Kit: {value!r} ended in {described(made or error)}, where InvalidRequest was due"
+        expect(type(made) is InvalidRequest, what)
         expect("hidden" not in str(made), f"the error shows the header's value: {made}")
         expect(not server.asked, "the request was sent, and its header refused after that")
 
@@ -310,22 +270,12 @@ class TransportCases(AccessCases):
 
     def test_one_connection_serves_many_threads(self, wire: Wire) -> None:
         """An adapter is shared between threads; what each of them sends arrives as it is."""
-        requests = [wire.asking(f"Question {number}.") for number in range(8)]
-        errors: list[Exception] = []
-        caller = Caller()
+        requests, caller = [wire.asking(f"Question {number}.") for number in range(8)], Caller()
         with Server([head(), OK]) as server, wire.connected(caller, server.url) as connection:
-
-            def send(request: WireRequest) -> None:
-                if error := raised_by(lambda: caller.ask(connection, request)):
-                    errors.append(error)
-
-            threads = [threading.Thread(target=send, args=(request,)) for request in requests]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-        if errors:
-            raise errors[0]
+            with ThreadPoolExecutor(len(requests)) as threads:
+                asking = [threads.submit(caller.ask, connection, request) for request in requests]
+            for each in asking:
+                each.result()
         arrived = [json.loads(each.body) for each in server.asked]
         lost = [number for number, each in enumerate(requests) if json.loads(each.body) not in arrived]
         expect(not lost, f"eight threads each sent a question by one connection; those of {lost} did not arrive")
@@ -342,14 +292,6 @@ class TransportCases(AccessCases):
             for caller in (first, second, first, second):
                 caller.ask(connection, wire.request)
         expect(len(server.asked) == 4, f"four calls in two event loops sent {len(server.asked)} requests")
-
-
-def _sent_headers(wire: Wire, caller: Caller, further: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The headers with which a request arrives."""
-    request = replace(wire.request, headers={**wire.request.headers, **(further or {})})
-    with Server([head(), OK]) as server, wire.connected(caller, server.url) as connection:
-        caller.ask(connection, request)
-    return arrived(server).headers
 
 
 @contextmanager

@@ -10,8 +10,9 @@ import asyncio
 import os
 import re
 import traceback
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any, NamedTuple, Self, TypeVar
 
 import pytest
@@ -20,12 +21,10 @@ from sabir import RetryPolicy, Settings
 from sabir.authoring import Access, AsyncWireResponse, Connection, WireRequest, WireResponse
 from sabir.errors import SabirError
 
-from sabir_testing.cassettes.stored import exchanges
 from sabir_testing.kit.broken import Broken, expect
-from sabir_testing.kit.exchanges import STREAMED
-from sabir_testing.kit.played import frames
+from sabir_testing.kit.played import Stream, longest_stream
 from sabir_testing.kit.suite import Subject
-from sabir_testing.loopback import Asked, Server
+from sabir_testing.loopback import Asked, Server, Step, head
 
 PATIENCE = 5.0
 """Seconds after which a server, or a case, stops waiting: only a broken adapter reaches them."""
@@ -47,23 +46,6 @@ class Heard(NamedTuple):
     body: bytes
 
 
-class Recorded(NamedTuple):
-    """A recorded stream: its content type, and its bytes cut behind each event."""
-
-    name: str
-    kind: str
-    frames: Sequence[bytes]
-
-    def first_half(self) -> bytes:
-        """The events of its first half, and a piece of the next."""
-        at = len(self.frames) // 2
-        return b"".join(self.frames[:at]) + self.frames[at][: len(self.frames[at]) // 2]
-
-
-SAMPLE = Recorded("a sample", "text/event-stream", (b"data: 1\n\n", b"data: 2\n\n"))
-"""A stream to use if none is recorded."""
-
-
 class Caller:
     """One of the two ways in which core uses a connection: here by the sync client, in `InALoop` by the async one."""
 
@@ -80,8 +62,7 @@ class Caller:
     def stream(self, adapter: sabir.ModelAdapter) -> None:
         """Make a whole call whose answer is streamed, and take all of it."""
         with adapter.stream_sync(HELLO) as stream:
-            for _ in stream:
-                pass
+            stream.reply()
 
     def close(self, connection: Connection | sabir.ModelAdapter) -> None:
         """Close what a connection made for this way."""
@@ -116,6 +97,10 @@ class InALoop(Caller):
     def __init__(self) -> None:
         self._runner = asyncio.Runner()
 
+    def __exit__(self, *_: object) -> None:
+        """End the loop."""
+        self._runner.close()
+
     def run(self, awaited: Coroutine[Any, Any, Result]) -> Result:
         """Wait for something in this loop."""
         return self._runner.run(awaited)
@@ -133,8 +118,7 @@ class InALoop(Caller):
 
         async def read() -> None:
             async with adapter.stream(HELLO) as stream:
-                async for _ in stream:
-                    pass
+                await stream.reply()
 
         self.run(read())
 
@@ -142,24 +126,18 @@ class InALoop(Caller):
         """Close both clients, the async one in its own loop."""
         self.run(connection.aclose())
 
-    def __exit__(self, *_: object) -> None:
-        """End the loop."""
-        self._runner.close()
-
 
 class _Awaited:
     """An async answer, read by waiting for each of its chunks."""
 
     def __init__(self, answer: AsyncWireResponse, caller: InALoop) -> None:
-        self._answer = answer
-        self._caller = caller
-        self.status = answer.status
-        self.headers = answer.headers
+        self._answer, self._caller = answer, caller
+        self.status, self.headers = answer.status, answer.headers
 
     def chunks(self) -> Iterator[bytes]:
         """The body's bytes as they come."""
         chunks = aiter(self._answer.chunks())
-        while (chunk := self._caller.run(_next(chunks))) is not None:
+        while (chunk := self._caller.run(_as_coroutine(anext, chunks, None))) is not None:
             yield chunk
 
     def close(self) -> None:
@@ -175,22 +153,17 @@ async def _as_coroutine(function: Callable[..., Any], *arguments: object) -> Any
     return await function(*arguments)
 
 
-async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:
-    return await anext(chunks, None)
-
-
 class Wire:
     """A transport case's fixture: how to reach the subject, without the machine's environment variables."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
-        self.provider = subject.provider
-        self.name = subject.provider.name
-        self.variables = tuple(subject.key_variables)
+        self.name, self.variables = subject.provider.name, subject.key_variables
         self.request = self.asking(HELLO)
         """The rendering of a user's greeting."""
-        self.recorded = recorded_stream(subject)
-        self.stream = self.recorded or SAMPLE
+        self.recorded = longest_stream(subject)
+        sample = replace(subject.scope(), content_type="text/event-stream")
+        self.stream = self.recorded or Stream(subject.dialect, sample, "a sample", b"data: 1\n\ndata: 2\n\n")
         """The stream that a server sends here."""
 
     def asking(self, text: str) -> WireRequest:
@@ -198,6 +171,11 @@ class Wire:
         rendering = self.subject.rendered([sabir.user(text)])
         body = rendering.body_bytes + b" \n"
         return WireRequest(path=rendering.path, body=body, headers=rendering.headers, timeout=2 * PATIENCE)
+
+    def with_headers(self, **further: str) -> WireRequest:
+        """The greeting with further headers; `_` stands for `-`."""
+        named = {name.replace("_", "-"): value for name, value in further.items()}
+        return replace(self.request, headers={**self.request.headers, **named})
 
     @contextmanager
     def connected(self, caller: Caller, base_url: str | None, **access: Any) -> Iterator[Connection]:
@@ -207,16 +185,24 @@ class Wire:
         with closing(caller, connection):
             yield connection
 
+    def exchange(
+        self, caller: Caller, script: Sequence[Step] = (head(), OK), request: WireRequest | None = None, **access: Any
+    ) -> tuple[Heard, Server]:
+        """Send the greeting, or another request, to a server that plays a script: what is heard, and the server."""
+        with Server(script) as server, self.connected(caller, server.url, **access) as connection:
+            return caller.ask(connection, request or self.request), server
+
+    def sent(self, caller: Caller, request: WireRequest | None = None, **access: Any) -> Mapping[str, str]:
+        """The headers with which a request arrives."""
+        return arrived(self.exchange(caller, request=request, **access)[1]).headers
+
     @contextmanager
     def adapter(self, caller: Caller, base_url: str) -> Iterator[sabir.ModelAdapter]:
         """An adapter of the same dialect and model at that endpoint, which sends once; closed at the end."""
-        adapter = sabir.ModelAdapter(
-            self.provider,
-            self.subject.dialect,
-            self.subject.target.model,
-            Access(api_key=KEY, base_url=base_url),
-            settings=Settings(retries=RetryPolicy(attempts=1), timeout=2 * PATIENCE),
-        )
+        subject, access = self.subject, Access(api_key=KEY, base_url=base_url)
+        once = Settings(retries=RetryPolicy(attempts=1), timeout=2 * PATIENCE)
+        how = (subject.provider, subject.dialect, subject.target.model, access)
+        adapter = sabir.ModelAdapter(*how, settings=once)
         with closing(caller, adapter):
             yield adapter
 
@@ -268,6 +254,11 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
+def ended(error: BaseException | None, otherwise: str = "raised nothing") -> str:
+    """What something ended in, in words."""
+    return f"raised {described(error)}" if error else otherwise
+
+
 def raised_by(action: Callable[[], object]) -> Exception | None:
     """The exception that an action raises; None if it raises none."""
     try:
@@ -280,16 +271,3 @@ def raised_by(action: Callable[[], object]) -> Exception | None:
 def as_library_error(connection: Connection, error: Exception) -> SabirError | None:
     """The library's error for a connection's exception, as core makes it."""
     return error if isinstance(error, SabirError) else connection.translate(error)
-
-
-def recorded_stream(subject: Subject) -> Recorded | None:
-    """The longest stream among a suite's recordings; None if there is none."""
-    folder = subject.suite.cassettes
-    paths = sorted(folder.glob(f"*{STREAMED}.yaml")) if folder else []
-    found = [(path.stem, each) for path in paths for each in exchanges(path) if each.status == 200]
-    if not found:
-        return None
-    name, longest = max(found, key=lambda each: len(each[1].response_body))
-    kind = longest.headers.get("content-type", "")
-    cut = frames(subject.dialect.framing(kind), longest.response_body)
-    return Recorded(name, kind, [frame.data for frame in cut])

@@ -1,19 +1,20 @@
-"""Sample contents for the cases of requests: invented, short, and unlike any recorded question."""
+"""Contents for the kit's cases: samples, invented, short and unlike any recorded question; and recorded histories.
 
+recorded/<dialect>.json     {"dialect", "cases": {case: {"provenance": …, "messages": […]}}}
+
+The histories are the project's own recordings, decoded, for handing them over to any wire; `provenance` names the
+server that answered, so that nothing is wrongly attributed to a vendor. Their origins name an unused endpoint, so that
+their bound state goes back to nobody.
+"""
+
+import json
 from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import sabir
-from sabir import (
-    MediaPart,
-    Message,
-    OptionCallPayload,
-    OptionResultPayload,
-    PartsPayload,
-    ResponseFormat,
-    Settings,
-    TextPart,
-)
+from sabir import Message
 from sabir.authoring import KnownPart, Modality
 
 GRAY = (
@@ -21,14 +22,13 @@ GRAY = (
     "PTgyPC4zNDL/wAALCAABAAEBAREA/8QAHwAAAQUBAQEBAQEAAAAAAAAAAAECAwQFBgcICQoL/9oACAEBAAA/ANIr/9k="
 )
 """A JPEG of one gray pixel, in base64."""
-BYTES: Mapping[Modality, tuple[str, str]] = {
-    "image": ("image/jpeg", GRAY),
-    "audio": ("audio/wav", "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA="),
-    "video": ("video/mp4", "AAAAGGZ0eXBtcDQyAAAAAG1wNDJpc29t"),
-    "document": ("application/pdf", "JVBERi0xLjQKJSBraXQKJSVFT0YK"),
+FILES: Mapping[Modality, tuple[str, str, str]] = {
+    "image": ("jpg", "image/jpeg", GRAY),
+    "audio": ("wav", "audio/wav", "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA="),
+    "video": ("mp4", "video/mp4", "AAAAGGZ0eXBtcDQyAAAAAG1wNDJpc29t"),
+    "document": ("pdf", "application/pdf", "JVBERi0xLjQKJSBraXQKJSVFT0YK"),
 }
-"""Modality → MIME type and base64 of a small file."""
-SUFFIXES: Mapping[Modality, str] = {"image": "jpg", "audio": "wav", "video": "mp4", "document": "pdf"}
+"""Modality → suffix, MIME type and base64 of a small file."""
 FILE_ID = "kit-file-1"
 
 
@@ -73,56 +73,45 @@ JSON_KINDS: Mapping[str, Any] = {
 """Kind ─▶ a JSON value of it: what an option may give back, and what an argument may be."""
 
 
-def medium(modality: Modality, form: str, provider: str) -> tuple[MediaPart, str]:
+def medium(modality: Modality, form: str, provider: str) -> tuple[sabir.MediaPart, str]:
     """A medium in that form, and the text by which it is found in a request."""
-    mime, data = BYTES[modality]
-    url = f"https://example.org/kit.{SUFFIXES[modality]}"
-    found = {"bytes": data, "url": url, "file": FILE_ID}[form]
-    given = {"bytes": f"data:{mime};base64,{data}", "url": url, "file": f"provider-file:{provider}/{FILE_ID}"}[form]
-    return MediaPart(modality=modality, url=given, mime=mime, name=f"kit.{SUFFIXES[modality]}"), found
+    suffix, mime, data = FILES[modality]
+    name = f"kit.{suffix}"
+    found = {"bytes": data, "url": f"https://example.org/{name}", "file": FILE_ID}[form]
+    before = {"bytes": f"data:{mime};base64,", "url": "", "file": f"provider-file:{provider}/"}[form]
+    return sabir.MediaPart(modality=modality, url=before + found, mime=mime, name=name), found
 
 
 def said(policy: str, *parts: str | KnownPart) -> Message:
     """A message of a policy's, of texts and other parts."""
-    return Message(policy=policy, payload=PartsPayload(parts=tuple(as_part(part) for part in parts)))
-
-
-def as_part(part: str | KnownPart) -> KnownPart:
-    """A text as a part."""
-    return TextPart(text=part) if isinstance(part, str) else part
+    held = tuple(sabir.TextPart(text=part) if isinstance(part, str) else part for part in parts)
+    return Message(policy=policy, payload=sabir.PartsPayload(parts=held))
 
 
 def called(invocation_id: str, arguments: Mapping[str, Any], name: str = "lookup") -> Message:
     """A model's call of an option."""
-    payload = OptionCallPayload(invocation_id=invocation_id, option_name=name, arguments=dict(arguments))
+    payload = sabir.OptionCallPayload(invocation_id=invocation_id, option_name=name, arguments=dict(arguments))
     return Message(policy="llm", payload=payload)
 
 
-def answered(invocation_id: str, result: Any, name: str = "lookup") -> Message:
-    """An option's result, a JSON value."""
-    payload = OptionResultPayload(invocation_id=invocation_id, option_name=name, result=result)
-    return Message(policy=name, payload=payload)
-
-
-def answered_with(invocation_id: str, *parts: KnownPart, name: str = "lookup") -> Message:
-    """An option's result, in parts."""
-    payload = OptionResultPayload(invocation_id=invocation_id, option_name=name, parts=parts)
+def answered(invocation_id: str, result: Any = None, name: str = "lookup", **outcome: Any) -> Message:
+    """An option's result: a JSON value, or the fields that say another outcome."""
+    payload = sabir.OptionResultPayload(
+        invocation_id=invocation_id, option_name=name, **(outcome or {"result": result})
+    )
     return Message(policy=name, payload=payload)
 
 
 def failed(invocation_id: str, message: str, name: str = "lookup") -> Message:
     """An option's failure."""
-    payload = OptionResultPayload(
-        invocation_id=invocation_id, option_name=name, is_error=True, error_type="Failed", error_message=message
-    )
-    return Message(policy=name, payload=payload)
+    return answered(invocation_id, name=name, is_error=True, error_type="Failed", error_message=message)
 
 
-def _shape(field: str) -> ResponseFormat:
+def _shape(field: str) -> sabir.ResponseFormat:
     """An answer's shape: an object of one text."""
     properties = {field: {"type": "string"}}
     schema = {"type": "object", "properties": properties, "required": [field], "additionalProperties": False}
-    return ResponseFormat.model_validate({"name": "report", "schema": schema})
+    return sabir.ResponseFormat.model_validate({"name": "report", "schema": schema})
 
 
 LOOKUP = sabir.Option.from_schema(
@@ -142,29 +131,47 @@ INSTRUCTION = (
 """Long enough that any truncation would show."""
 LONG_RESULT = " ".join(f"page {page}," for page in range(1, 60)) + " and at last the kit's index."
 COUNT = sabir.Option.from_schema("count", "Counts the kit's pages.", {"type": "object", "properties": {}})
-SETTINGS: Mapping[str, tuple[Settings, Settings]] = {
-    "max_output_tokens": (Settings(max_output_tokens=5001), Settings(max_output_tokens=5002)),
-    "temperature": (Settings(temperature=0.31), Settings(temperature=0.34)),
-    "top_p": (Settings(top_p=0.31), Settings(top_p=0.34)),
-    "stop": (Settings(stop=("kit-stop",)), Settings(stop=("kit-end",))),
-    "seed": (Settings(seed=70001), Settings(seed=70002)),
-    "reasoning_effort": (Settings(reasoning_effort="high"), Settings(reasoning_effort="low")),
-    "parallel_options": (Settings(parallel_options=False), Settings(parallel_options=True)),
-    "response_format": (
-        Settings(response_format=_shape("kit_headline")),
-        Settings(response_format=_shape("kit_footnote")),
-    ),
+SETTINGS: Mapping[str, tuple[Any, ...]] = {
+    "max_output_tokens": (5001, 5002, 10, 11),
+    "temperature": (0.31, 0.34, 0.0, 1.0, 0.5),
+    "top_p": (0.31, 0.34, 0.5, 0.6),
+    "stop": (("kit-stop",), ("kit-end",), "x", ("a", "b", "c", "d", "e"), "y"),
+    "seed": (70001, 70002, 7, 8),
+    "reasoning_effort": ("high", "low", "none", "max", "minimal", "medium"),
+    "option_choice": ("none", "auto", "required", "lookup"),
+    "parallel_options": (False, True),
+    "response_format": (_shape("kit_headline"), _shape("kit_footnote")),
 }
-"""Wire setting → two values of it that no wire may render alike."""
-CHOICES: Mapping[str, Settings] = {
-    "auto": Settings(option_choice="auto"),
-    "none": Settings(option_choice="none"),
-    "required": Settings(option_choice="required"),
-    "named": Settings(option_choice="lookup"),
-}
-ZEROS: Mapping[str, Settings] = {
-    "temperature": Settings(temperature=0),
-    "top_p": Settings(top_p=0),
-    "seed": Settings(seed=0),
-}
-"""Values that are false in Python, but meaningful."""
+"""Wire setting → values for it, of which no wire may render the first two alike."""
+CHOICES = {"auto": "auto", "none": "none", "required": "required", "named": "lookup"}
+ZEROS = ("temperature", "top_p", "seed")
+"""Settings of which zero, which is false in Python, is meaningful."""
+
+
+# --- recorded histories -----------------------------------------------------------------------------------------------
+
+FOLDER = "recorded"
+ENDPOINT = "https://recorded.invalid"
+"""Where all of them were answered."""
+
+
+@cache
+def _documents() -> Mapping[str, Any]:
+    folder = files("sabir_testing").joinpath(FOLDER)
+    found = sorted((path for path in folder.iterdir() if path.name.endswith(".json")), key=lambda path: path.name)
+    read = [json.loads(path.read_text("utf-8")) for path in found]
+    return {document["dialect"]: document for document in read}
+
+
+def source_dialects() -> tuple[str, ...]:
+    """The dialects with recorded histories."""
+    return tuple(_documents())
+
+
+@cache
+def recorded_histories() -> Mapping[str, Mapping[str, tuple[Message, ...]]]:
+    """Dialect → case → the messages of what was asked and answered there."""
+    return {
+        name: {case: tuple(sabir.loads(json.dumps(kept["messages"]))) for case, kept in document["cases"].items()}
+        for name, document in _documents().items()
+    }

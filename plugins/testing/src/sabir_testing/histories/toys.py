@@ -12,15 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sabir import (
-    DecodedHistory,
-    Message,
-    OptionCallPayload,
-    OptionResultPayload,
-    PartsPayload,
-    Reply,
-    Target,
-)
+from sabir import Reply, Target
 from sabir.authoring import (
     WIRE_SETTINGS,
     Calls,
@@ -37,9 +29,7 @@ from sabir.authoring import (
     Tables,
     Turn,
     TurnScope,
-    decode_json,
 )
-from sabir.errors import CallError, ServerFailed
 
 FILLER = {"side": "assistant", "pieces": [{"kind": "text", "text": "…"}], "follows": "system"}
 """What stands between a system message and the user, where nothing is left of what stood there."""
@@ -68,19 +58,6 @@ def encode_request(scope: RequestScope) -> Mapping[str, Any]:
 def decode(body: bytes, scope: DecodeScope) -> Reply:
     """Whatever came, nothing was said."""
     return ReplyBuilder(scope).finish(finish_reason="stop", origin=scope.origin())
-
-
-def decode_history(body: bytes, scope: DecodeScope) -> DecodedHistory:
-    """The messages that the items stand for."""
-    found = decode_json(body)
-    items = [{"side": "system", **item} for item in found["system"]] + found["turns"]
-    messages = tuple(_message(item, scope) for item in items)
-    return DecodedHistory(messages=messages, model=found["model"])
-
-
-def decode_error(status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
-    """Always the same."""
-    return ServerFailed("failed", provider=provider, status=status)
 
 
 def encode_strictly(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[Any]:
@@ -113,8 +90,6 @@ def toy(name: str, tables: Tables, **functions: Any) -> Dialect:
         encode_turn=encode_turn,
         encode_request=encode_request,
         decode=decode,
-        decode_history=decode_history,
-        decode_error=decode_error,
     )
     return replace(made, **functions)
 
@@ -127,22 +102,6 @@ def _entry(entry: Entry) -> dict[str, Any]:
     elif payload.kind == "option_result":
         item |= {"result": entry.wire_id, "name": entry.wire_name, "value": payload.result}
     return item
-
-
-def _message(item: dict[str, Any], scope: DecodeScope) -> Message:
-    """The message that `_entry` made an item of."""
-    if "call" in item:
-        call = OptionCallPayload(invocation_id=item["call"], option_name=item["name"], arguments=item["arguments"])
-        return Message(policy=scope.policy, origin=scope.origin(), payload=call)
-    if "result" in item:
-        result = OptionResultPayload(
-            invocation_id=item["result"], option_name=item["name"], result=item["value"], parts=tuple(item["pieces"])
-        )
-        return Message(policy=item["name"], payload=result)
-    is_own = item["side"] == "assistant"
-    origin = scope.origin() if is_own else None
-    payload = PartsPayload(parts=tuple(item["pieces"]))
-    return Message(policy=scope.policy if is_own else item["side"], origin=origin, payload=payload)
 
 
 def _piece(piece: KnownPart, entry: Entry) -> dict[str, Any]:

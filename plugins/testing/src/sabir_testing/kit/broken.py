@@ -1,4 +1,4 @@
-"""How a case reports a fault of an adapter: the fault, and everything needed to reproduce it.
+"""What a person reads: of a fault of an adapter, of each case that did not simply pass, and of each suite at the end.
 
 expect(text in body, "the text of message 2 is neither in the body nor in the losses", history=…, rendering=…)
 
@@ -6,14 +6,25 @@ what is wrong
 the smallest history that shows it      one line a message
 what was rendered, the losses           for that history
 the rule, the page                      put behind it by the plugin: the case's docstring, and where it is explained
+
+TestAcme: 184 cases, 182 passed, 1 failed, 1 expected to fail
+  full         image.url, system, …
+  expected to fail
+    test_…[seed]: the reason
 """
 
 import json
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from traceback import walk_tb
 from typing import Any, TypedDict, Unpack
 
+import pytest
+import sabir
 from sabir import Loss, Message, Rendering
+
+from sabir_testing.kit import CAPABILITY_PROPERTY, HANDED_OVER, SUITE_PROPERTY, WARNED_PROPERTY
 
 WIDTH = 100
 MOST_LINES = 40
@@ -37,26 +48,22 @@ class Broken(AssertionError):
         self.what = what
         self.history = tuple(beside.get("history", ()))
         self.rendering = beside.get("rendering")
-        self.losses = beside.get("losses")
-        if self.losses is None and self.rendering is not None:
-            self.losses = self.rendering.losses
+        losses = beside.get("losses")
+        self.losses = losses if losses is not None or self.rendering is None else self.rendering.losses
         self.shown = dict(beside.get("shown") or {})
 
     def __str__(self) -> str:
         """All of it, as a person reads it."""
-        return "\n\n".join([self.what, *self._sections()])
-
-    def _sections(self) -> list[str]:
-        sections = [_section(label, value) for label, value in self.shown.items()]
+        told = [self.what, *(_section(label, value) for label, value in self.shown.items())]
         if self.history:
             lines = [f"{at:>3}  {describe_message(each)}" for at, each in enumerate(self.history, start=1)]
-            sections.append("the history:\n" + _cut("\n".join(lines)))
+            told.append("the history:\n" + _cut("\n".join(lines)))
         if self.rendering is not None:
-            sections.append(_section(f"what was rendered for {self.rendering.target}", self.rendering.body_bytes))
+            told.append(_section(f"what was rendered for {self.rendering.target}", self.rendering.body_bytes))
         if self.losses is not None:
-            told = [describe_loss(each, self.history) for each in self.losses] or ["none"]
-            sections.append("the losses:\n" + textwrap.indent(_cut("\n".join(told)), "  "))
-        return sections
+            lines = [describe_loss(each, self.history) for each in self.losses] or ["none"]
+            told.append("the losses:\n" + textwrap.indent(_cut("\n".join(lines)), "  "))
+        return "\n\n".join(told)
 
 
 def expect(condition: object, what: str, **beside: Unpack[Shown]) -> None:
@@ -124,22 +131,23 @@ def _section(label: str, value: object) -> str:
 
 def shown_value(value: object) -> str:
     """A value as a person reads it: JSON laid out where it is JSON, else its text."""
-    if isinstance(value, bytes):
-        try:
-            text = value.decode()
-        except UnicodeDecodeError:
-            return repr(value)
-        try:
-            value = json.loads(text)
-        except ValueError:
-            return text
-    if isinstance(value, str):
-        return value
     try:
+        if isinstance(value, bytes):
+            value = _read(value.decode())
+        if isinstance(value, str):
+            return value
         one_line = json.dumps(value, ensure_ascii=False)
         return one_line if len(one_line) <= WIDTH else json.dumps(value, ensure_ascii=False, indent=1)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError):  # no text, or nothing that JSON has
         return repr(value)
+
+
+def _read(text: str) -> object:
+    try:
+        found: object = json.loads(text)
+    except ValueError:
+        return text
+    return found
 
 
 def _cut(text: str) -> str:
@@ -148,3 +156,110 @@ def _cut(text: str) -> str:
         return "\n".join(lines)
     half = MOST_LINES // 2
     return "\n".join([*lines[:half], f"… {len(lines) - 2 * half} lines …", *lines[-half:]])
+
+
+COLUMNS = 80
+OUTCOMES = {
+    "passed": "passed",
+    "failed": "failed",
+    "error": "could not run",
+    "xfailed": "expected to fail",
+    "skipped": "skipped",
+}
+_NARROW = 13
+
+
+class _Suite:
+    """What the reports say of one suite."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+        self.seen: dict[str, str] = {}
+        self.excused: dict[str, str] = {}
+        self.warned: dict[str, str] = {}
+        self.handed_over: list[str] | None = None
+
+    def add(self, outcome: str, report: Any) -> None:
+        case, said = report.nodeid.rpartition("::")[2], dict(report.user_properties)
+        self.counts[outcome] = self.counts.get(outcome, 0) + 1
+        self.seen |= [value for name, value in report.user_properties if name == CAPABILITY_PROPERTY]
+        self.handed_over = said.get(HANDED_OVER, self.handed_over)
+        if WARNED_PROPERTY in said:
+            self.warned[case] = said[WARNED_PROPERTY]
+        if outcome == "xfailed":
+            self.excused[case] = getattr(report, "wasxfail", "")
+
+    def lines(self, name: str) -> Iterator[str]:
+        told = [f"{self.counts[key]} {words}" for key, words in OUTCOMES.items() if key in self.counts]
+        yield f"{name}: {sum(self.counts.values())} cases, {', '.join(told)}"
+        for grade in ("full", "downgraded", "refused"):
+            if names := sorted(capability for capability, seen in self.seen.items() if seen == grade):
+                yield from _hanging(f"  {grade}", ", ".join(names))
+        if self.handed_over is not None:
+            yield from _hanging("  handed to", ", ".join(self.handed_over) or "nobody")
+        yield from _listed("expected to fail", self.excused)
+        yield from _listed("new in this release: a failure from the next one on", self.warned)
+
+
+def summary(stats: Mapping[str, Sequence[Any]]) -> list[str]:
+    """The lines for the reports of a run, by outcome, as pytest keeps them."""
+    suites: dict[str, _Suite] = {}
+    for outcome in OUTCOMES:
+        for report in stats.get(outcome, ()):
+            name = dict(getattr(report, "user_properties", ())).get(SUITE_PROPERTY)
+            if name is not None:
+                suites.setdefault(str(name), _Suite()).add(outcome, report)
+    short = [name.partition("::")[2] for name in suites]
+    titles = {name: title if short.count(title) == 1 else name for name, title in zip(suites, short, strict=True)}
+    return [line for name, suite in suites.items() for line in suite.lines(titles[name])]
+
+
+def _hanging(head: str, text: str) -> list[str]:
+    first, later = head.ljust(_NARROW), " " * _NARROW
+    return textwrap.wrap(text, COLUMNS, initial_indent=first, subsequent_indent=later, break_on_hyphens=False)
+
+
+def _listed(head: str, cases: Mapping[str, str]) -> Iterator[str]:
+    """A head, and below it one case a line with what is said of it; nothing for no cases."""
+    if cases:
+        yield f"  {head}"
+    for case, said in cases.items():
+        yield from textwrap.wrap(f"{case}: {said}", COLUMNS, initial_indent="    ", subsequent_indent="      ")
+
+
+_NOT_THE_AUTHORS = ("site-packages", "dist-packages", "<frozen", "<string>")
+_HERE = str(Path(__file__).parents[1])
+MOST_FRAMES = 3
+
+
+def told(error: BaseException) -> str:
+    """An error in words: a Broken's own, else its kind and the last lines of the author's code, and of all."""
+    if isinstance(error, Broken):
+        return str(error)
+    packages = (_HERE, str(Path(sabir.__file__).parent), str(Path(pytest.__file__).parent.parent), *_NOT_THE_AUTHORS)
+    frames = [(frame.f_code.co_filename, line, frame.f_code.co_name) for frame, line in walk_tb(error.__traceback__)]
+    own = [each for each in frames if not any(part in each[0] for part in packages)]
+    shown = dict.fromkeys([*own[-MOST_FRAMES:], *frames[-1:]])
+    lines = "\n".join(f"  {file}:{line}, in {name}" for file, line, name in shown)
+    return f"{type(error).__name__}: {error}\n\nraised at:\n{lines}"
+
+
+def told_of_skip(report: pytest.TestReport, suite: str, case: str) -> str | None:
+    """What to write instead of a skip; None for one within the kit: of a marker, or where there is nothing to ask."""
+    where = report.longrepr[0] if isinstance(report.longrepr, tuple) else ""
+    if str(where).startswith(_HERE):
+        return None
+    return how_to_opt_out(suite, case)
+
+
+def how_to_opt_out(suite: str, case: str) -> str:
+    """What to write instead of a skip."""
+    return f"{suite} skips {case}; to opt out of a case, write xfail = {{{case!r}: 'the reason'}}"
+
+
+def told_of_success(suite: str, xfail: Mapping[str, str], case: str) -> str:
+    """What to take away where a case holds that was expected to fail."""
+    entry = case if case in xfail else case.partition("[")[0]
+    rows = "" if entry == case else "; an entry without a row expects every row to fail: name those that do"
+    reason = xfail.get(entry, "none")
+    return f"{case} holds now; take {entry!r} out of {suite}.xfail, which gives the reason: {reason}{rows}"

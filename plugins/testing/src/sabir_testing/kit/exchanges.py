@@ -4,30 +4,30 @@
     record   `pytest --sabir-record`: suite.live(question) ──▶ cassette ──▶ replayed at once, and checked like any other
     live     a suite that says `asks_live`: its adapter is asked, and nothing is kept
 
-Each question is asked once for each run and way, however many cases use its result.
+Each question is asked once for each run and way, however many cases use its result. `Tapped` keeps what goes over the
+provider's connection, as a cassette does.
 """
 
 import os
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import files, packages_distributions, version
 from pathlib import Path
-from typing import Literal, TypeAlias
-from weakref import WeakKeyDictionary
+from typing import Any, Literal, TypeAlias
 
 import pytest
 import sabir
-from sabir import Message, PartsPayload, ReasoningPart, Reply, Settings, TextPart
-from sabir.authoring import Dialect, ServerEvent
-from sabir.errors import RenderingRefused, SabirError
+from sabir import Message, PartsPayload, Reply, Settings, TextPart
+from sabir.authoring import Access, Connection, Credential, Dialect, Provider, ServerEvent, WireRequest, WireResponse
+from sabir.errors import SabirError
 
 from sabir_testing.cassettes import CassetteFailed, NotPlayed, RecordedExchange, recording, replaying
 from sabir_testing.kit.broken import Broken, expect
-from sabir_testing.kit.capabilities import CAPABILITIES, REFUSED
-from sabir_testing.kit.questions import ANSWERED, FAILING, MOST_ROUNDS, QUESTIONS, Question
+from sabir_testing.kit.questions import ANSWERED, FAILING, MOST_ROUNDS, QUESTIONS, REFUSED, Question
 from sabir_testing.kit.suite import Subject, Suite
-from sabir_testing.kit.tapped import Tapped
 from sabir_testing.network import NetworkForbidden, network_forbidden
 from sabir_testing.reading import leaves, read
 from sabir_testing.scrubbing import Scrubbing
@@ -37,62 +37,73 @@ Way: TypeAlias = Literal["", "_streamed"]
 """How a question is asked: what its cassette's name has behind the question's."""
 WHOLE: Way = ""
 STREAMED: Way = "_streamed"
+OWN_ID = re.compile(r"(^|_)id$|Id$|ID$")
+"""Names of a response's field for its own id."""
 WAYS: Mapping[Way, str] = {WHOLE: "whole", STREAMED: "streamed"}
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The result of a question: the replies in order, or the error that ended it."""
+    """The result of a question, as it came and as it was read: the replies in order, or the error that ended it."""
 
+    name: str
+    way: Way
     question: Question
+    dialect: Dialect
     history: tuple[Message, ...]
     """What the last request was made of."""
     replies: tuple[Reply, ...] = ()
     error: SabirError | None = None
-    carried: tuple[RecordedExchange, ...] = ()
-    """The exchanges of the provider's connection, in order."""
+    exchanges: tuple[RecordedExchange, ...] = ()
+    """What went over the provider's connection, in order, as bytes."""
 
-
-@dataclass(frozen=True)
-class Answer:
-    """An answer, as it came and as it was read."""
-
-    name: str
-    asked: Asked
-    dialect: Dialect
-
-    @property
-    def exchanges(self) -> tuple[RecordedExchange, ...]:
-        """The requests and responses, as bytes."""
-        return self.asked.carried
+    def __str__(self) -> str:
+        return f"the {WAYS[self.way]} answer to {self.name!r}"
 
     @property
     def reply(self) -> Reply:
         """The last reply."""
-        return self.asked.replies[-1]
+        return self.replies[-1]
 
     @property
     def leaves(self) -> list[str]:
         """The texts of the last response."""
-        return response_leaves(self.dialect, self.exchanges[-1])
+        return self.leaves_of(self.exchanges[-1])
 
     @property
     def shown(self) -> dict[str, object]:
-        """What the service answered, to be shown beside a fault."""
-        return shown_last(self.dialect, self.exchanges)
+        """What was answered last, to be shown beside a fault; nothing where nothing was."""
+        return {"what the service answered": self.laid_out(self.exchanges[-1])} if self.exchanges else {}
+
+    def leaves_of(self, exchange: RecordedExchange) -> list[str]:
+        """The texts of a response: of its body, or of each event of its stream."""
+        whole = read(exchange.response_body)
+        if not isinstance(whole, str):
+            return leaves(whole)
+        return [leaf for event in self._events(exchange) for leaf in (event.data, *leaves(read(event.data)))]
+
+    def laid_out(self, exchange: RecordedExchange) -> str | bytes:
+        """A response to be shown: of a stream, its events, one a line."""
+        is_whole = not isinstance(read(exchange.response_body), str)
+        events = [] if is_whole else self._events(exchange)
+        return "\n".join(f"{event.event} {event.data}".strip() for event in events) or exchange.response_body
+
+    def _events(self, exchange: RecordedExchange) -> list[ServerEvent]:
+        framing = self.dialect.framing(exchange.headers.get("content-type", ""))
+        return [*framing.feed(exchange.response_body), *framing.close()]
 
 
-def ask(adapter: sabir.ModelAdapter, question: Question, way: Way) -> Asked:
+def ask(adapter: sabir.ModelAdapter, asked: Asked) -> Asked:
     """Ask; if the question says so, answer the calls and ask again."""
-    history, replies = list(question.messages), list[Reply]()
+    question, history, replies = asked.question, list(asked.history), list[Reply]()
     try:
         while True:
-            replies.append(_ask_once(adapter, question, history, way))
+            replies.append(_ask_once(adapter, question, history, asked.way))
             if not (question.answers_calls and replies[-1].option_calls) or len(replies) == MOST_ROUNDS:
-                return Asked(question, tuple(history), tuple(replies))
+                return replace(asked, history=tuple(history), replies=tuple(replies))
             history += [*replies[-1].messages, *sabir.answer_sync(replies[-1], question.options)]
     except SabirError as error:
-        return Asked(question, tuple(history), tuple(replies), error)
+        return replace(asked, history=tuple(history), replies=tuple(replies), error=error)
 
 
 def _ask_once(adapter: sabir.ModelAdapter, question: Question, history: list[Message], way: Way) -> Reply:
@@ -102,10 +113,6 @@ def _ask_once(adapter: sabir.ModelAdapter, question: Question, history: list[Mes
         return stream.reply()
 
 
-_KNOWN: "WeakKeyDictionary[type[Suite], dict[str, Asked | Broken]]" = WeakKeyDictionary()
-"""What each suite's questions came to, by the names of their cassettes."""
-
-
 class Service:
     """Who answers the questions of a suite; `is_recording` asks the real one anew."""
 
@@ -113,7 +120,6 @@ class Service:
         self.subject = subject
         self.suite = subject.suite
         self._is_recording = is_recording and not self.suite.asks_live
-        self._known = _KNOWN.setdefault(type(self.suite), {})
 
     def question(self, name: str) -> Question:
         """The question as this service is asked it; where no key is needed, a wrong one is expected to do no harm."""
@@ -131,13 +137,20 @@ class Service:
         return replace(question, fault=QUESTIONS[name].fault, messages=messages, settings=settings)
 
     def _recorded_as(self, name: str) -> str:
-        is_keyless = QUESTIONS[name].fault == "wrong_key" and not self.subject.key_variables
-        return "text" if is_keyless else name
+        return "text" if QUESTIONS[name].fault == "wrong_key" and not self.subject.key_variables else name
+
+    def needs(self, name: str, way: Way) -> tuple[str, ...]:
+        """The capabilities without which a question is not asked."""
+        return (*QUESTIONS[name].needs, *(["streaming"] if way == STREAMED else []))
 
     def refused_need(self, name: str, way: Way) -> str | None:
         """The capability that a question needs and the author declared REFUSED: then it is not asked."""
-        needs = (*QUESTIONS[name].needs, *(["streaming"] if way == STREAMED else []))
-        return next((need for need in needs if self.subject.declared(need) is REFUSED), None)
+        return next((need for need in self.needs(name, way) if self.subject.declared(need) is REFUSED), None)
+
+    def unasked(self, name: str, way: Way) -> Asked:
+        """A question before it is asked."""
+        question = self.question(name)
+        return Asked(name, way, question, self.subject.dialect, tuple(question.messages))
 
     def path(self, name: str, way: Way) -> Path:
         """Where the answer is recorded; Broken where the suite names no folder."""
@@ -148,64 +161,54 @@ class Service:
 
     def ask(self, name: str, way: Way) -> Asked:
         """The result of a question; raises Broken if there is no recording of it, or the request does not match."""
-        if name + way not in self._known:
+
+        def asked() -> Asked | Broken:
             try:
-                self._known[name + way] = self._asked(name, way)
+                return self._asked(name, way)
             except Broken as broken:
-                self._known[name + way] = broken
-        found = self._known[name + way]
+                return broken
+
+        found = self.subject.once(name + way, asked)
         if isinstance(found, Broken):
             raise found
         return found
 
-    def answer(self, name: str, way: Way) -> Answer:
+    def answer(self, name: str, way: Way) -> Asked:
         """The answer to a question; Broken where it failed."""
         asked = self.ask(name, way)
-        if asked.error is not None:
-            kind = type(asked.error).__name__
-            raise Broken(f"the {WAYS[way]} answer to {name!r} ends in {kind}: {asked.error}", history=asked.history)
-        return Answer(name, asked, self.subject.dialect)
+        what = f"{asked} ends in {type(asked.error).__name__}: {asked.error}"
+        expect(asked.error is None, what, history=asked.history)
+        return asked
 
-    def answers(self, way: Way, names: Collection[str] = ANSWERED) -> list[Answer]:
+    def answers(self, way: Way) -> list[Asked]:
         """All existing answers.
 
         The case of each question reports a missing or failed one. Raises Broken if there are none.
         """
-        found = []
-        for name in names:
-            if self.refused_need(name, way) or not (self.suite.asks_live or self.path(name, way).exists()):
-                continue
-            try:
-                found.append(self.answer(name, way))
-            except Broken:
-                continue
-        if not found:
-            self.answer("text", way)  # says what is missing
-        return found
+        found = [asked for asked in self._existing(ANSWERED, way) if asked.error is None]
+        return found or [self.answer("text", way)]  # says what is missing
 
     def failures(self) -> list[tuple[str, RecordedExchange]]:
         """The responses to the questions that fail, as they came; a missing one is told by its own case."""
-        found = []
-        for name in FAILING:
-            try:
-                if self.suite.asks_live or self.path(name, WHOLE).exists():
-                    found += [(name, each) for each in self.ask(name, WHOLE).carried[-1:]]
-            except Broken:
-                continue
+        found = [(asked.name, each) for asked in self._existing(FAILING, WHOLE) for each in asked.exchanges[-1:]]
         return [(name, exchange) for name, exchange in found if exchange.status >= 400]
 
+    def _existing(self, names: Collection[str], way: Way) -> Iterator[Asked]:
+        for name in names:
+            if not self.refused_need(name, way) and (self.suite.asks_live or self.path(name, way).exists()):
+                with suppress(Broken):
+                    yield self.ask(name, way)
+
     def _asked(self, name: str, way: Way) -> Asked:
-        question = self.question(name)
         if self.suite.asks_live:
-            return self._ask(self.subject.adapter, question, way)
+            return self._ask(self.subject.adapter, name, way)
         path, asked = self.path(name, way), None
         try:
             if self._is_recording:
-                self._record(name, question, way, path)
-            if not path.exists():
-                raise Broken(self._missing(name, way))
+                self._record(name, way, path)
+            expect(path.exists(), self._missing(name, way))
             with network_forbidden(), replaying(path):
-                asked = self._ask(self.subject.adapter, question, way)
+                asked = self._ask(self.subject.adapter, name, way)
             return asked
         except CassetteFailed as error:
             if isinstance(error, NotPlayed) and asked is not None and asked.error is not None:
@@ -214,18 +217,22 @@ class Service:
         except NetworkForbidden as error:
             raise Broken(f"{name!r} is recorded, but the provider's client does not take recordings: {error}") from None
 
-    def _record(self, name: str, question: Question, way: Way, path: Path) -> None:
+    def _record(self, name: str, way: Way, path: Path) -> None:
         """Ask the service itself; an answer of the wrong kind is not kept."""
         path.parent.mkdir(parents=True, exist_ok=True)
         with self.suite.live(name) as adapter:
-            scrub, allowed = Scrubbing(secrets=self._secrets(adapter)), self.suite.allowed
-            with recording(path, self._provenance(name, adapter), scrub=scrub, allowed=allowed):
-                _check_kind(name, question, self._ask(adapter, question, way))
-
-    def _secrets(self, adapter: sabir.ModelAdapter) -> tuple[str, ...]:
-        """The key in use, whatever header carries it: of the adapter, and of the provider's variables."""
-        given = [adapter.access.api_key, *(os.environ.get(name) for name in self.subject.key_variables)]
-        return tuple(key for key in given if isinstance(key, str) and len(key) >= SHORTEST_SECRET)
+            # the key in use, whatever header carries it: of the adapter, and of the provider's variables
+            keys = [adapter.access.api_key, *(os.environ.get(name) for name in self.subject.key_variables)]
+            scrub = Scrubbing(
+                secrets=tuple(key for key in keys if isinstance(key, str) and len(key) >= SHORTEST_SECRET)
+            )
+            with recording(path, self._provenance(name, adapter), scrub=scrub, allowed=self.suite.allowed):
+                asked = self._ask(adapter, name, way)
+                if asked.question.expects is None and asked.error is not None:
+                    raise Broken(f"{name!r} could not be recorded: {type(asked.error).__name__}: {asked.error}")
+                if asked.question.expects is not None and asked.error is None:
+                    shown = {"its answer": asked.reply.text}
+                    raise Broken(f"{name!r} was to fail, but the service answered", shown=shown)
 
     def _provenance(self, name: str, adapter: sabir.ModelAdapter) -> dict[str, str]:
         distribution = distribution_of(self.suite.sdk)
@@ -236,22 +243,22 @@ class Service:
             **self.suite.provenance(name),
         }
 
-    def _ask(self, adapter: sabir.ModelAdapter, question: Question, way: Way) -> Asked:
+    def _ask(self, adapter: sabir.ModelAdapter, name: str, way: Way) -> Asked:
         """Ask with an adapter that differs from that one by what is wrong on purpose, and keep what it carries."""
-        access, model = adapter.access, adapter.model
-        if question.fault == "missing_model":
+        access, model, asked = adapter.access, adapter.model, self.unasked(name, way)
+        if asked.question.fault == "missing_model":
             model = self.suite.missing_model
-        elif question.fault == "wrong_key" and access.client is None:
+        elif asked.question.fault == "wrong_key" and access.client is None:
             access = replace(access, api_key=self.suite.wrong_key)
         wire = Tapped(adapter.provider)
-        how = (wire, self.subject.dialect, model, access)
+        how = (wire, asked.dialect, model, access)
         with sabir.ModelAdapter(*how, speaks_as=adapter.speaks_as, settings=adapter.settings) as tapped:
-            return replace(ask(tapped, question, way), carried=tuple(wire.carried()))
+            return replace(ask(tapped, asked), exchanges=tuple(each.carried() for each in wire.answers))
 
     def _missing(self, name: str, way: Way) -> str:
         variable = next(iter(self.subject.key_variables), "")
         key = f" and the key in {variable}" if variable else ""
-        needs = [*QUESTIONS[name].needs, *(["streaming"] if way == STREAMED else [])]
+        needs = self.needs(name, way)
         cannot = f"declare {' or '.join(map(repr, needs))} REFUSED if the service cannot, " if needs else ""
         return (
             f"no recording of {name!r}, {WAYS[way]} ({name}{way}.yaml); record it with `pytest --sabir-record`{key}, "
@@ -270,58 +277,12 @@ def distribution_of(module: str) -> str:
     return next((name for name, path in installed if path.startswith(beginnings)), "")
 
 
-def _check_kind(name: str, question: Question, asked: Asked) -> None:
-    """Broken where a question that was to be answered failed, or one that was to fail was answered."""
-    if question.expects is None and asked.error is not None:
-        raise Broken(f"{name!r} could not be recorded: {type(asked.error).__name__}: {asked.error}")
-    if question.expects is not None and asked.error is None:
-        said = asked.replies[-1].text
-        raise Broken(f"{name!r} was to fail, but the service answered", shown={"its answer": said})
-
-
-def check_refusal(service: Service, name: str, way: Way, need: str) -> None:
-    """What the author declared REFUSED is reported as lost, and refused where losses are: before anything is sent."""
-    if need == "streaming":
-        _check_refused_stream(service, name)
-        service.subject.grade(need, REFUSED)
-        return
-    question = _thinking(service) if need == "reasoning" else service.question(name)
-    rendering = service.subject.rendered(question.messages, question.options, question.settings)
-    told = [loss for loss in rendering.losses if loss.kind in ("dropped", "downgraded")]
-    asked = f"{need} ({CAPABILITIES[need]}) is declared REFUSED"
-    expect(told, f"{asked}, but the request for {name!r} reports nothing lost", rendering=rendering)
-    try:
-        service.subject.adapter.render(
-            question.messages, options=question.options, settings=question.settings, strict=True
-        )
-    except RenderingRefused:
-        if need == "reasoning":  # other cases tell of what else may be refused
-            service.subject.grade(need, REFUSED)
-        return
-    raise Broken(f"{asked}, but strict=True renders the request for {name!r}", rendering=rendering)
-
-
-def _thinking(service: Service) -> Question:
-    """A history in which the target's own model thought: whoever never hears thoughts takes none back."""
-    origin = service.subject.scope().origin()
-    payload = PartsPayload(parts=(ReasoningPart(text="The question is easy."), TextPart(text="No.")))
-    thought = Message(policy=service.subject.adapter.speaks_as, origin=origin, payload=payload)
-    return Question((sabir.user("Is 91 a prime number?"), thought, sabir.user("Why?")), Settings())
-
-
-def _check_refused_stream(service: Service, name: str) -> None:
-    """Raise Broken unless a request for a stream is refused in words, and nothing is sent."""
-    expected = "expected the library's own error that says so, before anything is sent"
-    try:
-        with network_forbidden(loopback=False):
-            error = ask(service.subject.adapter, service.question(name), STREAMED).error
-    except NetworkForbidden:
-        raise Broken(f"streaming is declared REFUSED, but a stream is asked for over the network; {expected}") from None
-    what = f"streaming is declared REFUSED, but asking for {name!r} as a stream ends in {type(error).__name__}: {error}"
-    if error is None:
-        what = f"streaming is declared REFUSED, but {name!r} was answered as a stream"
-    is_refused = error is not None and not isinstance(error, sabir.errors.ConnectionFailed | sabir.StreamBroken)
-    expect(is_refused, f"{what}; {expected}")
+def _asking(messages: Sequence[Message], prompt: str) -> list[Message]:
+    """The messages with that text as what the user said last, media kept."""
+    last = max(at for at, message in enumerate(messages) if message.policy == "user")
+    media = [part for part in messages[last].parts if part.kind != "text"]
+    payload = PartsPayload(parts=(TextPart(text=prompt), *media))
+    return [*messages[:last], messages[last].model_copy(update={"payload": payload}), *messages[last + 1 :]]
 
 
 class Answered(Suite):
@@ -333,35 +294,62 @@ class Answered(Suite):
         yield Service(subject, is_recording=bool(request.config.getoption("sabir_record", False)))
 
 
-def _asking(messages: Sequence[Message], prompt: str) -> list[Message]:
-    """The messages with that text as what the user said last, media kept."""
-    last = max(at for at, message in enumerate(messages) if message.policy == "user")
-    media = [part for part in messages[last].parts if part.kind != "text"]
-    payload = PartsPayload(parts=(TextPart(text=prompt), *media))
-    return [*messages[:last], messages[last].model_copy(update={"payload": payload}), *messages[last + 1 :]]
+class _Around:
+    """All that another object has, except what a subclass overrides."""
+
+    def __init__(self, base: Any) -> None:
+        self._base = base
+
+    def __getattr__(self, name: str) -> Any:  # whatever the other has
+        return getattr(self._base, name)
 
 
-def events_of(dialect: Dialect, exchange: RecordedExchange) -> list[ServerEvent]:
-    """The events of a stream, in the framing of its content type."""
-    framing = dialect.framing(exchange.headers.get("content-type", ""))
-    return [*framing.feed(exchange.response_body), *framing.close()]
+class Tapped(_Around):
+    """A provider that keeps what goes over its waiting connections."""
+
+    name: str
+    api_version: int
+    dialects: tuple[str, ...]
+    credentials: tuple[Credential, ...]
+    request_ids: tuple[str, ...]
+
+    def __init__(self, base: Provider) -> None:
+        super().__init__(base)
+        self.answers: list[_Answer] = []
+
+    def connect(self, access: Access) -> Connection:
+        """A connection of the provider's, listened to."""
+        return _Connection(self._base.connect(access), self.answers)
 
 
-def laid_out(dialect: Dialect, exchange: RecordedExchange) -> str | bytes:
-    """A response to be shown: of a stream, its events, one a line."""
-    is_whole = not isinstance(read(exchange.response_body), str)
-    events = [] if is_whole else events_of(dialect, exchange)
-    return "\n".join(f"{event.event} {event.data}".strip() for event in events) or exchange.response_body
+class _Connection(_Around):
+    def __init__(self, base: Connection, answers: "list[_Answer]") -> None:
+        super().__init__(base)
+        self._answers = answers
+
+    def open_sync(self, request: WireRequest) -> WireResponse:
+        self._answers.append(_Answer(request, self._base.open_sync(request)))
+        return self._answers[-1]
 
 
-def shown_last(dialect: Dialect, carried: Sequence[RecordedExchange]) -> dict[str, object]:
-    """What was answered last, to be shown; nothing where nothing was."""
-    return {"what the service answered": laid_out(dialect, carried[-1])} if carried else {}
+class _Answer(_Around):
+    """An answer, and what was read of it."""
 
+    status: int
+    headers: Mapping[str, str]
 
-def response_leaves(dialect: Dialect, exchange: RecordedExchange) -> list[str]:
-    """The texts of a response: of its body, or of each event of its stream."""
-    whole = read(exchange.response_body)
-    if not isinstance(whole, str):
-        return leaves(whole)
-    return [leaf for event in events_of(dialect, exchange) for leaf in (event.data, *leaves(read(event.data)))]
+    def __init__(self, request: WireRequest, base: WireResponse) -> None:
+        super().__init__(base)
+        self._request, self._body = request, bytearray()
+
+    def chunks(self) -> Iterator[bytes]:
+        for chunk in self._base.chunks():
+            self._body += chunk
+            yield chunk
+
+    def close(self) -> None:
+        self._base.close()
+
+    def carried(self) -> RecordedExchange:
+        asked = self._request
+        return RecordedExchange("POST", asked.path, asked.body, self.status, dict(self.headers), bytes(self._body))

@@ -1,20 +1,28 @@
-"""Streams played to a dialect, in its own framing: bytes in any chunks, or events that were cut already.
+"""Streams played to a dialect, in its own framing; and the answers of the author's provider, decoded or asked for now.
 
 body ──frames──▶ bytes behind each of which an event is whole ──play──▶ core's events, frame by frame, and the reply
                  └ events, some of them changed ──────────────fed───▶ the same, event by event
+
+cassettes/*.yaml ─▶ answers that are no errors ─▶ dialect.decode, or its decoder ─▶ replies
+a suite that says `asks_live` ─────────────────▶ the answers to its questions ────▶ replies
 """
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from sabir import Reply, StreamEvent
-from sabir.authoring import Decoder, DecodeScope, Dialect, Framing, ServerEvent
+from sabir import Reply, StreamEvent, TextPart
+from sabir.authoring import Decoder, DecodeScope, Dialect, JSONValue, Part, ServerEvent
 from sabir.errors import CallError
 from sabir.reading.incoming import StreamState
 
+from sabir_testing.cassettes import RecordedExchange, exchanges
 from sabir_testing.kit.broken import Broken
+from sabir_testing.kit.exchanges import STREAMED, WHOLE, Service
+from sabir_testing.kit.suite import Subject
 
 
 class Frame(NamedTuple):
@@ -22,17 +30,6 @@ class Frame(NamedTuple):
 
     data: bytes
     events: tuple[ServerEvent, ...]
-
-
-def frames(framing: Framing, body: bytes) -> list[Frame]:
-    """A stream cut behind each of its events; what follows the last, or is completed by the end, stands by itself."""
-    found, start = list[Frame](), 0
-    for end in range(1, len(body) + 1):
-        if events := framing.feed(body[end - 1 : end]):
-            found.append(Frame(body[start:end], tuple(events)))
-            start = end
-    last = Frame(body[start:], tuple(framing.close()))
-    return [*found, last] if any(last) else found
 
 
 @dataclass(frozen=True)
@@ -47,26 +44,6 @@ class Played:
     def events(self) -> list[StreamEvent]:
         """All of core's events."""
         return [event for step in self.steps for event in step]
-
-
-def play(dialect: Dialect, scope: DecodeScope, chunks: Iterable[bytes]) -> Played:
-    """What a reader gets of a stream that comes in these chunks; `scope` says its content type."""
-    steps: list[tuple[StreamEvent, ...]] = []
-    try:
-        state = StreamState(dialect, scope)
-        for chunk in chunks:
-            steps.append(tuple(state.feed(chunk)))
-        steps.append(tuple(state.close()))
-        return Played(tuple(steps), state.reply())
-    except CallError as error:
-        return Played(tuple(steps), error=error)
-
-
-def fed(dialect: Dialect, scope: DecodeScope, events: Sequence[ServerEvent]) -> Played:
-    """As `play`, of events that no framing has to cut any more."""
-    own = {each.name: getattr(dialect, each.name) for each in fields(Dialect)}
-    as_given = Dialect(**{**own, "framings": {"": lambda: _Cut(iter(events))}})
-    return play(as_given, scope, [b" "] * len(events))
 
 
 class _Cut:
@@ -92,19 +69,27 @@ class Stream:
     """A stream as the provider's connection gave it; `scope` says its content type."""
 
     dialect: Dialect
-    name: str
     scope: DecodeScope
-    body: bytes
+    name: str = ""
+    body: bytes = b""
 
     @cached_property
     def frames(self) -> list[Frame]:
-        """Its bytes, cut behind each event; Broken where the dialect's framing cannot read them."""
+        """Its bytes, cut behind each event; what follows the last, or is completed by the end, stands by itself.
+
+        Broken where the dialect's framing cannot read them.
+        """
+        framing, found, start = self.dialect.framing(self.scope.content_type), list[Frame](), 0
         try:
-            return frames(self.dialect.framing(self.scope.content_type), self.body)
+            for end in range(1, len(self.body) + 1):
+                if events := framing.feed(self.body[end - 1 : end]):
+                    found.append(Frame(self.body[start:end], tuple(events)))
+                    start = end
+            last = Frame(self.body[start:], tuple(framing.close()))
         except Exception as error:
-            raise Broken(
-                f"the framing raises {type(error).__name__} ({error}) in the stream of {self.name!r}"
-            ) from None
+            what = f"the framing raises {type(error).__name__} ({error}) in the stream of {self.name!r}"
+            raise Broken(what) from None
+        return [*found, last] if any(last) else found
 
     @cached_property
     def events(self) -> tuple[ServerEvent, ...]:
@@ -122,18 +107,19 @@ class Stream:
         return self.fed(self.events)
 
     def play(self, chunks: Iterable[bytes]) -> Played:
-        """What a reader gets of it in other chunks."""
-        return play(self.dialect, self.scope, chunks)
+        """What a reader gets where these chunks come."""
+        return _played(self.dialect, self.scope, chunks)
 
     def fed(self, events: Sequence[ServerEvent]) -> Played:
         """What a reader gets where the framing gives these events."""
-        return fed(self.dialect, self.scope, events)
+        own = {each.name: getattr(self.dialect, each.name) for each in fields(Dialect)}
+        as_given = Dialect(**{**own, "framings": {"": lambda: _Cut(iter(events))}})
+        return _played(as_given, self.scope, [b" "] * len(events))
 
-    def decode(self) -> Played:
+    def decode(self) -> list[StreamEvent]:
         """What the decoder itself gives, with nothing of core's between: after its end, too."""
         decoder = self.dialect.decoder(self.scope)
-        given = [self.step(decoder, event) for event in self.events]
-        return Played((*given, self.step(decoder, None)))
+        return [found for event in (*self.events, None) for found in self.step(decoder, event)]
 
     def step(self, decoder: Decoder, event: ServerEvent | None) -> tuple[StreamEvent, ...]:
         """What a decoder gives for one event, or for the end; Broken where it raises."""
@@ -143,3 +129,80 @@ class Stream:
             given = "its end" if event is None else event.data
             what = f"the decoder raises {type(error).__name__} ({error}) in the midst of the stream of {self.name!r}"
             raise Broken(what, shown={"what it was fed": given}) from None
+
+
+def _played(dialect: Dialect, scope: DecodeScope, chunks: Iterable[bytes]) -> Played:
+    steps: list[tuple[StreamEvent, ...]] = []
+    try:
+        state = StreamState(dialect, scope)
+        for chunk in chunks:
+            steps.append(tuple(state.feed(chunk)))
+        steps.append(tuple(state.close()))
+        return Played(tuple(steps), state.reply())
+    except CallError as error:
+        return Played(tuple(steps), error=error)
+
+
+def own_replies(subject: Subject) -> tuple[Reply, ...]:
+    """The replies that hold messages, of all recordings in the order of their names; none where nothing is recorded."""
+    if subject.suite.asks_live:
+        return tuple(reply for answer in Service(subject).answers(WHOLE) for reply in answer.replies)
+    read = (_read(subject, name, each) for name, each in recorded(subject))
+    return tuple(reply for reply in read if reply is not None and reply.messages)
+
+
+def own_parts(subject: Subject) -> tuple[Part, ...]:
+    """The parts that only the provider itself can read (a block, a thought, a text with state), each once."""
+    parts = (part for reply in own_replies(subject) for message in reply.messages for part in message.parts)
+    bound = [part for part in parts if part.kind in ("opaque", "reasoning") or (part.kind == "text" and _is_own(part))]
+    return tuple(dict.fromkeys((*bound, *subject.suite.blocks)))
+
+
+def _is_own(part: TextPart) -> bool:
+    return part.state_json is not None or bool(part.citations)
+
+
+def own_bodies(subject: Subject, *, refused: bool = False) -> list[JSONValue]:
+    """The recorded answers that are JSON, or the recorded refusals, as JSON; none where nothing is recorded."""
+    found: list[JSONValue] = []
+    for name, each in recorded(subject):
+        if (each.status >= 400) is refused and (refused or not _is_stream(name, each)):
+            with suppress(ValueError):
+                found.append(json.loads(each.response_body))
+    return found
+
+
+def longest_stream(subject: Subject) -> Stream | None:
+    """The longest stream among a suite's recordings; None if there is none."""
+    found = [(name, each) for name, each in recorded(subject) if name.endswith(STREAMED) and each.status == 200]
+    if not found:
+        return None
+    name, longest = max(found, key=lambda each: len(each[1].response_body))
+    return Stream(subject.dialect, _scope(subject, longest), name, longest.response_body)
+
+
+def recorded(subject: Subject) -> Iterator[tuple[str, RecordedExchange]]:
+    """The recorded exchanges, each with the name of its cassette."""
+    folder = subject.suite.cassettes
+    for path in sorted(folder.glob("*.yaml")) if folder else ():
+        yield from ((path.stem, each) for each in exchanges(path))
+
+
+def _is_stream(name: str, exchange: RecordedExchange) -> bool:
+    return name.endswith(STREAMED) or exchange.is_stream
+
+
+def _scope(subject: Subject, exchange: RecordedExchange) -> DecodeScope:
+    return replace(subject.scope(), content_type=exchange.headers.get("content-type", ""))
+
+
+def _read(subject: Subject, name: str, exchange: RecordedExchange) -> Reply | None:
+    """The reply that an exchange is; None where it is none, as an error or the count of a request's tokens."""
+    if exchange.status >= 400:
+        return None
+    try:
+        if _is_stream(name, exchange):
+            return Stream(subject.dialect, _scope(subject, exchange)).play([exchange.response_body]).reply
+        return subject.dialect.decode(exchange.response_body, subject.scope())
+    except Exception:  # no answer to a question, or a fault that other cases tell of
+        return None

@@ -19,7 +19,7 @@ from datetime import date, datetime
 from pathlib import Path
 from traceback import walk_tb
 from types import FrameType
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import strategies as st
@@ -48,34 +48,6 @@ class _Enough(BaseException):
     """The search for a smaller example has gone on long enough."""
 
 
-class _Search:
-    """Tries a check on examples and keeps its last failure, which is the smallest: only smaller ones are tried on."""
-
-    def __init__(self, check: Callable[[Any], None]) -> None:
-        self._check = check
-        self._tries = 0
-        self._until = 0.0
-        self.failure: Exception | None = None
-        self.example: Any = None
-
-    def take(self, example: Any) -> None:
-        """Try one example; _Failed where it fails, _Enough where the search ends."""
-        if self.failure is not None:
-            self._tries += 1
-            if self._tries > MOST_TRIES or time.perf_counter() > self._until:
-                raise _Enough
-        try:
-            self._check(example)
-            return
-        except HypothesisException:
-            raise
-        except Exception as error:
-            if self.failure is None:
-                self._until = time.perf_counter() + LONGEST_SEARCH
-            self.failure, self.example = error, example
-        raise _Failed
-
-
 def law(*examples: Callable[[Subject], SearchStrategy[Any]]) -> Callable[[Callable[..., None]], Case]:
     """A case that holds for every example: what the decorated method takes beside the subject is drawn of these."""
 
@@ -91,16 +63,17 @@ def law(*examples: Callable[[Subject], SearchStrategy[Any]]) -> Callable[[Callab
 
 
 def for_all(subject: Subject, strategy: SearchStrategy[Example], check: Callable[[Example], None]) -> None:
-    """Try a check on `subject.examples` examples of a strategy; Broken for the smallest that fails.
+    """Try a check on `subject.suite.examples` examples of a strategy; Broken for the smallest that fails.
 
     An exception of the author's code becomes a Broken that names the function that raised it. Where CI is set the
     examples are the same at every run. Smaller examples are looked for with at most 400 tries and for 5 seconds, so
     that on slow code the example told is small, but perhaps not the smallest.
     """
-    search = _Search(check)
+    failures: list[tuple[Exception, Example]] = []
+    tries, until = 0, 0.0
 
     @settings(
-        max_examples=subject.examples,
+        max_examples=subject.suite.examples,
         deadline=None,
         derandomize=bool(os.environ.get("CI")),
         database=None,
@@ -112,27 +85,45 @@ def for_all(subject: Subject, strategy: SearchStrategy[Example], check: Callable
     )
     @given(strategy)
     def tried(example: Example) -> None:
-        search.take(example)
+        nonlocal tries, until
+        if failures:
+            tries += 1
+            if tries > MOST_TRIES or time.perf_counter() > until:
+                raise _Enough
+        try:
+            check(example)
+            return
+        except HypothesisException:
+            raise
+        except Exception as error:
+            until = until or time.perf_counter() + LONGEST_SEARCH
+            failures.append((error, example))
+        raise _Failed
 
     try:
         tried()
-    except (_Failed, _Enough):
-        _tell(subject, search)
-    except HypothesisException:  # an example that failed once does so no more
-        if search.failure is None:
+    except (_Failed, _Enough, HypothesisException):  # the last: an example that failed once does so no more
+        if not failures:
             raise
-        _tell(subject, search)
+        told = _told(subject, *failures[-1])
+        raise told from told.__cause__
 
 
-def _tell(subject: Subject, search: _Search) -> NoReturn:
-    error = search.failure
-    assert error is not None
+def _told(subject: Subject, error: Exception, example: object) -> Broken:
+    """What is said of an example that failed: what the check says itself, or which function raised, and where."""
     if isinstance(error, Broken):
-        raise error.with_traceback(None) from error.__cause__
-    history = history_in(search.example)
-    name, where = _origin(error, subject)
+        return error.with_traceback(None)
+    frames = [(frame, line) for frame, line in walk_tb(error.__traceback__)]
+    last, line = frames[-1]
+    held = ((each.name, getattr(subject.dialect, each.name)) for each in fields(Dialect))
+    functions = {getattr(function, "__code__", None): name for name, function in held}
+    named = [f"{subject.dialect.name}: {functions[frame.f_code]}" for frame, _ in frames if frame.f_code in functions]
+    name = next(iter(named), "this case, and nothing of the dialect,")
+    where = f"{last.f_code.co_filename}:{line}, in {last.f_code.co_name}"
     what = f"{name} raised {type(error).__name__}: {error}"
-    raise Broken(what, history=history, shown={"raised at": where}) from error
+    told = Broken(what, history=history_in(example), shown={"raised at": where})
+    told.__cause__ = error
+    return told
 
 
 def history_in(example: object) -> Sequence[Message]:
@@ -142,22 +133,6 @@ def history_in(example: object) -> Sequence[Message]:
             return list(example)
         return next((found for each in example if (found := history_in(each))), ())
     return ()
-
-
-def _origin(error: Exception, subject: Subject) -> tuple[str, str]:
-    """Which function of the author's raised, as the contract names it, and the line of code."""
-    frames = [(frame, line) for frame, line in walk_tb(error.__traceback__)]
-    last, line = frames[-1]
-    names = [f"{subject.dialect.name}: {name}" for frame, _ in frames if (name := _of_dialect(frame, subject))]
-    named = next(iter(names), "this case, and nothing of the dialect,")
-    return named, f"{last.f_code.co_filename}:{line}, in {last.f_code.co_name}"
-
-
-def _of_dialect(frame: FrameType, subject: Subject) -> str:
-    """The name under which the dialect holds the function of a frame, or nothing."""
-    held = ((each.name, getattr(subject.dialect, each.name)) for each in fields(Dialect))
-    functions = {getattr(function, "__code__", None): name for name, function in held}
-    return functions.get(frame.f_code, "")
 
 
 BUILTINS: Mapping[str, frozenset[str]] = {

@@ -1,4 +1,11 @@
-"""The questions for every provider: the same names and words for all, each asked once whole and once as a stream.
+"""What a provider's wire can carry, in grades; and the questions for every provider, of the same names and words.
+
+capabilities = {"image.url": FULL, "audio.bytes": REFUSED}        what is not named is UNKNOWN
+
+FULL         it is in the request, as it was                      no loss
+DOWNGRADED   it is in the request, in another form                a loss says so
+REFUSED      it is not in the request                             a loss says so, and `strict=True` raises
+UNKNOWN      nobody declared it; only silence is a fault
 
     QUESTIONS[name] ── the suite's prompts, settings, refused_body ──▶ the question as this service is asked it
                     └─ check(asked) ──▶ what any service's answer must hold, or Broken
@@ -6,21 +13,62 @@
     <name>.yaml              the answer that came at once
     <name>_streamed.yaml     the answer that came as a stream
 
-A question asks for as little as it can: temperature 0, few tokens, no repetition.
+Each is asked once whole and once as a stream, and for as little as it can: temperature 0, few tokens, no repetition.
 """
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import groupby
 from typing import Literal, TypeAlias
 
 import sabir
 from pydantic import BaseModel, ValidationError
 from sabir import Message, Option, Reply, RetryPolicy, Settings
+from sabir.authoring import WIRE_SETTINGS
 from sabir.errors import CallError
 
+from sabir_testing.histories.samples import called
 from sabir_testing.kit.broken import Broken, expect
+
+
+class Grade(StrEnum):
+    """How much of something a wire carries."""
+
+    FULL = "full"
+    DOWNGRADED = "downgraded"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+
+
+FULL, DOWNGRADED, REFUSED, UNKNOWN = Grade.FULL, Grade.DOWNGRADED, Grade.REFUSED, Grade.UNKNOWN
+
+MODALITIES = ("image", "audio", "video", "document")
+FORMS = {"url": "by a web URL", "bytes": "as bytes", "file": "as a file that the provider holds"}
+CHOICES = {
+    "auto": "the model may call an option",
+    "none": "the model must call none",
+    "required": "the model must call one",
+    "named": "the model must call the one named",
+}
+
+CAPABILITIES: Mapping[str, str] = {
+    "system": "instructions at the start",
+    "later_system": "instructions in the middle of a conversation",
+    **{f"{each}.{form}": f"{each} {how} in a user's message" for each in MODALITIES for form, how in FORMS.items()},
+    **{f"results.{each}": f"{each} as bytes in an option's result" for each in MODALITIES},
+    "options": "options are offered, called and answered",
+    "parallel_calls": "several calls in one answer",
+    "reasoning": "the model's thoughts are asked for, told, and taken back",
+    **{f"settings.{name}": f"the setting {name}" for name in WIRE_SETTINGS if name != "option_choice"},
+    **{f"option_choice.{name}": what for name, what in CHOICES.items()},
+    "streaming": "answers piece by piece",
+    "count_tokens": "the vendor counts a request's tokens",
+    "stored_requests": "a stored request reads back as a history",
+}
+"""Name → what it is."""
+
 
 Replies: TypeAlias = Sequence[Reply]
 """What came back, in order: one reply, or several where calls were answered between them."""
@@ -55,9 +103,8 @@ def _answers(replies: Replies) -> None:
 def _calls_once(replies: Replies) -> None:
     """One call of the option that was offered."""
     calls = _calls(replies[-1])
-    expect(
-        len(calls) == 1, f"the answer holds {len(calls)} calls, where one was asked for and the choice was 'required'"
-    )
+    what = f"the answer holds {len(calls)} calls, where one was asked for and the choice was 'required'"
+    expect(len(calls) == 1, what)
 
 
 def _calls_twice(replies: Replies) -> None:
@@ -158,10 +205,7 @@ RED = base64.b64decode(
 """A picture of 32 × 32 red points, as PNG."""
 ASKED = "What is the weather in Paris?"
 CHAT = (sabir.system("Be brief."), sabir.user(ASKED))
-CALL = sabir.Message(
-    policy="llm",
-    payload=sabir.OptionCallPayload(invocation_id="call_1", option_name="weather", arguments={"city": "Paris"}),
-)
+CALL = called("call_1", {"city": "Paris"}, "weather")
 ANSWER = sabir.OptionResultBuilder.response_to(CALL)
 RESULT = ANSWER.success("18 °C, rain in Paris")
 FAILURE = sabir.OptionResultBuilder.response_to(CALL).error("unreachable", "the weather station does not answer")
@@ -170,15 +214,11 @@ TOO_LONG = "word " * 4_500
 
 NEVER = RetryPolicy(attempts=1)
 FIXED = Settings(temperature=0, max_output_tokens=32, retries=NEVER)
-CALLING = Settings(
-    temperature=0, max_output_tokens=96, option_choice="required", parallel_options=False, retries=NEVER
-)  # fmt: skip
-CALLING_TWICE = Settings(
-    temperature=0, max_output_tokens=192, option_choice="required", parallel_options=True, retries=NEVER
-)  # fmt: skip
+CALLING = FIXED.model_copy(update={"max_output_tokens": 96, "option_choice": "required", "parallel_options": False})
+CALLING_TWICE = CALLING.model_copy(update={"max_output_tokens": 192, "parallel_options": True})
 ROOMY = Settings(max_output_tokens=4096, retries=NEVER)
 """The token limit for models that think before they answer."""
-REASONING = Settings(max_output_tokens=4096, reasoning_effort="low", retries=NEVER)
+REASONING = ROOMY.model_copy(update={"reasoning_effort": "low"})
 
 QUESTIONS: Mapping[str, Question] = {
     "text": Question(CHAT, FIXED),

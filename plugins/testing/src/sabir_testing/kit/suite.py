@@ -17,7 +17,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from types import UnionType
+from typing import Any, ClassVar, TypeAlias, TypeVar, Unpack
+from weakref import WeakKeyDictionary
 
 import pytest
 import sabir
@@ -27,25 +29,22 @@ from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
 
 from sabir_testing.kit import CAPABILITY_PROPERTY
-from sabir_testing.kit.broken import Broken, expect
-from sabir_testing.kit.capabilities import CAPABILITIES, UNKNOWN, Grade
-from sabir_testing.kit.questions import QUESTIONS
-from sabir_testing.reading import every_string
-from sabir_testing.scrubbing import Allowed
+from sabir_testing.kit.broken import Broken, Shown, expect
+from sabir_testing.kit.questions import CAPABILITIES, QUESTIONS, UNKNOWN, Grade
+from sabir_testing.reading.values import every_string
+from sabir_testing.scrubbing.leaks import Allowed
 
 Note = Callable[[str, object], None]
 """pytest's `record_property`."""
-
-
-def _note_nothing(name: str, value: object) -> None:
-    """For a subject outside a test."""
+History: TypeAlias = Sequence[Message]
+Options: TypeAlias = Sequence[Option]
 
 
 @dataclass(frozen=True)
 class Made:
     """A history, and what became of it; `rendering` is None where nothing was left to send, which the losses tell."""
 
-    history: Sequence[Message]
+    history: History
     rendering: Rendering | None
     losses: Sequence[Loss]
 
@@ -68,29 +67,29 @@ class Made:
         expect(condition, what, history=self.history, rendering=self.rendering, losses=self.losses, shown=shown)
 
 
-class Subject:
-    """What is under test."""
+_ONCE: "WeakKeyDictionary[type[Suite], dict[object, Any]]" = WeakKeyDictionary()
+Found = TypeVar("Found")
 
-    def __init__(self, suite: "Suite", note: Note = _note_nothing) -> None:
+
+class Subject:
+    """What is under test: the suite's adapter, its provider, and the target of its renderings."""
+
+    def __init__(self, suite: "Suite", note: Note = lambda name, value: None) -> None:
         self.suite = suite
         self.adapter: sabir.ModelAdapter = suite.adapter
+        self.provider: Provider = self.adapter.provider
+        self.target: Target = self.adapter.target
+        key = next(iter(self.provider.credentials), None)
+        self.key_variables: Sequence[str] = key.variables if key else ()
         self._note = note
 
-    @property
-    def target(self) -> Target:
-        """Where its renderings go."""
-        return self.adapter.target
-
-    @cached_property
-    def provider(self) -> Provider:
-        """Who carries its requests."""
-        return self.adapter.provider
-
-    @property
-    def key_variables(self) -> tuple[str, ...]:
-        """The variables of the provider's key, in their order."""
-        key = next(iter(self.provider.credentials), None)
-        return key.variables if key else ()
+    def once(self, what: object, make: Callable[[], Found]) -> Found:
+        """What is made once for each suite, however many cases use it."""
+        known = _ONCE.setdefault(type(self.suite), {})
+        if what not in known:
+            known[what] = make()
+        found: Found = known[what]
+        return found
 
     @cached_property
     def dialect(self) -> Dialect:
@@ -113,11 +112,6 @@ class Subject:
         """What the dialect takes, for this model at this endpoint."""
         return self.renderer().scope.tables
 
-    @property
-    def examples(self) -> int:
-        """How many examples a law is tried on."""
-        return self.suite.examples
-
     def renderer(self) -> Renderer:
         """A renderer that has kept nothing."""
         return self.adapter.new_renderer()
@@ -129,48 +123,35 @@ class Subject:
         another = sabir.ModelAdapter(self.provider, dialect, adapter.model, adapter.access, speaks_as=adapter.speaks_as)
         return another.new_renderer()
 
-    def render(
-        self,
-        history: Sequence[Message],
-        options: Sequence[Option] = (),
-        settings: Settings | None = None,
-    ) -> Rendering | None:
-        """The request for a history, rendered afresh; None where nothing is left to send."""
-        try:
-            return self.renderer().render(history, options, settings)
-        except RenderingRefused:
-            return None
-
-    def rendered(
-        self, history: Sequence[Message], options: Sequence[Option] = (), settings: Settings | None = None
-    ) -> Rendering:
-        """As `render`; Broken where nothing is left."""
-        rendering = self.render(history, options, settings)
-        if rendering is None:
-            raise Broken("nothing is left to send of a history that holds a user's text", history=history)
-        return rendering
-
-    def made(
-        self, history: Sequence[Message], options: Sequence[Option] = (), settings: Settings | None = None
+    def tried(
+        self, history: History, options: Options = (), settings: Settings | None = None, *, by: Renderer | None = None
     ) -> Made:
-        """As `rendered`, with its history."""
-        rendering = self.rendered(history, options, settings)
-        return Made(history, rendering, rendering.losses)
-
-    def tried(self, history: Sequence[Message], renderer: Renderer | None = None) -> Made:
         """What becomes of a history of any kind, rendered afresh unless a renderer is given."""
         try:
-            rendering = (renderer or self.renderer()).render(history)
+            rendering = (by or self.renderer()).render(history, options, settings)
         except RenderingRefused as refused:
             return Made(history, None, refused.losses)
         return Made(history, rendering, rendering.losses)
 
+    def render(self, history: History, options: Options = (), settings: Settings | None = None) -> Rendering | None:
+        """The request for a history, rendered afresh; None where nothing is left to send."""
+        return self.tried(history, options, settings).rendering
+
+    def rendered(self, history: History, options: Options = (), settings: Settings | None = None) -> Rendering:
+        """As `render`; Broken where nothing is left."""
+        if (rendering := self.render(history, options, settings)) is None:
+            raise Broken("nothing is left to send of a history that holds a user's text", history=history)
+        return rendering
+
+    def made(self, history: History, options: Options = (), settings: Settings | None = None) -> Made:
+        """As `rendered`, with its history."""
+        rendering = self.rendered(history, options, settings)
+        return Made(history, rendering, rendering.losses)
+
     def items(self, rendering: Rendering | None) -> list[JSONValue]:
         """The wire's items of the messages field; none of no rendering."""
-        if rendering is None:
-            return []
-        found: list[JSONValue] = json.loads(rendering.body_bytes)[self.dialect.messages_field]
-        return found
+        found = json.loads(rendering.body_bytes)[self.dialect.messages_field] if rendering else []
+        return list(found)
 
     def scope(self) -> DecodeScope:
         """For decoding what this target answers."""
@@ -184,27 +165,13 @@ class Subject:
         """The grade that the author declared."""
         return Grade(self.suite.capabilities.get(capability, UNKNOWN))
 
-    def grade(
-        self,
-        capability: str,
-        seen: Grade,
-        *,
-        what: str = "",
-        history: Sequence[Message] = (),
-        rendering: Rendering | None = None,
-    ) -> None:
+    def grade(self, capability: str, seen: Grade, *, what: str = "", **beside: Unpack[Shown]) -> None:
         """Note what was seen; Broken where the author declared another grade. `what` says what was seen, in words."""
         self._note(CAPABILITY_PROPERTY, [capability, str(seen)])
-        declared = self.declared(capability)
-        if declared in (UNKNOWN, seen):
-            return
-        saw = f": {what}" if what else ""
-        raise Broken(
-            f"{capability} ({CAPABILITIES[capability]}) is declared {declared}, but was seen to be {seen}{saw}; "
-            f"mend the dialect, or declare capabilities = {{{capability!r}: {seen.name}}}",
-            history=history,
-            rendering=rendering,
-        )
+        declared, saw = self.declared(capability), f": {what}" if what else ""
+        what = f"{capability} ({CAPABILITIES[capability]}) is declared {declared}, but was seen to be {seen}{saw}"
+        remedy = f"mend the dialect, or declare capabilities = {{{capability!r}: {seen.name}}}"
+        expect(declared in (UNKNOWN, seen), f"{what}; {remedy}", **beside)
 
 
 KIT = "sabir_testing."
@@ -320,10 +287,6 @@ def case_names(suite: type[Suite]) -> tuple[str, ...]:
 def check_suite(suite: type[Suite]) -> None:
     """TypeError for a suite that leaves a case out silently, or names what there is not."""
     who, cases = suite.__name__, case_names(suite)
-    adapter: object = suite.adapter
-    if not isinstance(adapter, sabir.ModelAdapter):
-        kind = type(adapter).__name__
-        raise TypeError(f"{who}.adapter is of type {kind}; give what sabir.adapter('provider:model') makes")
     _check_types(suite, who)
     _check_names(suite, who, cases)
     for what in ("prompts", "settings"):
@@ -339,45 +302,34 @@ def check_suite(suite: type[Suite]) -> None:
             raise TypeError(f"{who}.xfail[{case!r}] gives no reason; say why it cannot hold")
 
 
-def _check_names(suite: type[Suite], who: str, cases: Collection[str]) -> None:
-    """TypeError for a name of the kit's own, and for an attribute that is misspelt."""
-    own = [each for each in suite.__mro__ if not (each.__module__.startswith(KIT) or _is_family(each))]
-    given, taken = sorted({name for each in own for name in vars(each)}), _own_names(suite)
-    for name in given:
-        if name in cases:
-            remedy = f"to opt out, write xfail = {{{name!r}: 'the reason'}}"
-            raise TypeError(f"{who} overrides {name}, a case of the kit; {remedy}")
-        if name in taken:
-            raise TypeError(f"{who} overrides {name}, which the kit needs for itself; choose another name")
-        is_public = not name.startswith(("_", "test_")) and name not in vars(Suite)
-        if is_public and (near := difflib.get_close_matches(name, _ATTRIBUTES, n=1, cutoff=0.85)):
-            raise TypeError(f"{who}.{name} is no attribute of a suite; did you mean {near[0]!r}?")
-
-
 def _check_types(suite: type[Suite], who: str) -> None:
     """TypeError for what would fail in every case, or in none, without saying why."""
-    for what in ("xfail", "capabilities", "prompts", "settings"):
-        given: object = getattr(suite, what)
-        if not isinstance(given, Mapping):
-            raise TypeError(f"{who}.{what} is of type {type(given).__name__}; give a dict")
-    folder: object = suite.cassettes
-    if folder is not None and not isinstance(folder, Path):
-        kind = type(folder).__name__
-        raise TypeError(f"{who}.cassettes is of type {kind}; give a Path: Path(__file__).parent / 'cassettes'")
+    expected: Mapping[str, tuple[type | UnionType, str]] = {
+        "adapter": (sabir.ModelAdapter, "what sabir.adapter('provider:model') makes"),
+        **{what: (Mapping, "a dict") for what in ("xfail", "capabilities", "prompts", "settings")},
+        "cassettes": (Path | None, "a Path: Path(__file__).parent / 'cassettes'"),
+    }
+    for name, (kind, remedy) in expected.items():
+        if not isinstance(given := getattr(suite, name), kind):
+            raise TypeError(f"{who}.{name} is of type {type(given).__name__}; give {remedy}")
     if suite.examples < 1:
         raise TypeError(f"{who}.examples is {suite.examples}; give at least 1")
 
 
-def _is_family(cls: type) -> bool:
-    """Whether a class brings cases of its own, or is nobody's."""
-    return cls is object or bool(vars(cls).get("family"))
-
-
-def _own_names(suite: type[Suite]) -> set[str]:
-    """What families keep for themselves: fixtures, and what their cases call."""
-    families = [each for each in suite.__mro__ if each.__module__.startswith(KIT) and each is not Suite]
-    helpers = {name for each in families for name in vars(each) if not name.startswith("__")}
-    return (helpers - set(vars(Suite))) | {"subject", "subject_of"}
+def _check_names(suite: type[Suite], who: str, cases: Collection[str]) -> None:
+    """TypeError for a name of the kit's own (its cases, its fixtures, what its cases call), and for a misspelt one."""
+    ours = [each for each in suite.__mro__ if each.__module__.startswith(KIT) and each is not Suite]
+    taken = {name for each in ours for name in vars(each) if not name.startswith("__") and name not in vars(Suite)}
+    others = [each for each in suite.__mro__ if not (each.__module__.startswith(KIT) or vars(each).get("family"))]
+    for name in sorted({name for each in others if each is not object for name in vars(each)}):
+        if name in cases:
+            remedy = f"to opt out, write xfail = {{{name!r}: 'the reason'}}"
+            raise TypeError(f"{who} overrides {name}, a case of the kit; {remedy}")
+        if name in taken | {"subject", "subject_of"}:
+            raise TypeError(f"{who} overrides {name}, which the kit needs for itself; choose another name")
+        is_public = not name.startswith(("_", "test_")) and name not in vars(Suite)
+        if is_public and (near := difflib.get_close_matches(name, _ATTRIBUTES, n=1, cutoff=0.85)):
+            raise TypeError(f"{who}.{name} is no attribute of a suite; did you mean {near[0]!r}?")
 
 
 def _known(name: str, names: Collection[str], where: str) -> None:

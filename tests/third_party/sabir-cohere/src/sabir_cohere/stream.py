@@ -10,16 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sabir import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
-from sabir.authoring import (
-    BlockKind,
-    DecodeScope,
-    Fields,
-    JSONValue,
-    ServerEvent,
-    fields,
-    first_count,
-    text,
-)
+from sabir.authoring import BlockKind, DecodeScope, Fields, JSONValue, ServerEvent, fields, first_count, text
 
 from sabir_cohere.decode import CALLS, CONTENT, PLAN, read_blocks, read_ending
 from sabir_cohere.errors import ERRORS

@@ -7,13 +7,13 @@ import pytest
 import sabir
 from hypothesis import given, settings
 from hypothesis.strategies import SearchStrategy
-from sabir.base.losses import Loss
+from sabir.base.failures import Loss
 from sabir.contract.dialect import Dialect
 from sabir.contract.turns import TurnScope
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, Origin, PartsPayload
 from sabir.vocabulary.parts import Citation, OpaquePart, ReasoningPart, TextPart
-from sabir.vocabulary.target import Target
+from sabir.vocabulary.settings import Target
 from sabir_testing.histories.drawn import ELSEWHERE, FOREIGN, histories_of, speakers_for, tidy_histories
 from sabir_testing.histories.samples import ENDPOINT, recorded_histories, source_dialects
 from sabir_testing.histories.toys import HOISTED, INLINE, TOYS, toy_target

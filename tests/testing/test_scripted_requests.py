@@ -9,15 +9,10 @@ import threading
 import pytest
 import sabir
 from hypothesis import given
-from sabir.contract.scope import DecodeScope
-from sabir.rendering.renderer import Renderer
+from sabir.authoring import DecodeScope
 from sabir_testing.kit.marks import mark
-from sabir_testing.scripted import (
-    ScriptedAdapter,
-    calls,
-    reply,
-)
-from sabir_testing.scripted.plain import PLAIN
+from sabir_testing.scripted import Gate, ScriptedAdapter, ScriptMismatch, calls, delayed, reply
+from sabir_testing.scripted.wire import PLAIN
 
 from tests.laws.histories import histories
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from sabir.contract.dialect import Dialect
 from sabir.contract.provider import Access, Credential, WireRequest
-from sabir.contract.tables import IdentifierRule
+from sabir.contract.turns import IdentifierRule
 from sabir.errors import CredentialsMissing
 from sabir.vocabulary.settings import ModelInfo
 

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from sabir import Loss, Reply, ReplyEnd, Usage
-from sabir.contract.framing import ServerEvent
+from sabir.contract.dialect import ServerEvent
 from sabir.contract.provider import WireRequest
 from sabir.contract.scope import DecodeScope
 from sabir.reading.fold import Fold

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from sabir import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
-from sabir.contract.framing import ServerEvent, ServerEventReader
+from sabir.contract.dialect import ServerEvent, ServerEventReader
 from sabir.contract.scope import DecodeScope
 from sabir.errors import ResponseInvalid
 from sabir_acme.stream import ChatDecoder

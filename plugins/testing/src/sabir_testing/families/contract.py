@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import sabir
 from sabir.authoring import WIRE_SETTINGS, Access
-from sabir.vocabulary.target import FEATURES
+from sabir.vocabulary.settings import FEATURES
 
 from sabir_testing.kit.broken import Broken, expect
 from sabir_testing.kit.suite import Subject, Suite

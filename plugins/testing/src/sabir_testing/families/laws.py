@@ -26,7 +26,7 @@ from sabir_testing.kit.marks import Marked, check_ids, check_pairs, mark, messag
 from sabir_testing.kit.played import own_parts
 from sabir_testing.kit.properties import impurities, law
 from sabir_testing.kit.suite import Made, Subject
-from sabir_testing.reading.values import strings
+from sabir_testing.reading import strings
 
 Drawn = TypeVar("Drawn")
 SOME_SETTINGS = st.fixed_dictionaries({}, optional={name: st.sampled_from(SETTINGS[name]) for name in WIRE_SETTINGS})

@@ -19,7 +19,7 @@ from sabir_testing.kit.exchanges import OWN_ID, STREAMED, WAYS, WHOLE, Answered,
 from sabir_testing.kit.questions import ANSWERED, CAPABILITIES, FAILING, FULL, QUESTIONS, REFUSED, Question, kinds
 from sabir_testing.kit.suite import Subject
 from sabir_testing.network import NetworkForbidden, network_forbidden
-from sabir_testing.reading.values import leaves, objects, read, texts
+from sabir_testing.reading import leaves, objects, read, texts
 
 SIGNED = re.compile(r"[A-Za-z0-9+/=_-]{32,}")
 """Strings that only the vendor reads: signatures, encrypted thoughts, long ids."""

@@ -19,7 +19,7 @@ from sabir.rendering.turns import Identifiers
 
 from sabir_testing.kit.broken import expect
 from sabir_testing.kit.suite import Subject
-from sabir_testing.reading.values import strings, walk
+from sabir_testing.reading import strings, walk
 
 Place = tuple[int, ...]
 """Positions in arrays, from the outermost inwards; what stands in one object has no order."""

@@ -31,8 +31,8 @@ from sabir.rendering.renderer import Renderer
 from sabir_testing.kit import CAPABILITY_PROPERTY
 from sabir_testing.kit.broken import Broken, Shown, expect
 from sabir_testing.kit.questions import CAPABILITIES, QUESTIONS, UNKNOWN, Grade
-from sabir_testing.reading.values import every_string
-from sabir_testing.scrubbing.leaks import Allowed
+from sabir_testing.reading import every_string
+from sabir_testing.scrubbing import Allowed
 
 Note = Callable[[str, object], None]
 """pytest's `record_property`."""

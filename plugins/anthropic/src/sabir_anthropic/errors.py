@@ -3,52 +3,39 @@
 Types: https://platform.claude.com/docs/en/api/errors, and the exceptions of Bedrock beside them.
 """
 
+from sabir import errors
 from sabir.authoring import ErrorRule, ErrorTable
-from sabir.errors import (
-    AuthenticationFailed,
-    CallTimedOut,
-    ContentFiltered,
-    ContextTooLong,
-    InvalidRequest,
-    ModelNotFound,
-    Overloaded,
-    PermissionDenied,
-    QuotaExceeded,
-    RateLimited,
-    RequestTooLarge,
-    ServerFailed,
-    Unavailable,
-)
 
 _TYPES = {
-    "invalid_request_error": InvalidRequest,
-    "authentication_error": AuthenticationFailed,
-    "billing_error": QuotaExceeded,
-    "permission_error": PermissionDenied,
-    "not_found_error": ModelNotFound,
-    "request_too_large": RequestTooLarge,
-    "rate_limit_error": RateLimited,
-    "timeout_error": CallTimedOut,
-    "api_error": ServerFailed,
-    "overloaded_error": Overloaded,
-    "throttlingexception": RateLimited,
-    "servicequotaexceededexception": QuotaExceeded,
-    "validationexception": InvalidRequest,
-    "accessdeniedexception": PermissionDenied,
-    "resourcenotfoundexception": ModelNotFound,
-    "modeltimeoutexception": CallTimedOut,
-    "serviceunavailableexception": Unavailable,
-    "internalserverexception": ServerFailed,
-    "modelstreamerrorexception": ServerFailed,
+    "invalid_request_error": errors.InvalidRequest,
+    "authentication_error": errors.AuthenticationFailed,
+    "billing_error": errors.QuotaExceeded,
+    "permission_error": errors.PermissionDenied,
+    "not_found_error": errors.ModelNotFound,
+    "request_too_large": errors.RequestTooLarge,
+    "rate_limit_error": errors.RateLimited,
+    "timeout_error": errors.CallTimedOut,
+    "api_error": errors.ServerFailed,
+    "overloaded_error": errors.Overloaded,
+    "throttlingexception": errors.RateLimited,
+    "servicequotaexceededexception": errors.QuotaExceeded,
+    "validationexception": errors.InvalidRequest,
+    "accessdeniedexception": errors.PermissionDenied,
+    "resourcenotfoundexception": errors.ModelNotFound,
+    "modeltimeoutexception": errors.CallTimedOut,
+    "serviceunavailableexception": errors.Unavailable,
+    "internalserverexception": errors.ServerFailed,
+    "modelstreamerrorexception": errors.ServerFailed,
 }
 _WORDS = ErrorRule.by_words(
-    (r"(prompt|input) is too long|exceed\w* (the )?(context|model's maximum)|context (window|size)", ContextTooLong),
-    (r"credit balance is too low|(usage|spend\w*) limits?\b", QuotaExceeded),
-    (r"content filter\w* policy", ContentFiltered),
+    (r"(prompt|input) is too long|exceed\w* (the )?(context|model's maximum)", errors.ContextTooLong),
+    (r"context (window|size)", errors.ContextTooLong),
+    (r"credit balance is too low|(usage|spend\w*) limits?\b", errors.QuotaExceeded),
+    (r"content filter\w* policy", errors.ContentFiltered),
     at=(None, 400, 403, 429),  # at other statuses the type says more than the words; None is a stream
 )
 ERRORS = ErrorTable(
-    rules=(_WORDS, ErrorRule.by_codes(_TYPES), ErrorRule.by_words((r"overloaded", Overloaded), at=(503,))),
+    rules=(_WORDS, ErrorRule.by_codes(_TYPES), ErrorRule.by_words((r"overloaded", errors.Overloaded), at=(503,))),
     modules=("anthropic",),
-    raised=(("APIError", None, ""), ("AnthropicError", InvalidRequest, "was not asked, for the SDK refuses to")),
+    raised=(("APIError", None, ""), ("AnthropicError", errors.InvalidRequest, "was not asked, for the SDK refuses to")),
 )

@@ -16,17 +16,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, TypeAlias
 
 from sabir import MediaPart, TextPart
-from sabir.authoring import (
-    DecodeScope,
-    Fields,
-    History,
-    JSONValue,
-    KnownPart,
-    Leaf,
-    fields,
-    text,
-    without,
-)
+from sabir.authoring import DecodeScope, Fields, History, JSONValue, KnownPart, Leaf, fields, text, without
 
 from sabir_anthropic.decode import decode_block, opaque_block
 from sabir_anthropic.encode import TOLD

@@ -3,8 +3,12 @@
     neutral settings by name ──▶ wire fields      settings that a model refuses or the wire lacks are losses
     reasoning_effort ──▶ thinking and effort      by the model's row in models.toml
     options ──▶ tools     vendor settings ──▶ verbatim, last     cache breakpoints ──▶ markers, at the join
+    asked for, or the model's whole output ──▶ max_tokens ── above the limit without a stream ──▶ always streamed
 
 A row of models.toml may refuse the WORDS below in addition to wire settings and features.
+
+The wire wants a maximum in every request. The SDK's typed call refuses one that may take longer than ten minutes
+unless it streams; ready bytes bypass that guard, so it is repeated here (docs/reference/guards.md).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +18,6 @@ from sabir import ResponseFormat
 from sabir.authoring import (
     Fields,
     JSONValue,
-    KnownPart,
     LossKind,
     RequestScope,
     Splice,
@@ -25,10 +28,27 @@ from sabir.authoring import (
 )
 
 from sabir_anthropic.encode import WHITE_END, encode_system
-from sabir_anthropic.limits import BEYOND_CONTEXT, answer_limit
 from sabir_anthropic.schema import Fit, fit_parameters
 from sabir_anthropic.settings import AnthropicSettings
 
+UNKNOWN_MODEL = 4096
+"""Tokens that every model can answer with; for models that are not in models.toml."""
+MOST_AT_ONCE = 21_333
+"""The longest answer, in tokens, that the SDK waits for: it assumes 128,000 tokens an hour and waits ten minutes."""
+MODELS_AT_ONCE: Mapping[str, int] = dict.fromkeys(
+    (
+        "anthropic.claude-opus-4-1-20250805-v1:0", "anthropic.claude-opus-4-20250514-v1:0", "claude-4-opus-20250514",
+        "claude-opus-4-0", "claude-opus-4-1@20250805", "claude-opus-4-20250514", "claude-opus-4@20250514",
+    ),
+    8192,
+)  # fmt: skip
+"""Models with a lower limit in the SDK (`anthropic._constants`, held equal by a test)."""
+BEYOND_CONTEXT = "output_beyond_context"
+"""Word of models.toml: the vendor refuses a maximum that exceeds the context together with the prompt.
+
+Models before Claude 4.5 refuse it; later models take it and stop where the context ends.
+https://platform.claude.com/docs/en/build-with-claude/context-windows
+"""
 WORDS = frozenset(
     {BEYOND_CONTEXT, "forced_choice", "temperature_with_top_p", "thinking.adaptive", "thinking.between_tools",
      "thinking.disabled", "top_k", "xhigh_effort"}
@@ -54,6 +74,11 @@ _LEAST_TOP_P = 0.95
 """The least `top_p` that thinking allows."""
 
 
+def most_at_once(model: str) -> int:
+    """The longest answer of a model, in tokens, that may come without a stream."""
+    return MODELS_AT_ONCE.get(model, MOST_AT_ONCE)
+
+
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Every field but the messages."""
     return _Request(scope, scope.read_vendor(AnthropicSettings)).whole()
@@ -67,7 +92,7 @@ class _Request:
         self._vendor = vendor
         self._rejects = scope.model_info.rejects
         self._markers = self._read_breakpoints()
-        self._limit = answer_limit(scope, thinking=self._asked_to_think())
+        self._limit = self._answer_limit()
         self._effort: str | None = None
         self.thinking: Fields = self._thinking()
 
@@ -88,6 +113,7 @@ class _Request:
         for name, setting in (("effort", "reasoning_effort"), ("format", "response_format")):
             if neutral[name] and config[name] != neutral[name]:
                 self.lose("dropped", "the vendor setting output_config takes its place", setting)
+        stops = scope.neutral_fields({"stop": "stop"}, absent=("seed",)).get("stop", ())
         found = {
             "model": scope.target.model,
             "max_tokens": self._limit,
@@ -97,9 +123,12 @@ class _Request:
             "thinking": dict(self.thinking),
             "output_config": config,
             **self._markers.get("automatic", {}),
-            "stop_sequences": self._stops(),
+            "stop_sequences": [stop for stop in stops if stop.strip()],
             **self._samplers(is_newer=version != OLDER and COMPATIBLE not in scope.quirks),
         }
+        for index, stop in enumerate(stops):
+            if not stop.strip():
+                self.lose("dropped", "the wire takes no stop text of white space alone", f"stop[{index}]")
         for place in ("closed", "end"):
             if marker := self._markers.get(place):
                 text = b"," + encode_json(marker)[1:-1].encode()
@@ -107,11 +136,24 @@ class _Request:
         self._close(is_formatted="format" in config)
         return {name: value for name, value in found.items() if value not in (None, [], {})} | vendor
 
-    def _asked_to_think(self) -> int:
-        """The requested thinking budget in tokens; 0 if the model thinks without a budget."""
-        given = fields(self._vendor.get("thinking")).get("budget_tokens")
-        by_effort = BUDGETS.get(self._scope.settings.take("reasoning_effort") or "", 0)
-        return max(first_count(given) or 0, by_effort if "thinking.adaptive" in self._rejects else 0)
+    def _answer_limit(self) -> int:
+        """The maximum of a request, in tokens; if the caller sets none, the model's own, which is reported as a loss.
+
+        A model that counts it together with the prompt gets the longest answer without a stream, which leaves room for
+        the prompt, or twice its thinking budget. The request is marked as streamed if it may otherwise take too long.
+        """
+        scope, most = self._scope, most_at_once(self._scope.target.model)
+        limit: int | None = scope.take("max_output_tokens")
+        if limit is None:
+            limit = scope.model_info.output_tokens or UNKNOWN_MODEL
+            if BEYOND_CONTEXT in self._rejects:
+                by_effort = BUDGETS.get(scope.settings.take("reasoning_effort") or "", 0)
+                budget = first_count(fields(self._vendor.get("thinking")).get("budget_tokens")) or 0
+                limit = min(limit, max(most, 2 * budget, 2 * by_effort if "thinking.adaptive" in self._rejects else 0))
+            reason = f"the wire wants a maximum, and none was set: {limit}; set max_output_tokens for another"
+            self.lose("synthesized", reason, "max_output_tokens")
+        scope.only_as_stream = limit > most
+        return limit
 
     def _thinking(self) -> Fields:
         effort, given = self._scope.take("reasoning_effort"), self._vendor.pop("thinking", None)
@@ -169,13 +211,6 @@ class _Request:
                 self.lose("dropped", reason, self._own(setting) if setting == "top_k" else setting)
                 found[setting] = None
         return found
-
-    def _stops(self) -> list[str]:
-        given = self._scope.neutral_fields({"stop": "stop"}, absent=("seed",)).get("stop", ())
-        for index, stop in enumerate(given):
-            if not stop.strip():
-                self.lose("dropped", "the wire takes no stop text of white space alone", f"stop[{index}]")
-        return [stop for stop in given if stop.strip()]
 
     def _options(self) -> Iterator[dict[str, Any]]:
         for index, option in enumerate(self._scope.options):
@@ -270,10 +305,15 @@ class _Request:
 
     def _close(self, *, is_formatted: bool) -> None:
         """End the messages with a user message where the wire requires one."""
-        scope, said = self._scope, GO_ON
+        scope, said, reason = self._scope, GO_ON, ""
+        last = scope.last_turn if scope.last_side == "assistant" else None
+        entry = last.entries[-1] if last and last.entries else None
+        pieces = entry.pieces if entry and entry.keeps_state else ()
+        # The last part of the last turn if the model said it; reasoning is skipped, since it may be left out.
+        part = next((piece for piece in reversed(pieces) if piece.kind != "reasoning"), None)
         if scope.last_side is None:
             said, reason = BEGIN, "the wire wants a message of the user's"
-        elif scope.last_side != "assistant" or ((last := self._last) and last.kind == "opaque"):
+        elif scope.last_side != "assistant" or (part and part.kind == "opaque"):
             return
         elif "ending_assistant" in self._rejects:
             reason = f"{scope.target.model} takes no conversation that ends with the assistant"
@@ -281,19 +321,10 @@ class _Request:
             reason = "a thinking model begins its answer itself"
         elif is_formatted:
             reason = "a reply that is held to a schema is begun by nobody else"
-        elif scope.last_turn is None:
+        elif last is None:
             reason = "nothing is left of what followed the assistant"
-        elif last and last.kind == "text" and last.text[-1:].isspace():
+        elif part and part.kind == "text" and part.text[-1:].isspace():
             reason = WHITE_END
-        else:
-            return
-        scope.closing.append({"role": "user", "content": [{"type": "text", "text": said}]})
-        scope.losses.add("synthesized", f"{reason}: {said!r} stands at the end", path="messages")
-
-    @property
-    def _last(self) -> KnownPart | None:
-        """The last part of the last turn if the model said it; reasoning is skipped, since it may be left out."""
-        last = self._scope.last_turn
-        entry = last.entries[-1] if last and last.entries else None
-        pieces = entry.pieces if entry and entry.keeps_state else ()
-        return next((piece for piece in reversed(pieces) if piece.kind != "reasoning"), None)
+        if reason:
+            scope.closing.append({"role": "user", "content": [{"type": "text", "text": said}]})
+            scope.losses.add("synthesized", f"{reason}: {said!r} stands at the end", path="messages")

@@ -15,7 +15,7 @@ import binascii
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 from sabir import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
 from sabir.authoring import (
@@ -26,8 +26,8 @@ from sabir.authoring import (
     decode_json,
     fields,
     items,
+    left_over,
     text,
-    without,
 )
 from sabir.errors import NotJSON
 
@@ -80,9 +80,6 @@ class _Growing:
         return whole
 
 
-Reader: TypeAlias = Callable[[Fields], Iterable[StreamEvent]]
-
-
 class MessagesDecoder:
     """One stream's wire events → core events."""
 
@@ -92,7 +89,7 @@ class MessagesDecoder:
         self._growing: dict[int, _Growing] = {}
         self._is_started = False
         self._is_ended = False
-        self._readers: Mapping[str, Reader] = {
+        self._readers: Mapping[str, Callable[[Fields], Iterable[StreamEvent]]] = {
             "content_block_start": self._begun,
             "content_block_delta": self._grown,
             "content_block_stop": self._done,
@@ -100,31 +97,26 @@ class MessagesDecoder:
             "message_stop": self._ended,
         }
 
-    def feed(self, event: ServerEvent) -> Iterable[StreamEvent]:
+    def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
         """The core events for one wire event; raises the CallError that it reports."""
         data = event.data.strip()
         if self._is_ended or not data:
-            return ()
+            return
         found = self._scope.read_object(data)
         raise_reported(found, self._scope)
         name = text(found.get("type")) or event.event
         reader = self._readers.get(name)
-        if self._is_started:
-            return reader(found) if reader else ()
         # Events without a meaning here, such as `ping` and future types, begin no message.
-        return self._started(found, reader) if reader or name == "message_start" else ()
+        if not self._is_started and (reader or name == "message_start"):
+            self._is_started = True
+            self._message = dict(fields(found.get("message")))
+            yield ReplyStart(origin=origin_of(self._message, self._scope))
+        if reader:
+            yield from reader(found)
 
     def close(self) -> tuple[StreamEvent, ...]:
         """No events: `message_stop` has ended the reply."""
         return ()
-
-    def _started(self, found: Fields, reader: Reader | None) -> Iterator[StreamEvent]:
-        """Begin the reply at the first event that has a meaning."""
-        self._is_started = True
-        self._message = dict(fields(found.get("message")))
-        yield ReplyStart(origin=origin_of(self._message, self._scope))
-        if reader is not None:
-            yield from reader(found)
 
     def _begun(self, found: Fields) -> Iterator[StreamEvent]:
         block = dict(fields(found.get("content_block")))
@@ -142,9 +134,9 @@ class MessagesDecoder:
 
     def _index(self, found: Fields) -> int:
         index = found.get("index")
-        if isinstance(index, int) and not isinstance(index, bool) and index >= 0:
-            return index
-        raise self._scope.invalid(f"streamed a block at the index {index!r}; send the request again")
+        if type(index) is not int or index < 0:
+            raise self._scope.invalid(f"streamed a block at the index {index!r}; send the request again")
+        return index
 
     def _block(self, found: Fields) -> tuple[int, _Growing]:
         index = self._index(found)
@@ -164,10 +156,9 @@ class MessagesDecoder:
 
     def _changed(self, found: Fields) -> tuple[StreamEvent, ...]:
         """Read the fields that end a message. Usage figures are totals; a missing one keeps its earlier value."""
-        said = {**without(found, "type", "delta", "usage"), **fields(found.get("delta"))}
-        self._message |= {name: value for name, value in said.items() if value is not None}
-        usage = {name: value for name, value in fields(found.get("usage")).items() if value is not None}
-        self._message["usage"] = {**fields(self._message.get("usage")), **usage}
+        usage = {**fields(self._message.get("usage")), **left_over(fields(found.get("usage")), ())}
+        self._message |= left_over(found, ("type", "delta")) | left_over(fields(found.get("delta")), ())
+        self._message["usage"] = usage
         return ()
 
     def _ended(self, found: Fields) -> Iterator[StreamEvent]:

@@ -11,11 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sabir import ResponseFormat
-from sabir.authoring import (
-    JSONValue,
-    ReasoningEffort,
-    RequestScope,
-)
+from sabir.authoring import JSONValue, ReasoningEffort, RequestScope
 
 from sabir_google.encode import FILLER, generation, system_parts
 from sabir_google.services import leave_out_the_others, whole_name

@@ -13,16 +13,7 @@ from typing import Any, ClassVar
 from uuid import uuid4
 
 from sabir import MediaPart, OptionCallPayload
-from sabir.authoring import (
-    DataURL,
-    DecodeScope,
-    Fields,
-    History,
-    JSONValue,
-    Leaf,
-    fields,
-    text,
-)
+from sabir.authoring import DataURL, DecodeScope, Fields, History, JSONValue, Leaf, fields, text
 from sabir.errors import HistoryInvalid
 
 from sabir_openai.chat_decode import message_blocks

@@ -8,11 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from sabir import ResponseFormat
-from sabir.authoring import (
-    IdentifierRule,
-    JSONValue,
-    RequestScope,
-)
+from sabir.authoring import IdentifierRule, JSONValue, RequestScope
 
 from sabir_openai.schema import StrictSchema, as_object, make_strict
 from sabir_openai.settings import ChatSettings

@@ -15,17 +15,7 @@ from typing import Any
 from uuid import uuid4
 
 from sabir import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
-from sabir.authoring import (
-    BlockKind,
-    DecodeScope,
-    Fields,
-    JSONValue,
-    ServerEvent,
-    fields,
-    items,
-    left_over,
-    text,
-)
+from sabir.authoring import BlockKind, DecodeScope, Fields, JSONValue, ServerEvent, fields, items, left_over, text
 
 from sabir_openai.chat_decode import (
     CALLS,

@@ -8,15 +8,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from pydantic import BaseModel
-from sabir.authoring import (
-    Fields,
-    History,
-    JSONValue,
-    KnownPart,
-    fields,
-    text,
-    without,
-)
+from sabir.authoring import Fields, History, JSONValue, KnownPart, fields, text, without
 
 from sabir_openai.schema import make_strict
 from sabir_openai.settings import FileHints, ImageHints, MediaHints

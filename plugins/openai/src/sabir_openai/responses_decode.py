@@ -13,17 +13,7 @@ Fields that a block cannot express are in its state, so that encoding restores t
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal, TypeAlias
 
-from sabir import (
-    Loss,
-    MediaPart,
-    OpaquePart,
-    OptionCallPayload,
-    Origin,
-    ReasoningPart,
-    RefusalPart,
-    Reply,
-    TextPart,
-)
+from sabir import Loss, MediaPart, OpaquePart, OptionCallPayload, Origin, ReasoningPart, RefusalPart, Reply, TextPart
 from sabir.authoring import (
     DecodeScope,
     Fields,

@@ -13,19 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sabir import MediaPart, OpaquePart, OptionCallPayload, ReasoningPart, RefusalPart, TextPart
-from sabir.authoring import (
-    Entry,
-    Fields,
-    JSONValue,
-    KnownPart,
-    LossLog,
-    Side,
-    Turn,
-    TurnScope,
-    fields,
-    text,
-    without,
-)
+from sabir.authoring import Entry, Fields, JSONValue, KnownPart, LossLog, Side, Turn, TurnScope, fields, text, without
 
 from sabir_openai.chat_encode import base64_url, call_arguments, file_name
 

@@ -14,18 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from sabir import MediaPart, TextPart
-from sabir.authoring import (
-    DataURL,
-    DecodeScope,
-    Fields,
-    History,
-    JSONValue,
-    Leaf,
-    fields,
-    one_line,
-    text,
-    without,
-)
+from sabir.authoring import DataURL, DecodeScope, Fields, History, JSONValue, Leaf, fields, one_line, text, without
 from sabir.errors import HistoryInvalid
 
 from sabir_openai.history import RequestHistory

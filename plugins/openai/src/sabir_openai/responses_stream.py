@@ -25,16 +25,7 @@ from sabir import (
     StreamEvent,
     TextPart,
 )
-from sabir.authoring import (
-    BlockKind,
-    DecodeScope,
-    Fields,
-    ServerEvent,
-    fields,
-    items,
-    text,
-    without,
-)
+from sabir.authoring import BlockKind, DecodeScope, Fields, ServerEvent, fields, items, text, without
 
 from sabir_openai.responses_decode import PARAGRAPH, Block, item_blocks, origin_of, raise_reported, read_end
 

@@ -83,14 +83,13 @@ class _History(History):
             self._instruct(self._blocks(given, "system", "system"), "system")
 
     def _instruct(self, blocks: Blocks, path: str) -> None:
-        parts = [part for block, place in blocks if isinstance(part := self._instruction(block, place), TextPart)]
+        parts = []
+        for block, place in blocks:
+            if isinstance(part := self.part(block, place), TextPart):
+                parts.append(part)
+            else:
+                self.lose("dropped", place, "a system message holds nothing but text")
         self.say("system", parts, path)
-
-    def _instruction(self, block: Fields, path: str) -> KnownPart | None:
-        part = self.part(block, path)
-        if not isinstance(part, TextPart):
-            self.lose("dropped", path, "a system message holds nothing but text")
-        return part
 
     def conversation(self, given: JSONValue) -> None:
         """All messages."""
@@ -123,7 +122,12 @@ class _History(History):
 
     def _shown(self, block: Fields, path: str) -> KnownPart:
         """The part for a block; an opaque part, verbatim, where no other part can express all of the block."""
-        return (None if _says_more(block) else self.part(block, path)) or opaque_block(block)
+        kind, said = block.get("type"), {name for name, value in block.items() if value is not None}
+        if kind in ("image", "document"):
+            further = fields(block.get("source")).keys() - _SOURCE_FIELDS
+            if further or said - {"type", *self.leaves[kind].known}:
+                return opaque_block(block)
+        return self.part(block, path) or opaque_block(block)
 
     def _result(self, block: Fields, path: str) -> None:
         """The result of a call: a text, or texts and media, or what went wrong."""
@@ -176,7 +180,9 @@ class _History(History):
             for index, tool in enumerate(History.expect(given, list, "tools"))
         ]
         # No hints: a tool of the vendor's own, or one that says what no option can.
-        hints = [self.scope.read_hints(each, OptionHints) if _is_option(each) else None for each in tools]
+        hints = [
+            self.scope.read_hints(each, OptionHints) if each.get("type") in ("custom", None) else None for each in tools
+        ]
         # Options are declared before what is the vendor's, so that the last of all is the last of those, if any.
         order = sorted(range(len(tools)), key=lambda index: hints[index] is None)
         last = next((index for index in reversed(order) if not tools[index].get("defer_loading")), None)
@@ -219,14 +225,6 @@ class _History(History):
 decode_history = _History.decode
 
 
-def _says_more(block: Fields) -> bool:
-    """Whether a medium has fields that no part can express."""
-    kind, said = block.get("type"), {name for name, value in block.items() if value is not None}
-    if kind not in ("image", "document"):
-        return False
-    return bool(said - {"type", *_History.leaves[kind].known} or fields(block.get("source")).keys() - _SOURCE_FIELDS)
-
-
 def _closed(messages: list[JSONValue]) -> int:
     """Index of the message that ends the closed prefix, before the user's last one or before the last round of calls.
 
@@ -239,7 +237,3 @@ def _closed(messages: list[JSONValue]) -> int:
     if at < 0 or ("tool_result" in kinds and len(kinds) > 1):
         return -1
     return at if {roles[at], roles[at + 1]} == {"user", "assistant"} else -1
-
-
-def _is_option(tool: Fields) -> bool:
-    return tool.get("type", "custom") in ("custom", None)

@@ -28,7 +28,7 @@ from sabir.authoring import (
 )
 
 from sabir_anthropic.encode import WHITE_END, encode_system
-from sabir_anthropic.schema import Fit, fit_parameters
+from sabir_anthropic.schema import fit, fit_parameters
 from sabir_anthropic.settings import AnthropicSettings
 
 UNKNOWN_MODEL = 4096
@@ -223,13 +223,13 @@ class _Request:
         wanted: ResponseFormat | None = self._scope.take("response_format")
         if wanted is None:
             return None
-        fitted = Fit()
-        schema = fitted.read(wanted.schema_view)
-        if fitted.left_out:
-            left_out = ", ".join(fitted.left_out)
-            self.lose("rewritten", f"the wire's schemas have no such keyword: {left_out}", "response_format")
-        if fitted.reasons:
-            reason = f"replies may miss the schema, of which the wire takes a part: {'; '.join(fitted.reasons)}"
+        reasons, left_out = dict[str, None](), dict[str, None]()
+        schema = fit(wanted.schema_view, reasons, left_out)
+        if left_out:
+            reason = f"the wire's schemas have no such keyword: {', '.join(left_out)}"
+            self.lose("rewritten", reason, "response_format")
+        if reasons:
+            reason = f"replies may miss the schema, of which the wire takes a part: {'; '.join(reasons)}"
             self.lose("downgraded", reason, "response_format")
         if wanted.description:
             schema.setdefault("description", wanted.description)

@@ -21,7 +21,7 @@ from sabir.vocabulary.parts import MediaPart, OpaquePart, TextPart
 from sabir.vocabulary.settings import Settings
 from sabir.vocabulary.target import ModelInfo
 from sabir_openai import settings
-from sabir_openai.dialect import variant
+from sabir_openai.provider import variant
 from sabir_openai.responses_dialect import RESPONSES as DIALECT
 
 from tests.providers.wires import body, call, home, items, lost, render, result, said, scope_of, whole

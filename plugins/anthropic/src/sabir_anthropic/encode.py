@@ -7,12 +7,12 @@
 Neighbouring messages of one role stay apart: the vendor joins them, and the bytes already sent do not change.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Any, TypeAlias
 
 from sabir import MediaPart, OpaquePart, ReasoningPart, TextPart
-from sabir.authoring import Entry, JSONValue, KnownPart, LossLog, Side, Turn, TurnScope, fields, text
+from sabir.authoring import Entry, JSONValue, KnownPart, LossLog, Turn, TurnScope, fields, text
 
 Item = dict[str, Any]
 """A message or a content block: a JSON object of the wire."""
@@ -152,10 +152,7 @@ def _document(piece: MediaPart, entry: Entry, scope: TurnScope, losses: LossLog)
     return {"type": "document", "source": source, **title, **scope.target.hints_of(piece)}
 
 
-_MEDIA: Mapping[str, Callable[[MediaPart, Entry, TurnScope, LossLog], Item | None]] = {
-    "image": _image,
-    "document": _document,
-}
+_MEDIA = {"image": _image, "document": _document}
 
 
 def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
@@ -244,9 +241,5 @@ def _thinking(piece: ReasoningPart, entry: Entry, losses: LossLog) -> Item | Non
     return None
 
 
-_SIDES: Mapping[Side, Callable[[Turn, TurnScope, LossLog], list[Item]]] = {
-    "system": _speakers,
-    "user": _speakers,
-    "assistant": _assistant,
-    "results": _results,
-}
+_SIDES = {"system": _speakers, "user": _speakers, "assistant": _assistant, "results": _results}
+"""Side → the function that makes its messages."""

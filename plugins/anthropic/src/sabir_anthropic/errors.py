@@ -7,25 +7,17 @@ from sabir import errors
 from sabir.authoring import ErrorRule, ErrorTable
 
 _TYPES = {
-    "invalid_request_error": errors.InvalidRequest,
-    "authentication_error": errors.AuthenticationFailed,
-    "billing_error": errors.QuotaExceeded,
-    "permission_error": errors.PermissionDenied,
-    "not_found_error": errors.ModelNotFound,
-    "request_too_large": errors.RequestTooLarge,
-    "rate_limit_error": errors.RateLimited,
-    "timeout_error": errors.CallTimedOut,
-    "api_error": errors.ServerFailed,
-    "overloaded_error": errors.Overloaded,
-    "throttlingexception": errors.RateLimited,
-    "servicequotaexceededexception": errors.QuotaExceeded,
-    "validationexception": errors.InvalidRequest,
-    "accessdeniedexception": errors.PermissionDenied,
-    "resourcenotfoundexception": errors.ModelNotFound,
-    "modeltimeoutexception": errors.CallTimedOut,
-    "serviceunavailableexception": errors.Unavailable,
-    "internalserverexception": errors.ServerFailed,
-    "modelstreamerrorexception": errors.ServerFailed,
+    errors.InvalidRequest: "invalid_request_error validationexception",
+    errors.AuthenticationFailed: "authentication_error",
+    errors.QuotaExceeded: "billing_error servicequotaexceededexception",
+    errors.PermissionDenied: "permission_error accessdeniedexception",
+    errors.ModelNotFound: "not_found_error resourcenotfoundexception",
+    errors.RequestTooLarge: "request_too_large",
+    errors.RateLimited: "rate_limit_error throttlingexception",
+    errors.CallTimedOut: "timeout_error modeltimeoutexception",
+    errors.ServerFailed: "api_error internalserverexception modelstreamerrorexception",
+    errors.Overloaded: "overloaded_error",
+    errors.Unavailable: "serviceunavailableexception",
 }
 _WORDS = ErrorRule.by_words(
     (r"(prompt|input) is too long|exceed\w* (the )?(context|model's maximum)", errors.ContextTooLong),
@@ -35,7 +27,11 @@ _WORDS = ErrorRule.by_words(
     at=(None, 400, 403, 429),  # at other statuses the type says more than the words; None is a stream
 )
 ERRORS = ErrorTable(
-    rules=(_WORDS, ErrorRule.by_codes(_TYPES), ErrorRule.by_words((r"overloaded", errors.Overloaded), at=(503,))),
+    rules=(
+        _WORDS,
+        ErrorRule.by_codes({code: kind for kind, codes in _TYPES.items() for code in codes.split()}),
+        ErrorRule.by_words((r"overloaded", errors.Overloaded), at=(503,)),
+    ),
     modules=("anthropic",),
     raised=(("APIError", None, ""), ("AnthropicError", errors.InvalidRequest, "was not asked, for the SDK refuses to")),
 )

@@ -15,17 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sabir import ResponseFormat
-from sabir.authoring import (
-    Fields,
-    JSONValue,
-    LossKind,
-    RequestScope,
-    Splice,
-    encode_json,
-    fields,
-    first_count,
-    without,
-)
+from sabir.authoring import Fields, JSONValue, LossKind, RequestScope, Splice, encode_json, fields, first_count, without
 
 from sabir_anthropic.encode import WHITE_END, encode_system
 from sabir_anthropic.schema import fit, fit_parameters

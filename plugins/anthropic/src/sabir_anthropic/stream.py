@@ -18,17 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sabir import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
-from sabir.authoring import (
-    BlockKind,
-    DecodeScope,
-    Fields,
-    ServerEvent,
-    decode_json,
-    fields,
-    items,
-    left_over,
-    text,
-)
+from sabir.authoring import BlockKind, DecodeScope, Fields, ServerEvent, decode_json, fields, items, left_over, text
 from sabir.errors import NotJSON
 
 from sabir_anthropic.decode import REASONING, decode_block, origin_of, raise_reported, read_end

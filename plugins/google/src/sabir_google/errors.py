@@ -11,21 +11,17 @@ from sabir import errors
 from sabir.authoring import ErrorRule, ErrorTable, Failure, Fields, fields, items, text
 
 _EXACT = {
-    "DEADLINE_EXCEEDED": errors.CallTimedOut,
-    "INTERNAL": errors.ServerFailed,
-    "NOT_FOUND": errors.ModelNotFound,
-    "PERMISSION_DENIED": errors.PermissionDenied,
-    "RESOURCE_EXHAUSTED": errors.RateLimited,
-    "UNAUTHENTICATED": errors.AuthenticationFailed,
+    errors.CallTimedOut: "DEADLINE_EXCEEDED",
+    errors.ServerFailed: "INTERNAL",
+    errors.ModelNotFound: "NOT_FOUND",
+    errors.PermissionDenied: "PERMISSION_DENIED",
+    errors.RateLimited: "RESOURCE_EXHAUSTED",
+    errors.AuthenticationFailed: "UNAUTHENTICATED",
 }
 """The vendor's own name of a status, for errors whose words add nothing."""
 _VAGUE = {
-    "ABORTED": errors.Unavailable,
-    "CANCELLED": errors.Unavailable,
-    "FAILED_PRECONDITION": errors.InvalidRequest,
-    "INVALID_ARGUMENT": errors.InvalidRequest,
-    "OUT_OF_RANGE": errors.InvalidRequest,
-    "UNAVAILABLE": errors.Unavailable,
+    errors.Unavailable: "ABORTED CANCELLED UNAVAILABLE",
+    errors.InvalidRequest: "FAILED_PRECONDITION INVALID_ARGUMENT OUT_OF_RANGE",
 }
 _WORDS = ErrorRule.by_words(
     (r"input token count|number of tokens allowed|maximum number of tokens", errors.ContextTooLong),
@@ -63,9 +59,9 @@ ERRORS = ErrorTable(
     rules=(
         ErrorRule(_by_details),
         ErrorRule.by_words((r"spending cap|credits are depleted", errors.QuotaExceeded)),
-        ErrorRule.by_codes(_EXACT),
+        ErrorRule.by_codes({code: kind for kind, codes in _EXACT.items() for code in codes.split()}),
         _WORDS,
-        ErrorRule.by_codes(_VAGUE),
+        ErrorRule.by_codes({code: kind for kind, codes in _VAGUE.items() for code in codes.split()}),
     ),
     modules=("google.auth.exceptions",),
     raised=(("GoogleAuthError", errors.AuthenticationFailed, "got no access from Google's credentials; renew them"),),

@@ -6,7 +6,7 @@
 An error result is the JSON text {"error": {"type", "message", "retryable"?}}, because the wire has no flag.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sabir import MediaPart, OpaquePart, OptionCallPayload, ReasoningPart, TextPart
@@ -16,7 +16,6 @@ from sabir.authoring import (
     JSONValue,
     KnownPart,
     LossLog,
-    Side,
     Turn,
     TurnScope,
     fields,
@@ -102,7 +101,7 @@ def _document(piece: MediaPart) -> Wire:
     return {"type": "file", "file": {"filename": file_name(piece), "file_data": base64_url(piece)}}
 
 
-_MEDIA: Mapping[str, Callable[[MediaPart], Wire]] = {"image": _image, "audio": _audio, "document": _document}
+_MEDIA = {"image": _image, "audio": _audio, "document": _document}
 
 
 def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
@@ -248,9 +247,5 @@ def call_arguments(entry: Entry, call: OptionCallPayload, scope: TurnScope, loss
     return entry.arguments_text(scope.target, losses)
 
 
-_SIDES: Mapping[Side, Callable[[Turn, TurnScope, LossLog], list[Wire]]] = {
-    "system": _speakers,
-    "user": _speakers,
-    "assistant": _assistant,
-    "results": _results,
-}
+_SIDES = {"system": _speakers, "user": _speakers, "assistant": _assistant, "results": _results}
+"""Side → the function that makes its messages."""

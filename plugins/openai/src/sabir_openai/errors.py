@@ -7,31 +7,18 @@ from sabir import errors
 from sabir.authoring import ErrorRule, ErrorTable
 
 _CODES = {
-    "context_length_exceeded": errors.ContextTooLong,
-    "exceed_context_size_error": errors.ContextTooLong,
-    "context_window_exceeded": errors.ContextTooLong,
-    "insufficient_quota": errors.QuotaExceeded,
-    "billing_hard_limit_reached": errors.QuotaExceeded,
-    "billing_not_active": errors.QuotaExceeded,
-    "content_filter": errors.ContentFiltered,
-    "content_policy_violation": errors.ContentFiltered,
-    "image_content_policy_violation": errors.ContentFiltered,
-    "invalid_prompt": errors.ContentFiltered,
-    "bio_policy": errors.ContentFiltered,
-    "misalignment_policy_violation": errors.ContentFiltered,
-    "responsibleaipolicyviolation": errors.ContentFiltered,
-    "invalid_api_key": errors.AuthenticationFailed,
-    "authentication_error": errors.AuthenticationFailed,
-    "permission_error": errors.PermissionDenied,
-    "model_not_found": errors.ModelNotFound,
-    "deploymentnotfound": errors.ModelNotFound,
-    "rate_limit_exceeded": errors.RateLimited,
-    "rate_limit_error": errors.RateLimited,
-    "ratelimitreached": errors.RateLimited,
-    "overloaded_error": errors.Overloaded,
-    "server_error": errors.ServerFailed,
-    "vector_store_timeout": errors.ServerFailed,
-    "*_spend_limit_exceeded": errors.QuotaExceeded,
+    errors.ContextTooLong: "context_length_exceeded exceed_context_size_error context_window_exceeded",
+    errors.QuotaExceeded: "insufficient_quota billing_hard_limit_reached billing_not_active *_spend_limit_exceeded",
+    errors.ContentFiltered: (
+        "content_filter content_policy_violation image_content_policy_violation "
+        "invalid_prompt bio_policy misalignment_policy_violation responsibleaipolicyviolation"
+    ),
+    errors.AuthenticationFailed: "invalid_api_key authentication_error",
+    errors.PermissionDenied: "permission_error",
+    errors.ModelNotFound: "model_not_found deploymentnotfound",
+    errors.RateLimited: "rate_limit_exceeded rate_limit_error ratelimitreached",
+    errors.Overloaded: "overloaded_error",
+    errors.ServerFailed: "server_error vector_store_timeout",
 }
 _WORDS = ErrorRule.by_words(
     (r"context (length|window|size)|prompt is too long|maximum (input|prompt) length", errors.ContextTooLong),
@@ -45,7 +32,7 @@ ERRORS = ErrorTable(
     rules=(
         # The type of these says no more than that the server failed.
         ErrorRule.by_words((r"overloaded", errors.Overloaded), at=(503,)),
-        ErrorRule.by_codes(_CODES),
+        ErrorRule.by_codes({code: kind for kind, codes in _CODES.items() for code in codes.split()}),
         ErrorRule.by_status({401: errors.AuthenticationFailed, 413: errors.RequestTooLarge}),
         _WORDS,
         ErrorRule.by_codes(dict.fromkeys(_BLAME_WHAT_WAS_SENT, errors.InvalidRequest), at=(None,)),

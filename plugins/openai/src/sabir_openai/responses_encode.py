@@ -9,11 +9,11 @@ and would put the start of the prefix into a different field. The role is `syste
 vendor reads it as `developer` for models that want that, and compatible endpoints know only `system`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sabir import MediaPart, OpaquePart, OptionCallPayload, ReasoningPart, RefusalPart, TextPart
-from sabir.authoring import Entry, Fields, JSONValue, KnownPart, LossLog, Side, Turn, TurnScope, fields, text, without
+from sabir.authoring import Entry, Fields, JSONValue, KnownPart, LossLog, Turn, TurnScope, fields, text, without
 
 from sabir_openai.chat_encode import base64_url, call_arguments, file_name
 
@@ -82,7 +82,7 @@ def _document(piece: MediaPart) -> Item:
 
 
 _SPOKEN: Mapping[str, JSONValue] = {"type": "message", "role": "assistant"}
-_MEDIA: Mapping[str, Callable[[MediaPart], Item]] = {"image": _image, "document": _document}
+_MEDIA = {"image": _image, "document": _document}
 
 
 def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
@@ -231,9 +231,5 @@ def _withhold_id(reason: str, piece: KnownPart | None, entry: Entry, losses: Los
         losses.lose("withheld", reason, piece, entry, ".state")
 
 
-_SIDES: Mapping[Side, Callable[[Turn, TurnScope, LossLog], list[Item]]] = {
-    "system": _speakers,
-    "user": _speakers,
-    "assistant": _assistant,
-    "results": _results,
-}
+_SIDES = {"system": _speakers, "user": _speakers, "assistant": _assistant, "results": _results}
+"""Side → the function that makes its items."""

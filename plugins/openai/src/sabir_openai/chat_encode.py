@@ -9,7 +9,7 @@ An error result is the JSON text {"error": {"type", "message", "retryable"?}}, b
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sabir import MediaPart, OpaquePart, OptionCallPayload, ReasoningPart, TextPart
+from sabir import MediaPart, OpaquePart, ReasoningPart, TextPart
 from sabir.authoring import (
     Entry,
     FrozenDict,
@@ -150,12 +150,12 @@ class _Answer:
         """Put one piece where it belongs."""
         if self.calls and piece.kind != "reasoning":
             self.losses.lose("relocated", "calls come last in a message", piece, entry)
-        if isinstance(piece, OpaquePart):
-            self._chunk(piece.block, piece, entry)
-            return
-        state = entry.state_of(piece)
-        if state.get("chunk") is not None and "echoes_reasoning" in self.scope.quirks:
-            self.parts.append(FrozenDict(state["chunk"]))
+        state = {} if isinstance(piece, OpaquePart) else entry.state_of(piece)
+        chunk = piece.block if isinstance(piece, OpaquePart) else state.get("chunk")
+        if chunk is not None and "echoes_reasoning" in self.scope.quirks:
+            self.parts.append(FrozenDict(chunk) if type(chunk) is dict else chunk)
+        elif isinstance(piece, OpaquePart):
+            self.losses.lose("dropped", f"{self.scope.target} takes back no block of this kind", piece, entry)
         elif isinstance(piece, TextPart):
             if "chunk" in state:
                 self.losses.lose("withheld", f"{self.scope.target} takes back a text alone", piece, entry, ".state")
@@ -172,13 +172,6 @@ class _Answer:
         else:
             self.parts.append({"type": "refusal", "refusal": piece.text})
             self.refusals.append((self.parts[-1], piece, entry))
-
-    def _chunk(self, chunk: JSONValue, piece: KnownPart, entry: Entry) -> None:
-        """Put a block of the wire's own back, if the endpoint takes it."""
-        if chunk is not None and "echoes_reasoning" in self.scope.quirks:
-            self.parts.append(chunk)
-        else:
-            self.losses.lose("dropped", f"{self.scope.target} takes back no block of this kind", piece, entry)
 
     def _text(self, said: str) -> None:
         if said:
@@ -201,18 +194,13 @@ class _Answer:
         else:
             self.losses.lose("dropped", f"{self.scope.target} takes no reasoning back", piece, entry)
 
-    def _settle_refusals(self) -> None:
-        """Turn refusals into texts unless one stands alone: the wire takes texts, or exactly one refusal."""
+    def messages(self) -> list[Wire]:
+        """The message; an empty list if it has no content left."""
         for part, piece, entry in self.refusals if len(self.parts) > 1 else ():
             self.losses.lose("downgraded", "a refusal stands alone in its message; it renders as text", piece, entry)
             said = part["refusal"]
             part.clear()
             part.update(type="text", text=said)
-
-    def messages(self) -> list[Wire]:
-        """The message; an empty list if it has no content left."""
-        if self.refusals:
-            self._settle_refusals()
         message: Wire = {"role": "assistant"}
         if self.parts:
             message["content"] = _content(self.parts, self.scope, separator="")
@@ -227,22 +215,19 @@ class _Answer:
 
 
 def _call(entry: Entry, scope: TurnScope, losses: LossLog) -> Wire:
-    call = entry.message.payload
-    assert isinstance(call, OptionCallPayload)
-    state = entry.state_of(call)
+    state = entry.call_state
     if state.get("type") == "custom":
-        custom = {"name": entry.wire_name, "input": text(call.arguments.get("input"))}
-        return {"id": entry.wire_id, "type": "custom", "custom": custom, **fields(state.get("further"))}
-    function = {"name": entry.wire_name, "arguments": call_arguments(entry, call, scope, losses)}
-    made = {"id": entry.wire_id, "type": "function", "function": function}
+        kind, inner = "custom", {"input": text(entry.arguments_value(losses).get("input"))}
+    else:
+        kind, inner = "function", {"arguments": call_arguments(entry, scope, losses)}
+    made = {"id": entry.wire_id, "type": kind, kind: {"name": entry.wire_name, **inner}}
     return {**made, **fields(state.get("further"))} if state else made
 
 
-def call_arguments(entry: Entry, call: OptionCallPayload, scope: TurnScope, losses: LossLog) -> str:
+def call_arguments(entry: Entry, scope: TurnScope, losses: LossLog) -> str:
     """The argument text of a function call; a custom call's free text is put into an object."""
-    origin = None if entry.keeps_state else entry.message.origin
-    is_chat = origin is not None and origin.dialect == CUSTOM_CALLS
-    if is_chat and fields(call.state).get("type") == "custom":
+    call, origin = entry.message.call, None if entry.keeps_state else entry.message.origin
+    if origin and origin.dialect == CUSTOM_CALLS and call and fields(call.state).get("type") == "custom":
         losses.add("downgraded", "the custom call renders as a function call", message=entry.message, path="payload")
     return entry.arguments_text(scope.target, losses)
 

@@ -9,8 +9,7 @@ The terminal marker is the finish reason; `[DONE]`, or a clean close, then ends 
 import base64
 import binascii
 import json
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
@@ -25,6 +24,7 @@ from sabir_openai.chat_decode import (
     REFUSAL,
     SOUND,
     TRANSCRIPT,
+    index_of,
     origin_of,
     read_answer,
 )
@@ -63,8 +63,7 @@ class ChatDecoder:
             self._head = chunk
             self._body |= {name: value for name, value in chunk.items() if value not in (None, "")}
         for found in map(fields, items(choices)):
-            index = found.get("index")
-            number = index if isinstance(index, int) else 0
+            number = index_of(found)
             choice = self._choices.get(number) or self._choices.setdefault(number, _Choice(number))
             for place, kind, more in choice.take(found):
                 if number != 0:
@@ -107,6 +106,11 @@ Grown = tuple[int, BlockKind, str]
 """A block's place, its kind and the text that was added."""
 
 
+ANY = None
+"""Stands for every id."""
+_OWN_FIELDS = frozenset({"index", "id", "type", "function", "custom"})
+
+
 class _Words(list[str]):
     """A text that may still grow; its pieces are joined once."""
 
@@ -126,41 +130,26 @@ class _Choice:
         self._without_id: list[int] = []
         self._reasoning_field: str | None = None
 
-    def take(self, found: Fields) -> Iterable[Grown]:
-        """Add a chunk's part of this choice; return the blocks that grew."""
-        grown: Iterable[Grown] = ()
-        for name, value in found.items():
-            if value is None or name == "index":
-                continue
-            if name == "delta":
-                for each, said in fields(value).items():
-                    if said is not None and each != "role":
-                        is_text = each == "content" and isinstance(said, str)  # as in most chunks
-                        more = self._chunk(said) if is_text else self._further(each, said)
-                        grown = chain(grown, more) if grown else more
-            elif name == "logprobs":
-                self.found[name] = _grown(dict(fields(self.found.get(name))), fields(value))
-            else:
-                self.found[name] = value
-        return grown
-
-    def _further(self, name: str, value: JSONValue) -> Iterable[Grown]:
-        """Add one field of a delta."""
-        match name:
-            case "content":
-                return chain.from_iterable(map(self._chunk, value if isinstance(value, list) else [value]))
-            case "audio" if isinstance(value, dict):
-                return self._audio(value)
-            case "tool_calls" if isinstance(value, list):
-                return self._calls(value)
-            case "function_call" if isinstance(value, dict):
-                self.message[name] = _grown(dict(fields(self.message.get(name))), fields(value))
-                return ()
-            case _ if isinstance(value, str):
-                return self._text(name, value)
-            case _:
-                _grown(self.message, {name: value})
-                return ()
+    def take(self, found: Fields) -> Iterator[Grown]:
+        """Add a chunk's part of this choice; yields the blocks that grew."""
+        for name, value in left_over(found, ("index", "delta")).items():
+            is_list = name == "logprobs"
+            self.found[name] = _grown(dict(fields(self.found.get(name))), fields(value)) if is_list else value
+        for name, value in left_over(fields(found.get("delta")), ("role",)).items():
+            match name:
+                case "content":
+                    for chunk in value if isinstance(value, list) else [value]:
+                        yield from self._chunk(chunk)
+                case "audio" if isinstance(value, dict):
+                    yield from self._audio(value)
+                case "tool_calls" if isinstance(value, list):
+                    yield from self._calls(value)
+                case "function_call" if isinstance(value, dict):
+                    self.message[name] = _grown(dict(fields(self.message.get(name))), fields(value))
+                case _ if isinstance(value, str):
+                    yield from self._text(name, value)
+                case _:
+                    _grown(self.message, {name: value})
 
     def _text(self, name: str, value: str) -> tuple[Grown, ...]:
         if not isinstance(self.message.get(name), _Words):
@@ -175,9 +164,11 @@ class _Choice:
 
     def _chunk(self, chunk: JSONValue) -> tuple[Grown, ...]:
         """Add a chunk of content, which is a text or an object."""
-        more = chunk if isinstance(chunk, str) else _plain_text(chunk)
-        if more is None:
+        found = {"type": "text", "text": chunk} if isinstance(chunk, str) else fields(chunk)
+        more = found.get("text")
+        if found != {"type": "text", "text": more} or not isinstance(more, str):
             self.chunks.append(chunk)
+            return ()
         if not more:
             return ()
         if not self.chunks or not isinstance(self.chunks[-1], _Words):
@@ -199,7 +190,7 @@ class _Choice:
         for delta in map(fields, deltas):
             place = self._place_of(delta)
             if place == len(self.calls):
-                index = _key(delta.get("index"))
+                index = _key(delta)
                 self.calls.append(_Call(index))
                 self._latest[index, ANY] = self._latest[index, ""] = place
                 self._without_id.append(place)
@@ -215,7 +206,7 @@ class _Choice:
         A delta continues the call with its index and no other id; without an index, the call with its id or without
         one; without both, the last call, if the delta has no name.
         """
-        index, wire_id = _key(delta.get("index")), text(delta.get("id"))
+        index, wire_id = _key(delta), text(delta.get("id"))
         if index is None and not wire_id:
             is_named = text(fields(delta.get("function")).get("name"))
             return len(self.calls) - bool(self.calls and not is_named)
@@ -237,17 +228,13 @@ class _Choice:
         """The choice as in a response that is not streamed."""
         message = {name: _settled(said) for name, said in self.message.items()}
         if self.chunks:
-            message["content"] = [_whole(chunk) for chunk in self.chunks]
+            joined = map(_settled, self.chunks)
+            message["content"] = [{"type": "text", "text": each} if isinstance(each, str) else each for each in joined]
         if self.audio or self.sounds:
             message["audio"] = {**fields(_settled(self.audio)), "data": _joined(self.sounds)}
         if self.calls:
             message["tool_calls"] = [call.whole() for call in self.calls]
         return {**fields(_settled(self.found)), "message": message}
-
-
-ANY = None
-"""Stands for every id."""
-_OWN_FIELDS = frozenset({"index", "id", "type", "function", "custom"})
 
 
 class _Call:
@@ -287,19 +274,8 @@ class _Call:
         return {**self.further, "id": self.id, "type": self.kind, self.kind: inner}
 
 
-def _whole(chunk: Any) -> Any:
-    return {"type": "text", "text": "".join(chunk)} if isinstance(chunk, _Words) else chunk
-
-
-def _plain_text(chunk: JSONValue) -> str | None:
-    """The text of a chunk of content that has no other field; else None."""
-    if not isinstance(chunk, dict) or chunk.keys() != {"type", "text"} or chunk["type"] != "text":
-        return None
-    said = chunk["text"]
-    return said if isinstance(said, str) else None
-
-
-def _key(index: JSONValue) -> str | float | None:
+def _key(delta: Fields) -> str | float | None:
+    index = delta.get("index")
     return index if isinstance(index, str | int | float | None) else repr(index)
 
 

@@ -78,12 +78,10 @@ TABLES = Tables(
     variants={CLOUD: Tables(_NEVER_LATE, _IN_BYTES, _CALLS), COMPATIBLE: Tables(_NEVER_LATE, _MEDIA, _CALLS)},
 )
 
-COUNTED = frozenset(
-    {
-        "cache_control", "context_management", "mcp_servers", "messages", "model", "output_config", "speed", "system",
-        "thinking", "tool_choice", "tools",
-    }
-)  # fmt: skip
+COUNTED = frozenset({
+    "cache_control", "context_management", "mcp_servers", "messages", "model", "output_config", "speed", "system",
+    "thinking", "tool_choice", "tools",
+})  # fmt: skip
 """Fields of a request that the counting endpoint takes."""
 
 _CLOUD_NAME = re.compile(r"^(?:[a-z-]+\.)?anthropic\.|-v\d+(?::\d+)?$|@\w+$")

@@ -50,13 +50,11 @@ BUDGETS: Mapping[ReasoningEffort, int] = {
 """Effort → thinking tokens of Gemini 2.5; no model of it takes less, except 0, and only the largest takes more."""
 LEAST_BUDGET: Mapping[str, int] = {"gemini-2.5-pro": 128}
 """Models that always think, by a part of their names."""
-SCHEMA_KEYWORDS = frozenset(
-    {
-        "$anchor", "$defs", "$id", "$ref", "additionalProperties", "anyOf", "description", "enum", "format", "items",
-        "maximum", "maxItems", "minimum", "minItems", "oneOf", "prefixItems", "properties", "propertyOrdering",
-        "required", "title", "type",
-    }
-)  # fmt: skip
+SCHEMA_KEYWORDS = frozenset({
+    "$anchor", "$defs", "$id", "$ref", "additionalProperties", "anyOf", "description", "enum", "format", "items",
+    "maximum", "maxItems", "minimum", "minItems", "oneOf", "prefixItems", "properties", "propertyOrdering",
+    "required", "title", "type",
+})  # fmt: skip
 """Keywords of a response's JSON schema that are read. https://ai.google.dev/api/generate-content#GenerationConfig"""
 _ANNOTATIONS = frozenset({"$comment", "$schema", "default", "examples"})
 """Keywords that constrain nothing."""

@@ -8,7 +8,7 @@ render to the same roles. A `name` beside a role is a loss. The older `functions
 `function_call` and role `function` become options, calls and results, and render as today's (loss: rewritten).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 from uuid import uuid4
 
@@ -23,22 +23,16 @@ from sabir_openai.schema import make_strict
 from sabir_openai.settings import ChatOptionHints, ChatSettings, FileHints, ImageHints, MediaHints
 
 _SOUNDS: Mapping[str, str] = {"mp3": "audio/mpeg", "wav": "audio/wav"}
-_CHOSEN: Mapping[str, frozenset[str]] = {
-    "function": frozenset({"name", "arguments"}),
-    "custom": frozenset({"name", "input"}),
-}
+_CHOSEN: Mapping[str, Sequence[str]] = {"function": ("name", "arguments"), "custom": ("name", "input")}
 """Kind of a call → the fields of its inner object; the call's other fields are its state."""
 _OLDER = "the older form becomes today's"
 _NO_PLACE = "a message has no place for it"
 
 
 _HINTS: Mapping[str, type[BaseModel]] = {
-    "image_url": ImageHints,
-    "input_audio": MediaHints,
-    "file": MediaHints,
-    "input_image": ImageHints,
+    "image_url": ImageHints, "input_audio": MediaHints, "file": MediaHints, "input_image": ImageHints,
     "input_file": FileHints,
-}
+}  # fmt: skip
 """Type of a content part → its hints, which are fields of the part; chat's `detail` is in the object of that name."""
 _OPTION_FIELDS = frozenset({"type", "name", "description", "parameters"})
 _FORMAT_FIELDS = frozenset({"type", "name", "description", "schema", "strict"})
@@ -49,12 +43,9 @@ class RequestHistory(History):
 
     streaming = ("stream", "stream_options")
     says_nothing: ClassVar = {
-        "async": (False,),
-        "defer_loading": (False,),
-        "detail": ("auto",),
-        "status": ("completed",),
+        "async": (False,), "defer_loading": (False,), "detail": ("auto",), "status": ("completed",),
         "type": ("message", "function"),
-    }
+    }  # fmt: skip
 
     def part(self, content: JSONValue, path: str) -> KnownPart | None:
         """As in every history; the part of a medium gets its hints."""
@@ -73,12 +64,12 @@ class RequestHistory(History):
 
     def _hints(self, found: Fields, model: type[BaseModel]) -> Fields:
         """The fields that are hints of a model and have a value."""
-        given = {name: found[name] for name, field in model.model_fields.items() if name in found and not field.exclude}
-        return {
-            name: value
-            for name, value in given.items()
-            if value not in self.says_nothing.get(name, ()) and self.scope.read_hints({name: value}, model)
-        }
+        hints = {}
+        for name, field in model.model_fields.items():
+            is_default = field.exclude or found.get(name) in self.says_nothing.get(name, ())
+            if name in found and not is_default and self.scope.read_hints({name: found[name]}, model):
+                hints[name] = found[name]
+        return hints
 
     def offer(self, tool: JSONValue, declared: JSONValue, model: type[BaseModel], path: str) -> None:
         """Add the option of a declaration, with that model's hints; other declarations stay a vendor's own tools."""
@@ -143,16 +134,10 @@ class _History(RequestHistory):
         self.unanswered: dict[str, list[str]] = {}
         """Option name → ids made up for its calls in the older form, which has no ids."""
 
-    def system(self, message: Fields, path: str) -> None:
-        """Instructions, under either name."""
-        self._say("system", message, path)
-
-    def user(self, message: Fields, path: str) -> None:
-        """Texts and media."""
-        self._say("user", message, path)
-
-    def _say(self, policy: str, message: Fields, path: str) -> None:
+    def said(self, message: Fields, path: str) -> None:
+        """Instructions, under either name, or what the user says."""
         self.lose_unknown(message, {"role", "content"}, path, _NO_PLACE)
+        policy = "user" if message["role"] == "user" else "system"
         self.say(policy, self.parts(message.get("content"), f"{path}.content"), path)
 
     def assistant(self, message: Fields, path: str) -> None:
@@ -196,12 +181,9 @@ class _History(RequestHistory):
 
     def tool(self, message: Fields, path: str) -> None:
         """The result of one call; its content is text, which no flag calls an error."""
-        call_id, name = (
-            History.expect_name(message.get("tool_call_id"), f"{path}.tool_call_id"),
-            text(message.get("name")),
-        )
-        said, is_known = message.get("content"), name == self.names.get(call_id, name)
-        known = {"role", "content", "tool_call_id", *(("name",) if is_known else ())}
+        call_id = History.expect_name(message.get("tool_call_id"), f"{path}.tool_call_id")
+        said, name = message.get("content"), text(message.get("name"))
+        known = {"role", "content", "tool_call_id", *(("name",) if name == self.names.get(call_id, name) else ())}
         self.lose_unknown(message, known, path, _NO_PLACE)
         self.answer(call_id, said if isinstance(said, str) else self.parts(said, f"{path}.content"), path, name)
 
@@ -252,7 +234,7 @@ class _History(RequestHistory):
         "function_call": older_choice, "tool_choice": choice, "response_format": format,
     }  # fmt: skip
     roles: ClassVar = {
-        "system": system, "developer": system, "user": user, "assistant": assistant, "tool": tool, "function": function,
+        "system": said, "developer": said, "user": said, "assistant": assistant, "tool": tool, "function": function,
     }  # fmt: skip
 
 

@@ -63,14 +63,12 @@ PAIRS: Mapping[str, tuple[str, Literal["opens", "closes"]]] = {
 UNMADE = ("queued", "in_progress")
 """Statuses of an answer that is not finished."""
 
-REQUEST_ECHOES = frozenset(
-    {
-        "frequency_penalty", "instructions", "max_output_tokens", "max_tool_calls", "metadata",
-        "parallel_tool_calls", "presence_penalty", "previous_response_id", "prompt", "prompt_cache_key",
-        "prompt_cache_options", "prompt_cache_retention", "safety_identifier", "store", "temperature", "text",
-        "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user",
-    }
-)  # fmt: skip
+REQUEST_ECHOES = frozenset({
+    "frequency_penalty", "instructions", "max_output_tokens", "max_tool_calls", "metadata",
+    "parallel_tool_calls", "presence_penalty", "previous_response_id", "prompt", "prompt_cache_key",
+    "prompt_cache_options", "prompt_cache_retention", "safety_identifier", "store", "temperature", "text",
+    "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user",
+})  # fmt: skip
 """Fields of a response that repeat the request."""
 PLACED = REQUEST_ECHOES | {"error", "id", "model", "object", "output", "status", "usage"}
 """Fields of a response that are not in the reply's details: repeated, or fields of the reply itself."""

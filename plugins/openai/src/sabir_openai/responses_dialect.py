@@ -43,12 +43,10 @@ TABLES = Tables(
 )
 """Assistant images are taken because the call that made them goes back; images from elsewhere become placeholders."""
 
-COUNTED = frozenset(
-    {
-        "conversation", "input", "instructions", "model", "parallel_tool_calls", "previous_response_id", "reasoning",
-        "text", "tool_choice", "tools", "truncation",
-    }
-)  # fmt: skip
+COUNTED = frozenset({
+    "conversation", "input", "instructions", "model", "parallel_tool_calls", "previous_response_id", "reasoning",
+    "text", "tool_choice", "tools", "truncation",
+})  # fmt: skip
 """Fields of a request that the counting endpoint takes."""
 
 _SNAPSHOT = re.compile(r"-\d{4}-\d{2}-\d{2}$")

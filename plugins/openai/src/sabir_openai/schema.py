@@ -13,13 +13,11 @@ from typing import Any, NamedTuple
 
 from sabir.authoring import JSONValue
 
-STRICT_KEYWORDS = frozenset(
-    {
-        "type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "$ref", "$defs",
-        "definitions", "title", "description", "pattern", "format", "multipleOf", "minimum", "maximum",
-        "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "default",
-    }
-)  # fmt: skip
+STRICT_KEYWORDS = frozenset({
+    "type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "$ref", "$defs",
+    "definitions", "title", "description", "pattern", "format", "multipleOf", "minimum", "maximum",
+    "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "default",
+})  # fmt: skip
 _ANNOTATIONS = frozenset({"examples", "deprecated", "readOnly", "writeOnly", "$schema", "$id", "$comment"})
 _FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
 _MOST_LEVELS, _MOST_PROPERTIES, _MOST_VALUES = 10, 5000, 1000

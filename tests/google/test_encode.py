@@ -9,7 +9,7 @@ from sabir.vocabulary.parts import MediaPart
 from sabir_google.dialect import GENERATE_CONTENT, TABLES
 from sabir_google.encode import generation
 from sabir_google.plugin import google
-from sabir_google.services import VERTEX
+from sabir_google.request import VERTEX
 
 from tests.laws.oracle import check_request
 from tests.providers.wires import body, call, lost, render, result, said

@@ -30,8 +30,7 @@ from sabir_google.decode import NAME, decode
 from sabir_google.encode import encode_turn
 from sabir_google.errors import ERRORS
 from sabir_google.history import decode_history
-from sabir_google.request import encode_request
-from sabir_google.services import VERTEX
+from sabir_google.request import VERTEX, encode_request
 from sabir_google.settings import MEDIA_HINTS, OptionHints
 from sabir_google.stream import GenerateContentDecoder
 

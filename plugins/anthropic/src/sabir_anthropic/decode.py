@@ -35,14 +35,11 @@ NAME = "anthropic.messages"
 Block: TypeAlias = KnownPart | OptionCallPayload
 
 FINISH_REASONS: Mapping[str, FinishReason] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
+    **dict.fromkeys(("end_turn", "stop_sequence"), "stop"),
     "tool_use": "option_calls",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
+    **dict.fromkeys(("max_tokens", "model_context_window_exceeded"), "length"),
     "refusal": "content_filter",
-    "pause_turn": "paused",
-    "compaction": "paused",
+    **dict.fromkeys(("pause_turn", "compaction"), "paused"),
 }
 """Stop reason → neutral reason; all others are `other`. https://platform.claude.com/docs/en/api/handling-stop-reasons"""
 OPENERS = frozenset({"server_tool_use", "mcp_tool_use"})

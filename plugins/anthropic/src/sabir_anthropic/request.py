@@ -15,11 +15,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sabir import ResponseFormat
-from sabir.authoring import Fields, JSONValue, LossKind, RequestScope, Splice, encode_json, fields, first_count, without
+from sabir.authoring import (
+    JSONValue,
+    LossKind,
+    RequestScope,
+    Splice,
+    TurnScope,
+    encode_json,
+    fields,
+    first_count,
+    without,
+)
 
 from sabir_anthropic.encode import WHITE_END, encode_system
 from sabir_anthropic.schema import fit, fit_parameters
-from sabir_anthropic.settings import AnthropicSettings
+from sabir_anthropic.settings import AnthropicSettings, Fields
 
 UNKNOWN_MODEL = 4096
 """Tokens that every model can answer with; for models that are not in models.toml."""
@@ -39,6 +49,13 @@ BEYOND_CONTEXT = "output_beyond_context"
 Models before Claude 4.5 refuse it; later models take it and stop where the context ends.
 https://platform.claude.com/docs/en/build-with-claude/context-windows
 """
+PATH = "/v1/messages"
+COUNTED = frozenset({
+    "cache_control", "context_management", "mcp_servers", "messages", "model", "output_config", "speed", "system",
+    "thinking", "tool_choice", "tools",
+})  # fmt: skip
+"""Fields of a request that the counting endpoint takes."""
+
 WORDS = frozenset(
     {BEYOND_CONTEXT, "forced_choice", "temperature_with_top_p", "thinking.adaptive", "thinking.between_tools",
      "thinking.disabled", "top_k", "xhigh_effort"}
@@ -74,6 +91,11 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     return _Request(scope, scope.read_vendor(AnthropicSettings)).whole()
 
 
+def encode_count(body: Mapping[str, JSONValue], scope: TurnScope) -> tuple[str, Mapping[str, JSONValue]]:
+    """The path and body that ask for the vendor's own count, with the fields that the counting endpoint takes."""
+    return f"{PATH}/count_tokens", {name: value for name, value in body.items() if name in COUNTED}
+
+
 class _Request:
     """The fields of a request under construction; `thinking` is how the model will think, from any setting."""
 
@@ -103,7 +125,6 @@ class _Request:
         for name, setting in (("effort", "reasoning_effort"), ("format", "response_format")):
             if neutral[name] and config[name] != neutral[name]:
                 self.lose("dropped", "the vendor setting output_config takes its place", setting)
-        stops = scope.neutral_fields({"stop": "stop"}, absent=("seed",)).get("stop", ())
         found = {
             "model": scope.target.model,
             "max_tokens": self._limit,
@@ -113,12 +134,9 @@ class _Request:
             "thinking": dict(self.thinking),
             "output_config": config,
             **self._markers.get("automatic", {}),
-            "stop_sequences": [stop for stop in stops if stop.strip()],
+            "stop_sequences": self._stops(),
             **self._samplers(is_newer=version != OLDER and COMPATIBLE not in scope.quirks),
         }
-        for index, stop in enumerate(stops):
-            if not stop.strip():
-                self.lose("dropped", "the wire takes no stop text of white space alone", f"stop[{index}]")
         for place in ("closed", "end"):
             if marker := self._markers.get(place):
                 text = b"," + encode_json(marker)[1:-1].encode()
@@ -201,6 +219,13 @@ class _Request:
                 self.lose("dropped", reason, self._own(setting) if setting == "top_k" else setting)
                 found[setting] = None
         return found
+
+    def _stops(self) -> list[str]:
+        given = self._scope.neutral_fields({"stop": "stop"}, absent=("seed",)).get("stop", ())
+        for index, stop in enumerate(given):
+            if not stop.strip():
+                self.lose("dropped", "the wire takes no stop text of white space alone", f"stop[{index}]")
+        return [stop for stop in given if stop.strip()]
 
     def _options(self) -> Iterator[dict[str, Any]]:
         for index, option in enumerate(self._scope.options):
@@ -295,26 +320,24 @@ class _Request:
 
     def _close(self, *, is_formatted: bool) -> None:
         """End the messages with a user message where the wire requires one."""
-        scope, said, reason = self._scope, GO_ON, ""
+        scope = self._scope
         last = scope.last_turn if scope.last_side == "assistant" else None
         entry = last.entries[-1] if last and last.entries else None
         pieces = entry.pieces if entry and entry.keeps_state else ()
         # The last part of the last turn if the model said it; reasoning is skipped, since it may be left out.
         part = next((piece for piece in reversed(pieces) if piece.kind != "reasoning"), None)
-        if scope.last_side is None:
-            said, reason = BEGIN, "the wire wants a message of the user's"
-        elif scope.last_side != "assistant" or (part and part.kind == "opaque"):
+        if scope.last_side not in (None, "assistant") or (part and part.kind == "opaque"):
             return
-        elif "ending_assistant" in self._rejects:
-            reason = f"{scope.target.model} takes no conversation that ends with the assistant"
-        elif self.thinking.get("type") == "enabled":
-            reason = "a thinking model begins its answer itself"
-        elif is_formatted:
-            reason = "a reply that is held to a schema is begun by nobody else"
-        elif last is None:
-            reason = "nothing is left of what followed the assistant"
-        elif part and part.kind == "text" and part.text[-1:].isspace():
-            reason = WHITE_END
-        if reason:
+        rejects_end = "ending_assistant" in self._rejects
+        reasons = {
+            "the wire wants a message of the user's": scope.last_side is None,
+            f"{scope.target.model} takes no conversation that ends with the assistant": rejects_end,
+            "a thinking model begins its answer itself": self.thinking.get("type") == "enabled",
+            "a reply that is held to a schema is begun by nobody else": is_formatted,
+            "nothing is left of what followed the assistant": last is None,
+            WHITE_END: bool(part and part.kind == "text" and part.text[-1:].isspace()),
+        }
+        if reason := next((reason for reason, holds in reasons.items() if holds), ""):
+            said = BEGIN if scope.last_side is None else GO_ON
             scope.closing.append({"role": "user", "content": [{"type": "text", "text": said}]})
             scope.losses.add("synthesized", f"{reason}: {said!r} stands at the end", path="messages")

@@ -13,9 +13,10 @@ https://ai.google.dev/api/generate-content and https://ai.google.dev/gemini-api/
 
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import quote, unquote
 
-from sabir import ResponseFormat
-from sabir.authoring import JSONValue, ReasoningEffort, RequestScope
+from sabir import ResponseFormat, Target
+from sabir.authoring import JSONValue, ReasoningEffort, RequestScope, TurnScope
 
 from sabir_google.encode import FILLER, generation, system_parts
 from sabir_google.settings import TOP_LEVEL, Fields, GoogleSettings, camel, spelled
@@ -61,6 +62,8 @@ SCHEMA_KEYWORDS = frozenset({
 """Keywords of a response's JSON schema that are read. https://ai.google.dev/api/generate-content#GenerationConfig"""
 _ANNOTATIONS = frozenset({"$comment", "$schema", "default", "examples"})
 """Keywords that constrain nothing."""
+_COUNTED = frozenset({"contents", "generationConfig", "systemInstruction", "tools"})
+"""The fields that Vertex AI's counting endpoint takes. https://docs.cloud.google.com/vertex-ai/docs/reference/rest"""
 DEFAULT_NAME = "output"
 """The name of a response format without one."""
 
@@ -238,3 +241,28 @@ def _taken_out(holder: Any, names: list[str]) -> bool:
     if rest:
         return any([_taken_out(holder[name], rest) for name in dict.fromkeys(spelt)])
     return any([holder.pop(name, None) is not None for name in spelt])
+
+
+def model_path(target: Target) -> str:
+    """A model's path below the endpoint, as the SDK makes it: in the folder that its name has, or in `models`."""
+    is_placed = target.model.startswith(("models/", "tunedModels/"))
+    name = target.model if is_placed else f"models/{target.model}"
+    return f"/v1beta/{quote(name, safe='/').replace('..', '%2E%2E')}"
+
+
+def path(target: Target) -> str:
+    """The path of the model and its method; v1beta, because only that version reads JSON schemas of parameters."""
+    return f"{model_path(target)}:generateContent"
+
+
+def stream_path(target: Target) -> str:
+    """As `path`, for a stream of server-sent events."""
+    return f"{model_path(target)}:streamGenerateContent?alt=sse"
+
+
+def encode_count(body: Mapping[str, JSONValue], scope: TurnScope) -> tuple[str, Mapping[str, JSONValue]]:
+    """The path and body that ask for the vendor's own count of the request; the body names the model too."""
+    path = model_path(scope.target)
+    if VERTEX in scope.quirks:
+        return f"{path}:countTokens", {name: value for name, value in body.items() if name in _COUNTED}
+    return f"{path}:countTokens", {"generateContentRequest": {"model": unquote(path).removeprefix("/v1beta/"), **body}}

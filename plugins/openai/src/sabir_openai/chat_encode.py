@@ -6,23 +6,11 @@
 An error result is the JSON text {"error": {"type", "message", "retryable"?}}, because the wire has no flag.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from sabir import MediaPart, OpaquePart, ReasoningPart, TextPart
-from sabir.authoring import (
-    Entry,
-    FrozenDict,
-    JSONValue,
-    KnownPart,
-    LossLog,
-    Turn,
-    TurnScope,
-    fields,
-    items,
-    text,
-    without,
-)
+from sabir.authoring import Entry, FrozenDict, KnownPart, LossLog, Turn, TurnScope, fields, items, text, without
 
 CUSTOM_CALLS = "openai.chat"
 """The dialect whose free-text calls have their own state."""
@@ -32,7 +20,7 @@ _ENDINGS = {"text/plain": "txt", "text/markdown": "md", "text/csv": "csv", "appl
 """MIME type of a document → the extension of its made-up name; all other documents are PDF."""
 
 
-def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
+def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
     """The messages of one turn, in order."""
     return _SIDES[turn.side](turn, scope, losses)
 
@@ -42,26 +30,17 @@ def _speakers(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
     # From o1 on, models take instructions as `developer` messages.
     if role == "system" and scope.model_info.reasoning and "system_role" not in scope.quirks:
         role = "developer"
-    if "joins_turns" in scope.quirks:
-        joined = [_part(piece, scope) for entry in turn.entries for piece in entry.pieces]
-        return [{"role": role, "content": _content(joined, scope)}] if joined else []
-    said = []
-    for entry in turn.entries:
-        if entry.pieces:
-            said.append({"role": role, "content": _content([_part(piece, scope) for piece in entry.pieces], scope)})
-    return said
+    entries = [turn.entries] if "joins_turns" in scope.quirks else [(entry,) for entry in turn.entries]
+    contents = [[_part(piece, scope) for entry in each for piece in entry.pieces] for each in entries]
+    return [{"role": role, "content": _content(parts, scope)} for parts in contents if parts]
 
 
 def _content(parts: list[Wire], scope: TurnScope, separator: str = "\n\n") -> str | list[Wire]:
     """A string for one text, which every endpoint takes; else an array, or one joined text if the endpoint needs it."""
     # A verbatim block of the wire is a FrozenDict; its `type` does not matter here.
-    if len(parts) == 1:
-        part = parts[0]
-        return str(part["text"]) if type(part) is dict and part["type"] == "text" else parts
-    if "plain_text" not in scope.quirks:
-        return parts
     texts = [part["text"] for part in parts if type(part) is dict and part["type"] == "text"]
-    return separator.join(texts) if len(texts) == len(parts) else parts
+    is_string = len(texts) == len(parts) and (len(parts) == 1 or "plain_text" in scope.quirks)
+    return separator.join(texts) if is_string else parts
 
 
 def _part(piece: KnownPart, scope: TurnScope) -> Wire:
@@ -112,14 +91,9 @@ def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
 
 
 def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> str | list[Wire]:
-    result = entry.result
-    texts: list[Wire] = []
-    if result.is_error:
-        texts.append({"type": "text", "text": result.error_text})
-    for piece in entry.pieces:
-        if isinstance(piece, TextPart):
-            texts.append({"type": "text", "text": piece.text})
-    return _content(texts, scope) if texts else entry.result_text(losses)
+    said = [entry.result.error_text] if entry.result.is_error else []
+    said += [piece.text for piece in entry.pieces if isinstance(piece, TextPart)]
+    return _content([{"type": "text", "text": each} for each in said], scope) if said else entry.result_text(losses)
 
 
 def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:

@@ -16,18 +16,7 @@ from uuid import uuid4
 from sabir import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
 from sabir.authoring import BlockKind, DecodeScope, Fields, JSONValue, ServerEvent, fields, items, left_over, text
 
-from sabir_openai.chat_decode import (
-    CALLS,
-    CONTENT,
-    REASONING,
-    REASONING_FIELDS,
-    REFUSAL,
-    SOUND,
-    TRANSCRIPT,
-    index_of,
-    origin_of,
-    read_answer,
-)
+from sabir_openai import chat_decode
 from sabir_openai.errors import ERRORS
 
 
@@ -57,13 +46,13 @@ class ChatDecoder:
             raise ERRORS.report(error.get("error", error) if isinstance(error, dict) else error, self._scope)
         if not self._has_begun:
             self._has_begun = True
-            yield ReplyStart(origin=origin_of(chunk, self._scope))
+            yield ReplyStart(origin=chat_decode.origin_of(chunk, self._scope))
         choices, _ = chunk.pop("choices", None), chunk.pop("obfuscation", None)
         if chunk != self._head:  # it is the same in nearly every chunk
             self._head = chunk
             self._body |= {name: value for name, value in chunk.items() if value not in (None, "")}
         for found in map(fields, items(choices)):
-            number = index_of(found)
+            number = chat_decode.index_of(found)
             choice = self._choices.get(number) or self._choices.setdefault(number, _Choice(number))
             for place, kind, more in choice.take(found):
                 if number != 0:
@@ -78,7 +67,7 @@ class ChatDecoder:
         if kind != "option_call":
             yield BlockStart(index=place, kind=kind)
         else:
-            call = choice.calls[place - CALLS]
+            call = choice.calls[place - chat_decode.CALLS]
             if not call.name:
                 return
             call.id, more = call.id or f"call_{uuid4().hex}", "".join(call.arguments)
@@ -94,7 +83,7 @@ class ChatDecoder:
             return
         self._is_done = True
         whole = {**self._body, "choices": [choice.whole() for choice in self._choices.values()]}
-        placed, end = read_answer(whole, self._scope)
+        placed, end = chat_decode.read_answer(whole, self._scope)
         for place, block in placed:
             if place not in self._open:
                 yield BlockStart.of(place, block)
@@ -156,10 +145,10 @@ class _Choice:
             self.message[name] = _Words()
         self.message[name].append(value)
         if name == "refusal" and value:
-            return ((REFUSAL, "refusal", value),)
-        if name in REASONING_FIELDS and value and self._reasoning_field in (None, name):
+            return ((chat_decode.REFUSAL, "refusal", value),)
+        if name in chat_decode.REASONING_FIELDS and value and self._reasoning_field in (None, name):
             self._reasoning_field = name
-            return ((REASONING, "reasoning", value),)
+            return ((chat_decode.REASONING, "reasoning", value),)
         return ()
 
     def _chunk(self, chunk: JSONValue) -> tuple[Grown, ...]:
@@ -174,17 +163,17 @@ class _Choice:
         if not self.chunks or not isinstance(self.chunks[-1], _Words):
             self.chunks.append(_Words())
         self.chunks[-1].append(more)
-        return ((CONTENT + len(self.chunks) - 1, "text", more),)
+        return ((chat_decode.CONTENT + len(self.chunks) - 1, "text", more),)
 
     def _audio(self, value: Fields) -> Iterator[Grown]:
         data, transcript = text(value.get("data")), text(value.get("transcript"))
         self.audio |= {name: item for name, item in value.items() if name not in ("data", "transcript")}
         if data:
             self.sounds.append(data)
-            yield SOUND, "media", data
+            yield chat_decode.SOUND, "media", data
         if transcript:
             _grown(self.audio, {"transcript": transcript})
-            yield TRANSCRIPT, "text", transcript
+            yield chat_decode.TRANSCRIPT, "text", transcript
 
     def _calls(self, deltas: list[Any]) -> Iterator[Grown]:
         for delta in map(fields, deltas):
@@ -198,7 +187,7 @@ class _Choice:
             more = call.take(delta)
             for key in ((call.index, call.id), (None, call.id)):
                 self._latest[key] = max(place, self._latest.get(key, place))
-            yield CALLS + place, "option_call", more
+            yield chat_decode.CALLS + place, "option_call", more
 
     def _place_of(self, delta: Fields) -> int:
         """The place of the latest call that a delta continues, else the next place.

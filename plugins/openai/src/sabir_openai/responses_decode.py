@@ -11,15 +11,14 @@ Fields that a block cannot express are in its state, so that encoding restores t
 """
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
-from sabir import Loss, MediaPart, OpaquePart, OptionCallPayload, Origin, ReasoningPart, RefusalPart, Reply, TextPart
+from sabir import Loss, MediaPart, OpaquePart, Origin, ReasoningPart, RefusalPart, Reply, TextPart
 from sabir.authoring import (
     DecodeScope,
     Fields,
     FinishReason,
     JSONValue,
-    KnownPart,
     ReplyBuilder,
     fields,
     items,
@@ -29,12 +28,10 @@ from sabir.authoring import (
 )
 from sabir.errors import CallError
 
-from sabir_openai.chat_decode import read_citation, read_usage
+from sabir_openai.chat_decode import Block, read_citation, read_usage
 from sabir_openai.errors import ERRORS
 
 NAME = "openai.responses"
-
-Block: TypeAlias = KnownPart | OptionCallPayload
 
 FINISH_REASONS: Mapping[str, FinishReason] = {
     "completed": "stop",
@@ -149,7 +146,7 @@ def _message(item: Fields, scope: DecodeScope) -> list[Block]:
     return [_content(content, head) for content in items(item.get("content"))] or [opaque_item(item)]
 
 
-def _content(content: JSONValue, head: Fields) -> KnownPart:
+def _content(content: JSONValue, head: Fields) -> Block:
     found = fields(content)
     if found.get("type") == "output_text" and isinstance(found.get("text"), str):
         citations = tuple(read_citation(annotation) for annotation in items(found.get("annotations")))

@@ -17,8 +17,9 @@ from sabir import MediaPart, TextPart
 from sabir.authoring import DataURL, DecodeScope, Fields, History, JSONValue, Leaf, fields, one_line, text, without
 from sabir.errors import HistoryInvalid
 
+from sabir_openai.chat_decode import Block
 from sabir_openai.chat_history import RequestHistory
-from sabir_openai.responses_decode import PAIRS, Block, item_blocks, opaque_item
+from sabir_openai.responses_decode import PAIRS, item_blocks, opaque_item
 from sabir_openai.responses_request import FIELDS
 from sabir_openai.settings import ResponsesOptionHints, ResponsesSettings
 

@@ -26,7 +26,8 @@ from sabir import (
 )
 from sabir.authoring import BlockKind, DecodeScope, Fields, ServerEvent, fields, items, text, without
 
-from sabir_openai.responses_decode import PARAGRAPH, Block, item_blocks, origin_of, raise_reported, read_end
+from sabir_openai.chat_decode import Block
+from sabir_openai.responses_decode import PARAGRAPH, item_blocks, origin_of, raise_reported, read_end
 
 WIDTH = 1000
 """The number of block places reserved for one output item."""

@@ -34,20 +34,14 @@ _DOCUMENT = MediaRule(url="application/pdf", data=DOCUMENTS, file="", hints=Docu
 _ROLES = Roles(
     native={
         "assistant": frozenset({"reasoning", "opaque"}),
-        "user": frozenset({"opaque"}),
-        "results": frozenset({"opaque"}),
+        "user": frozenset({"opaque"}), "results": frozenset({"opaque"}),
     },
-    leading_system="hoisted",
-    later_system="after_user",
-    citations="native",
-    reasoning="with_state",
-)
+    leading_system="hoisted", later_system="after_user", citations="native", reasoning="with_state",
+)  # fmt: skip
 _CALLS = Calls(
-    ids=IdentifierRule(longest=64),
-    names=IdentifierRule(longest=128),
-    hints=OptionHints,
+    ids=IdentifierRule(longest=64), names=IdentifierRule(longest=128), hints=OptionHints,
     unfinished_pairs="kept_at_the_end",
-)
+)  # fmt: skip
 _TABLES = Tables(
     _ROLES,
     {

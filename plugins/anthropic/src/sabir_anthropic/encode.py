@@ -122,11 +122,10 @@ def _image(piece: MediaPart, entry: Entry, scope: TurnScope, losses: LossLog) ->
 
 
 def _source(piece: MediaPart) -> Item:
-    match piece.form:
-        case "file":
-            return {"type": "file", "file_id": piece.provider_file()[1]}
-        case "url":
-            return {"type": "url", "url": piece.url}
+    if piece.form == "file":
+        return {"type": "file", "file_id": piece.provider_file()[1]}
+    if piece.form == "url":
+        return {"type": "url", "url": piece.url}
     data = piece.data_url()
     return {"type": "base64", "media_type": data.mime.replace("image/jpg", "image/jpeg"), "data": data.base64}
 
@@ -157,6 +156,10 @@ def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
     return [{"role": "user", "content": [_result(entry, scope, losses) for entry in turn.entries]}]
 
 
+def _fits(piece: OpaquePart) -> bool:
+    return text(fields(piece.block).get("type")) in WITHIN_RESULTS
+
+
 def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
     """A result: its pieces, of the vendor's own blocks a few types; else its text, or JSON text for a blank one."""
     result = entry.result
@@ -164,35 +167,26 @@ def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
     # The API refuses a result that does not repeat its call's. https://platform.claude.com/docs/en/agents-and-tools/tool-use/browser-use-tool
     if toolset := entry.call_state.get("toolset_name"):
         found["toolset_name"] = toolset
+    reason, fitting = "the wire takes no such block within a result", list[KnownPart]()
+    if result.is_error:
+        reason = f"{scope.target.dialect} takes only text in an error result"
+    for piece in entry.pieces:
+        if isinstance(piece, MediaPart) and result.is_error:
+            shown = scope.stand_in(reason, piece, entry, losses)
+            fitting += [TextPart(text=shown)] if shown else []
+        elif isinstance(piece, OpaquePart) and (result.is_error or not _fits(piece)):
+            losses.lose("dropped", reason, piece, entry)
+        else:
+            fitting.append(piece)
+    placed = _shown(fitting, entry, scope, losses)
     if result.is_error:
         said = (result.error_message or "") if (result.error_type, result.retryable) == (TOLD, None) else ""
         told = {"type": "text", "text": said if said.strip() else result.error_text}
-        blocks = [told, *map(_BLOCK, _shown(_texts(entry, scope, losses), entry, scope, losses))]
-        return {**found, "content": told["text"] if len(blocks) == 1 else blocks, "is_error": True}
-    fitting = []
-    for piece in entry.pieces:
-        if not isinstance(piece, OpaquePart) or text(fields(piece.block).get("type")) in WITHIN_RESULTS:
-            fitting.append(piece)
-        else:
-            losses.lose("dropped", "the wire takes no such block within a result", piece, entry)
-    if blocks := [*map(_BLOCK, _worded(_shown(fitting, entry, scope, losses), losses))] if fitting else []:
+        return {**found, "content": [told, *map(_BLOCK, placed)] if placed else told["text"], "is_error": True}
+    if blocks := [*map(_BLOCK, _worded(placed, losses))]:
         return {**found, "content": blocks}
     said = entry.result_text(losses)
     return {**found, "content": said if said.strip() else result.result_json[:]}
-
-
-def _texts(entry: Entry, scope: TurnScope, losses: LossLog) -> list[KnownPart]:
-    """The texts of an error result beside its message: the wire takes only text in a result flagged as an error."""
-    reason, found = f"{scope.target.dialect} takes only text in an error result", list[KnownPart]()
-    for piece in entry.pieces:
-        if isinstance(piece, MediaPart):
-            said = scope.stand_in(reason, piece, entry, losses)
-            found += [TextPart(text=said)] if said else []
-        elif isinstance(piece, TextPart):
-            found.append(piece)
-        else:
-            losses.lose("dropped", reason, piece, entry)
-    return found
 
 
 def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:

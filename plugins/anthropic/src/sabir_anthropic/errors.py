@@ -19,16 +19,15 @@ _TYPES = {
     errors.Overloaded: "overloaded_error",
     errors.Unavailable: "serviceunavailableexception",
 }
-_WORDS = ErrorRule.by_words(
-    (r"(prompt|input) is too long|exceed\w* (the )?(context|model's maximum)", errors.ContextTooLong),
-    (r"context (window|size)", errors.ContextTooLong),
-    (r"credit balance is too low|(usage|spend\w*) limits?\b", errors.QuotaExceeded),
-    (r"content filter\w* policy", errors.ContentFiltered),
-    at=(None, 400, 403, 429),  # at other statuses the type says more than the words; None is a stream
-)
 ERRORS = ErrorTable(
     rules=(
-        _WORDS,
+        ErrorRule.by_words(
+            (r"(prompt|input) is too long|exceed\w* (the )?(context|model's maximum)", errors.ContextTooLong),
+            (r"context (window|size)", errors.ContextTooLong),
+            (r"credit balance is too low|(usage|spend\w*) limits?\b", errors.QuotaExceeded),
+            (r"content filter\w* policy", errors.ContentFiltered),
+            at=(None, 400, 403, 429),  # at other statuses the type says more than the words; None is a stream
+        ),
         ErrorRule.by_codes({code: kind for kind, codes in _TYPES.items() for code in codes.split()}),
         ErrorRule.by_words((r"overloaded", errors.Overloaded), at=(503,)),
     ),

@@ -13,6 +13,7 @@ Messages need no role hints: their policies render to the same roles.
 
 import base64
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any, ClassVar, TypeAlias
 
 from sabir import MediaPart, TextPart
@@ -107,18 +108,15 @@ class _History(History):
 
     def user(self, message: Fields, path: str) -> None:
         """The user's texts and media, and the results of options, in their order."""
-        said: list[KnownPart] = []
         blocks = self._content(message, path)
-        for block, place in blocks:
-            if block.get("type") != "tool_result":
-                said.append(self._shown(block, place))
+        for is_result, group in groupby(blocks, key=lambda each: each[0].get("type") == "tool_result"):
+            if not is_result:
+                self.say("user", [self._shown(*each) for each in group], path)
                 continue
-            if said:
-                self.say("user", said, path)
-            said = []
-            self._result(block, place)
-        if said or not blocks:
-            self.say("user", said, path)
+            for each in group:
+                self._result(*each)
+        if not blocks:
+            self.say("user", (), path)
 
     def _shown(self, block: Fields, path: str) -> KnownPart:
         """The part for a block; an opaque part, verbatim, where no other part can express all of the block."""
@@ -175,18 +173,16 @@ class _History(History):
 
     def tools(self, given: JSONValue) -> None:
         """The declarations: options, and tools of the vendor's own."""
-        tools = [
-            History.expect(tool, dict, f"tools[{index}]")
-            for index, tool in enumerate(History.expect(given, list, "tools"))
-        ]
-        # No hints: a tool of the vendor's own, or one that says what no option can.
-        hints = [
-            self.scope.read_hints(each, OptionHints) if each.get("type") in ("custom", None) else None for each in tools
-        ]
+        declared = []
+        for index, each in enumerate(History.expect(given, list, "tools")):
+            tool = History.expect(each, dict, f"tools[{index}]")
+            # No hints: a tool of the vendor's own, or one that says what no option can.
+            is_option = tool.get("type") in ("custom", None)
+            declared.append((tool, self.scope.read_hints(tool, OptionHints) if is_option else None))
         # Options are declared before what is the vendor's, so that the last of all is the last of those, if any.
-        order = sorted(range(len(tools)), key=lambda index: hints[index] is None)
-        last = next((index for index in reversed(order) if not tools[index].get("defer_loading")), None)
-        for index, (found, own) in enumerate(zip(tools, hints, strict=True)):
+        places = [(own is None, at) for at, (tool, own) in enumerate(declared) if not tool.get("defer_loading")]
+        last = max(places, default=(False, None))[1]
+        for index, (found, own) in enumerate(declared):
             path, name, description = f"tools[{index}]", text(found.get("name")), text(found.get("description"))
             self._mark(found, "options" if index == last else "", path)
             if own is not None and self.add_option(name, description, found.get("input_schema"), own):

@@ -109,8 +109,9 @@ class _Request:
         self.thinking: Fields = self._thinking()
 
     def lose(self, kind: LossKind, reason: str, setting: str) -> None:
-        """Record the loss of a setting."""
-        self._scope.losses.add(kind, reason, path=f"settings.{setting}")
+        """Record the loss of a setting, by the vendor's name where it is one of the vendor's own."""
+        own = f"vendor.{self._scope.target.provider}." if setting in AnthropicSettings.model_fields else ""
+        self._scope.losses.add(kind, reason, path=f"settings.{own}{setting}")
 
     def whole(self) -> dict[str, Any]:
         """The fields, as far as possible in the order in which the vendor caches them."""
@@ -140,7 +141,9 @@ class _Request:
         for place in ("closed", "end"):
             if marker := self._markers.get(place):
                 text = b"," + encode_json(marker)[1:-1].encode()
-                scope.splices.append(Splice(place, b"}]}", text, f"settings.{self._own('cache_breakpoints')}"))
+                scope.splices.append(
+                    Splice(place, b"}]}", text, f"settings.vendor.{scope.target.provider}.cache_breakpoints")
+                )
         self._close(is_formatted="format" in config)
         return {name: value for name, value in found.items() if value not in (None, [], {})} | vendor
 
@@ -216,7 +219,7 @@ class _Request:
             ("top_k", "top_k" in self._rejects, f"{model} refuses it"),
         ):
             if is_refused and found[setting] is not None:
-                self.lose("dropped", reason, self._own(setting) if setting == "top_k" else setting)
+                self.lose("dropped", reason, setting)
                 found[setting] = None
         return found
 
@@ -255,12 +258,10 @@ class _Request:
         given = {setting: self._scope.take(setting) for setting in ("option_choice", "parallel_options")}
         choice, parallel = given.values()
         found = {} if choice is None else self._chosen(choice, tools)
-        reason = "" if tools else "no option is offered"
-        if "tool_choice" in self._vendor:
-            reason = "the vendor setting tool_choice takes its place"
-        if reason:
+        if "tool_choice" in self._vendor or not tools:
+            taken = "the vendor setting tool_choice takes its place"
             for setting in (setting for setting, value in given.items() if value is not None):
-                self.lose("dropped", reason, setting)
+                self.lose("dropped", taken if "tool_choice" in self._vendor else "no option is offered", setting)
             return {}
         if parallel is not None and found.get("type") == "none":
             self.lose("dropped", "no option may be chosen", "parallel_options")
@@ -291,32 +292,26 @@ class _Request:
         given = {each["at"]: {"type": "ephemeral", **without(each, "at")} for each in wholes}
         if automatic := self._vendor.pop("cache_control", None):
             if "end" in given and (len(given) == len(PLACES) - 1 or given["end"] != automatic):
-                self.lose("dropped", "the breakpoint at the end marks the same block", self._own("cache_control"))
+                self.lose("dropped", "the breakpoint at the end marks the same block", "cache_control")
             else:
                 given["automatic"] = automatic
         is_short = False
         for place in sorted(given, key=PLACES.index):
             if is_short and given[place].get("ttl") == LONGEST:
                 reason = f"no marker of {LONGEST} may follow one of less, as that at {place!r} does"
-                self.lose("downgraded", reason, self._own("cache_breakpoints"))
+                self.lose("downgraded", reason, "cache_breakpoints")
                 given[place] = without(given[place], "ttl")
             is_short = is_short or given[place].get("ttl") != LONGEST
         return {place: {"cache_control": marker} for place, marker in given.items()}
 
-    def _own(self, setting: str) -> str:
-        return f"vendor.{self._scope.target.provider}.{setting}"
-
     def _marked(self, blocks: list[dict[str, Any]], place: str) -> list[dict[str, Any]]:
         """The blocks, with the last one marked if the caller marked the place; a loss if there is no block."""
-        marker = self._markers.get(place)
-        if marker is None:
-            return blocks
         # Tools that the vendor loads later are not cached, and the vendor refuses them with a marker.
         at = next((index for index in reversed(range(len(blocks))) if not blocks[index].get("defer_loading")), None)
-        if at is None:
-            self.lose("dropped", f"there are no {place} to mark", self._own("cache_breakpoints"))
-            return blocks
-        return [*blocks[:at], {**blocks[at], **marker}, *blocks[at + 1 :]]
+        marker = self._markers.get(place, {})
+        if marker and at is None:
+            self.lose("dropped", f"there are no {place} to mark", "cache_breakpoints")
+        return blocks if at is None or not marker else [*blocks[:at], {**blocks[at], **marker}, *blocks[at + 1 :]]
 
     def _close(self, *, is_formatted: bool) -> None:
         """End the messages with a user message where the wire requires one."""

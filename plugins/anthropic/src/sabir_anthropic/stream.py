@@ -11,7 +11,6 @@ A block is assembled as the vendor would have sent it whole, and read by the sam
 """
 
 import base64
-import binascii
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +18,6 @@ from typing import Any
 
 from sabir import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
 from sabir.authoring import BlockKind, DecodeScope, Fields, ServerEvent, decode_json, fields, items, left_over, text
-from sabir.errors import NotJSON
 
 from sabir_anthropic.decode import REASONING, decode_block, origin_of, raise_reported, read_end
 
@@ -65,7 +63,7 @@ class _Growing:
         if arguments.strip():
             try:
                 whole["input"] = decode_json(arguments)
-            except NotJSON:
+            except ValueError:
                 whole["input"] = arguments
         return whole
 
@@ -164,7 +162,7 @@ def frame_event(headers: Mapping[str, str], payload: bytes) -> ServerEvent | Non
         found = fields(decode_json(payload))
         if isinstance(found.get("bytes"), str):
             return ServerEvent(base64.b64decode(found["bytes"], validate=True).decode("utf-8", "replace"))
-    except (NotJSON, binascii.Error):
+    except ValueError:
         found = {"message": payload.decode("utf-8", "replace")}
     kind = headers.get(":exception-type") or headers.get(":error-code")
     return ServerEvent(json.dumps({"error": {"type": kind, **found}})) if kind else None

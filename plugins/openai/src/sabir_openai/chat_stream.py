@@ -7,7 +7,6 @@ The terminal marker is the finish reason; `[DONE]`, or a clean close, then ends 
 """
 
 import base64
-import binascii
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -295,6 +294,6 @@ def _joined(sounds: list[str]) -> str:
     if any("=" in sound for sound in sounds[:-1]):
         try:
             return base64.b64encode(b"".join(base64.b64decode(sound) for sound in sounds)).decode()
-        except binascii.Error:
+        except ValueError:
             pass
     return "".join(sounds)

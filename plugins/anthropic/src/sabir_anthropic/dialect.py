@@ -27,7 +27,6 @@ DOCUMENTS = r"application/pdf|text/.+|application/(json|xml|csv|x-ndjson)"
 CLOUD = "cloud"
 """Quirk of Bedrock and Vertex: they take media as bytes only, and no late system message."""
 
-
 _IMAGE = MediaRule(url="", data=IMAGES, file="")
 _DOCUMENT = MediaRule(url="application/pdf", data=DOCUMENTS, file="", hints=DocumentHints)
 
@@ -42,14 +41,10 @@ _CALLS = Calls(
     ids=IdentifierRule(longest=64), names=IdentifierRule(longest=128), hints=OptionHints,
     unfinished_pairs="kept_at_the_end",
 )  # fmt: skip
-_TABLES = Tables(
-    _ROLES,
-    {
-        ("user", "image"): _IMAGE, ("user", "document"): _DOCUMENT,
-        ("results", "image"): _IMAGE, ("results", "document"): _DOCUMENT,
-    },
-    _CALLS,
-)  # fmt: skip
+_TABLES = Tables(_ROLES, {
+    ("user", "image"): _IMAGE, ("user", "document"): _DOCUMENT,
+    ("results", "image"): _IMAGE, ("results", "document"): _DOCUMENT,
+}, _CALLS)  # fmt: skip
 _OLDER = replace(_TABLES, roles=replace(_ROLES, later_system="user"))
 _IN_BYTES = {place: replace(rule, url=None, file=None) for place, rule in _TABLES.media.items()}
 TABLES = replace(_TABLES, variants={CLOUD: replace(_OLDER, media=_IN_BYTES), COMPATIBLE: _OLDER})

@@ -156,10 +156,6 @@ def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
     return [{"role": "user", "content": [_result(entry, scope, losses) for entry in turn.entries]}]
 
 
-def _fits(piece: OpaquePart) -> bool:
-    return text(fields(piece.block).get("type")) in WITHIN_RESULTS
-
-
 def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
     """A result: its pieces, of the vendor's own blocks a few types; else its text, or JSON text for a blank one."""
     result = entry.result
@@ -167,14 +163,14 @@ def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
     # The API refuses a result that does not repeat its call's. https://platform.claude.com/docs/en/agents-and-tools/tool-use/browser-use-tool
     if toolset := entry.call_state.get("toolset_name"):
         found["toolset_name"] = toolset
-    reason, fitting = "the wire takes no such block within a result", list[KnownPart]()
+    taken, reason, fitting = WITHIN_RESULTS, "the wire takes no such block within a result", list[KnownPart]()
     if result.is_error:
-        reason = f"{scope.target.dialect} takes only text in an error result"
+        taken, reason = frozenset(), f"{scope.target.dialect} takes only text in an error result"
     for piece in entry.pieces:
         if isinstance(piece, MediaPart) and result.is_error:
             shown = scope.stand_in(reason, piece, entry, losses)
             fitting += [TextPart(text=shown)] if shown else []
-        elif isinstance(piece, OpaquePart) and (result.is_error or not _fits(piece)):
+        elif isinstance(piece, OpaquePart) and text(fields(piece.block).get("type")) not in taken:
             losses.lose("dropped", reason, piece, entry)
         else:
             fitting.append(piece)

@@ -35,13 +35,10 @@ UNKNOWN_MODEL = 4096
 """Tokens that every model can answer with; for models that are not in models.toml."""
 MOST_AT_ONCE = 21_333
 """The longest answer, in tokens, that the SDK waits for: it assumes 128,000 tokens an hour and waits ten minutes."""
-MODELS_AT_ONCE: Mapping[str, int] = dict.fromkeys(
-    (
-        "anthropic.claude-opus-4-1-20250805-v1:0", "anthropic.claude-opus-4-20250514-v1:0", "claude-4-opus-20250514",
-        "claude-opus-4-0", "claude-opus-4-1@20250805", "claude-opus-4-20250514", "claude-opus-4@20250514",
-    ),
-    8192,
-)  # fmt: skip
+MODELS_AT_ONCE: Mapping[str, int] = dict.fromkeys((
+    "anthropic.claude-opus-4-1-20250805-v1:0", "anthropic.claude-opus-4-20250514-v1:0", "claude-4-opus-20250514",
+    "claude-opus-4-0", "claude-opus-4-1@20250805", "claude-opus-4-20250514", "claude-opus-4@20250514",
+), 8192)  # fmt: skip
 """Models with a lower limit in the SDK (`anthropic._constants`, held equal by a test)."""
 BEYOND_CONTEXT = "output_beyond_context"
 """Word of models.toml: the vendor refuses a maximum that exceeds the context together with the prompt.
@@ -141,9 +138,8 @@ class _Request:
         for place in ("closed", "end"):
             if marker := self._markers.get(place):
                 text = b"," + encode_json(marker)[1:-1].encode()
-                scope.splices.append(
-                    Splice(place, b"}]}", text, f"settings.vendor.{scope.target.provider}.cache_breakpoints")
-                )
+                path = f"settings.vendor.{scope.target.provider}.cache_breakpoints"
+                scope.splices.append(Splice(place, b"}]}", text, path))
         self._close(is_formatted="format" in config)
         return {name: value for name, value in found.items() if value not in (None, [], {})} | vendor
 

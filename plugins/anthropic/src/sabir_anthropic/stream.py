@@ -109,16 +109,12 @@ class MessagesDecoder:
     def _begun(self, found: Fields) -> Iterator[StreamEvent]:
         block = dict(fields(found.get("content_block")))
         kind = KINDS.get(text(block.get("type")), "opaque")
-        name, index, is_call = text(block.get("name")), self._index(found), kind == "option_call"
+        index, name = self._index(found), text(block.get("name"))
+        ids = {"invocation_id": text(block.get("id")), "option_name": self._scope.option_names.get(name, name)}
         if model := fields(block.get("to")).get("model"):  # a fallback: a whole body names it
             self._message["model"] = model
         self._growing[index] = _Growing(block, kind)
-        yield BlockStart(
-            index=index,
-            kind=kind,
-            invocation_id=text(block.get("id")) if is_call else "",
-            option_name=self._scope.option_names.get(name, name) if is_call else "",
-        )
+        yield BlockStart(index=index, kind=kind, **(ids if kind == "option_call" else {}))
 
     def _index(self, found: Fields) -> int:
         index = found.get("index")

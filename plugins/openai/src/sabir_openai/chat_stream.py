@@ -139,30 +139,27 @@ class _Choice:
                 case _:
                     _grown(self.message, {name: value})
 
-    def _text(self, name: str, value: str) -> tuple[Grown, ...]:
+    def _text(self, name: str, value: str) -> Iterator[Grown]:
         if not isinstance(self.message.get(name), _Words):
             self.message[name] = _Words()
         self.message[name].append(value)
         if name == "refusal" and value:
-            return ((chat_decode.REFUSAL, "refusal", value),)
+            yield chat_decode.REFUSAL, "refusal", value
         if name in chat_decode.REASONING_FIELDS and value and self._reasoning_field in (None, name):
             self._reasoning_field = name
-            return ((chat_decode.REASONING, "reasoning", value),)
-        return ()
+            yield chat_decode.REASONING, "reasoning", value
 
-    def _chunk(self, chunk: JSONValue) -> tuple[Grown, ...]:
+    def _chunk(self, chunk: JSONValue) -> Iterator[Grown]:
         """Add a chunk of content, which is a text or an object."""
         found = {"type": "text", "text": chunk} if isinstance(chunk, str) else fields(chunk)
         more = found.get("text")
         if found != {"type": "text", "text": more} or not isinstance(more, str):
             self.chunks.append(chunk)
-            return ()
-        if not more:
-            return ()
-        if not self.chunks or not isinstance(self.chunks[-1], _Words):
-            self.chunks.append(_Words())
-        self.chunks[-1].append(more)
-        return ((chat_decode.CONTENT + len(self.chunks) - 1, "text", more),)
+        elif more:
+            if not self.chunks or not isinstance(self.chunks[-1], _Words):
+                self.chunks.append(_Words())
+            self.chunks[-1].append(more)
+            yield chat_decode.CONTENT + len(self.chunks) - 1, "text", more
 
     def _audio(self, value: Fields) -> Iterator[Grown]:
         data, transcript = text(value.get("data")), text(value.get("transcript"))

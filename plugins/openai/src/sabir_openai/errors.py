@@ -20,12 +20,6 @@ _CODES = {
     errors.Overloaded: "overloaded_error",
     errors.ServerFailed: "server_error vector_store_timeout",
 }
-_WORDS = ErrorRule.by_words(
-    (r"context (length|window|size)|prompt is too long|maximum (input|prompt) length", errors.ContextTooLong),
-    (r"insufficient (balance|credit|quota|funds)|exceeded your current quota|out of credits", errors.QuotaExceeded),
-    (r"content management policy|input was flagged|flagged as potentially", errors.ContentFiltered),
-    (r"model\b.{0,80}\b(not found|does not exist|is not available)", errors.ModelNotFound),
-)
 _BLAME_WHAT_WAS_SENT = ("*image*", "*data_residency_mismatch*", "invalid_request_error")
 """Codes of a failed response, which has no HTTP status."""
 ERRORS = ErrorTable(
@@ -34,7 +28,15 @@ ERRORS = ErrorTable(
         ErrorRule.by_words((r"overloaded", errors.Overloaded), at=(503,)),
         ErrorRule.by_codes({code: kind for kind, codes in _CODES.items() for code in codes.split()}),
         ErrorRule.by_status({401: errors.AuthenticationFailed, 413: errors.RequestTooLarge}),
-        _WORDS,
+        ErrorRule.by_words(
+            (r"context (length|window|size)|prompt is too long|maximum (input|prompt) length", errors.ContextTooLong),
+            (
+                r"insufficient (balance|credit|quota|funds)|exceeded your current quota|out of credits",
+                errors.QuotaExceeded,
+            ),
+            (r"content management policy|input was flagged|flagged as potentially", errors.ContentFiltered),
+            (r"model\b.{0,80}\b(not found|does not exist|is not available)", errors.ModelNotFound),
+        ),
         ErrorRule.by_codes(dict.fromkeys(_BLAME_WHAT_WAS_SENT, errors.InvalidRequest), at=(None,)),
     ),
     modules=("openai",),

@@ -56,13 +56,10 @@ class Row(Frozen):
 
 
 OPENAI = Row(
-    name="openai",
-    url="https://api.openai.com/v1",
-    docs="https://developers.openai.com/api/docs/quickstart",
-    dialects=("responses", "chat"),
-    key_variables=("OPENAI_API_KEY", "OPENAI_ADMIN_KEY"),
+    name="openai", url="https://api.openai.com/v1", docs="https://developers.openai.com/api/docs/quickstart",
+    dialects=("responses", "chat"), key_variables=("OPENAI_API_KEY", "OPENAI_ADMIN_KEY"),
     url_variables=("OPENAI_BASE_URL",),
-)
+)  # fmt: skip
 
 
 @cache

@@ -26,19 +26,15 @@ _IMAGE = MediaRule(url="", data=IMAGES, file="", parameters=True, hints=ImageHin
 _DOCUMENT = MediaRule(url=DOCUMENTS, data=DOCUMENTS, file="", parameters=True, hints=FileHints)
 
 TABLES = Tables(
-    roles=Roles(
-        native={"assistant": frozenset({"reasoning", "refusal", "opaque"}), "user": frozenset({"opaque"})},
-        citations="native",
-    ),
-    media={
-        ("user", "image"): _IMAGE,
-        ("user", "document"): _DOCUMENT,
-        ("results", "image"): _IMAGE,
-        ("results", "document"): _DOCUMENT,
+    Roles(native={"assistant": frozenset({"reasoning", "refusal", "opaque"}), "user": frozenset({"opaque"})},
+          citations="native"),
+    {
+        ("user", "image"): _IMAGE, ("user", "document"): _DOCUMENT,
+        ("results", "image"): _IMAGE, ("results", "document"): _DOCUMENT,
         ("assistant", "image"): MediaRule(data=""),
     },
-    calls=Calls(ids=IdentifierRule(longest=64), names=IdentifierRule(longest=128), hints=ResponsesOptionHints),
-)
+    Calls(ids=IdentifierRule(longest=64), names=IdentifierRule(longest=128), hints=ResponsesOptionHints),
+)  # fmt: skip
 """Assistant images are taken because the call that made them goes back; images from elsewhere become placeholders."""
 
 _SNAPSHOT = re.compile(r"-\d{4}-\d{2}-\d{2}$")

@@ -10,7 +10,6 @@ A reference to an item that only the vendor stores is a loss, and so is the pair
 Messages need no role hints: their policies render to the same roles.
 """
 
-from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from sabir import MediaPart, TextPart
@@ -177,11 +176,9 @@ class _History(RequestHistory):
     roles: ClassVar = {"assistant": assistant, "developer": said, "system": said, "user": said}
 
 
-_ITEMS: Mapping[str, Callable[[_History, Fields, str], None]] = {
-    "function_call": _History.call,
-    "function_call_output": _History.output,
-    "item_reference": _History.reference,
-}
+_ITEMS = {
+    "function_call": _History.call, "function_call_output": _History.output, "item_reference": _History.reference,
+}  # fmt: skip
 """Type of an item other than a message → the function that reads it."""
 decode_history = _History.decode
 

@@ -138,17 +138,17 @@ class _Walk:
 
     def _check(self, found: Mapping[str, Any], path: str) -> None:
         unknown = next((name for name in found if name not in STRICT_KEYWORDS), None)
-        if unknown is not None:
-            raise _NotStrict(f"{path} uses {unknown!r}, which strict schemas do not have")
-        if not {"type", "anyOf", "$ref", "enum", "const"}.intersection(found):
-            raise _NotStrict(f"{path} accepts any value")
-        if found.get("format", "date") not in _FORMATS:
-            raise _NotStrict(f"{path} has the format {found['format']!r}, which strict schemas do not have")
-        if _is(found, "array") and "items" not in found:
-            raise _NotStrict(f"{path} is an array of anything")
+        form = found.get("format", "date")
         self.values += len(_listed(found.get("enum")))
-        if self.values > _MOST_VALUES:
-            raise _NotStrict(f"it has more than {_MOST_VALUES} enumerated values")
+        refusals = {
+            f"{path} uses {unknown!r}, which strict schemas do not have": unknown is not None,
+            f"{path} accepts any value": not {"type", "anyOf", "$ref", "enum", "const"}.intersection(found),
+            f"{path} has the format {form!r}, which strict schemas do not have": form not in _FORMATS,
+            f"{path} is an array of anything": _is(found, "array") and "items" not in found,
+            f"it has more than {_MOST_VALUES} enumerated values": self.values > _MOST_VALUES,
+        }
+        for reason in (reason for reason, holds in refusals.items() if holds):
+            raise _NotStrict(reason)
 
     def _keyword(self, name: str, value: JSONValue, path: str, depth: int, inlining: tuple[str, ...]) -> JSONValue:
         if name in ("properties", "$defs", "definitions"):

@@ -11,7 +11,7 @@ reply's details, each candidate's under `candidates`. https://ai.google.dev/api/
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from sabir import (
@@ -232,11 +232,7 @@ def _opaque(part: JSONValue) -> OpaquePart:
     return OpaquePart(dialect=NAME, block=part, pair_id=pair_id or None, pair=PAIRS[kind] if pair_id else None)
 
 
-READERS: Mapping[str, Callable[[Any, DecodeScope], Block | None]] = {
-    "functionCall": _call,
-    "inlineData": _media,
-    "text": _text,
-}
+READERS = {"functionCall": _call, "inlineData": _media, "text": _text}
 """Field of a part → the function that reads it; every other part is opaque."""
 
 

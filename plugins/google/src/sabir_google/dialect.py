@@ -38,14 +38,12 @@ def _rule(modality: Modality, mimes: str) -> MediaRule:
 
 ROLES = Roles(
     native={"assistant": frozenset({"reasoning", "opaque"}), "user": frozenset({"opaque"})},
-    leading_system="hoisted",
-    later_system="user",
-)
+    leading_system="hoisted", later_system="user",
+)  # fmt: skip
 CALLS = Calls(
-    ids=IdentifierRule(characters=r"[\s\S]", longest=4096),
+    ids=IdentifierRule(characters=r"[\s\S]", longest=4096), hints=OptionHints,
     names=IdentifierRule(characters=r"[A-Za-z0-9_.:-]", longest=128, first=r"[A-Za-z_]"),
-    hints=OptionHints,
-)
+)  # fmt: skip
 TABLES = Tables(
     ROLES,
     {

@@ -9,6 +9,7 @@ The terminal marker is the finish reason; `[DONE]`, or a clean close, then ends 
 import base64
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
@@ -289,8 +290,6 @@ def _settled(value: Any) -> Any:
 def _joined(sounds: list[str]) -> str:
     """Base64 of all pieces of a sound; each piece may have its own padding."""
     if any("=" in sound for sound in sounds[:-1]):
-        try:
+        with suppress(ValueError):
             return base64.b64encode(b"".join(base64.b64decode(sound) for sound in sounds)).decode()
-        except ValueError:
-            pass
     return "".join(sounds)

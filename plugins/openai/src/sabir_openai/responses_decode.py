@@ -10,7 +10,7 @@
 Fields that a block cannot express are in its state, so that encoding restores the item (law 3).
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
 from sabir import Loss, MediaPart, OpaquePart, Origin, ReasoningPart, RefusalPart, Reply, TextPart
@@ -184,10 +184,5 @@ def opaque_item(item: JSONValue) -> OpaquePart:
     return OpaquePart(dialect=NAME, block=item, pair_id=pair_id or None, pair=pair if pair_id else None)
 
 
-READERS: Mapping[str, Callable[[Any, DecodeScope], list[Block]]] = {
-    "message": _message,
-    "reasoning": _reasoning,
-    "function_call": _call,
-    "image_generation_call": _image,
-}
+READERS = {"message": _message, "reasoning": _reasoning, "function_call": _call, "image_generation_call": _image}
 """Item type → the function that reads it; every other item is opaque."""

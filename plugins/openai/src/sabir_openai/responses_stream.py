@@ -40,9 +40,6 @@ DELTAS: Mapping[str, tuple[BlockKind, str]] = {
     "response.function_call_arguments.delta": ("option_call", ""),
 }
 """Event → the kind of its block, and the field with the block's place in its item."""
-PARTS: Mapping[str, type[ReasoningPart | RefusalPart | TextPart]] = {
-    "reasoning": ReasoningPart, "refusal": RefusalPart,
-}  # fmt: skip
 TERMINAL = ("response.completed", "response.incomplete", "response.failed")
 ANNOUNCED: Mapping[str, BlockKind] = {"reasoning": "reasoning", "function_call": "option_call"}
 """Items with one block, which begins when the item is added."""
@@ -61,7 +58,9 @@ class _Growing:
         so_far = "".join(self.texts)
         if self.start.kind == "option_call":
             return scope.read_call(self.start.invocation_id, self.start.option_name, so_far)
-        return PARTS.get(self.start.kind, TextPart)(text=so_far)
+        if self.start.kind == "reasoning":
+            return ReasoningPart(text=so_far)
+        return RefusalPart(text=so_far) if self.start.kind == "refusal" else TextPart(text=so_far)
 
 
 class ResponsesDecoder:

@@ -185,9 +185,8 @@ class _Walk:
 def _admits_null(schema: JSONValue) -> bool:
     if not isinstance(schema, Mapping):
         return False
-    if _is(schema, "null") or None in _listed(schema.get("enum")):
-        return True
-    return any(_admits_null(variant) for variant in _listed(schema.get("anyOf")))
+    is_null = _is(schema, "null") or None in _listed(schema.get("enum"))
+    return is_null or any(map(_admits_null, _listed(schema.get("anyOf"))))
 
 
 def _is(schema: Mapping[str, Any], name: str) -> bool:

@@ -56,13 +56,15 @@ def _shown(pieces: Iterable[KnownPart], entry: Entry, scope: TurnScope, losses: 
 
 def _worded(placed: list[Placed], losses: LossLog) -> list[Placed]:
     """The blocks without texts of white space only, which the wire takes only beside another text."""
-    words = [
-        piece.text if isinstance(piece, TextPart) else piece and text(fields(block).get("text"))
-        for block, piece, _ in placed
-    ]
-    if not any(said and not said.isspace() for said in words):
-        for index in reversed([at for at, said in enumerate(words) if said]):
-            _drop(placed, index, BLANK, losses)
+    blank = []
+    for index, (block, piece, _) in enumerate(placed):
+        said = piece.text if isinstance(piece, TextPart) else piece and text(fields(block).get("text"))
+        if said and not said.isspace():
+            return placed
+        if said:
+            blank.append(index)
+    for index in reversed(blank):
+        _drop(placed, index, BLANK, losses)
     return placed
 
 

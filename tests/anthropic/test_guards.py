@@ -14,8 +14,8 @@ import sabir
 from anthropic._constants import MODEL_NONSTREAMING_TOKENS
 from pydantic import BaseModel, Field
 from sabir.errors import CredentialsMissing, InvalidRequest
-from sabir_anthropic.limits import BEYOND_CONTEXT, MODELS_AT_ONCE, most_at_once
 from sabir_anthropic.plugin import anthropic as provider
+from sabir_anthropic.request import BEYOND_CONTEXT, MODELS_AT_ONCE, most_at_once
 from sabir_testing.loopback import Server, head
 
 from tests.anthropic.answers import message

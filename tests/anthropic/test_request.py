@@ -5,15 +5,14 @@ from typing import Any
 
 import pytest
 import sabir
-from pydantic import BaseModel, Field
 from sabir.contract.dialect import Rendering
 from sabir.errors import SettingsInvalid
-from sabir.vocabulary.media import Modality
-from sabir.vocabulary.settings import FEATURES, WIRE_SETTINGS, Settings
+from sabir.vocabulary.settings import FEATURES, WIRE_SETTINGS
 from sabir_anthropic.plugin import anthropic as provider
 from sabir_anthropic.request import WORDS
 
-from tests.providers.wires import call, result, said
+from tests.providers import wires
+from tests.providers.wires import call, lost, result, said
 
 ASKED = sabir.user("Umbrella?")
 
@@ -22,11 +21,9 @@ WEATHER = sabir.Option.from_schema("weather", "Weather.", {"type": "object", "pr
 EPHEMERAL = {"cache_control": {"type": "ephemeral"}}
 
 
-def render(*messages: Any, model: str = NEWEST, options: Any = (), vendor: Any = None, **settings: Any) -> Rendering:
-    given = Settings(**settings, vendor={"anthropic": vendor} if vendor else {})
-    return sabir.dialect("anthropic.messages").render(
-        list(messages) or [ASKED], model=model, options=options, settings=given
-    )
+def render(*messages: Any, model: str = NEWEST, **given: Any) -> Rendering:
+    given = {"vendor": {}, "max_output_tokens": None, **given}
+    return wires.render("anthropic.messages", *(messages or [ASKED]), model=model, **given)
 
 
 def body(*messages: Any, **given: Any) -> dict[str, Any]:
@@ -81,20 +78,6 @@ def test_vendor_settings_of_thinking_come_first() -> None:
     ]
 
 
-def test_samplers_are_fields_of_the_older_version_alone() -> None:
-    """The newer version, which the SDK asks for, refuses them even at their default."""
-    given: dict[str, Any] = {"model": OLDER, "temperature": 0.2, "vendor": {"top_k": 5}}
-    assert {"temperature", "top_k"}.isdisjoint(body(**given))
-    assert losses(**given) == [("dropped", "temperature"), ("dropped", "vendor.anthropic.top_k")]
-    assert "version='2023-06-01'" in render(**given, max_output_tokens=9).losses[0].reason
-
-    older = {"top_k": 5, "version": "2023-06-01"}
-    rendering = render(model=OLDER, temperature=0.2, vendor=older, max_output_tokens=9)
-    assert json.loads(rendering.body_bytes) | {"temperature": 0.2, "top_k": 5} == json.loads(rendering.body_bytes)
-    assert (rendering.headers, rendering.losses) == ({"anthropic-version": "2023-06-01"}, ())
-    assert "version" not in json.loads(rendering.body_bytes)
-
-
 def test_a_union_at_the_top_of_parameters_is_a_loss() -> None:
     """The vendor refuses it."""
     schema = {"type": "object", "properties": {"a": {}}, "oneOf": [{"required": ["a"]}]}
@@ -102,35 +85,6 @@ def test_a_union_at_the_top_of_parameters_is_a_loss() -> None:
 
     assert body(options=[option])["tools"][0]["input_schema"] == {"type": "object", "properties": {"a": {}}}
     assert losses(options=[option]) == [("downgraded", "options[0].parameters")]
-
-
-@pytest.mark.parametrize(
-    ("model", "given"), [(NEWEST, {}), ("claude-fable-5-1", {}), (OLDER, {"reasoning_effort": "low"})]
-)
-def test_a_model_that_cannot_be_made_to_choose_may(model: str, given: dict[str, Any]) -> None:
-    """Newer models, and such that think by a budget."""
-    for choice in ("required", "weather"):
-        assert body(model=model, options=[WEATHER], option_choice=choice, **given)["tool_choice"] == {"type": "auto"}
-        assert losses(model=model, options=[WEATHER], option_choice=choice, **given) == [
-            ("downgraded", "option_choice")
-        ]
-
-
-class Invoice(BaseModel):
-    """An invoice."""
-
-    total: float
-    lines: list[str] = Field(default_factory=list)
-
-
-def test_a_reply_is_held_to_a_schema() -> None:
-    """Objects are closed, which changes nothing for a pydantic model; older models cannot be held."""
-    found = body(response_format=Invoice)["output_config"]["format"]
-
-    assert found["type"] == "json_schema"
-    assert found["schema"]["additionalProperties"] is False
-    assert losses(response_format=Invoice) == []
-    assert losses(model=OLDEST, response_format=Invoice) == [("dropped", "response_format")]
 
 
 def test_what_a_reply_cannot_be_held_to_is_told_in_words() -> None:
@@ -233,15 +187,6 @@ def test_a_declaration_that_is_loaded_later_is_not_marked() -> None:
     assert losses(vendor=vendor) == [("dropped", "vendor.anthropic.cache_breakpoints")]
 
 
-def test_a_reply_that_is_held_to_a_schema_is_not_begun() -> None:
-    """The vendor takes no beginning of it, not even from models that take one otherwise."""
-    given: dict[str, Any] = {"model": OLDER, "response_format": {"type": "object", "properties": {}}}
-
-    assert body(ASKED, said("{"), **given)["messages"][-1]["role"] == "user"
-    assert losses(ASKED, said("{"), **given) == [("synthesized", "messages")]
-    assert body(ASKED, said("{"), model=OLDER)["messages"][-1]["role"] == "assistant"
-
-
 def test_a_breakpoint_at_the_end_marks_a_result() -> None:
     """The block itself, not what is within it."""
     talk = [ASKED, call(), result(parts=(sabir.user("x").parts[0],))]
@@ -262,39 +207,46 @@ def test_a_breakpoint_without_a_place_is_a_loss() -> None:
         render(vendor={"cache_breakpoints": ["middle"]})
 
 
-def test_a_conversation_of_system_text_alone_gets_a_user() -> None:
-    """The wire wants a message."""
-    alone = sabir.system("Be brief.")
-
-    assert body(alone)["messages"] == [{"role": "user", "content": [{"type": "text", "text": "Begin."}]}]
-    assert losses(alone) == [("synthesized", "messages")]
-
-
-def test_a_model_without_prefill_is_told_to_go_on() -> None:
-    """Newer models, and thinking ones, take no conversation that ends with the assistant."""
-    talk = [ASKED, said("It is")]
-    for given in ({"model": NEWEST}, {"model": OLDER, "reasoning_effort": "low"}):
-        assert body(*talk, **given)["messages"][-1]["content"][0]["text"] == "Continue."
-        assert losses(*talk, **given) == [("synthesized", "messages")]
-    assert body(*talk, model=OLDER)["messages"][-1]["role"] == "assistant"
-    assert losses(*talk, model=OLDER) == []
+ENDS: list[tuple[list[Any], dict[str, Any], str]] = [
+    ([sabir.system("Be brief.")], {}, "Begin."),
+    *(([ASKED, said("{")], given, "Continue.") for given in (
+        {"model": NEWEST}, {"model": OLDER, "reasoning_effort": "low"},
+        {"model": OLDER, "response_format": {"type": "object", "properties": {}}})),
+    ([ASKED, said("{")], {"model": OLDER}, ""),
+]  # fmt: skip
 
 
-def test_betas_are_a_header() -> None:
-    """And no field; `extra_headers` come on top."""
-    rendering = render(vendor={"betas": ["a", "b"]})
+@pytest.mark.parametrize(("talk", "given", "words"), ENDS)
+def test_a_conversation_ends_with_the_user_where_the_wire_wants_it(talk: Any, given: Any, words: str) -> None:
+    """Of system text alone; for newer models, thinking ones, and replies that are held to a schema."""
+    last = body(*talk, **given)["messages"][-1]
 
-    assert rendering.headers == {"anthropic-beta": "a,b"}
-    assert "betas" not in json.loads(rendering.body_bytes)
-    assert render(vendor={"betas": ["a"]}, extra_headers={"anthropic-beta": "x"}).headers == {"anthropic-beta": "x"}
-
-
-MODALITIES: dict[str, tuple[Modality, ...]] = {OLDEST: ("image",), OLDER: ("image", "document")}
+    assert last == {"role": "user" if words else "assistant", "content": [{"type": "text", "text": words or "{"}]}
+    assert losses(*talk, **given) == ([("synthesized", "messages")] if words else [])
 
 
-@pytest.mark.parametrize(("model", "modalities"), MODALITIES.items())
-def test_a_model_reads_what_its_row_says(model: str, modalities: tuple[Modality, ...]) -> None:
-    """The oldest read no documents."""
-    found = body(sabir.user(sabir.document(b"%PDF-1.4")), model=model)["messages"][0]["content"][0]
+def test_a_breakpoint_stands_beside_the_hints_of_the_document_that_it_marks() -> None:
+    """The marker is the block's, not of what is within it."""
+    shown = sabir.document(b"%PDF-1.4", vendor={"anthropic": {"citations": {"enabled": True}}})
+    [block] = body(sabir.user(shown), vendor={"cache_breakpoints": ["end"]})["messages"][0]["content"]
 
-    assert (found["type"] == "document") is ("document" in modalities)
+    assert (block["citations"], block["cache_control"]) == ({"enabled": True}, {"type": "ephemeral"})
+
+
+DEFERRED = sabir.Option.from_schema("atlas", "", WEATHER.parameters, vendor={"anthropic": {"defer_loading": True}})
+
+
+def test_a_deferred_declaration_is_told_of_where_it_cannot_be_deferred() -> None:
+    """Another vendor's model may choose it at once, which is a loss."""
+    assert lost(wires.render("google.generate_content", ASKED, options=[DEFERRED])) == [
+        ("dropped", "options[0].vendor")
+    ]
+
+
+def test_the_marker_of_the_last_declaration_that_is_not_deferred_is_a_breakpoint() -> None:
+    """Rendering put it there."""
+    rendering = render(max_output_tokens=9, options=(WEATHER, DEFERRED), vendor={"cache_breakpoints": ["options"]})
+    history = sabir.dialect("anthropic.messages").decode_history(rendering.body_bytes)
+
+    assert (history.options, history.losses) == ((WEATHER, DEFERRED), ())
+    assert history.settings.vendor == {"anthropic": {"cache_breakpoints": ["options"]}}

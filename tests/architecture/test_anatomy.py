@@ -23,12 +23,10 @@ OPTIONAL = {
 DATA = {"models.toml": "model capabilities as data, by prefix", "py.typed": "its annotations count"}
 ARGUED: dict[str, dict[str, str]] = {
     "sabir_anthropic": {
-        "limits.py": "the maximum that the wire wants of every answer, and from which on it must be streamed",
         "schema.py": "schemas of replies and parameters, narrowed to what the vendor takes",
     },
     "sabir_google": {
         "arguments.py": "calls whose arguments come in pieces, each at its path, streamed and whole",
-        "services.py": "what one of the vendor's two services takes and the other does not",
     },
     "sabir_openai": {
         "gateways.toml": "compatible endpoints as rows of data",

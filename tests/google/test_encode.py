@@ -1,44 +1,22 @@
-"""What a history becomes on the wire of generateContent."""
+"""What a history, its settings and its options become on the wire of generateContent."""
 
-import json
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 import sabir
-from sabir.contract.dialect import Rendering
 from sabir.contract.turns import TurnScope
-from sabir.rendering.renderer import Renderer
-from sabir.vocabulary.messages import Message, Origin
-from sabir.vocabulary.parts import KnownPart, MediaPart
-from sabir.vocabulary.settings import ModelInfo, Settings, Target
+from sabir.vocabulary.parts import MediaPart
 from sabir_google.dialect import GENERATE_CONTENT, TABLES
 from sabir_google.encode import generation
-from sabir_google.services import VERTEX
+from sabir_google.plugin import google
+from sabir_google.request import VERTEX
 
-ENDPOINT = "https://generativelanguage.googleapis.com"
-AWAY = Origin(provider="other", dialect="other.wire", model="x")
+from tests.laws.oracle import check_request
+from tests.providers.wires import body, call, lost, render, result, said
 
-
-def render(
-    history: Sequence[Message], model: str = "gemini-2.5-flash", settings: Settings | None = None, **info: Any
-) -> Rendering:
-    target = Target(provider="google", dialect=GENERATE_CONTENT.name, model=model, endpoint=ENDPOINT)
-    return Renderer(GENERATE_CONTENT, target, model_info=ModelInfo(prefix="", **info)).render(history, (), settings)
-
-
-def message(*parts: KnownPart, policy: str = "llm", origin: Origin | None = None) -> Message:
-    return Message(policy=policy, origin=origin, payload={"kind": "parts", "parts": parts})
-
-
-def call(name: str = "weather", number: int = 1, origin: Origin | None = AWAY, **further: Any) -> Message:
-    payload = {"kind": "option_call", "invocation_id": f"call_{number}", "option_name": name, **further}
-    return Message(policy="llm", origin=origin, payload=payload)
-
-
-def result(value: Any = "18 °C", number: int = 1, name: str = "weather", **further: Any) -> Message:
-    payload = {"kind": "option_result", "invocation_id": f"call_{number}", "option_name": name, **further}
-    return Message(policy=name, payload=payload if further else {**payload, "result": value})
+NAME = GENERATE_CONTENT.name
+FILE = "https://generativelanguage.googleapis.com/v1beta/files/abc"
+REPORT = "https://x.org/report"
 
 
 @pytest.mark.parametrize(
@@ -50,9 +28,6 @@ def test_a_models_generation_is_in_its_name(model: str, number: int) -> None:
     assert generation(model) == number
 
 
-REPORT = "https://x.org/report"
-
-
 @pytest.mark.parametrize(
     ("part", "sent"),
     [
@@ -62,43 +37,118 @@ REPORT = "https://x.org/report"
         ({"url": REPORT, "mime": "Application/PDF; q=1"}, {"mimeType": "application/pdf;q=1", "fileUri": REPORT}),
         ({"url": REPORT, "name": "Report.PDF"}, {"mimeType": "application/pdf", "fileUri": REPORT}),
         ({"url": f"{REPORT}.json"}, {"mimeType": "application/json", "fileUri": f"{REPORT}.json"}),
-        ({"url": "provider-file:google/files/abc"}, {"fileUri": f"{ENDPOINT}/v1beta/files/abc"}),
+        ({"url": "provider-file:google/files/abc"}, {"fileUri": FILE}),
     ],
 )
 def test_a_document_goes_with_its_type_or_says_that_it_wants_one(part: Any, sent: Any) -> None:
     """The vendor knows it of its own files alone; in a result as well as in a message."""
     medium = MediaPart(modality="document", **part)
-    rendering = render([message(medium, policy="user"), call(), result(parts=[medium])])
-    asked, _, answered = json.loads(rendering.body_bytes)["contents"]
+    rendering = render(NAME, said(medium, policy="user"), call(), result(parts=[medium]), model="gemini-3-pro")
+    asked, _, answered = body(rendering)["contents"]
     if sent:
         assert asked["parts"] == [{"fileData": sent}]
     else:
-        (said,) = asked["parts"]
-        assert said["text"].startswith("[document not shown")
-        assert answered["parts"][0]["functionResponse"]["response"] == {"output": said["text"]}
-        lost = [loss for loss in rendering.losses if loss.kind == "downgraded"]
-        assert [loss.path for loss in lost] == ["parts[0]"] * 2
-        assert all("pass mime=, for example 'application/pdf'" in loss.reason for loss in lost)
-    dropped = render([sabir.user("?", medium)], settings=Settings(unsupported_media="drop"))
+        (shown,) = asked["parts"]
+        assert shown["text"].startswith("[document not shown")
+        assert answered["parts"][0]["functionResponse"]["response"] == {"output": shown["text"]}
+        told = [loss for loss in rendering.losses if loss.kind == "downgraded"]
+        assert [loss.path for loss in told] == ["parts[0]"] * 2
+        assert all("pass mime=, for example 'application/pdf'" in loss.reason for loss in told)
+    dropped = render(NAME, sabir.user("?", medium), unsupported_media="drop")
     assert [loss.kind for loss in dropped.losses] == ([] if sent else ["dropped"])
-
-
-def test_a_path_keeps_the_models_folder_and_is_quoted() -> None:
-    """A tuned model is not below `models/`."""
-    target = Target(provider="google", dialect=GENERATE_CONTENT.name, model="tunedModels/my own")
-
-    assert GENERATE_CONTENT.path(target) == "/v1beta/tunedModels/my%20own:generateContent"
 
 
 @pytest.mark.parametrize("endpoint", ["https://aiplatform.googleapis.com", "https://mine.example"])
 def test_a_count_at_vertex_has_fields_of_its_own(endpoint: str) -> None:
     """It knows no whole request, and refuses a name that it does not know; its clients say so, not their address."""
-    rendering = render([sabir.system("Be brief."), sabir.user("Hi")])
+    rendering = render(NAME, sabir.system("Be brief."), sabir.user("Hi"))
     target = rendering.target.model_copy(update={"endpoint": endpoint})
-    body = {**rendering.body, "safetySettings": [], "toolConfig": {}, "labels": {}, "generationConfig": {"seed": 1}}
+    whole = {**rendering.body, "safetySettings": [], "toolConfig": {}, "labels": {}, "generationConfig": {"seed": 1}}
     assert GENERATE_CONTENT.encode_count
 
-    _, counted = GENERATE_CONTENT.encode_count(body, TurnScope(target, TABLES, quirks=frozenset({VERTEX})))
+    _, counted = GENERATE_CONTENT.encode_count(whole, TurnScope(target, TABLES, quirks=frozenset({VERTEX})))
     assert counted == {**rendering.body, "generationConfig": {"seed": 1}}
-    _, counted = GENERATE_CONTENT.encode_count(body, TurnScope(target, TABLES))
+    _, counted = GENERATE_CONTENT.encode_count(whole, TurnScope(target, TABLES))
     assert counted.keys() == {"generateContentRequest"}
+
+
+@pytest.mark.parametrize(
+    ("model", "takes"),
+    [("gemini-3-pro-preview", True), ("gemini-2.5-flash", False), ("gemini-2.5-computer-use-preview", True)],
+)
+def test_models_before_gemini_3_take_no_resolution_of_one_medium(model: str, takes: bool) -> None:
+    """They refuse the request, but for those that use a computer; clips they do take."""
+    hints = {"media_resolution": {"level": "MEDIA_RESOLUTION_LOW"}, "video_metadata": {"fps": 0.5}}
+    rendering = render(NAME, sabir.user(sabir.video("https://x.org/v.mp4", vendor={"*": hints})), model=model)
+    (found,) = body(rendering)["contents"][0]["parts"]
+
+    check_request(NAME, rendering.body_bytes)
+    assert ("mediaResolution" in found, "videoMetadata" in found) == (takes, True)
+    assert lost(rendering) == ([] if takes else [("dropped", "parts[0].vendor")])
+
+
+FORMAT = [("dropped", "settings.response_format")]
+NODE = {"$ref": "#/$defs/Node", "$defs": {"Node": {"type": "object"}}}
+MORE = {"type": "object", "properties": {"pattern": {"type": "string", "pattern": "a+"}, "b": {"not": {}}}}
+SAID_TWICE = {"reasoning_effort": "low", "vendor": {"thinking_config": {"thinking_level": "LOW"}}}
+BESIDE = {"reasoning_effort": "low", "vendor": {"thinking_config": {"include_thoughts": True}}}
+
+
+@pytest.mark.parametrize(
+    ("given", "schema", "losses"),
+    [
+        ({"name": "sum", "schema": {"type": "integer"}, "description": "All."},
+         {"type": "integer", "title": "sum", "description": "All."}, []),
+        ({"name": "tree", "schema": NODE, "description": "All."}, NODE, FORMAT * 2),
+        ({"name": "output", "schema": MORE}, MORE, [("downgraded", "settings.response_format")] * 2),
+    ],
+)  # fmt: skip
+def test_a_format_says_its_name_and_what_the_vendor_does_not_read_is_told(
+    given: Any, schema: Any, losses: list[Any]
+) -> None:
+    """Nothing is written beside a reference; names of properties are no keywords."""
+    rendering = render(NAME, sabir.user("Hi."), response_format=given)
+
+    assert body(rendering)["generationConfig"]["responseJsonSchema"] == schema
+    assert lost(rendering) == losses
+
+
+@pytest.mark.parametrize(
+    ("settings", "thinking", "kind"),
+    [(SAID_TWICE, {"thinkingLevel": "LOW"}, "dropped"),
+     (BESIDE, {"thinkingBudget": 1024, "includeThoughts": True}, "rewritten")],
+)  # fmt: skip
+def test_the_vendors_own_form_of_a_setting_wins(settings: Any, thinking: Any, kind: str) -> None:
+    """Both were said; the one that is more exact holds, and what the other says besides stays."""
+    rendering = render(NAME, sabir.user("Hi."), **settings)
+
+    assert body(rendering)["generationConfig"] == {"thinkingConfig": thinking}
+    assert lost(rendering) == [(kind, "settings.reasoning_effort")]
+
+
+def test_every_gemini_before_3_takes_no_media_in_results() -> None:
+    """The rows of the models, longest prefixes first."""
+    rows = {row.prefix: row for row in google.models()}
+
+    assert list(rows) == sorted(rows, key=lambda prefix: (-len(prefix), prefix))
+    assert {name for name, row in rows.items() if "results_media" in row.rejects} == {
+        "gemini-1.5", "gemini-2.0", "gemini-2.5", "gemini-2.5-flash-image", "gemma-",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("model", "refuses"),
+    [
+        ("gemini-2.5-pro", False), ("gemini-3-flash-preview", False), ("gemini-3.1-pro-preview", False),
+        ("gemini-3.5-flash", False), ("gemini-3.5-flash-lite", True), ("gemini-3.6-flash", True),
+        ("gemini-3.8-flash", True), ("gemini-4-argon", True), ("gemini-flash-lite-latest", True),
+    ],
+)  # fmt: skip
+def test_newer_models_may_not_end_a_conversation_and_take_no_sampling(model: str, refuses: bool) -> None:
+    """What the API ignores is a loss, not silence; the older ones go on with their own last words."""
+    rendering = render(NAME, sabir.user("Hi."), sabir.assistant("Once"), model=model, temperature=1, top_p=1)
+
+    assert [each["role"] for each in body(rendering)["contents"]] == ["user", "model", *(["user"] if refuses else [])]
+    assert set(body(rendering).get("generationConfig", {})) == (set() if refuses else {"temperature", "topP"})
+    told = {("synthesized", "contents"), ("dropped", "settings.temperature"), ("dropped", "settings.top_p")}
+    assert set(lost(rendering)) == (told if refuses else set())

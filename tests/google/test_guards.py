@@ -16,7 +16,7 @@ from google.auth.credentials import AnonymousCredentials
 from google.genai import models as sdk_models
 from google.genai.types import GenerateContentConfig, HttpOptions
 from sabir.errors import CredentialsMissing, RenderingRefused
-from sabir_google.services import ONLY_GEMINI, ONLY_VERTEX
+from sabir_google.request import ONLY_GEMINI, ONLY_VERTEX
 from sabir_google.settings import GoogleSettings, camel
 
 MODEL = "gemini-2.5-flash"

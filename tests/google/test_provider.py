@@ -71,19 +71,6 @@ def test_a_models_name_never_leads_elsewhere(model: str) -> None:
         assert server.asked[0].path == llm.render("Hello").path
 
 
-def test_a_reply_that_wants_to_be_continued_is_not_by_the_sdk() -> None:
-    """Its default makes several requests of one call; the reply says how it ended."""
-    told = json.loads(ANSWER)
-    told["candidates"][0] |= {"finishReason": "CONTINUATION", "continuationToken": "abc"}
-    with (
-        Server([head(), json.dumps(told).encode()]) as server,
-        sabir.adapter("google:gemini-2.5-flash", api_key="k", base_url=server.url) as llm,
-    ):
-        reply = llm.complete_sync("Hello")
-
-    assert (reply.finish_reason, len(server.asked)) == ("length", 1)
-
-
 def test_aiohttp_is_never_used_even_where_it_is_installed(tmp_path: Any) -> None:
     """The SDK takes it by itself wherever it can be imported; a module of that name that does nothing stands for it."""
     (tmp_path / "aiohttp.py").write_text(

@@ -12,7 +12,7 @@ from openai.lib.streaming.chat import ChatCompletionStreamState
 from openai.types.chat import ChatCompletionChunk
 from sabir.contract.scope import DecodeScope
 from sabir.errors import StreamBroken
-from sabir.vocabulary.parts import MediaPart, OpaquePart, ReasoningPart, TextPart
+from sabir.vocabulary.parts import MediaPart, TextPart
 from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, Reply, ReplyEnd, ReplyStart
 from sabir.vocabulary.settings import Target
 from sabir_openai.chat_dialect import CHAT
@@ -153,17 +153,6 @@ def test_a_call_without_an_id_has_one_from_its_start() -> None:
     assert end.block.invocation_id == start.invocation_id
 
 
-def test_whole_arguments_and_further_fields_of_a_call_are_kept() -> None:
-    """An object in place of text, and a signature beside the function."""
-    delta = {
-        "tool_calls": [{"index": 0, "id": "1", "function": {"name": "f", "arguments": {"a": 1}}, "extra": {"s": 1}}]
-    }
-    found = folded(chunk(delta), chunk({}, "tool_calls")).option_calls[0].call
-
-    assert found is not None
-    assert (found.arguments, found.state) == ({"a": 1}, {"further": {"extra": {"s": 1}}})
-
-
 def test_arguments_that_are_an_object_and_texts_are_kept_both_and_make_an_invalid_call() -> None:
     """Together they are no arguments; nothing of them is lost."""
     odd = {"tool_calls": [{"index": 0, "function": {"arguments": {"a": 1}}}]}
@@ -174,27 +163,6 @@ def test_arguments_that_are_an_object_and_texts_are_kept_both_and_make_an_invali
     (asked,) = found.option_calls
     assert asked.call is not None
     assert (asked.call.invalid_arguments, asked.call.raw_arguments) == (True, '{"a": 1}{"city": "Oslo"}')
-
-
-def test_a_custom_call_streams_its_input() -> None:
-    """As text, and ends as the same call has it at once."""
-    deltas = [
-        {"tool_calls": [{"index": 0, "id": "1", "type": "custom", "custom": {"name": "g", "input": "4 +"}}]},
-        {"tool_calls": [{"index": 0, "custom": {"input": " 4"}}]},
-    ]
-    done = {"tool_calls": [{"id": "1", "type": "custom", "custom": {"name": "g", "input": "4 + 4"}}]}
-
-    assert same(folded(*map(chunk, deltas), chunk({}, "tool_calls")), whole(done, "tool_calls"))
-
-
-def test_a_legacy_function_call_is_put_together() -> None:
-    """Deprecated, and still in old recordings."""
-    deltas = [{"function_call": {"name": "joke", "arguments": ""}}, {"function_call": {"arguments": '{"a"'}}]
-    chunks = [*map(chunk, deltas), chunk({"function_call": {"arguments": ":1}"}}), chunk({}, "function_call")]
-    found = folded(*chunks)
-
-    assert [(c.call.option_name, c.call.raw_arguments) for c in found.option_calls if c.call] == [("joke", '{"a":1}')]
-    assert found.finish_reason == "option_calls"
 
 
 def test_refusal_and_reasoning_grow_in_their_own_blocks() -> None:
@@ -259,30 +227,39 @@ def test_a_sound_and_its_transcript_grow_and_end_after_the_finish_reason() -> No
     ]
 
 
-def test_content_chunks_that_are_no_text_end_whole() -> None:
-    """Arrays of compatibles: neighbouring texts are one, all else is kept as it came, in its place."""
-    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
-    chunks = [
-        chunk({"content": [thinking]}),
-        chunk({"content": [{"type": "text", "text": "A"}]}),
-        chunk({"content": "h."}),
-        chunk({"content": [{"type": "reference", "ids": [1]}]}),
-        chunk({}, "stop"),
-    ]
-
-    assert folded(*chunks).messages[0].parts == (
-        ReasoningPart(text="Hm.", state={"chunk": thinking}),
-        TextPart(text="Ah."),
-        OpaquePart(dialect="openai.chat", block={"type": "reference", "ids": [1]}),
-    )
+def asked(**call: Any) -> dict[str, Any]:
+    return {"tool_calls": [call]}
 
 
-@pytest.mark.parametrize(
-    "message", [{"content": 5}, {"content": {"a": 1}}, {"content": "Hi.", "tool_calls": {"a": 1}}, {"audio": "x"}]
-)
-def test_a_delta_of_another_shape_is_kept(message: dict[str, Any]) -> None:
-    """As in a response that came at once (law 8)."""
-    assert same(folded(chunk(message), chunk({}, "stop")), whole(message))
+THINKING = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+REFERENCE = {"type": "reference", "ids": [1]}
+OBJECT = {"id": "1", "function": {"name": "f", "arguments": {"a": 1}}, "extra": {"s": 1}}
+ALIKE: list[tuple[list[Any], dict[str, Any]]] = [
+    ([asked(index=0, **OBJECT)], asked(type="function", **OBJECT)),
+    ([asked(index=0, id="1", type="custom", custom={"name": "g", "input": "4 +"}),
+      asked(index=0, custom={"input": " 4"})], asked(id="1", type="custom", custom={"name": "g", "input": "4 + 4"})),
+    ([{"content": [THINKING]}, {"content": [{"type": "text", "text": "A"}]}, {"content": "h."},
+      {"content": [REFERENCE]}], {"content": [THINKING, {"type": "text", "text": "Ah."}, REFERENCE]}),
+    *(([message], message) for message in (
+        {"content": 5}, {"content": {"a": 1}}, {"content": "Hi.", "tool_calls": {"a": 1}}, {"audio": "x"})),
+]  # fmt: skip
+"""Deltas, and the message that they are at once."""
+
+
+@pytest.mark.parametrize(("deltas", "message"), ALIKE)
+def test_deltas_of_any_shape_are_what_the_message_is_at_once(deltas: list[Any], message: dict[str, Any]) -> None:
+    """Law 8: whole arguments, custom calls, arrays of compatibles whose neighbouring texts are one, and odd shapes."""
+    assert same(folded(*map(chunk, deltas), chunk({}, "stop")), whole(message))
+
+
+def test_a_legacy_function_call_is_put_together() -> None:
+    """Deprecated, and still in old recordings."""
+    deltas = [{"function_call": {"name": "joke", "arguments": ""}}, {"function_call": {"arguments": '{"a"'}}]
+    chunks = [*map(chunk, deltas), chunk({"function_call": {"arguments": ":1}"}}), chunk({}, "function_call")]
+    found = folded(*chunks)
+
+    assert [(c.call.option_name, c.call.raw_arguments) for c in found.option_calls if c.call] == [("joke", '{"a":1}')]
+    assert found.finish_reason == "option_calls"
 
 
 def test_several_choices_are_told_apart() -> None:
@@ -329,14 +306,6 @@ def test_a_finish_reason_ends_the_reply_with_done_or_a_clean_close(ending: Seque
     with pytest.raises(StreamBroken) as raised:
         folded(chunk({"content": "a"}), *ending)
     assert raised.value.partial.text == "a"
-
-
-def test_nothing_follows_the_end() -> None:
-    """Events after `[DONE]` are not another reply."""
-    found = events(chunk({"content": "a"}, "stop"), DONE, chunk({"content": "b"}), DONE)
-
-    assert [event.type for event in found].count("reply-end") == 1
-    assert found[-1].type == "reply-end"
 
 
 def test_the_fold_is_what_the_sdks_own_accumulator_gives() -> None:

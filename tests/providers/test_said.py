@@ -5,14 +5,12 @@ from typing import Any
 import pytest
 import sabir
 from sabir.base.values import encode_json
-from sabir.contract.dialect import Rendering
 from sabir.errors import RenderingRefused
-from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, OptionCallPayload, Origin
 from sabir.vocabulary.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
-from sabir.vocabulary.settings import ModelInfo, Settings
+from sabir.vocabulary.settings import ModelInfo
 
-from tests.providers.wires import DIALECTS, ITEMS, MODELS, body, call, home, result, said
+from tests.providers.wires import DIALECTS, ITEMS, body, call, home, render, result, said
 
 CLAUDE, GEMINI, CHAT, RESPONSES = DIALECTS
 PNG = "iVBORw0KGgo="
@@ -30,18 +28,6 @@ ASKED: dict[str, Any] = {
     CHAT: {"role": "user", "content": "?"},
     RESPONSES: {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "?"}]},
 }
-
-
-def render(name: str, history: list[Message], model: str, quirks: Any, rejects: Any, settings: Any) -> Rendering:
-    given = Settings(**({"max_output_tokens": 1024} if name == CLAUDE else {}), **settings)
-    found = sabir.dialect(name)
-    if name == CLAUDE and not quirks:
-        return found.render(history, model=model or MODELS[name], settings=given)
-    target, info = (
-        found.target.model_copy(update={"model": model or MODELS[name]}),
-        ModelInfo(prefix="", rejects=rejects),
-    )
-    return Renderer(found.dialect, target, model_info=info, quirks=frozenset(quirks)).render(history, (), given)
 
 
 def text(words: str) -> dict[str, Any]:
@@ -401,8 +387,10 @@ def test_a_conversation_is_these_items_with_these_losses(
     name: str, history: list[Message], sent: list[Any], lost: list[str], how: dict[str, Any]
 ) -> None:
     """Laws 1, 2, 3 and 9, UP-10, UP-12, UP-15: to the byte for what goes back; the question around it is left out."""
-    given = {"model": "", "quirks": (), "rejects": (), "settings": {}, **how}
-    rendering = render(name, history, **given)
+    quirks, rejects = how.get("quirks", ()), how.get("rejects", ())
+    info = None if name == CLAUDE and not quirks else ModelInfo(prefix="", rejects=rejects)
+    given = {**how.get("settings", {}), "model": how.get("model", ""), "quirks": quirks, "info": info}
+    rendering = render(name, *history, **given)
 
     assert [each for each in body(rendering)[ITEMS[name]] if each != ASKED[name]] == sent
     assert [f"{loss.kind} {loss.path}" for loss in rendering.losses] == lost
@@ -411,7 +399,7 @@ def test_a_conversation_is_these_items_with_these_losses(
 def test_white_space_alone_is_no_conversation() -> None:
     """Anthropic refuses it, and so is it here."""
     with pytest.raises(RenderingRefused):
-        render(CLAUDE, [said(" ")], "", (), (), {})
+        render(CLAUDE, said(" "))
 
 
 def test_ids_that_a_wire_does_not_take_become_valid() -> None:
@@ -419,10 +407,10 @@ def test_ids_that_a_wire_does_not_take_become_valid() -> None:
     payload = OptionCallPayload(invocation_id="call|1", option_name="9 lives.now")
     asked = Message(policy="llm", origin=FAR, payload=payload)
     answer = sabir.OptionResultBuilder.response_to(asked).success("x")
-    rendering = render(CLAUDE, [ASK, asked, answer], "", (), (), {})
+    rendering = render(CLAUDE, ASK, asked, answer)
     use, used = (each["content"][0] for each in body(rendering)["messages"][1:])
     assert use["id"] == used["tool_use_id"] and "|" not in use["id"]
-    rendering = render(GEMINI, [ASK, asked, answer], "", (), (), {})
+    rendering = render(GEMINI, ASK, asked, answer)
     function, response = (each["parts"][0] for each in body(rendering)["contents"][1:])
     assert function["functionCall"]["name"].startswith("x9_lives.now_")
     assert response["functionResponse"]["name"] == function["functionCall"]["name"]

@@ -119,6 +119,7 @@ GIVEN: list[tuple[str, str, dict[str, Any], dict[str, Any], list[str]]] = [
     (CLAUDE, HAIKU, {"temperature": 1.5, "vendor": OLD}, {}, ["temperature"]),
     (CLAUDE, HAIKU, {"temperature": 0.5, "top_p": 0.9, "vendor": OLD}, {"temperature": 0.5}, ["top_p"]),
     (CLAUDE, OLDEST, {"temperature": 0.5, "top_p": 0.9, "vendor": OLD}, {"temperature": 0.5, "top_p": 0.9}, []),
+    (CLAUDE, OLDEST, {"response_format": CITY}, {}, ["response_format"]),
     (CHAT, "gpt-5", {"stop": "a"}, {}, ["stop"]),
     (CHAT, "gpt-5.1", {"temperature": 1}, {"temperature": 1.0}, []),
     (CHAT, "gpt-5.1", {"temperature": 1, "reasoning_effort": "none"},
@@ -187,6 +188,9 @@ CHOICES: list[tuple[str, str, dict[str, Any], dict[str, Any], list[tuple[str, st
     ]),
     *((CLAUDE, model, {"option_choice": choice}, {"tool_choice": {"type": "auto"}}, WEAKER)
       for model in ("", "claude-fable-5-1") for choice in ("required", "weather")),
+    (CLAUDE, HAIKU, {"option_choice": "required", "reasoning_effort": "low", "max_output_tokens": 20_000},
+     {"tool_choice": {"type": "auto"}, "thinking": {"type": "enabled", "budget_tokens": 4096}, "max_tokens": 20_000},
+     WEAKER),
     (CLAUDE, "", {"option_choice": "none", "parallel_options": False}, {"tool_choice": {"type": "none"}},
      [("dropped", "parallel_options")]),
     (CLAUDE, OPUS, {"option_choice": "required", "reasoning_effort": "high"},

@@ -1,6 +1,7 @@
 """What the tables of this folder share: the vendors' dialects by their names, and a reply of a stream's events."""
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 import sabir
@@ -10,10 +11,11 @@ from sabir.contract.scope import DecodeScope
 from sabir.discovery import default_registry
 from sabir.errors import CallError
 from sabir.reading.fold import Fold
+from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
 from sabir.vocabulary.parts import Part, TextPart
 from sabir.vocabulary.reply import Reply, StreamEvent
-from sabir.vocabulary.settings import Settings, Target
+from sabir.vocabulary.settings import ModelInfo, Settings, Target
 
 DIALECTS = ("anthropic.messages", "google.generate_content", "openai.chat", "openai.responses")
 MODELS = dict(zip(DIALECTS, ("claude-opus-5-5", "gemini-2.5-flash", "unlisted", "unlisted"), strict=True))
@@ -79,15 +81,25 @@ def lost(rendering: Rendering) -> list[tuple[str, str]]:
     return [(loss.kind, loss.path) for loss in rendering.losses]
 
 
-def render(name: str, *messages: Message, model: str = "", options: Any = (), **settings: Any) -> Rendering:
-    """What a conversation is on the wire; `vendor` is the provider's own section."""
+def render(
+    name: str,
+    *messages: Message,
+    model: str = "",
+    options: Any = (),
+    quirks: Collection[str] = (),
+    info: ModelInfo | None = None,
+    **settings: Any,
+) -> Rendering:
+    """What a conversation is on the wire; `vendor` is the provider's own section, `info` replaces the model's facts."""
     if "vendor" in settings:
         settings["vendor"] = {name.partition(".")[0]: settings["vendor"]}
     if name == "anthropic.messages":
         settings = {"max_output_tokens": 1024, **settings}
-    return sabir.dialect(name).render(
-        messages, model=model or MODELS[name], options=options, settings=Settings(**settings)
-    )
+    found, given = sabir.dialect(name), Settings(**settings)
+    if not quirks and info is None:
+        return found.render(messages, model=model or MODELS[name], options=options, settings=given)
+    target = found.target.model_copy(update={"model": model or MODELS[name]})
+    return Renderer(found.dialect, target, model_info=info, quirks=frozenset(quirks)).render(messages, options, given)
 
 
 def body(rendering: Rendering) -> dict[str, Any]:

@@ -40,50 +40,12 @@ def test_a_server_ends_with_everything_that_it_started(tmp_path: Path) -> None:
     os.close(reading)
 
 
-def test_a_server_that_ends_at_once_says_its_last_line_and_where_its_log_is(cache: Path) -> None:
-    """One line, and nothing waits."""
-    command = [sys.executable, "-c", "print('one'); print('no such model')"]
-    with pytest.raises(servers.ServerUnavailable) as caught:
-        with servers.running("brief", command, {}, READY):
-            pass
-
-    assert str(caught.value) == f"brief ended before it was ready, saying 'no such model'; see {cache / 'brief.log'}"
-    assert (cache / "brief.log").read_text() == "one\nno such model\n"
-
-
 def test_a_server_sees_no_key_of_the_process_that_starts_it(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A third party's program gets the variables that it is given, and those that any program needs."""
     monkeypatch.setenv("OPENAI_API_KEY", "of-a-vendor")
     program = "import os; print('running on http://' + os.environ.get('OPENAI_API_KEY', 'nothing') + os.environ['OWN'])"
     with servers.running("curious", [sys.executable, "-c", program], {"OWN": "-own"}, READY) as address:
         assert address == "http://nothing-own"
-
-
-def test_a_missing_program_is_named_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where npm or uv is missing, nothing is tried."""
-    monkeypatch.setenv("PATH", "")
-    with pytest.raises(
-        servers.ServerUnavailable, match=r"^recording needs the program 'npm', which is not on the path"
-    ):
-        servers.install_aimock()
-    with pytest.raises(servers.ServerUnavailable, match=r"^recording needs the program 'uv', which is not on the path"):
-        servers.install_litellm()
-
-
-def test_an_installation_that_fails_is_tried_again(
-    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A folder that was left half full is no installation."""
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    for name in ("npm", "node"):
-        (programs / name).write_text(f"#!{sys.executable}\nimport sys; sys.exit('network unreachable')\n")
-        (programs / name).chmod(0o755)
-    monkeypatch.setenv("PATH", str(programs))
-
-    for _ in range(2):
-        with pytest.raises(servers.ServerUnavailable, match=r"^`npm install --prefix …` failed: network unreachable; "):
-            servers.install_aimock()
 
 
 def test_the_recorded_server_is_led_to_single_calls() -> None:

@@ -1,6 +1,5 @@
 """Walkers over Messages bodies that know nothing of the plugin: block by block, event by event, request by request.
 
-content ──walk──▶ must be met, in order, by the parts and calls of the reply; nothing may be left on either side
 events ──accumulate──▶ the message that they put together, the first where several are recorded as one
 
 sent     ──normal──▶ ┐
@@ -20,7 +19,6 @@ cache markers                        are as they were; their `type` is said once
 """
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 from sabir.base.failures import Loss
@@ -29,7 +27,7 @@ from sabir.errors import AuthenticationFailed, CallError, ContextTooLong, Invali
 from sabir.vocabulary.reply import Reply
 from sabir_anthropic.dialect import MESSAGES
 
-from tests.vendor.support import Exchange, Wire, lost, said, sent_back, unequal, without_losses
+from tests.vendor.support import Exchange, Wire, lost, sent_back, unequal, without_losses
 
 TYPES: dict[str, type[CallError]] = {
     "authentication_error": AuthenticationFailed,
@@ -39,82 +37,11 @@ TYPES: dict[str, type[CallError]] = {
 }
 SETTINGS = {"temperature": "temperature", "top_p": "top_p", "vendor.anthropic.top_k": "top_k"}
 """Setting of a rendering's loss → the field of a request that it names."""
-PLACES = {"content", "id", "model", "role", "stop_reason", "type", "usage"}
-"""Fields of a message that the walker looks at one by one."""
 
 
 def spoken(content: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The blocks that say something: all but texts without a character."""
     return [block for block in content if block["type"] != "text" or block["text"]]
-
-
-def differences(body: dict[str, Any], reply: Reply) -> list[str]:
-    """Where a reply does not hold what a message says, or holds more."""
-    held, found = said(reply), []
-    for number, block in enumerate(spoken(body["content"])):
-        found += [f"content[{number}]: {each}" for each in unequal(*compare(block, held.pop(0) if held else None))]
-    found += [f"the reply holds more: {left!r}" for left in held]
-    return [*found, *(f"{name} is lost" for name in lost_fields(body, reply))]
-
-
-def compare(block: dict[str, Any], met: Any) -> list[tuple[str, Any, Any]]:
-    """What a block says and what the part or call says that stands for it."""
-    rest = {name: value for name, value in block.items() if value is not None}
-    match block["type"]:
-        case "text":
-            sources = [citation.source for citation in met.citations]
-            pairs = [("kind", "text", met.kind), ("text", block["text"], met.text)]
-            pairs += [("citations", block.get("citations") or [], sources)]
-            for each, citation in zip(block.get("citations") or (), met.citations, strict=True):
-                pairs += [("cited", each.get("cited_text") or None, citation.cited_text)]
-                pairs += [("url", each.get("url"), citation.url), ("form", each["type"], citation.kind)]
-            return pairs
-        case "thinking" | "redacted_thinking":
-            return [
-                ("kind", "reasoning", met.kind),
-                ("text", block.get("thinking", ""), met.text),
-                ("state", {name: value for name, value in block.items() if name != "thinking"}, met.state),
-            ]
-        case "tool_use":
-            further = {name: value for name, value in rest.items() if name not in ("type", "id", "name", "input")}
-            return [
-                ("kind", "option_call", met.kind),
-                ("id", block["id"], met.invocation_id),
-                ("name", block["name"], met.option_name),
-                ("arguments", block["input"], met.arguments),
-                ("further", further or None, met.state),
-            ]
-    pair = block.get("id") if block["type"] in ("server_tool_use", "mcp_tool_use") else block.get("tool_use_id")
-    return [("kind", "opaque", met.kind), ("block", block, met.block), ("pair", pair, met.pair_id)]
-
-
-def lost_fields(body: dict[str, Any], reply: Reply) -> Iterator[str]:
-    """Fields of a message that the reply does not hold."""
-    if body["id"] != reply.origin.response_id:
-        yield "id"
-    if body["model"] != (reply.origin.reported_model or reply.origin.model):
-        yield "model"
-    if body["stop_reason"] != reply.raw_finish_reason:
-        yield "stop_reason"
-    for name, value in body.items():
-        if name not in PLACES and value is not None and (reply.details or {}).get(name) != value:
-            yield name
-    if reply.usage.details != body["usage"] or figures(body["usage"]) != shown(reply):
-        yield "usage"
-
-
-def figures(usage: dict[str, Any]) -> list[int | None]:
-    """The figures that have a neutral name; the input is all of it."""
-    written, read = usage.get("cache_creation_input_tokens"), usage.get("cache_read_input_tokens")
-    thought = (usage.get("output_tokens_details") or {}).get("thinking_tokens")
-    return [usage["input_tokens"] + (written or 0) + (read or 0), usage["output_tokens"], read, written, thought]
-
-
-def shown(reply: Reply) -> list[int | None]:
-    """The same figures as a reply shows them."""
-    usage = reply.usage
-    named = [usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens]
-    return [*named, usage.reasoning_tokens]
 
 
 def accumulate(events: list[Any]) -> dict[str, Any]:
@@ -258,7 +185,6 @@ WIRE = Wire(
     dialect=MESSAGES,
     counts=(358, 153, 17, 506),
     added_up=lambda exchange: accumulate(exchange.events or []),
-    differences=differences,
     returned=returned,
     refusal=refusal,
     restored=restored,

@@ -6,12 +6,11 @@ from functools import partial
 from typing import Any
 
 from sabir.errors import AuthenticationFailed, CallError, ContentFiltered, InvalidRequest, ModelNotFound, RateLimited
-from sabir.vocabulary.messages import Message
 from sabir.vocabulary.reply import Reply
 from sabir_openai.chat_dialect import CHAT
 
 from tests.vendor.openai_history_support import restored
-from tests.vendor.support import Exchange, Wire, sent_back, unequal, usage_figures
+from tests.vendor.support import Exchange, Wire, sent_back, unequal
 
 SAID_OTHERWISE = {
     "obfuscation": "padding of a stream",
@@ -21,8 +20,6 @@ SAID_OTHERWISE = {
     "choices[].message.tool_calls[].type": "function, or the state of a custom call",
 }
 """Path of a body → what in the reply says it in other words."""
-NEUTRAL = {"stop": "stop", "length": "length", "content_filter": "content_filter"}
-NEUTRAL |= {"tool_calls": "option_calls", "function_call": "option_calls"}
 KINDS: dict[tuple[int, str | None], type[CallError]] = {
     (400, "unsupported_parameter"): InvalidRequest,
     (400, "invalid_function_parameters"): InvalidRequest,
@@ -39,20 +36,6 @@ def choices(body: dict[str, Any]) -> list[dict[str, Any]]:
     return sorted(body["choices"], key=lambda choice: choice["index"])
 
 
-def spoken(messages: tuple[Message, ...]) -> dict[str, Any]:
-    """What some messages say: text, refusal and calls in their order."""
-    parts = [part for message in messages for part in message.parts]
-    return {
-        "text": "".join(part.text for part in parts if part.kind == "text"),
-        "refusal": "".join(part.text for part in parts if part.kind == "refusal"),
-        "calls": [
-            (call.option_name, call.arguments["input"] if call.raw_arguments is None else call.raw_arguments)
-            for message in messages
-            if (call := message.call)
-        ],
-    }
-
-
 def meant(message: dict[str, Any]) -> dict[str, Any]:
     """What a message of the wire says, in the same terms."""
     calls = []
@@ -62,42 +45,6 @@ def meant(message: dict[str, Any]) -> dict[str, Any]:
     if legacy := message.get("function_call"):
         calls.append((legacy["name"], legacy["arguments"]))
     return {"text": message.get("content") or "", "refusal": message.get("refusal") or "", "calls": calls}
-
-
-def differences(body: dict[str, Any], reply: Reply) -> Iterator[str]:
-    """Where a reply does not hold what an answer says: its choices, how they ended, and the usage."""
-    found, usage = choices(body), body.get("usage")
-    answers = [(reply.messages, reply.raw_finish_reason, reply.finish_reason)]
-    answers += [(other.messages, other.raw_finish_reason, other.finish_reason) for other in reply.alternatives]
-    yield from unequal(
-        ("choices", [meant(each.get("message") or {}) for each in found], [spoken(each) for each, _, _ in answers]),
-        ("reasons", [each["finish_reason"] for each in found], [raw for _, raw, _ in answers]),
-        ("figures", usage_figures(usage), usage_figures(reply.usage.details)),
-        ("model", body["model"], reply.origin.reported_model or body["model"]),
-        ("id", body["id"], reply.origin.response_id),
-    )
-    for (messages, raw, neutral), choice in zip(answers, found, strict=True):
-        message = choice.get("message") or {}
-        expected = NEUTRAL[raw or ""]
-        if expected == "stop" and message.get("refusal"):
-            expected = "content_filter"
-        elif expected == "stop" and (message.get("tool_calls") or message.get("function_call")):
-            expected = "option_calls"
-        wire_ids = [call["id"] for call in message.get("tool_calls") or ()]
-        ids = [call.call.invocation_id for call in messages if call.call][: len(wire_ids)]
-        yield from unequal(("reason", expected, neutral), ("ids of calls", wire_ids, ids))
-    if usage:
-        yield from unequal(("usage", *figures(usage, reply)))
-
-
-def figures(usage: dict[str, Any], reply: Reply) -> Iterator[list[int | None]]:
-    """The figures that have a neutral name, as the wire and as a reply shows them."""
-    read, made = usage.get("prompt_tokens_details") or {}, usage.get("completion_tokens_details") or {}
-    named = [usage["prompt_tokens"], usage["completion_tokens"], usage["total_tokens"]]
-    yield [*named, read.get("cached_tokens"), made.get("reasoning_tokens")]
-    held = reply.usage
-    named = [held.input_tokens, held.output_tokens, held.total_tokens]
-    yield [*named, held.cache_read_tokens, held.reasoning_tokens]
 
 
 def accumulated(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -154,7 +101,6 @@ WIRE = Wire(
     dialect=CHAT,
     counts=(339, 148, 17, 504),
     added_up=added_up,
-    differences=differences,
     returned=returned,
     refusal=refusal,
     restored=partial(restored, "messages"),

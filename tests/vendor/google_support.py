@@ -1,6 +1,5 @@
 """Walkers over generateContent that know nothing of the plugin, and what a request and its rendering may differ in.
 
-response ──differences──▶ every part is met, in order, by the parts and calls of the reply; nothing is left over
 chunks   ──accumulated──▶ the response that they add up to: neighbouring plain texts joined, figures and metadata merged
 request  ──normal──▶ ┐
                      ├ equal, once what the losses name is taken out of what was sent
@@ -30,15 +29,13 @@ from sabir.errors import AuthenticationFailed, CallError, InvalidRequest, ModelN
 from sabir.vocabulary.reply import Reply
 from sabir_google.dialect import GENERATE_CONTENT
 
-from tests.vendor.support import Exchange, Wire, said, sent_back, unequal, without_losses
+from tests.vendor.support import Exchange, Wire, sent_back, unequal, without_losses
 
 DUMMY = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 _VERBATIM = {
     "args", "response", "responseJsonSchema", "responseSchema", "labels", "properties", "parametersJsonSchema",
     "thoughtSignature",
 }  # fmt: skip
-INVENTED = "FAKE_NEW_FINISH_REASON"
-"""A reason that one of the vendor's samples has, some of whose words are invented."""
 STATUSES: dict[str, type[CallError]] = {
     "FAILED_PRECONDITION": InvalidRequest,
     "INVALID_ARGUMENT": InvalidRequest,
@@ -83,78 +80,6 @@ def join(parts: list[Any], part: dict[str, Any]) -> None:
         parts[-1] = {**parts[-1], "text": parts[-1]["text"] + part["text"]}
     else:
         parts.append(part)
-
-
-def differences(response: dict[str, Any], reply: Reply) -> list[str]:
-    """Where a reply does not hold what a response says, or holds more."""
-    candidates = response.get("candidates") or [{}]
-    held = said(reply)
-    found: list[str] = []
-    for number, part in enumerate((candidates[0].get("content") or {}).get("parts") or ()):
-        if part.keys() <= {"text", "thought"} and not part.get("text"):
-            continue
-        met = held.pop(0) if held else None
-        found += [f"part {number}: {each}" for each in compare(part, met)]
-    found += [f"the reply holds more: {left!r}" for left in held]
-    figures = response.get("usageMetadata") or {}
-    pairs = [
-        ("id", response.get("responseId"), reply.origin.response_id),
-        ("reason", reason(response), reply.raw_finish_reason),
-        ("alternatives", len(candidates) - 1, len(reply.alternatives)),
-        ("usage", figures, reply.usage.details or {}),
-        ("thoughts", figures.get("thoughtsTokenCount"), reply.usage.reasoning_tokens),
-        ("other", False, reply.finish_reason == "other" and reply.raw_finish_reason not in (None, INVENTED)),
-        ("cached", figures.get("cachedContentTokenCount"), reply.usage.cache_read_tokens),
-    ]
-    if "promptTokenCount" in figures and "totalTokenCount" in figures:
-        pairs.append(("total", total(figures), reply.usage.total_tokens or reply.usage.input_tokens))
-    return found + unequal(*pairs)
-
-
-def reason(response: dict[str, Any]) -> str | None:
-    """Why a response ended, in its own words."""
-    if response.get("candidates"):
-        found: str | None = response["candidates"][0].get("finishReason")
-        return found
-    blocked: str | None = response.get("promptFeedback", {}).get("blockReason")
-    return blocked
-
-
-def total(figures: dict[str, int]) -> int:
-    """What the vendor's own total is made of; one recording's total is left out, and is not taken for zero."""
-    names = ("promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "toolUsePromptTokenCount")
-    return sum(figures.get(name, 0) for name in names)
-
-
-def compare(part: dict[str, Any], met: Any) -> list[str]:
-    """Differences between a part and the part or call that stands for it."""
-    rest = {name: value for name, value in part.items() if name not in ("text", "functionCall", "inlineData")}
-    if "functionCall" in part:
-        call = part["functionCall"]
-        state = met.state or {}
-        pairs = [("name", call["name"], met.option_name), ("arguments", call.get("args", {}), met.arguments)]
-        pairs += [("beside", rest, state.get("part", {})), ("id", call.get("id"), state.get("call", {}).get("id"))]
-        if "id" in call:
-            pairs.append(("invocation id", call["id"], met.invocation_id))
-    elif "text" in part:
-        kind = "reasoning" if part.get("thought") else "text"
-        rest.pop("thought", None)
-        pairs = [
-            ("kind", kind, met.kind),
-            ("text", part["text"], met.text),
-            ("beside", rest, (met.state or {}).get("part", {})),
-        ]
-    elif "inlineData" in part:
-        data = part["inlineData"]
-        url = f"data:{data['mimeType']};base64,{data['data']}"
-        pairs = [
-            ("kind", "media", met.kind),
-            ("url", url, met.url),
-            ("beside", rest, (met.state or {}).get("part", {})),
-        ]
-    else:
-        pairs = [("kind", "opaque", met.kind), ("block", part, met.block)]
-    return unequal(*pairs)
 
 
 def supports(response: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -307,7 +232,6 @@ WIRE = Wire(
     dialect=GENERATE_CONTENT,
     counts=(321, 119, 14, 420),
     added_up=lambda exchange: accumulated(exchange.events or ()),
-    differences=differences,
     returned=returned,
     refusal=refusal,
     restored=restored,

@@ -25,8 +25,6 @@ from sabir.vocabulary.messages import Message, OptionResultPayload
 from sabir.vocabulary.reply import Reply
 from sabir.vocabulary.settings import Settings, Target
 
-from tests.rules import check_each
-
 FOLDER = os.environ.get("SABIR_VENDOR_CASSETTES")
 
 WIRES = {
@@ -101,15 +99,10 @@ def scope_for(exchange: Exchange, dialect: str) -> DecodeScope:
     return DecodeScope(target=Target(provider=provider, dialect=dialect, model=exchange.model or "unknown"))
 
 
-def fold(dialect: Dialect, stream: bytes, scope: DecodeScope, chunk: int = 0) -> Reply:
-    """The reply that a stream folds to, its bytes cut into chunks of a size (0: all at once)."""
+def fold(dialect: Dialect, stream: bytes, scope: DecodeScope) -> Reply:
+    """The reply that a stream folds to."""
     reader, decoder, whole = ServerEventReader(), dialect.decoder(scope), Fold(scope)
-    size = chunk or max(len(stream), 1)
-    for start in range(0, len(stream), size):
-        for event in reader.feed(stream[start : start + size]):
-            for block in decoder.feed(event):
-                whole.feed(block)
-    for event in reader.close():
+    for event in [*reader.feed(stream), *reader.close()]:
         for block in decoder.feed(event):
             whole.feed(block)
     for block in decoder.close():
@@ -192,8 +185,6 @@ class Wire:
     """Whole answers, streams, refusals, and requests that there are."""
     added_up: Callable[[Exchange], dict[str, Any]]
     """The answer that a stream's events put together."""
-    differences: Callable[[dict[str, Any], Reply], Iterable[str]]
-    """Where a reply does not hold what an answer says, or holds more."""
     returned: Callable[[dict[str, Any], Reply], Iterable[str]]
     """Where a reply that is sent back is not what it was."""
     refusal: Callable[[Exchange], type[CallError]]
@@ -201,8 +192,8 @@ class Wire:
     """What was stored and what is rendered, in one form, once what the losses name is taken out of what was stored."""
     beside: Collection[str] = ()
     """Paths of an answer whose scalars a reply says in other words, or not."""
-    fields: Collection[str] = ()
-    """The fields of an answer that are looked for scalar by scalar; all where none are named."""
+    echoes: Collection[str] = ()
+    """The fields of an answer that repeat the request, and that a reply does not say again."""
     is_left_out: Callable[[Exchange], bool] = lambda exchange: False
     """Exchanges that have tests of their own."""
     is_decoded_when_added_up: bool = True
@@ -243,11 +234,6 @@ def _is_refused(exchange: Exchange) -> bool:
     return has_error or (exchange.status or 200) >= 400
 
 
-def checked(name: str, check: Callable[[str, Exchange], None], chosen: Iterable[Exchange]) -> None:
-    """Run a check on each of a wire's exchanges; the failure names all that it fails on."""
-    check_each(chosen, lambda exchange: check(name, exchange) or (), "mend what reads or renders it")
-
-
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """Every scalar of a JSON value with its path; list positions are `[]`."""
     if isinstance(value, dict):
@@ -279,8 +265,3 @@ def missing(body: Any, reply: Reply, ignored: Collection[str] = ()) -> list[tupl
         if not held:
             lost.append((path, value))
     return lost
-
-
-def usage_figures(usage: Any) -> dict[str, int]:
-    """Every figure of a usage object by its path."""
-    return {path: value for path, value in leaves(usage) if isinstance(value, int) and not isinstance(value, bool)}

@@ -6,18 +6,25 @@ What is expected is read by walkers that share no code with the plugins, a modul
 import json
 from collections.abc import Iterable, Iterator
 from functools import partial
+from typing import Any
 
 import pytest
 import sabir
-from sabir.contract.dialect import ServerEvent
+from sabir.contract.dialect import DecodedHistory, ServerEvent
+from sabir.discovery import default_registry
 from sabir.errors import CallError, QuotaExceeded
 from sabir.reading.fold import Fold
+from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.parts import TextPart
 from sabir.vocabulary.reply import Reply
+from sabir.vocabulary.settings import Settings, find_model
 from sabir_openai.responses_dialect import RESPONSES
+from tests.core.constructed import check_constructed
 
-from tests.core.samples import check_constructed
+from tests.laws.oracle import check_request
+from tests.laws.replies import MODELS, target_of
+from tests.laws.rules import check_pairing
 from tests.rules import check_each
 from tests.vendor import anthropic_support, chat_support, google_support, responses_support
 from tests.vendor.responses_support import TERMINAL, final_response
@@ -46,11 +53,9 @@ def contents(messages: Iterable[Message]) -> list[str]:
 def lost(wire: Wire, exchange: Exchange) -> Iterator[str]:
     """What an answer says that its reply does not hold."""
     body, reply = wire.read(exchange)
-    told = {name: value for name, value in body.items() if not wire.fields or name in wire.fields}
-    yield from wire.differences(body, reply)
-    if exchange.events is None or not wire.is_decoded_when_added_up:
-        yield from (f"{path}: {value!r:.80} is nowhere" for path, value in missing(told, reply, wire.beside))
-    else:
+    told = {name: value for name, value in body.items() if name not in wire.echoes}
+    yield from (f"{path}: {value!r:.80} is nowhere" for path, value in missing(told, reply, wire.beside))
+    if exchange.events is not None and wire.is_decoded_when_added_up:
         whole = wire.dialect.decode(json.dumps(body).encode(), scope_for(exchange, wire.dialect.name))
         bare = [found.model_copy(update={"messages": ()}) for found in (whole, reply)]
         yield from unequal(("messages", contents(whole.messages), contents(reply.messages)), ("reply", *bare))
@@ -114,6 +119,70 @@ def test_a_stored_request_goes_back_as_it_was(wire: Wire) -> None:
 def tagged(faults):
     """The faults of an exchange, each beginning with its id."""
     return lambda exchange: (f"{exchange}: {fault}" for fault in faults(exchange))
+
+
+def grown_apart(wire: Wire, exchange: Exchange) -> Iterator[str]:
+    """Blocks of a stream whose deltas do not join to what they are in the end."""
+    decoder = wire.dialect.decoder(scope_for(exchange, wire.dialect.name))
+    grown, ended = dict[int, str](), dict[int, Any]()
+    data = (each if isinstance(each, str) else json.dumps(each) for each in exchange.events or [])
+    for event in [*(event for each in data for event in decoder.feed(ServerEvent(each))), *decoder.close()]:
+        match event.type.rpartition("-")[2]:
+            case "delta":
+                grown[event.index] = grown.get(event.index, "") + event.text
+            case "end" if event.type != "reply-end" and event.block.kind != "media":
+                ended[event.index] = event.block
+    for index, block in ended.items():
+        if block.kind == "option_call" and block.raw_arguments is None:
+            yield from unequal(("arguments", block.arguments, json.loads(grown.get(index) or block.arguments_json)))
+        else:
+            text = block.raw_arguments if block.kind == "option_call" else getattr(block, "text", "")
+            yield from unequal(("text", text, grown.get(index, "")))
+
+
+@each_wire
+def test_the_deltas_of_a_stream_join_to_its_blocks(wire: Wire) -> None:
+    """What is shown meanwhile is what the reply says in the end."""
+    streamed = [each for each in wire.answered if each.events is not None]
+    check_each(streamed, tagged(partial(grown_apart, wire)), REMEDY)
+
+
+def portable(history: DecodedHistory) -> Settings:
+    """The settings that are no vendor's own, as a user takes them along.
+
+    Left behind are the vendor's section, what was sent verbatim, and a choice of one of the vendor's own tools.
+    """
+    settings = history.settings.model_copy(update={"extra_body": {}, "extra_headers": {}, "vendor": {}})
+    words = {None, "auto", "none", "required", *(option.name for option in history.options)}
+    return settings if settings.option_choice in words else settings.model_copy(update={"option_choice": None})
+
+
+def answer(wire: Wire, exchange: Exchange) -> tuple[Message, ...]:
+    """The messages of the vendor's answer; none where it refused."""
+    try:
+        return () if exchange.status >= 400 else wire.read(exchange)[1].messages
+    except CallError:
+        return ()
+
+
+def goes_on(wire: Wire, exchange: Exchange) -> Iterator[str]:
+    """Raises where the conversation is no valid request of another dialect."""
+    history = sabir.dialect(wire.dialect.name).decode_history(json.dumps(exchange.request))
+    messages = [*history.messages, *answer(wire, exchange), sabir.user("Go on.")]
+    for name in {each.dialect.name for each in WIRES} - {wire.dialect.name}:
+        target = target_of(name)
+        info = find_model(default_registry.models(target.provider), MODELS[name])
+        renderer = Renderer(sabir.dialect(name).dialect, target, model_info=info)
+        rendering = renderer.render(messages, history.options, portable(history))
+        check_pairing(name, rendering.body_bytes)
+        check_request(name, rendering.body_bytes)
+    yield from ()
+
+
+@each_wire
+def test_a_recorded_conversation_goes_on_with_every_other_dialect(wire: Wire) -> None:
+    """Law 9 on what was really said, with the vendor's answer: valid for each of them, options and settings too."""
+    check_each(wire.asked, tagged(partial(goes_on, wire)), REMEDY)
 
 
 def cited(exchange: Exchange) -> Iterator[str]:

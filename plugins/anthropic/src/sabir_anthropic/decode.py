@@ -10,7 +10,7 @@ Fields that a part cannot express are in its state, so that encoding restores th
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from sabir import Citation, Loss, OpaquePart, OptionCallPayload, Origin, ReasoningPart, Reply, TextPart, Usage
 from sabir.authoring import (
@@ -35,14 +35,11 @@ NAME = "anthropic.messages"
 Block: TypeAlias = KnownPart | OptionCallPayload
 
 FINISH_REASONS: Mapping[str, FinishReason] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
+    **dict.fromkeys(("end_turn", "stop_sequence"), "stop"),
     "tool_use": "option_calls",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
+    **dict.fromkeys(("max_tokens", "model_context_window_exceeded"), "length"),
     "refusal": "content_filter",
-    "pause_turn": "paused",
-    "compaction": "paused",
+    **dict.fromkeys(("pause_turn", "compaction"), "paused"),
 }
 """Stop reason → neutral reason; all others are `other`. https://platform.claude.com/docs/en/api/handling-stop-reasons"""
 OPENERS = frozenset({"server_tool_use", "mcp_tool_use"})
@@ -79,13 +76,21 @@ def origin_of(found: Fields, scope: DecodeScope) -> Origin:
 
 def read_end(found: Fields, scope: DecodeScope) -> dict[str, Any]:
     """The fields of a reply, or of a stream's ReplyEnd, from everything in a response but its blocks."""
-    raw = text(found.get("stop_reason"))
+    raw, changes = text(found.get("stop_reason")), map(fields, items(found.get("input_transformations")))
     return {
         "finish_reason": FINISH_REASONS.get(raw, "other"),
         "raw_finish_reason": raw or None,
         "usage": read_usage(found.get("usage")),
         "origin": origin_of(found, scope),
-        "losses": tuple(_removals(found)),
+        "losses": tuple(
+            Loss(
+                kind="dropped",
+                path=text(change.get("path")) or f"input_transformations[{index}]",
+                reason=f"the server removed it ({text(change.get('reason')) or 'for no reason given'})",
+            )
+            for index, change in enumerate(changes)
+            if change.get("type") == "thinking_dropped"
+        ),
         "details": left_over(found, PLACED) or None,
     }
 
@@ -105,20 +110,6 @@ def read_usage(figures: JSONValue) -> Usage:
         cache_write_tokens=written,
         reasoning_tokens=first_count(fields(found.get("output_tokens_details")).get("thinking_tokens")),
     )
-
-
-def _removals(found: Fields) -> list[Loss]:
-    """Losses for thinking that the server could not use and left out of the request."""
-    changes = [fields(change) for change in items(found.get("input_transformations"))]
-    return [
-        Loss(
-            kind="dropped",
-            path=text(change.get("path")) or f"input_transformations[{index}]",
-            reason=f"the server removed it ({text(change.get('reason')) or 'for no reason given'})",
-        )
-        for index, change in enumerate(changes)
-        if change.get("type") == "thinking_dropped"
-    ]
 
 
 def decode_block(block: JSONValue, scope: DecodeScope) -> Block:
@@ -160,12 +151,10 @@ def _call(found: Fields, scope: DecodeScope) -> Block | None:
 def opaque_block(block: JSONValue) -> OpaquePart:
     """A block, verbatim; it opens or closes a pair if blocks of its type do."""
     found = fields(block)
-    kind = text(found.get("type"))
-    if kind in OPENERS and (pair_id := text(found.get("id"))):
-        return OpaquePart(dialect=NAME, block=block, pair_id=pair_id, pair="opens")
-    if kind.endswith(CLOSER) and (pair_id := text(found.get("tool_use_id"))):
-        return OpaquePart(dialect=NAME, block=block, pair_id=pair_id, pair="closes")
-    return OpaquePart(dialect=NAME, block=block)
+    opens, closes = text(found.get("type")) in OPENERS, text(found.get("type")).endswith(CLOSER)
+    pair_id = text(found.get("id" if opens else "tool_use_id")) if opens or closes else ""
+    pair: Literal["opens", "closes"] = "opens" if opens else "closes"
+    return OpaquePart(dialect=NAME, block=block, pair_id=pair_id or None, pair=pair if pair_id else None)
 
 
 READERS: Mapping[str, Callable[[Fields, DecodeScope], Block | None]] = {

@@ -7,30 +7,16 @@ https://platform.claude.com/docs/en/api/messages/create
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from sabir.authoring import (
-    Calls,
-    Dialect,
-    EventFrames,
-    IdentifierRule,
-    JSONValue,
-    MediaRule,
-    Modality,
-    Roles,
-    Side,
-    Tables,
-    TurnScope,
-    read_count,
-)
+from sabir.authoring import Calls, Dialect, EventFrames, IdentifierRule, MediaRule, Roles, Tables, read_count
 
 from sabir_anthropic.decode import NAME, decode
 from sabir_anthropic.encode import encode_turn
 from sabir_anthropic.errors import ERRORS
 from sabir_anthropic.history import decode_history
-from sabir_anthropic.request import COMPATIBLE, encode_request
+from sabir_anthropic.request import COMPATIBLE, PATH, encode_count, encode_request
 from sabir_anthropic.settings import DocumentHints, OptionHints
 from sabir_anthropic.stream import MessagesDecoder, frame_event
 
@@ -38,10 +24,8 @@ IMAGES = r"image/(jpeg|jpg|png|gif|webp)"
 """MIME types of the images that the models read. https://platform.claude.com/docs/en/build-with-claude/vision"""
 DOCUMENTS = r"application/pdf|text/.+|application/(json|xml|csv|x-ndjson)"
 """MIME types of documents as bytes: PDF and text types. https://platform.claude.com/docs/en/build-with-claude/files"""
-PATH = "/v1/messages"
 CLOUD = "cloud"
 """Quirk of Bedrock and Vertex: they take media as bytes only, and no late system message."""
-
 
 _IMAGE = MediaRule(url="", data=IMAGES, file="")
 _DOCUMENT = MediaRule(url="application/pdf", data=DOCUMENTS, file="", hints=DocumentHints)
@@ -49,42 +33,21 @@ _DOCUMENT = MediaRule(url="application/pdf", data=DOCUMENTS, file="", hints=Docu
 _ROLES = Roles(
     native={
         "assistant": frozenset({"reasoning", "opaque"}),
-        "user": frozenset({"opaque"}),
-        "results": frozenset({"opaque"}),
+        "user": frozenset({"opaque"}), "results": frozenset({"opaque"}),
     },
-    leading_system="hoisted",
-    later_system="after_user",
-    citations="native",
-    reasoning="with_state",
-)
-_MEDIA: Mapping[tuple[Side, Modality], MediaRule] = {
-    ("user", "image"): _IMAGE,
-    ("user", "document"): _DOCUMENT,
-    ("results", "image"): _IMAGE,
-    ("results", "document"): _DOCUMENT,
-}
-_IN_BYTES = {place: replace(rule, url=None, file=None) for place, rule in _MEDIA.items()}
-_CALLS = Calls(
-    ids=IdentifierRule(longest=64),
-    names=IdentifierRule(longest=128),
-    hints=OptionHints,
-    unfinished_pairs="kept_at_the_end",
-)
-_NEVER_LATE = replace(_ROLES, later_system="user")
-TABLES = Tables(
-    _ROLES,
-    _MEDIA,
-    _CALLS,
-    variants={CLOUD: Tables(_NEVER_LATE, _IN_BYTES, _CALLS), COMPATIBLE: Tables(_NEVER_LATE, _MEDIA, _CALLS)},
-)
-
-COUNTED = frozenset(
-    {
-        "cache_control", "context_management", "mcp_servers", "messages", "model", "output_config", "speed", "system",
-        "thinking", "tool_choice", "tools",
-    }
+    leading_system="hoisted", later_system="after_user", citations="native", reasoning="with_state",
 )  # fmt: skip
-"""Fields of a request that the counting endpoint takes."""
+_CALLS = Calls(
+    ids=IdentifierRule(longest=64), names=IdentifierRule(longest=128), hints=OptionHints,
+    unfinished_pairs="kept_at_the_end",
+)  # fmt: skip
+_TABLES = Tables(_ROLES, {
+    ("user", "image"): _IMAGE, ("user", "document"): _DOCUMENT,
+    ("results", "image"): _IMAGE, ("results", "document"): _DOCUMENT,
+}, _CALLS)  # fmt: skip
+_OLDER = replace(_TABLES, roles=replace(_ROLES, later_system="user"))
+_IN_BYTES = {place: replace(rule, url=None, file=None) for place, rule in _TABLES.media.items()}
+TABLES = replace(_TABLES, variants={CLOUD: replace(_OLDER, media=_IN_BYTES), COMPATIBLE: _OLDER})
 
 _CLOUD_NAME = re.compile(r"^(?:[a-z-]+\.)?anthropic\.|-v\d+(?::\d+)?$|@\w+$")
 _SNAPSHOT = re.compile(r"-(?:\d{8}|latest)$")
@@ -93,11 +56,6 @@ _SNAPSHOT = re.compile(r"-(?:\d{8}|latest)$")
 def family(model: str) -> str:
     """The model without a cloud's prefix and suffix and its snapshot's date: signatures are bound to it."""
     return _SNAPSHOT.sub("", _CLOUD_NAME.sub("", model))
-
-
-def encode_count(body: Mapping[str, JSONValue], scope: TurnScope) -> tuple[str, Mapping[str, JSONValue]]:
-    """The path and body that ask for the vendor's own count, with the fields that the counting endpoint takes."""
-    return f"{PATH}/count_tokens", {name: value for name, value in body.items() if name in COUNTED}
 
 
 MESSAGES = Dialect(

@@ -7,22 +7,12 @@
 Neighbouring messages of one role stay apart: the vendor joins them, and the bytes already sent do not change.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-from sabir import MediaPart, OpaquePart, OptionResultPayload, ReasoningPart, TextPart
-from sabir.authoring import (
-    Entry,
-    JSONValue,
-    KnownPart,
-    LossLog,
-    Side,
-    Turn,
-    TurnScope,
-    fields,
-    text,
-)
+from sabir import MediaPart, OpaquePart, ReasoningPart, TextPart
+from sabir.authoring import Entry, JSONValue, KnownPart, LossLog, Turn, TurnScope, fields, text
 
 Item = dict[str, Any]
 """A message or a content block: a JSON object of the wire."""
@@ -105,31 +95,27 @@ def _drop(placed: list[Placed], index: int, reason: str, losses: LossLog) -> Non
 def _speakers(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
     said: list[Item] = []
     for entry in turn.entries:
-        said += _said(turn.side, entry, scope, losses)
-    if (turn.follows, turn.side) != ("system", "user"):
-        return said
-    reason = f"only the assistant may speak after a system message: {EMPTY!r} stands for what is left out there"
-    losses.add("synthesized", reason, message=turn.entries[0].message)
-    return [{"role": "assistant", "content": [{"type": "text", "text": EMPTY}]}, *said]
-
-
-def _said(role: str, entry: Entry, scope: TurnScope, losses: LossLog) -> list[Item]:
-    blocks = [*map(_BLOCK, _worded(_shown(entry.pieces, entry, scope, losses), losses))]
-    if not blocks and role == "user":
-        losses.add("synthesized", f"{EMPTY!r} stands for a message of white space", message=entry.message)
-        blocks = [{"type": "text", "text": EMPTY}]
-    return [{"role": role, "content": blocks}] if blocks else []
+        blocks = [*map(_BLOCK, _worded(_shown(entry.pieces, entry, scope, losses), losses))]
+        if not blocks and turn.side == "user":
+            losses.add("synthesized", f"{EMPTY!r} stands for a message of white space", message=entry.message)
+            blocks = [{"type": "text", "text": EMPTY}]
+        said += [{"role": turn.side, "content": blocks}] if blocks else []
+    if (turn.follows, turn.side) == ("system", "user"):
+        reason = f"only the assistant may speak after a system message: {EMPTY!r} stands for what is left out there"
+        losses.add("synthesized", reason, message=turn.entries[0].message)
+        said.insert(0, {"role": "assistant", "content": [{"type": "text", "text": EMPTY}]})
+    return said
 
 
 def encode_system(turns: Sequence[Turn], losses: LossLog) -> list[Item]:
     """The text blocks of the hoisted system turns, which are not sent as messages."""
     found = []
-    for entry in (entry for turn in turns for entry in turn.entries):
-        for piece in entry.pieces:
-            if isinstance(piece, TextPart) and piece.text.strip():
-                found.append({"type": "text", "text": piece.text})
-            else:
-                losses.lose("dropped", BLANK, piece, entry)
+    said = ((each, piece) for turn in turns for each in turn.entries for piece in each.pieces)
+    for entry, piece in said:
+        if isinstance(piece, TextPart) and piece.text.strip():
+            found.append({"type": "text", "text": piece.text})
+        else:
+            losses.lose("dropped", BLANK, piece, entry)
     return found
 
 
@@ -138,11 +124,10 @@ def _image(piece: MediaPart, entry: Entry, scope: TurnScope, losses: LossLog) ->
 
 
 def _source(piece: MediaPart) -> Item:
-    match piece.form:
-        case "file":
-            return {"type": "file", "file_id": piece.provider_file()[1]}
-        case "url":
-            return {"type": "url", "url": piece.url}
+    if piece.form == "file":
+        return {"type": "file", "file_id": piece.provider_file()[1]}
+    if piece.form == "url":
+        return {"type": "url", "url": piece.url}
     data = piece.data_url()
     return {"type": "base64", "media_type": data.mime.replace("image/jpg", "image/jpeg"), "data": data.base64}
 
@@ -166,10 +151,7 @@ def _document(piece: MediaPart, entry: Entry, scope: TurnScope, losses: LossLog)
     return {"type": "document", "source": source, **title, **scope.target.hints_of(piece)}
 
 
-_MEDIA: Mapping[str, Callable[[MediaPart, Entry, TurnScope, LossLog], Item | None]] = {
-    "image": _image,
-    "document": _document,
-}
+_MEDIA = {"image": _image, "document": _document}
 
 
 def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
@@ -177,69 +159,53 @@ def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
 
 
 def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
+    """A result: its pieces, of the vendor's own blocks a few types; else its text, or JSON text for a blank one."""
     result = entry.result
     found: Item = {"type": "tool_result", "tool_use_id": entry.wire_id}
     # The API refuses a result that does not repeat its call's. https://platform.claude.com/docs/en/agents-and-tools/tool-use/browser-use-tool
     if toolset := entry.call_state.get("toolset_name"):
         found["toolset_name"] = toolset
+    taken, reason, fitting = WITHIN_RESULTS, "the wire takes no such block within a result", list[KnownPart]()
+    if result.is_error:
+        taken, reason = frozenset(), f"{scope.target.dialect} takes only text in an error result"
+    for piece in entry.pieces:
+        if isinstance(piece, MediaPart) and result.is_error:
+            shown = scope.stand_in(reason, piece, entry, losses)
+            fitting += [TextPart(text=shown)] if shown else []
+        elif isinstance(piece, OpaquePart) and text(fields(piece.block).get("type")) not in taken:
+            losses.lose("dropped", reason, piece, entry)
+        else:
+            fitting.append(piece)
+    placed = _shown(fitting, entry, scope, losses)
     if result.is_error:
         said = (result.error_message or "") if (result.error_type, result.retryable) == (TOLD, None) else ""
         told = {"type": "text", "text": said if said.strip() else result.error_text}
-        blocks = [told, *map(_BLOCK, _shown(_texts(entry, scope, losses), entry, scope, losses))]
-        return {**found, "content": told["text"] if len(blocks) == 1 else blocks, "is_error": True}
-    fitting = [piece for piece in entry.pieces if _fits_result(piece, entry, losses)] if entry.pieces else []
-    blocks = [*map(_BLOCK, _worded(_shown(fitting, entry, scope, losses), losses))] if fitting else []
-    found["content"] = blocks or _plain(entry, result, losses)
-    return found
-
-
-def _fits_result(piece: KnownPart, entry: Entry, losses: LossLog) -> bool:
-    """Whether a result may hold a piece; it may hold a few types of the vendor's own blocks."""
-    fits = not isinstance(piece, OpaquePart) or text(fields(piece.block).get("type")) in WITHIN_RESULTS
-    if not fits:
-        losses.lose("dropped", "the wire takes no such block within a result", piece, entry)
-    return fits
-
-
-def _plain(entry: Entry, result: OptionResultPayload, losses: LossLog) -> str:
-    """A result as text; one of white space alone as the JSON text of what it is."""
+        return {**found, "content": [told, *map(_BLOCK, placed)] if placed else told["text"], "is_error": True}
+    if blocks := [*map(_BLOCK, _worded(placed, losses))]:
+        return {**found, "content": blocks}
     said = entry.result_text(losses)
-    return said if said.strip() else result.result_json[:]
-
-
-def _texts(entry: Entry, scope: TurnScope, losses: LossLog) -> list[KnownPart]:
-    """The texts of an error result beside its message: the wire takes only text in a result flagged as an error."""
-    reason, found = f"{scope.target.dialect} takes only text in an error result", list[KnownPart]()
-    for piece in entry.pieces:
-        if isinstance(piece, MediaPart):
-            said = scope.stand_in(reason, piece, entry, losses)
-            found += [TextPart(text=said)] if said else []
-        elif isinstance(piece, TextPart):
-            found.append(piece)
-        else:
-            losses.lose("dropped", reason, piece, entry)
-    return found
+    return {**found, "content": said if said.strip() else result.result_json[:]}
 
 
 def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
     placed: list[Placed] = []
     for entry in turn.entries:
         if entry.wire_id:
-            placed.append((_call(entry, losses), None, entry))
+            said = {"type": "tool_use", "id": entry.wire_id, "name": entry.wire_name}
+            call = {**entry.call_state, **said, "input": entry.arguments_value(losses)}
+            placed.append((call, None, entry))
         for piece in entry.pieces:
-            if block := _own(piece, entry, losses):
+            block: JSONValue = None
+            if isinstance(piece, TextPart):
+                block = _text(piece, entry, losses)
+            elif isinstance(piece, ReasoningPart):
+                block = _thinking(piece, entry, losses)
+            elif isinstance(piece, OpaquePart):
+                block = piece.block
+            if block:
                 placed.append((block, piece, entry))
     blocks = [*map(_BLOCK, _ended(_worded(placed, losses), losses))]
     return [{"role": "assistant", "content": blocks}] if blocks else []
-
-
-def _own(piece: KnownPart, entry: Entry, losses: LossLog) -> JSONValue:
-    """The block that a piece of the model's own came from; else a new block for it."""
-    if isinstance(piece, TextPart):
-        return _text(piece, entry, losses)
-    if isinstance(piece, ReasoningPart):
-        return _thinking(piece, entry, losses)
-    return piece.block if isinstance(piece, OpaquePart) else None
 
 
 def _text(piece: TextPart, entry: Entry, losses: LossLog) -> Item:
@@ -265,15 +231,5 @@ def _thinking(piece: ReasoningPart, entry: Entry, losses: LossLog) -> Item | Non
     return None
 
 
-def _call(entry: Entry, losses: LossLog) -> Item:
-    arguments = entry.arguments_value(losses)
-    said = {"type": "tool_use", "id": entry.wire_id, "name": entry.wire_name, "input": arguments}
-    return {**entry.call_state, **said}
-
-
-_SIDES: Mapping[Side, Callable[[Turn, TurnScope, LossLog], list[Item]]] = {
-    "system": _speakers,
-    "user": _speakers,
-    "assistant": _assistant,
-    "results": _results,
-}
+_SIDES = {"system": _speakers, "user": _speakers, "assistant": _assistant, "results": _results}
+"""Side → the function that makes its messages."""

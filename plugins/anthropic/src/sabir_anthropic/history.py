@@ -13,20 +13,11 @@ Messages need no role hints: their policies render to the same roles.
 
 import base64
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any, ClassVar, TypeAlias
 
 from sabir import MediaPart, TextPart
-from sabir.authoring import (
-    DecodeScope,
-    Fields,
-    History,
-    JSONValue,
-    KnownPart,
-    Leaf,
-    fields,
-    text,
-    without,
-)
+from sabir.authoring import DecodeScope, Fields, History, JSONValue, KnownPart, Leaf, fields, text, without
 
 from sabir_anthropic.decode import decode_block, opaque_block
 from sabir_anthropic.encode import TOLD
@@ -93,14 +84,13 @@ class _History(History):
             self._instruct(self._blocks(given, "system", "system"), "system")
 
     def _instruct(self, blocks: Blocks, path: str) -> None:
-        parts = [part for block, place in blocks if isinstance(part := self._instruction(block, place), TextPart)]
+        parts = []
+        for block, place in blocks:
+            if isinstance(part := self.part(block, place), TextPart):
+                parts.append(part)
+            else:
+                self.lose("dropped", place, "a system message holds nothing but text")
         self.say("system", parts, path)
-
-    def _instruction(self, block: Fields, path: str) -> KnownPart | None:
-        part = self.part(block, path)
-        if not isinstance(part, TextPart):
-            self.lose("dropped", path, "a system message holds nothing but text")
-        return part
 
     def conversation(self, given: JSONValue) -> None:
         """All messages."""
@@ -118,22 +108,24 @@ class _History(History):
 
     def user(self, message: Fields, path: str) -> None:
         """The user's texts and media, and the results of options, in their order."""
-        said: list[KnownPart] = []
         blocks = self._content(message, path)
-        for block, place in blocks:
-            if block.get("type") != "tool_result":
-                said.append(self._shown(block, place))
+        for is_result, group in groupby(blocks, key=lambda each: each[0].get("type") == "tool_result"):
+            if not is_result:
+                self.say("user", [self._shown(*each) for each in group], path)
                 continue
-            if said:
-                self.say("user", said, path)
-            said = []
-            self._result(block, place)
-        if said or not blocks:
-            self.say("user", said, path)
+            for each in group:
+                self._result(*each)
+        if not blocks:
+            self.say("user", (), path)
 
     def _shown(self, block: Fields, path: str) -> KnownPart:
         """The part for a block; an opaque part, verbatim, where no other part can express all of the block."""
-        return (None if _says_more(block) else self.part(block, path)) or opaque_block(block)
+        kind, said = block.get("type"), {name for name, value in block.items() if value is not None}
+        if kind in ("image", "document"):
+            further = fields(block.get("source")).keys() - _SOURCE_FIELDS
+            if further or said - {"type", *self.leaves[kind].known}:
+                return opaque_block(block)
+        return self.part(block, path) or opaque_block(block)
 
     def _result(self, block: Fields, path: str) -> None:
         """The result of a call: a text, or texts and media, or what went wrong."""
@@ -181,16 +173,16 @@ class _History(History):
 
     def tools(self, given: JSONValue) -> None:
         """The declarations: options, and tools of the vendor's own."""
-        tools = [
-            History.expect(tool, dict, f"tools[{index}]")
-            for index, tool in enumerate(History.expect(given, list, "tools"))
-        ]
-        # No hints: a tool of the vendor's own, or one that says what no option can.
-        hints = [self.scope.read_hints(each, OptionHints) if _is_option(each) else None for each in tools]
+        declared = []
+        for index, each in enumerate(History.expect(given, list, "tools")):
+            tool = History.expect(each, dict, f"tools[{index}]")
+            # No hints: a tool of the vendor's own, or one that says what no option can.
+            is_option = tool.get("type") in ("custom", None)
+            declared.append((tool, self.scope.read_hints(tool, OptionHints) if is_option else None))
         # Options are declared before what is the vendor's, so that the last of all is the last of those, if any.
-        order = sorted(range(len(tools)), key=lambda index: hints[index] is None)
-        last = next((index for index in reversed(order) if not tools[index].get("defer_loading")), None)
-        for index, (found, own) in enumerate(zip(tools, hints, strict=True)):
+        places = [(own is None, at) for at, (tool, own) in enumerate(declared) if not tool.get("defer_loading")]
+        last = max(places, default=(False, None))[1]
+        for index, (found, own) in enumerate(declared):
             path, name, description = f"tools[{index}]", text(found.get("name")), text(found.get("description"))
             self._mark(found, "options" if index == last else "", path)
             if own is not None and self.add_option(name, description, found.get("input_schema"), own):
@@ -229,14 +221,6 @@ class _History(History):
 decode_history = _History.decode
 
 
-def _says_more(block: Fields) -> bool:
-    """Whether a medium has fields that no part can express."""
-    kind, said = block.get("type"), {name for name, value in block.items() if value is not None}
-    if kind not in ("image", "document"):
-        return False
-    return bool(said - {"type", *_History.leaves[kind].known} or fields(block.get("source")).keys() - _SOURCE_FIELDS)
-
-
 def _closed(messages: list[JSONValue]) -> int:
     """Index of the message that ends the closed prefix, before the user's last one or before the last round of calls.
 
@@ -249,7 +233,3 @@ def _closed(messages: list[JSONValue]) -> int:
     if at < 0 or ("tool_result" in kinds and len(kinds) > 1):
         return -1
     return at if {roles[at], roles[at + 1]} == {"user", "assistant"} else -1
-
-
-def _is_option(tool: Fields) -> bool:
-    return tool.get("type", "custom") in ("custom", None)

@@ -9,16 +9,7 @@ signs that.
 import json
 from typing import TYPE_CHECKING, Any
 
-from sabir.authoring import (
-    Access,
-    Connection,
-    Credential,
-    KeySource,
-    PostingClient,
-    PostingConnection,
-    SDKProvider,
-    WireRequest,
-)
+from sabir.authoring import Access, Credential, KeySource, PostingClient, PostingConnection, SDKProvider, WireRequest
 
 from sabir_anthropic.dialect import CLOUD, MESSAGES
 from sabir_anthropic.errors import ERRORS
@@ -54,11 +45,11 @@ class AnthropicProvider(SDKProvider):
         """The one dialect."""
         return MESSAGES
 
-    def own(self, access: Access, key: KeySource) -> Connection:
+    def own(self, access: Access, key: KeySource) -> "SDKConnection":
         """Over the SDK's clients, made at the first send."""
         return SDKConnection(self.name, ERRORS, key, self.url_of(access), is_vendor=self.is_vendor(access))
 
-    def given(self, client: object) -> Connection:
+    def given(self, client: object) -> "UsersConnection":
         """Over the user's own client."""
         return UsersConnection(self.name, ERRORS, client)
 

@@ -3,8 +3,12 @@
     neutral settings by name ──▶ wire fields      settings that a model refuses or the wire lacks are losses
     reasoning_effort ──▶ thinking and effort      by the model's row in models.toml
     options ──▶ tools     vendor settings ──▶ verbatim, last     cache breakpoints ──▶ markers, at the join
+    asked for, or the model's whole output ──▶ max_tokens ── above the limit without a stream ──▶ always streamed
 
 A row of models.toml may refuse the WORDS below in addition to wire settings and features.
+
+The wire wants a maximum in every request. The SDK's typed call refuses one that may take longer than ten minutes
+unless it streams; ready bytes bypass that guard, so it is repeated here (docs/reference/guards.md).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,12 +16,11 @@ from typing import Any
 
 from sabir import ResponseFormat
 from sabir.authoring import (
-    Fields,
     JSONValue,
-    KnownPart,
     LossKind,
     RequestScope,
     Splice,
+    TurnScope,
     encode_json,
     fields,
     first_count,
@@ -25,9 +28,30 @@ from sabir.authoring import (
 )
 
 from sabir_anthropic.encode import WHITE_END, encode_system
-from sabir_anthropic.limits import BEYOND_CONTEXT, answer_limit
-from sabir_anthropic.schema import Fit, fit_parameters
-from sabir_anthropic.settings import AnthropicSettings
+from sabir_anthropic.schema import fit, fit_parameters
+from sabir_anthropic.settings import AnthropicSettings, Fields
+
+UNKNOWN_MODEL = 4096
+"""Tokens that every model can answer with; for models that are not in models.toml."""
+MOST_AT_ONCE = 21_333
+"""The longest answer, in tokens, that the SDK waits for: it assumes 128,000 tokens an hour and waits ten minutes."""
+MODELS_AT_ONCE: Mapping[str, int] = dict.fromkeys((
+    "anthropic.claude-opus-4-1-20250805-v1:0", "anthropic.claude-opus-4-20250514-v1:0", "claude-4-opus-20250514",
+    "claude-opus-4-0", "claude-opus-4-1@20250805", "claude-opus-4-20250514", "claude-opus-4@20250514",
+), 8192)  # fmt: skip
+"""Models with a lower limit in the SDK (`anthropic._constants`, held equal by a test)."""
+BEYOND_CONTEXT = "output_beyond_context"
+"""Word of models.toml: the vendor refuses a maximum that exceeds the context together with the prompt.
+
+Models before Claude 4.5 refuse it; later models take it and stop where the context ends.
+https://platform.claude.com/docs/en/build-with-claude/context-windows
+"""
+PATH = "/v1/messages"
+COUNTED = frozenset({
+    "cache_control", "context_management", "mcp_servers", "messages", "model", "output_config", "speed", "system",
+    "thinking", "tool_choice", "tools",
+})  # fmt: skip
+"""Fields of a request that the counting endpoint takes."""
 
 WORDS = frozenset(
     {BEYOND_CONTEXT, "forced_choice", "temperature_with_top_p", "thinking.adaptive", "thinking.between_tools",
@@ -54,9 +78,19 @@ _LEAST_TOP_P = 0.95
 """The least `top_p` that thinking allows."""
 
 
+def most_at_once(model: str) -> int:
+    """The longest answer of a model, in tokens, that may come without a stream."""
+    return MODELS_AT_ONCE.get(model, MOST_AT_ONCE)
+
+
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Every field but the messages."""
     return _Request(scope, scope.read_vendor(AnthropicSettings)).whole()
+
+
+def encode_count(body: Mapping[str, JSONValue], scope: TurnScope) -> tuple[str, Mapping[str, JSONValue]]:
+    """The path and body that ask for the vendor's own count, with the fields that the counting endpoint takes."""
+    return f"{PATH}/count_tokens", {name: value for name, value in body.items() if name in COUNTED}
 
 
 class _Request:
@@ -67,13 +101,14 @@ class _Request:
         self._vendor = vendor
         self._rejects = scope.model_info.rejects
         self._markers = self._read_breakpoints()
-        self._limit = answer_limit(scope, thinking=self._asked_to_think())
+        self._limit = self._answer_limit()
         self._effort: str | None = None
         self.thinking: Fields = self._thinking()
 
     def lose(self, kind: LossKind, reason: str, setting: str) -> None:
-        """Record the loss of a setting."""
-        self._scope.losses.add(kind, reason, path=f"settings.{setting}")
+        """Record the loss of a setting, by the vendor's name where it is one of the vendor's own."""
+        own = f"vendor.{self._scope.target.provider}." if setting in AnthropicSettings.model_fields else ""
+        self._scope.losses.add(kind, reason, path=f"settings.{own}{setting}")
 
     def whole(self) -> dict[str, Any]:
         """The fields, as far as possible in the order in which the vendor caches them."""
@@ -103,15 +138,29 @@ class _Request:
         for place in ("closed", "end"):
             if marker := self._markers.get(place):
                 text = b"," + encode_json(marker)[1:-1].encode()
-                scope.splices.append(Splice(place, b"}]}", text, f"settings.{self._own('cache_breakpoints')}"))
+                path = f"settings.vendor.{scope.target.provider}.cache_breakpoints"
+                scope.splices.append(Splice(place, b"}]}", text, path))
         self._close(is_formatted="format" in config)
         return {name: value for name, value in found.items() if value not in (None, [], {})} | vendor
 
-    def _asked_to_think(self) -> int:
-        """The requested thinking budget in tokens; 0 if the model thinks without a budget."""
-        given = fields(self._vendor.get("thinking")).get("budget_tokens")
-        by_effort = BUDGETS.get(self._scope.settings.take("reasoning_effort") or "", 0)
-        return max(first_count(given) or 0, by_effort if "thinking.adaptive" in self._rejects else 0)
+    def _answer_limit(self) -> int:
+        """The maximum of a request, in tokens; if the caller sets none, the model's own, which is reported as a loss.
+
+        A model that counts it together with the prompt gets the longest answer without a stream, which leaves room for
+        the prompt, or twice its thinking budget. The request is marked as streamed if it may otherwise take too long.
+        """
+        scope, most = self._scope, most_at_once(self._scope.target.model)
+        limit: int | None = scope.take("max_output_tokens")
+        if limit is None:
+            limit = scope.model_info.output_tokens or UNKNOWN_MODEL
+            if BEYOND_CONTEXT in self._rejects:
+                by_effort = BUDGETS.get(scope.settings.take("reasoning_effort") or "", 0)
+                budget = first_count(fields(self._vendor.get("thinking")).get("budget_tokens")) or 0
+                limit = min(limit, max(most, 2 * budget, 2 * by_effort if "thinking.adaptive" in self._rejects else 0))
+            reason = f"the wire wants a maximum, and none was set: {limit}; set max_output_tokens for another"
+            self.lose("synthesized", reason, "max_output_tokens")
+        scope.only_as_stream = limit > most
+        return limit
 
     def _thinking(self) -> Fields:
         effort, given = self._scope.take("reasoning_effort"), self._vendor.pop("thinking", None)
@@ -166,7 +215,7 @@ class _Request:
             ("top_k", "top_k" in self._rejects, f"{model} refuses it"),
         ):
             if is_refused and found[setting] is not None:
-                self.lose("dropped", reason, self._own(setting) if setting == "top_k" else setting)
+                self.lose("dropped", reason, setting)
                 found[setting] = None
         return found
 
@@ -188,13 +237,13 @@ class _Request:
         wanted: ResponseFormat | None = self._scope.take("response_format")
         if wanted is None:
             return None
-        fitted = Fit()
-        schema = fitted.read(wanted.schema_view)
-        if fitted.left_out:
-            left_out = ", ".join(fitted.left_out)
-            self.lose("rewritten", f"the wire's schemas have no such keyword: {left_out}", "response_format")
-        if fitted.reasons:
-            reason = f"replies may miss the schema, of which the wire takes a part: {'; '.join(fitted.reasons)}"
+        reasons, left_out = dict[str, None](), dict[str, None]()
+        schema = fit(wanted.schema_view, reasons, left_out)
+        if left_out:
+            reason = f"the wire's schemas have no such keyword: {', '.join(left_out)}"
+            self.lose("rewritten", reason, "response_format")
+        if reasons:
+            reason = f"replies may miss the schema, of which the wire takes a part: {'; '.join(reasons)}"
             self.lose("downgraded", reason, "response_format")
         if wanted.description:
             schema.setdefault("description", wanted.description)
@@ -205,12 +254,10 @@ class _Request:
         given = {setting: self._scope.take(setting) for setting in ("option_choice", "parallel_options")}
         choice, parallel = given.values()
         found = {} if choice is None else self._chosen(choice, tools)
-        reason = "" if tools else "no option is offered"
-        if "tool_choice" in self._vendor:
-            reason = "the vendor setting tool_choice takes its place"
-        if reason:
+        if "tool_choice" in self._vendor or not tools:
+            taken = "the vendor setting tool_choice takes its place"
             for setting in (setting for setting, value in given.items() if value is not None):
-                self.lose("dropped", reason, setting)
+                self.lose("dropped", taken if "tool_choice" in self._vendor else "no option is offered", setting)
             return {}
         if parallel is not None and found.get("type") == "none":
             self.lose("dropped", "no option may be chosen", "parallel_options")
@@ -241,59 +288,47 @@ class _Request:
         given = {each["at"]: {"type": "ephemeral", **without(each, "at")} for each in wholes}
         if automatic := self._vendor.pop("cache_control", None):
             if "end" in given and (len(given) == len(PLACES) - 1 or given["end"] != automatic):
-                self.lose("dropped", "the breakpoint at the end marks the same block", self._own("cache_control"))
+                self.lose("dropped", "the breakpoint at the end marks the same block", "cache_control")
             else:
                 given["automatic"] = automatic
         is_short = False
         for place in sorted(given, key=PLACES.index):
             if is_short and given[place].get("ttl") == LONGEST:
                 reason = f"no marker of {LONGEST} may follow one of less, as that at {place!r} does"
-                self.lose("downgraded", reason, self._own("cache_breakpoints"))
+                self.lose("downgraded", reason, "cache_breakpoints")
                 given[place] = without(given[place], "ttl")
             is_short = is_short or given[place].get("ttl") != LONGEST
         return {place: {"cache_control": marker} for place, marker in given.items()}
 
-    def _own(self, setting: str) -> str:
-        return f"vendor.{self._scope.target.provider}.{setting}"
-
     def _marked(self, blocks: list[dict[str, Any]], place: str) -> list[dict[str, Any]]:
         """The blocks, with the last one marked if the caller marked the place; a loss if there is no block."""
-        marker = self._markers.get(place)
-        if marker is None:
-            return blocks
         # Tools that the vendor loads later are not cached, and the vendor refuses them with a marker.
         at = next((index for index in reversed(range(len(blocks))) if not blocks[index].get("defer_loading")), None)
-        if at is None:
-            self.lose("dropped", f"there are no {place} to mark", self._own("cache_breakpoints"))
-            return blocks
-        return [*blocks[:at], {**blocks[at], **marker}, *blocks[at + 1 :]]
+        marker = self._markers.get(place, {})
+        if marker and at is None:
+            self.lose("dropped", f"there are no {place} to mark", "cache_breakpoints")
+        return blocks if at is None or not marker else [*blocks[:at], {**blocks[at], **marker}, *blocks[at + 1 :]]
 
     def _close(self, *, is_formatted: bool) -> None:
         """End the messages with a user message where the wire requires one."""
-        scope, said = self._scope, GO_ON
-        if scope.last_side is None:
-            said, reason = BEGIN, "the wire wants a message of the user's"
-        elif scope.last_side != "assistant" or ((last := self._last) and last.kind == "opaque"):
-            return
-        elif "ending_assistant" in self._rejects:
-            reason = f"{scope.target.model} takes no conversation that ends with the assistant"
-        elif self.thinking.get("type") == "enabled":
-            reason = "a thinking model begins its answer itself"
-        elif is_formatted:
-            reason = "a reply that is held to a schema is begun by nobody else"
-        elif scope.last_turn is None:
-            reason = "nothing is left of what followed the assistant"
-        elif last and last.kind == "text" and last.text[-1:].isspace():
-            reason = WHITE_END
-        else:
-            return
-        scope.closing.append({"role": "user", "content": [{"type": "text", "text": said}]})
-        scope.losses.add("synthesized", f"{reason}: {said!r} stands at the end", path="messages")
-
-    @property
-    def _last(self) -> KnownPart | None:
-        """The last part of the last turn if the model said it; reasoning is skipped, since it may be left out."""
-        last = self._scope.last_turn
+        scope = self._scope
+        last = scope.last_turn if scope.last_side == "assistant" else None
         entry = last.entries[-1] if last and last.entries else None
         pieces = entry.pieces if entry and entry.keeps_state else ()
-        return next((piece for piece in reversed(pieces) if piece.kind != "reasoning"), None)
+        # The last part of the last turn if the model said it; reasoning is skipped, since it may be left out.
+        part = next((piece for piece in reversed(pieces) if piece.kind != "reasoning"), None)
+        if scope.last_side not in (None, "assistant") or (part and part.kind == "opaque"):
+            return
+        rejects_end = "ending_assistant" in self._rejects
+        reasons = {
+            "the wire wants a message of the user's": scope.last_side is None,
+            f"{scope.target.model} takes no conversation that ends with the assistant": rejects_end,
+            "a thinking model begins its answer itself": self.thinking.get("type") == "enabled",
+            "a reply that is held to a schema is begun by nobody else": is_formatted,
+            "nothing is left of what followed the assistant": last is None,
+            WHITE_END: bool(part and part.kind == "text" and part.text[-1:].isspace()),
+        }
+        if reason := next((reason for reason, holds in reasons.items() if holds), ""):
+            said = BEGIN if scope.last_side is None else GO_ON
+            scope.closing.append({"role": "user", "content": [{"type": "text", "text": said}]})
+            scope.losses.add("synthesized", f"{reason}: {said!r} stands at the end", path="messages")

@@ -11,25 +11,13 @@ A block is assembled as the vendor would have sent it whole, and read by the sam
 """
 
 import base64
-import binascii
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 from sabir import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
-from sabir.authoring import (
-    BlockKind,
-    DecodeScope,
-    Fields,
-    ServerEvent,
-    decode_json,
-    fields,
-    items,
-    text,
-    without,
-)
-from sabir.errors import NotJSON
+from sabir.authoring import BlockKind, DecodeScope, Fields, ServerEvent, decode_json, fields, items, left_over, text
 
 from sabir_anthropic.decode import REASONING, decode_block, origin_of, raise_reported, read_end
 
@@ -75,12 +63,9 @@ class _Growing:
         if arguments.strip():
             try:
                 whole["input"] = decode_json(arguments)
-            except NotJSON:
+            except ValueError:
                 whole["input"] = arguments
         return whole
-
-
-Reader: TypeAlias = Callable[[Fields], Iterable[StreamEvent]]
 
 
 class MessagesDecoder:
@@ -92,7 +77,7 @@ class MessagesDecoder:
         self._growing: dict[int, _Growing] = {}
         self._is_started = False
         self._is_ended = False
-        self._readers: Mapping[str, Reader] = {
+        self._readers: Mapping[str, Callable[[Fields], Iterable[StreamEvent]]] = {
             "content_block_start": self._begun,
             "content_block_delta": self._grown,
             "content_block_stop": self._done,
@@ -100,51 +85,42 @@ class MessagesDecoder:
             "message_stop": self._ended,
         }
 
-    def feed(self, event: ServerEvent) -> Iterable[StreamEvent]:
+    def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
         """The core events for one wire event; raises the CallError that it reports."""
         data = event.data.strip()
         if self._is_ended or not data:
-            return ()
+            return
         found = self._scope.read_object(data)
         raise_reported(found, self._scope)
         name = text(found.get("type")) or event.event
         reader = self._readers.get(name)
-        if self._is_started:
-            return reader(found) if reader else ()
         # Events without a meaning here, such as `ping` and future types, begin no message.
-        return self._started(found, reader) if reader or name == "message_start" else ()
+        if not self._is_started and (reader or name == "message_start"):
+            self._is_started = True
+            self._message = dict(fields(found.get("message")))
+            yield ReplyStart(origin=origin_of(self._message, self._scope))
+        if reader:
+            yield from reader(found)
 
     def close(self) -> tuple[StreamEvent, ...]:
         """No events: `message_stop` has ended the reply."""
         return ()
 
-    def _started(self, found: Fields, reader: Reader | None) -> Iterator[StreamEvent]:
-        """Begin the reply at the first event that has a meaning."""
-        self._is_started = True
-        self._message = dict(fields(found.get("message")))
-        yield ReplyStart(origin=origin_of(self._message, self._scope))
-        if reader is not None:
-            yield from reader(found)
-
     def _begun(self, found: Fields) -> Iterator[StreamEvent]:
         block = dict(fields(found.get("content_block")))
         kind = KINDS.get(text(block.get("type")), "opaque")
-        name, index, is_call = text(block.get("name")), self._index(found), kind == "option_call"
+        index, name = self._index(found), text(block.get("name"))
+        ids = {"invocation_id": text(block.get("id")), "option_name": self._scope.option_names.get(name, name)}
         if model := fields(block.get("to")).get("model"):  # a fallback: a whole body names it
             self._message["model"] = model
         self._growing[index] = _Growing(block, kind)
-        yield BlockStart(
-            index=index,
-            kind=kind,
-            invocation_id=text(block.get("id")) if is_call else "",
-            option_name=self._scope.option_names.get(name, name) if is_call else "",
-        )
+        yield BlockStart(index=index, kind=kind, **(ids if kind == "option_call" else {}))
 
     def _index(self, found: Fields) -> int:
         index = found.get("index")
-        if isinstance(index, int) and not isinstance(index, bool) and index >= 0:
-            return index
-        raise self._scope.invalid(f"streamed a block at the index {index!r}; send the request again")
+        if type(index) is not int or index < 0:
+            raise self._scope.invalid(f"streamed a block at the index {index!r}; send the request again")
+        return index
 
     def _block(self, found: Fields) -> tuple[int, _Growing]:
         index = self._index(found)
@@ -164,10 +140,9 @@ class MessagesDecoder:
 
     def _changed(self, found: Fields) -> tuple[StreamEvent, ...]:
         """Read the fields that end a message. Usage figures are totals; a missing one keeps its earlier value."""
-        said = {**without(found, "type", "delta", "usage"), **fields(found.get("delta"))}
-        self._message |= {name: value for name, value in said.items() if value is not None}
-        usage = {name: value for name, value in fields(found.get("usage")).items() if value is not None}
-        self._message["usage"] = {**fields(self._message.get("usage")), **usage}
+        usage = {**fields(self._message.get("usage")), **left_over(fields(found.get("usage")), ())}
+        self._message |= left_over(found, ("type", "delta")) | left_over(fields(found.get("delta")), ())
+        self._message["usage"] = usage
         return ()
 
     def _ended(self, found: Fields) -> Iterator[StreamEvent]:
@@ -183,7 +158,7 @@ def frame_event(headers: Mapping[str, str], payload: bytes) -> ServerEvent | Non
         found = fields(decode_json(payload))
         if isinstance(found.get("bytes"), str):
             return ServerEvent(base64.b64decode(found["bytes"], validate=True).decode("utf-8", "replace"))
-    except (NotJSON, binascii.Error):
+    except ValueError:
         found = {"message": payload.decode("utf-8", "replace")}
     kind = headers.get(":exception-type") or headers.get(":error-code")
     return ServerEvent(json.dumps({"error": {"type": kind, **found}})) if kind else None

@@ -20,7 +20,7 @@ from sabir.errors import ResponseInvalid
 Path: TypeAlias = tuple[str | int, ...]
 """The steps from the arguments to a value: field names and array indices."""
 
-_STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d{1,9})\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]""")
+_STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d{1,9})\]|\[(['"])((?:(?!\3)[^\\]|\\.)*)\3\]""")
 _LONGEST = 100
 """The most steps that a path may have."""
 _VALUES: Mapping[str, tuple[type, ...]] = {
@@ -191,12 +191,12 @@ def _path(given: str) -> Path:
 
 
 def _step(found: re.Match[str]) -> str | int:
-    name, place, single, double = found.groups()
-    if name is not None or place is not None:
+    name, place, quote, quoted = found.groups()
+    if quote is None:
         return name or int(place)
-    if single is not None:
-        double = single.replace("\\'", "'").replace('"', '\\"')
-    return str(json.loads(f'"{double}"', strict=False))
+    if quote == "'":
+        quoted = quoted.replace("\\'", "'").replace('"', '\\"')
+    return str(json.loads(f'"{quoted}"', strict=False))
 
 
 def _json(value: Any) -> str:

@@ -11,7 +11,7 @@ reply's details, each candidate's under `candidates`. https://ai.google.dev/api/
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from sabir import (
@@ -86,10 +86,9 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     candidates = [fields(candidate) for candidate in items(found.get("candidates"))]
     if not candidates and not found.keys() & {"promptFeedback", "usageMetadata"}:
         raise scope.invalid("answered without candidates; expected at least one: send the request again")
-    parts = [join_calls(parts_of(each), scope) for each in candidates]
-    answers = [
-        cite([part_block(part, scope) for part in found], each) for found, each in zip(parts, candidates, strict=True)
-    ]
+    answers = []
+    for each in candidates:
+        answers.append(cite([part_block(part, scope) for part in join_calls(parts_of(each), scope)], each))
     return ReplyBuilder(scope, answers[0] if answers else ()).finish(**read_end(found, candidates, answers, scope))
 
 
@@ -144,7 +143,7 @@ def read_end(
 def _finish(candidate: Fields, blocks: Collection[Block]) -> tuple[FinishReason, str | None]:
     raw = text(candidate.get("finishReason"))
     reason = FINISH_REASONS.get(raw, "other")
-    calls = reason == "stop" and "option_call" in {block.kind for block in blocks}
+    calls = reason == "stop" and any(block.kind == "option_call" for block in blocks)
     return "option_calls" if calls else reason, raw or None
 
 
@@ -233,11 +232,7 @@ def _opaque(part: JSONValue) -> OpaquePart:
     return OpaquePart(dialect=NAME, block=part, pair_id=pair_id or None, pair=PAIRS[kind] if pair_id else None)
 
 
-READERS: Mapping[str, Callable[[Any, DecodeScope], Block | None]] = {
-    "functionCall": _call,
-    "inlineData": _media,
-    "text": _text,
-}
+READERS = {"functionCall": _call, "inlineData": _media, "text": _text}
 """Field of a part → the function that reads it; every other part is opaque."""
 
 

@@ -7,31 +7,16 @@ https://ai.google.dev/api/generate-content
 """
 
 import re
-from collections.abc import Mapping
 from functools import partial
 from typing import get_args
-from urllib.parse import quote, unquote
 
-from sabir import Target
-from sabir.authoring import (
-    Calls,
-    Dialect,
-    IdentifierRule,
-    JSONValue,
-    MediaRule,
-    Modality,
-    Roles,
-    Tables,
-    TurnScope,
-    read_count,
-)
+from sabir.authoring import Calls, Dialect, IdentifierRule, MediaRule, Modality, Roles, Tables, read_count
 
 from sabir_google.decode import NAME, decode
 from sabir_google.encode import encode_turn
 from sabir_google.errors import ERRORS
 from sabir_google.history import decode_history
-from sabir_google.request import encode_request
-from sabir_google.services import VERTEX
+from sabir_google.request import encode_count, encode_request, path, stream_path
 from sabir_google.settings import MEDIA_HINTS, OptionHints
 from sabir_google.stream import GenerateContentDecoder
 
@@ -53,14 +38,12 @@ def _rule(modality: Modality, mimes: str) -> MediaRule:
 
 ROLES = Roles(
     native={"assistant": frozenset({"reasoning", "opaque"}), "user": frozenset({"opaque"})},
-    leading_system="hoisted",
-    later_system="user",
-)
+    leading_system="hoisted", later_system="user",
+)  # fmt: skip
 CALLS = Calls(
-    ids=IdentifierRule(characters=r"[\s\S]", longest=4096),
+    ids=IdentifierRule(characters=r"[\s\S]", longest=4096), hints=OptionHints,
     names=IdentifierRule(characters=r"[A-Za-z0-9_.:-]", longest=128, first=r"[A-Za-z_]"),
-    hints=OptionHints,
-)
+)  # fmt: skip
 TABLES = Tables(
     ROLES,
     {
@@ -77,39 +60,12 @@ TABLES = Tables(
 """A model's own media go back to it; media from elsewhere become placeholders. Ids are made only for pairing: ids of
 other providers are not sent, so they need no rule."""
 
-_COUNTED = frozenset({"contents", "generationConfig", "systemInstruction", "tools"})
-"""The fields that Vertex AI's counting endpoint takes. https://docs.cloud.google.com/vertex-ai/docs/reference/rest"""
 _MODEL = re.compile(r"^(?:.*/)?([^/]+?)(?:-\d{3}|-\d{2}-\d{2,4}|-preview|-exp|-latest)*$")
-
-
-def model_path(target: Target) -> str:
-    """A model's path below the endpoint, as the SDK makes it: in the folder that its name has, or in `models`."""
-    is_placed = target.model.startswith(("models/", "tunedModels/"))
-    name = target.model if is_placed else f"models/{target.model}"
-    return f"/v1beta/{quote(name, safe='/').replace('..', '%2E%2E')}"
-
-
-def path(target: Target) -> str:
-    """The path of the model and its method; v1beta, because only that version reads JSON schemas of parameters."""
-    return f"{model_path(target)}:generateContent"
-
-
-def stream_path(target: Target) -> str:
-    """As `path`, for a stream of server-sent events."""
-    return f"{model_path(target)}:streamGenerateContent?alt=sse"
 
 
 def family(model: str) -> str:
     """The model's name without its folder and without the suffix of a release."""
     return _MODEL.sub(r"\1", model)
-
-
-def encode_count(body: Mapping[str, JSONValue], scope: TurnScope) -> tuple[str, Mapping[str, JSONValue]]:
-    """The path and body that ask for the vendor's own count of the request; the body names the model too."""
-    path = model_path(scope.target)
-    if VERTEX in scope.quirks:
-        return f"{path}:countTokens", {name: value for name, value in body.items() if name in _COUNTED}
-    return f"{path}:countTokens", {"generateContentRequest": {"model": unquote(path).removeprefix("/v1beta/"), **body}}
 
 
 GENERATE_CONTENT = Dialect(

@@ -21,16 +21,7 @@ from functools import lru_cache
 from typing import Any
 
 from sabir import MediaPart, OpaquePart, OptionResultPayload, ReasoningPart, RefusalPart, TextPart
-from sabir.authoring import (
-    Entry,
-    Fields,
-    JSONValue,
-    KnownPart,
-    LossLog,
-    Turn,
-    TurnScope,
-    fields,
-)
+from sabir.authoring import Entry, Fields, JSONValue, KnownPart, LossLog, Turn, TurnScope, fields
 
 from sabir_google.settings import camel, spelled
 

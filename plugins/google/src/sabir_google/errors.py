@@ -7,58 +7,40 @@ https://ai.google.dev/gemini-api/docs/troubleshooting and https://docs.cloud.goo
 import re
 from collections.abc import Iterator
 
+from sabir import errors
 from sabir.authoring import ErrorRule, ErrorTable, Failure, Fields, fields, items, text
-from sabir.errors import (
-    AuthenticationFailed,
-    CallError,
-    CallTimedOut,
-    ContextTooLong,
-    InvalidRequest,
-    ModelNotFound,
-    Overloaded,
-    PermissionDenied,
-    QuotaExceeded,
-    RateLimited,
-    RequestTooLarge,
-    ServerFailed,
-    Unavailable,
-)
 
 _EXACT = {
-    "DEADLINE_EXCEEDED": CallTimedOut,
-    "INTERNAL": ServerFailed,
-    "NOT_FOUND": ModelNotFound,
-    "PERMISSION_DENIED": PermissionDenied,
-    "RESOURCE_EXHAUSTED": RateLimited,
-    "UNAUTHENTICATED": AuthenticationFailed,
+    errors.CallTimedOut: "DEADLINE_EXCEEDED",
+    errors.ServerFailed: "INTERNAL",
+    errors.ModelNotFound: "NOT_FOUND",
+    errors.PermissionDenied: "PERMISSION_DENIED",
+    errors.RateLimited: "RESOURCE_EXHAUSTED",
+    errors.AuthenticationFailed: "UNAUTHENTICATED",
 }
 """The vendor's own name of a status, for errors whose words add nothing."""
 _VAGUE = {
-    "ABORTED": Unavailable,
-    "CANCELLED": Unavailable,
-    "FAILED_PRECONDITION": InvalidRequest,
-    "INVALID_ARGUMENT": InvalidRequest,
-    "OUT_OF_RANGE": InvalidRequest,
-    "UNAVAILABLE": Unavailable,
+    errors.Unavailable: "ABORTED CANCELLED UNAVAILABLE",
+    errors.InvalidRequest: "FAILED_PRECONDITION INVALID_ARGUMENT OUT_OF_RANGE",
 }
 _WORDS = ErrorRule.by_words(
-    (r"input token count|number of tokens allowed|maximum number of tokens", ContextTooLong),
-    (r"context (length|window|size)", ContextTooLong),  # from servers that speak this wire for other models
-    (r"api[ _]key (not valid|expired|not found)", AuthenticationFailed),
-    (r"payload size exceeds", RequestTooLarge),
-    (r"overloaded|experiencing high demand", Overloaded),
+    (r"input token count|number of tokens allowed|maximum number of tokens", errors.ContextTooLong),
+    (r"context (length|window|size)", errors.ContextTooLong),  # from servers that speak this wire for other models
+    (r"api[ _]key (not valid|expired|not found)", errors.AuthenticationFailed),
+    (r"payload size exceeds", errors.RequestTooLarge),
+    (r"overloaded|experiencing high demand", errors.Overloaded),
     at=(400, 409, 422, 499, 503),
 )
 _KEY_REASONS = frozenset({"API_KEY_INVALID", "ACCESS_TOKEN_EXPIRED", "CREDENTIALS_MISSING"})
 _DELAY = re.compile(r"(\d{1,9}(?:\.\d+)?)s")
 
 
-def _by_details(found: Failure, status: int | None) -> type[CallError] | None:
+def _by_details(found: Failure, status: int | None) -> type[errors.CallError] | None:
     if any(text(detail.get("reason")) in _KEY_REASONS for detail in _details(found, "ErrorInfo")):
-        return AuthenticationFailed
+        return errors.AuthenticationFailed
     violations = (each for detail in _details(found, "QuotaFailure") for each in items(detail.get("violations")))
     is_of_a_day = any("PerDay" in text(fields(each).get("quotaId")) for each in violations)
-    return QuotaExceeded if is_of_a_day else None
+    return errors.QuotaExceeded if is_of_a_day else None
 
 
 def _details(found: Failure, name: str) -> Iterator[Fields]:
@@ -76,12 +58,12 @@ def _delay(found: Failure) -> float | None:
 ERRORS = ErrorTable(
     rules=(
         ErrorRule(_by_details),
-        ErrorRule.by_words((r"spending cap|credits are depleted", QuotaExceeded)),
-        ErrorRule.by_codes(_EXACT),
+        ErrorRule.by_words((r"spending cap|credits are depleted", errors.QuotaExceeded)),
+        ErrorRule.by_codes({code: kind for kind, codes in _EXACT.items() for code in codes.split()}),
         _WORDS,
-        ErrorRule.by_codes(_VAGUE),
+        ErrorRule.by_codes({code: kind for kind, codes in _VAGUE.items() for code in codes.split()}),
     ),
     modules=("google.auth.exceptions",),
-    raised=(("GoogleAuthError", AuthenticationFailed, "got no access from Google's credentials; renew them"),),
+    raised=(("GoogleAuthError", errors.AuthenticationFailed, "got no access from Google's credentials; renew them"),),
     wait=_delay,
 )

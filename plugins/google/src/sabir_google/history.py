@@ -10,6 +10,7 @@ results in one content belong to the user, and render as a content of their own.
 
 import re
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from pydantic import ValidationError
@@ -108,52 +109,42 @@ class _History(History):
             self.say("user", said, path)
 
     def _result(self, found: Fields, path: str) -> None:
-        name, wire_id = History.expect_name(found.get("name"), f"{path}.functionResponse.name"), text(found.get("id"))
-        self.lose_unknown(found, {"id", "name", "response", "parts"}, f"{path}.functionResponse", _NO_PLACE)
-        call_id = self._answered(wire_id, name) or wire_id or f"{path} {name}"
-        said = self._response(
-            History.expect(found.get("response") or {}, dict, f"{path}.functionResponse.response"), path
-        )
+        where = f"{path}.functionResponse"
+        name, wire_id = History.expect_name(found.get("name"), f"{where}.name"), text(found.get("id"))
+        self.lose_unknown(found, {"id", "name", "response", "parts"}, where, _NO_PLACE)
+        answered = next((each for each in self.waiting if (each[0] == wire_id if wire_id else each[1] == name)), None)
+        if answered:
+            self.waiting.remove(answered)
+        call_id = answered[2] if answered else wire_id or f"{path} {name}"
+        said = self._response(History.expect(found.get("response") or {}, dict, f"{where}.response"), where)
         media = [_said(_part(each), self.scope) for each in items(found.get("parts"))]
-        kept = [part for part in media if isinstance(part, MediaPart)]
+        kept: list[KnownPart] = [part for part in media if isinstance(part, MediaPart)]
         if len(kept) < len(media):
-            self.lose("dropped", f"{path}.functionResponse.parts", "not all of it is a medium")
+            self.lose("dropped", f"{where}.parts", "not all of it is a medium")
         if kept:
-            said = {**said, "result": None, "parts": [*self._texts(said.get("result"), path), *kept]}
+            result = said.get("result")
+            if result not in (None, {}) and not isinstance(result, str):
+                self.lose("rewritten", f"{where}.response", "beside media it is JSON text")
+                result = encode_json(result)
+            said |= {"result": None, "parts": [TextPart(text=result), *kept] if isinstance(result, str) else kept}
         self.answer(call_id, (), path, self.scope.option_names.get(name, name), **said)
-
-    def _answered(self, wire_id: str, name: str) -> str:
-        """The invocation id of the call that a result answers; "" if there is none."""
-        found = [each for each in self.waiting if (each[0] == wire_id if wire_id else each[1] == name)]
-        if not found:
-            return ""
-        self.waiting.remove(found[0])
-        return found[0][2]
 
     def _response(self, response: Fields, path: str) -> dict[str, Any]:
         """The payload fields of a result: an error, an output, or the whole response."""
         if response.keys() == {"error"}:
             error = response["error"]
             inner = {"message": error, "type": PLAIN_ERROR} if isinstance(error, str) else fields(error)
-            if {"type", "message"} <= inner.keys() <= {"type", "message", "retryable"}:
-                said = {"error_type": inner["type"], "error_message": inner["message"]}
-                given = {"is_error": True, "retryable": inner.get("retryable"), **said}
-                if _is_result(given):
-                    return given
+            said = {"error_type": inner.get("type"), "error_message": inner.get("message"), "is_error": True}
+            with suppress(ValidationError):
+                if {"type", "message"} <= inner.keys() <= {"type", "message", "retryable"}:
+                    said["retryable"] = inner.get("retryable")
+                    OptionResultPayload.model_validate({"invocation_id": "x", "option_name": "x", **said})
+                    return said
         if response.keys() == {"output"}:
             return {"result": response["output"]}
         if response.keys() & {"output", "error"}:
-            self.lose("rewritten", f"{path}.functionResponse.response", "the whole renders as its output")
+            self.lose("rewritten", f"{path}.response", "the whole renders as its output")
         return {"result": dict(response)}
-
-    def _texts(self, result: JSONValue, path: str) -> list[TextPart]:
-        """The text beside a result's media."""
-        if result in (None, {}):
-            return []
-        if not isinstance(result, str):
-            self.lose("rewritten", f"{path}.functionResponse.response", "beside media it is JSON text")
-            result = encode_json(result)
-        return [TextPart(text=result)]
 
     def tools(self, given: JSONValue) -> None:
         """Options of declarations; a tool of the vendor's own, or one that says more than hints, stays one."""
@@ -218,24 +209,12 @@ class _History(History):
 decode_history = _History.decode
 
 
-def _is_result(given: Mapping[str, Any]) -> bool:
-    try:
-        OptionResultPayload(invocation_id="x", option_name="x", **given)
-    except ValidationError:
-        return False
-    return True
-
-
 def _part(part: JSONValue) -> Any:
     """A part, and the objects in it, as the wire spells them; the contents of calls and results stay as they are."""
-    if isinstance(part, str):
-        return {"text": part}
     if not isinstance(part, dict):
-        return part
+        return {"text": part} if isinstance(part, str) else part
     found = spelled(part)
-    return {
-        name: spelled(value) if name in _OBJECTS and isinstance(value, dict) else value for name, value in found.items()
-    }
+    return found | {name: spelled(found[name]) for name in found.keys() & _OBJECTS if isinstance(found[name], dict)}
 
 
 def _said(part: Any, scope: DecodeScope) -> KnownPart | None:
@@ -248,9 +227,9 @@ def _said(part: Any, scope: DecodeScope) -> KnownPart | None:
 
 def _named(values: Any) -> Any:
     """An object of the wire with field names as in hints: `startOffset` is `start_offset`."""
-    if not isinstance(values, dict):
-        return values
-    return {re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name): value for name, value in values.items()}
+    found = fields(values)
+    snake = {re.sub("[A-Z]", lambda each: f"_{each[0].lower()}", name): value for name, value in found.items()}
+    return snake if isinstance(values, dict) else values
 
 
 def _hints(said: Fields, model: type[Frozen], scope: DecodeScope) -> Mapping[str, Any] | None:
@@ -273,10 +252,8 @@ def _medium(found: Fields, scope: DecodeScope) -> MediaPart | None:
     uri = text(file.get("fileUri"))
     if file.keys() - {"mimeType", "fileUri"} or not mime:
         return None
-    if uri.startswith(FILES):
-        uri = f"provider-file:{scope.target.provider}/{uri.removeprefix(FILES)}"
-    elif not uri.startswith(("http://", "https://")):
-        uri = f"provider-file:{scope.target.provider}/{uri}"
+    if uri.startswith(FILES) or not uri.startswith(("http://", "https://")):
+        uri = scope.file_url(uri.removeprefix(FILES))
     read = MediaPart.read(modality_of(mime), uri, vendor=vendor)
     return read and read.model_copy(update={"mime": mime})
 
@@ -287,15 +264,13 @@ def _json_schema(schema: JSONValue) -> Any:
         return [_json_schema(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    found = {
-        name: {key: _json_schema(each) for key, each in value.items()}
-        if name in ("properties", "$defs") and isinstance(value, dict)
-        else value
-        if name in ("enum", "default", "example")
-        else _json_schema(value)
-        for name, value in schema.items()
-    }
+    found: dict[str, Any] = {}
+    for name, value in schema.items():
+        if name in ("properties", "$defs") and isinstance(value, dict):
+            found[name] = {key: _json_schema(each) for key, each in value.items()}
+        else:
+            found[name] = value if name in ("enum", "default", "example") else _json_schema(value)
     if isinstance(kind := found.get("type"), str):
-        kind = kind.lower()
-        found["type"] = [kind, "null"] if found.pop("nullable", None) is True else kind
+        is_nullable = found.pop("nullable", None) is True
+        found["type"] = [kind.lower(), "null"] if is_nullable else kind.lower()
     return found

@@ -36,8 +36,9 @@ from sabir.authoring import (
 )
 from sabir.errors import SettingsInvalid
 
+from sabir_google.dialect import GENERATE_CONTENT
 from sabir_google.errors import ERRORS
-from sabir_google.services import VERTEX, VERTEX_URL
+from sabir_google.request import VERTEX, VERTEX_URL
 
 if TYPE_CHECKING:
     import httpx2
@@ -88,8 +89,6 @@ class GoogleProvider(SDKProvider):
 
     def dialect(self, short_name: str) -> Dialect:
         """The one dialect."""
-        from sabir_google.dialect import GENERATE_CONTENT
-
         return GENERATE_CONTENT
 
     def url_of(self, access: Access) -> str:

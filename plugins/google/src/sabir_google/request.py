@@ -3,23 +3,23 @@
     neutral settings ──▶ generationConfig, toolConfig      settings that the wire lacks are losses
     options ──▶ functionDeclarations, by JSON schema       vendor settings ──▶ verbatim, last
     system texts ──▶ systemInstruction                     no user content, or none last ──▶ a closing user content
+    vendor settings of the other service alone             left out (loss: dropped)
+
+The SDK's typed calls raise ValueError for a field that only the other service takes (the Gemini API or Vertex AI);
+ready bytes bypass that guard, so it is repeated here (docs/reference/guards.md).
 
 https://ai.google.dev/api/generate-content and https://ai.google.dev/gemini-api/docs/thinking
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import quote, unquote
 
-from sabir import ResponseFormat
-from sabir.authoring import (
-    JSONValue,
-    ReasoningEffort,
-    RequestScope,
-)
+from sabir import ResponseFormat, Target
+from sabir.authoring import JSONValue, ReasoningEffort, RequestScope, TurnScope
 
 from sabir_google.encode import FILLER, generation, system_parts
-from sabir_google.services import leave_out_the_others, whole_name
-from sabir_google.settings import TOP_LEVEL, GoogleSettings, camel, spelled
+from sabir_google.settings import TOP_LEVEL, Fields, GoogleSettings, camel, spelled
 
 FIELDS: Mapping[str, str] = {
     "max_output_tokens": "maxOutputTokens",
@@ -54,26 +54,48 @@ BUDGETS: Mapping[ReasoningEffort, int] = {
 """Effort → thinking tokens of Gemini 2.5; no model of it takes less, except 0, and only the largest takes more."""
 LEAST_BUDGET: Mapping[str, int] = {"gemini-2.5-pro": 128}
 """Models that always think, by a part of their names."""
-SCHEMA_KEYWORDS = frozenset(
-    {
-        "$anchor", "$defs", "$id", "$ref", "additionalProperties", "anyOf", "description", "enum", "format", "items",
-        "maximum", "maxItems", "minimum", "minItems", "oneOf", "prefixItems", "properties", "propertyOrdering",
-        "required", "title", "type",
-    }
-)  # fmt: skip
+SCHEMA_KEYWORDS = frozenset({
+    "$anchor", "$defs", "$id", "$ref", "additionalProperties", "anyOf", "description", "enum", "format", "items",
+    "maximum", "maxItems", "minimum", "minItems", "oneOf", "prefixItems", "properties", "propertyOrdering",
+    "required", "title", "type",
+})  # fmt: skip
 """Keywords of a response's JSON schema that are read. https://ai.google.dev/api/generate-content#GenerationConfig"""
 _ANNOTATIONS = frozenset({"$comment", "$schema", "default", "examples"})
 """Keywords that constrain nothing."""
+_COUNTED = frozenset({"contents", "generationConfig", "systemInstruction", "tools"})
+"""The fields that Vertex AI's counting endpoint takes. https://docs.cloud.google.com/vertex-ai/docs/reference/rest"""
 DEFAULT_NAME = "output"
 """The name of a response format without one."""
+
+
+VERTEX = "vertex"
+"""Quirk of a client of Vertex AI; without it the service is the Gemini API."""
+VERTEX_URL = "https://aiplatform.googleapis.com"
+"""The endpoint of Vertex AI in an origin: neither service reads the signatures of the other."""
+ONLY_VERTEX = (
+    "audio_timestamp", "image_config.image_output_options", "image_config.output_compression_quality",
+    "image_config.output_mime_type", "image_config.person_generation", "image_config.prominent_people",
+    "model_armor_config", "routing_config", "safety_settings.method",
+    "tool_config.function_calling_config.stream_function_call_arguments", "tools.enterprise_web_search",
+    "tools.exa_ai_search", "tools.google_maps.grounding_types", "tools.google_search.blocking_confidence",
+    "tools.google_search.exclude_domains", "tools.parallel_ai_search", "tools.retrieval",
+)  # fmt: skip
+"""Vendor settings, and fields within them, that the SDK refuses to send to the Gemini API."""
+ONLY_GEMINI = (
+    "store", "tool_config.include_server_side_tool_invocations", "tools.file_search", "tools.mcp_servers.name",
+    "tools.mcp_servers.streamable_http_transport",
+)  # fmt: skip
+"""Vendor settings that the SDK refuses to send to Vertex AI."""
+CACHES = "cachedContents/"
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Every field but the contents."""
     vendor = scope.read_vendor(GoogleSettings)
     leave_out_the_others(vendor, scope)
-    if cache := vendor.get("cached_content"):
-        vendor["cached_content"] = whole_name(cache, scope)
+    cache = vendor.get("cached_content")
+    if cache and "/" not in cache and VERTEX not in scope.quirks:  # at Vertex AI the name must be given whole
+        vendor["cached_content"] = f"{CACHES}{cache}"
     _close(scope)
     config = scope.neutral_fields(FIELDS, absent=("parallel_options",), stops=MOST_STOPS) | _format(scope)
     thinking = _thinking(scope, spelled(vendor.pop("thinking_config", None) or {}))
@@ -194,3 +216,53 @@ def _keywords(schema: JSONValue) -> Iterator[str]:
     elif isinstance(schema, list | tuple):
         for each in schema:
             yield from _keywords(each)
+
+
+def leave_out_the_others(vendor: Fields, scope: RequestScope) -> None:
+    """Remove vendor settings that only the other service has; each is a loss."""
+    others, service = (ONLY_GEMINI, "Vertex AI") if VERTEX in scope.quirks else (ONLY_VERTEX, "the Gemini API")
+    for path in others:
+        if _taken_out(vendor, path.split(".")):
+            where = f"settings.vendor.{scope.target.provider}.{path}"
+            scope.losses.add("dropped", f"{service} does not take it, and the SDK refuses to send it there", path=where)
+    for name in ("safety_settings", "tools"):
+        if name in vendor:
+            vendor[name] = [each for each in vendor[name] if each]
+
+
+def _taken_out(holder: Any, names: list[str]) -> bool:
+    """Remove a field everywhere in `holder`, in either spelling; return whether it was there."""
+    if isinstance(holder, list):
+        return any([_taken_out(each, names) for each in holder])
+    if not isinstance(holder, dict):
+        return False
+    first, *rest = names
+    spelt = [name for name in (first, camel(first)) if name in holder]
+    if rest:
+        return any([_taken_out(holder[name], rest) for name in dict.fromkeys(spelt)])
+    return any([holder.pop(name, None) is not None for name in spelt])
+
+
+def model_path(target: Target) -> str:
+    """A model's path below the endpoint, as the SDK makes it: in the folder that its name has, or in `models`."""
+    is_placed = target.model.startswith(("models/", "tunedModels/"))
+    name = target.model if is_placed else f"models/{target.model}"
+    return f"/v1beta/{quote(name, safe='/').replace('..', '%2E%2E')}"
+
+
+def path(target: Target) -> str:
+    """The path of the model and its method; v1beta, because only that version reads JSON schemas of parameters."""
+    return f"{model_path(target)}:generateContent"
+
+
+def stream_path(target: Target) -> str:
+    """As `path`, for a stream of server-sent events."""
+    return f"{model_path(target)}:streamGenerateContent?alt=sse"
+
+
+def encode_count(body: Mapping[str, JSONValue], scope: TurnScope) -> tuple[str, Mapping[str, JSONValue]]:
+    """The path and body that ask for the vendor's own count of the request; the body names the model too."""
+    path = model_path(scope.target)
+    if VERTEX in scope.quirks:
+        return f"{path}:countTokens", {name: value for name, value in body.items() if name in _COUNTED}
+    return f"{path}:countTokens", {"generateContentRequest": {"model": unquote(path).removeprefix("/v1beta/"), **body}}

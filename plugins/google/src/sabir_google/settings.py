@@ -12,12 +12,10 @@ from sabir.authoring import Frozen
 Fields: TypeAlias = dict[str, Any]
 """A vendor-defined object, sent verbatim; the vendor checks its contents, hence Any."""
 
-TOP_LEVEL = frozenset(
-    {
-        "cached_content", "continuation_token", "labels", "model_armor_config", "safety_settings", "service_tier",
-        "store", "tool_config", "tools",
-    }
-)  # fmt: skip
+TOP_LEVEL = frozenset({
+    "cached_content", "continuation_token", "labels", "model_armor_config", "safety_settings", "service_tier",
+    "store", "tool_config", "tools",
+})  # fmt: skip
 """Settings that are fields of the request; all others are within its `generationConfig`."""
 
 

@@ -13,7 +13,6 @@ leaves out keep their earlier values.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 from sabir import BlockDelta, BlockEnd, BlockStart, ReasoningPart, ReplyEnd, ReplyStart, StreamEvent, TextPart
@@ -26,6 +25,7 @@ from sabir.authoring import (
     fields,
     first_count,
     items,
+    left_over,
     text,
     without,
 )
@@ -70,13 +70,11 @@ class _Candidate:
     grown: list[Block | _Growing | _Calling] = field(default_factory=list)
     calling: _Calling | None = None
 
-    def take(self, candidate: Fields, scope: DecodeScope) -> Iterable[StreamEvent]:
+    def take(self, candidate: Fields, scope: DecodeScope) -> Iterator[StreamEvent]:
         """Add a chunk's part of this candidate."""
         _merge(self.told, candidate, but="content")
-        parts = parts_of(candidate)
-        if len(parts) == 1:
-            return self._add(parts[0], scope)
-        return chain.from_iterable(self._add(part, scope) for part in parts)
+        for part in parts_of(candidate):
+            yield from self._add(part, scope)
 
     def _add(self, part: Any, scope: DecodeScope) -> Iterable[StreamEvent]:
         words = fields(part).get("text")
@@ -126,15 +124,11 @@ class _Candidate:
 
 def _merge(held: dict[str, Any], found: Fields, *, but: str = "") -> None:
     """Merge a chunk's fields over earlier ones: objects field by field, nulls are ignored."""
-    for name, value in found.items():
-        if name == but or value is None:
-            continue
-        if not isinstance(value, dict):
-            held[name] = value
-        elif isinstance(held.get(name), dict):
+    for name, value in left_over(found, (but,)).items():
+        if isinstance(value, dict) and isinstance(held.get(name), dict):
             _merge(held[name], value)
         else:
-            held[name] = dict(value)
+            held[name] = dict(value) if isinstance(value, dict) else value
 
 
 class GenerateContentDecoder:
@@ -146,37 +140,21 @@ class GenerateContentDecoder:
         self._candidates: dict[int, _Candidate] = {}
         self._is_started = False
 
-    def feed(self, event: ServerEvent) -> Iterable[StreamEvent]:
+    def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
         """The core events for one chunk; raises the CallError that it reports."""
         if event.data.strip() in ("", "[DONE]"):
-            return ()
+            return
         found = read_response(event.data, self._scope)
         _merge(self._response, found, but="candidates")
         if not self._is_started:
-            return self._started(found)
-        candidates = items(found.get("candidates"))
-        if len(candidates) == 1:
-            return self._take(fields(candidates[0]))
-        return chain.from_iterable(map(self._take, map(fields, candidates)))
-
-    def _started(self, found: Fields) -> Iterator[StreamEvent]:
-        """The first chunk."""
-        self._is_started = True
-        yield ReplyStart(origin=origin_of(found, self._scope))
-        for candidate in items(found.get("candidates")):
-            yield from self._take(fields(candidate))
-
-    def _take(self, candidate: Fields) -> Iterable[StreamEvent]:
-        """Add a chunk's part of a candidate; only the first candidate's blocks become events."""
-        index = first_count(candidate.get("index")) or 0
-        if index not in self._candidates:
-            self._candidates[index] = _Candidate()
-        events = self._candidates[index].take(candidate, self._scope)
-        if index == next(iter(self._candidates)):
-            return events
-        for _ in events:
-            pass
-        return ()
+            self._is_started = True
+            yield ReplyStart(origin=origin_of(found, self._scope))
+        for candidate in map(fields, items(found.get("candidates"))):
+            index = first_count(candidate.get("index")) or 0
+            held = self._candidates.get(index) or self._candidates.setdefault(index, _Candidate())
+            for each in held.take(candidate, self._scope):
+                if index == next(iter(self._candidates)):  # only the first candidate's blocks become events
+                    yield each
 
     def close(self) -> Iterator[StreamEvent]:
         """The ends of the texts and of the reply; no events without the terminal marker."""

@@ -83,7 +83,7 @@ def read_answer(found: Fields, scope: DecodeScope) -> tuple[tuple[Placed, ...], 
     """The first choice's blocks, and the other fields of a reply or ReplyEnd; choices may come in any order."""
     origin = origin_of(found, scope)
     choices = [fields(choice) for choice in items(found.get("choices"))]
-    first, *others = [_read_choice(choice, scope) for choice in sorted(choices, key=_index)]
+    first, *others = [_read_choice(choice, scope) for choice in sorted(choices, key=index_of)]
     details = left_over(found, _BODY_FIELDS)
     if further := [left for *_, left in (first, *others) if left]:
         details["choices"] = further
@@ -100,7 +100,8 @@ def read_answer(found: Fields, scope: DecodeScope) -> tuple[tuple[Placed, ...], 
     }
 
 
-def _index(choice: Fields) -> int:
+def index_of(choice: Fields) -> int:
+    """The place of a choice among all; 0 where none is told."""
     index = choice.get("index")
     return index if isinstance(index, int) else 0
 
@@ -124,20 +125,16 @@ def _read_choice(
     left = left_over(choice, _CHOICE_FIELDS)
     if further:
         left["message"] = further
-    return blocks, _finish_reason(raw, blocks), raw, {"index": _index(choice), **left} if left else {}
+    return blocks, _finish_reason(raw, blocks), raw, {"index": index_of(choice), **left} if left else {}
 
 
 def _finish_reason(raw: str | None, blocks: tuple[Placed, ...]) -> FinishReason:
     """The neutral reason; a named option choice ends with `stop`, and so does a refusal."""
     reason = FINISH_REASONS.get(raw or "", "other")
-    if reason != "stop":
-        return reason
-    for _, block in blocks:
-        if isinstance(block, RefusalPart) and block.text:
-            return "content_filter"
-        if isinstance(block, OptionCallPayload):
-            reason = "option_calls"
-    return reason
+    if reason == "stop" and any(isinstance(block, RefusalPart) and block.text for _, block in blocks):
+        return "content_filter"
+    is_call = reason == "stop" and any(isinstance(block, OptionCallPayload) for _, block in blocks)
+    return "option_calls" if is_call else reason
 
 
 class _Message:

@@ -6,24 +6,11 @@
 An error result is the JSON text {"error": {"type", "message", "retryable"?}}, because the wire has no flag.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from sabir import MediaPart, OpaquePart, OptionCallPayload, ReasoningPart, TextPart
-from sabir.authoring import (
-    Entry,
-    FrozenDict,
-    JSONValue,
-    KnownPart,
-    LossLog,
-    Side,
-    Turn,
-    TurnScope,
-    fields,
-    items,
-    text,
-    without,
-)
+from sabir import MediaPart, OpaquePart, ReasoningPart, TextPart
+from sabir.authoring import Entry, FrozenDict, KnownPart, LossLog, Turn, TurnScope, fields, items, text, without
 
 CUSTOM_CALLS = "openai.chat"
 """The dialect whose free-text calls have their own state."""
@@ -33,7 +20,7 @@ _ENDINGS = {"text/plain": "txt", "text/markdown": "md", "text/csv": "csv", "appl
 """MIME type of a document → the extension of its made-up name; all other documents are PDF."""
 
 
-def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
+def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
     """The messages of one turn, in order."""
     return _SIDES[turn.side](turn, scope, losses)
 
@@ -43,26 +30,17 @@ def _speakers(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
     # From o1 on, models take instructions as `developer` messages.
     if role == "system" and scope.model_info.reasoning and "system_role" not in scope.quirks:
         role = "developer"
-    if "joins_turns" in scope.quirks:
-        joined = [_part(piece, scope) for entry in turn.entries for piece in entry.pieces]
-        return [{"role": role, "content": _content(joined, scope)}] if joined else []
-    said = []
-    for entry in turn.entries:
-        if entry.pieces:
-            said.append({"role": role, "content": _content([_part(piece, scope) for piece in entry.pieces], scope)})
-    return said
+    entries = [turn.entries] if "joins_turns" in scope.quirks else [(entry,) for entry in turn.entries]
+    contents = [[_part(piece, scope) for entry in each for piece in entry.pieces] for each in entries]
+    return [{"role": role, "content": _content(parts, scope)} for parts in contents if parts]
 
 
 def _content(parts: list[Wire], scope: TurnScope, separator: str = "\n\n") -> str | list[Wire]:
     """A string for one text, which every endpoint takes; else an array, or one joined text if the endpoint needs it."""
     # A verbatim block of the wire is a FrozenDict; its `type` does not matter here.
-    if len(parts) == 1:
-        part = parts[0]
-        return str(part["text"]) if type(part) is dict and part["type"] == "text" else parts
-    if "plain_text" not in scope.quirks:
-        return parts
     texts = [part["text"] for part in parts if type(part) is dict and part["type"] == "text"]
-    return separator.join(texts) if len(texts) == len(parts) else parts
+    is_string = len(texts) == len(parts) and (len(parts) == 1 or "plain_text" in scope.quirks)
+    return separator.join(texts) if is_string else parts
 
 
 def _part(piece: KnownPart, scope: TurnScope) -> Wire:
@@ -102,7 +80,7 @@ def _document(piece: MediaPart) -> Wire:
     return {"type": "file", "file": {"filename": file_name(piece), "file_data": base64_url(piece)}}
 
 
-_MEDIA: Mapping[str, Callable[[MediaPart], Wire]] = {"image": _image, "audio": _audio, "document": _document}
+_MEDIA = {"image": _image, "audio": _audio, "document": _document}
 
 
 def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
@@ -113,14 +91,9 @@ def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
 
 
 def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> str | list[Wire]:
-    result = entry.result
-    texts: list[Wire] = []
-    if result.is_error:
-        texts.append({"type": "text", "text": result.error_text})
-    for piece in entry.pieces:
-        if isinstance(piece, TextPart):
-            texts.append({"type": "text", "text": piece.text})
-    return _content(texts, scope) if texts else entry.result_text(losses)
+    said = [entry.result.error_text] if entry.result.is_error else []
+    said += [piece.text for piece in entry.pieces if isinstance(piece, TextPart)]
+    return _content([{"type": "text", "text": each} for each in said], scope) if said else entry.result_text(losses)
 
 
 def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
@@ -151,12 +124,12 @@ class _Answer:
         """Put one piece where it belongs."""
         if self.calls and piece.kind != "reasoning":
             self.losses.lose("relocated", "calls come last in a message", piece, entry)
-        if isinstance(piece, OpaquePart):
-            self._chunk(piece.block, piece, entry)
-            return
-        state = entry.state_of(piece)
-        if state.get("chunk") is not None and "echoes_reasoning" in self.scope.quirks:
-            self.parts.append(FrozenDict(state["chunk"]))
+        state = {} if isinstance(piece, OpaquePart) else entry.state_of(piece)
+        chunk = piece.block if isinstance(piece, OpaquePart) else state.get("chunk")
+        if chunk is not None and "echoes_reasoning" in self.scope.quirks:
+            self.parts.append(FrozenDict(chunk) if type(chunk) is dict else chunk)
+        elif isinstance(piece, OpaquePart):
+            self.losses.lose("dropped", f"{self.scope.target} takes back no block of this kind", piece, entry)
         elif isinstance(piece, TextPart):
             if "chunk" in state:
                 self.losses.lose("withheld", f"{self.scope.target} takes back a text alone", piece, entry, ".state")
@@ -173,13 +146,6 @@ class _Answer:
         else:
             self.parts.append({"type": "refusal", "refusal": piece.text})
             self.refusals.append((self.parts[-1], piece, entry))
-
-    def _chunk(self, chunk: JSONValue, piece: KnownPart, entry: Entry) -> None:
-        """Put a block of the wire's own back, if the endpoint takes it."""
-        if chunk is not None and "echoes_reasoning" in self.scope.quirks:
-            self.parts.append(chunk)
-        else:
-            self.losses.lose("dropped", f"{self.scope.target} takes back no block of this kind", piece, entry)
 
     def _text(self, said: str) -> None:
         if said:
@@ -202,18 +168,13 @@ class _Answer:
         else:
             self.losses.lose("dropped", f"{self.scope.target} takes no reasoning back", piece, entry)
 
-    def _settle_refusals(self) -> None:
-        """Turn refusals into texts unless one stands alone: the wire takes texts, or exactly one refusal."""
+    def messages(self) -> list[Wire]:
+        """The message; an empty list if it has no content left."""
         for part, piece, entry in self.refusals if len(self.parts) > 1 else ():
             self.losses.lose("downgraded", "a refusal stands alone in its message; it renders as text", piece, entry)
             said = part["refusal"]
             part.clear()
             part.update(type="text", text=said)
-
-    def messages(self) -> list[Wire]:
-        """The message; an empty list if it has no content left."""
-        if self.refusals:
-            self._settle_refusals()
         message: Wire = {"role": "assistant"}
         if self.parts:
             message["content"] = _content(self.parts, self.scope, separator="")
@@ -228,29 +189,22 @@ class _Answer:
 
 
 def _call(entry: Entry, scope: TurnScope, losses: LossLog) -> Wire:
-    call = entry.message.payload
-    assert isinstance(call, OptionCallPayload)
-    state = entry.state_of(call)
+    state = entry.call_state
     if state.get("type") == "custom":
-        custom = {"name": entry.wire_name, "input": text(call.arguments.get("input"))}
-        return {"id": entry.wire_id, "type": "custom", "custom": custom, **fields(state.get("further"))}
-    function = {"name": entry.wire_name, "arguments": call_arguments(entry, call, scope, losses)}
-    made = {"id": entry.wire_id, "type": "function", "function": function}
+        kind, inner = "custom", {"input": text(entry.arguments_value(losses).get("input"))}
+    else:
+        kind, inner = "function", {"arguments": call_arguments(entry, scope, losses)}
+    made = {"id": entry.wire_id, "type": kind, kind: {"name": entry.wire_name, **inner}}
     return {**made, **fields(state.get("further"))} if state else made
 
 
-def call_arguments(entry: Entry, call: OptionCallPayload, scope: TurnScope, losses: LossLog) -> str:
+def call_arguments(entry: Entry, scope: TurnScope, losses: LossLog) -> str:
     """The argument text of a function call; a custom call's free text is put into an object."""
-    origin = None if entry.keeps_state else entry.message.origin
-    is_chat = origin is not None and origin.dialect == CUSTOM_CALLS
-    if is_chat and fields(call.state).get("type") == "custom":
+    call, origin = entry.message.call, None if entry.keeps_state else entry.message.origin
+    if origin and origin.dialect == CUSTOM_CALLS and call and fields(call.state).get("type") == "custom":
         losses.add("downgraded", "the custom call renders as a function call", message=entry.message, path="payload")
     return entry.arguments_text(scope.target, losses)
 
 
-_SIDES: Mapping[Side, Callable[[Turn, TurnScope, LossLog], list[Wire]]] = {
-    "system": _speakers,
-    "user": _speakers,
-    "assistant": _assistant,
-    "results": _results,
-}
+_SIDES = {"system": _speakers, "user": _speakers, "assistant": _assistant, "results": _results}
+"""Side → the function that makes its messages."""

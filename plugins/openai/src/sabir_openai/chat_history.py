@@ -8,36 +8,94 @@ render to the same roles. A `name` beside a role is a loss. The older `functions
 `function_call` and role `function` become options, calls and results, and render as today's (loss: rewritten).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 from uuid import uuid4
 
+from pydantic import BaseModel
 from sabir import MediaPart, OptionCallPayload
-from sabir.authoring import (
-    DataURL,
-    DecodeScope,
-    Fields,
-    History,
-    JSONValue,
-    Leaf,
-    fields,
-    text,
-)
+from sabir.authoring import DataURL, DecodeScope, Fields, History, JSONValue, KnownPart, Leaf, fields, text, without
 from sabir.errors import HistoryInvalid
 
 from sabir_openai.chat_decode import message_blocks
 from sabir_openai.chat_request import FIELDS
-from sabir_openai.history import RequestHistory
-from sabir_openai.settings import ChatOptionHints, ChatSettings
+from sabir_openai.schema import make_strict
+from sabir_openai.settings import ChatOptionHints, ChatSettings, FileHints, ImageHints, MediaHints
 
 _SOUNDS: Mapping[str, str] = {"mp3": "audio/mpeg", "wav": "audio/wav"}
-_CHOSEN: Mapping[str, frozenset[str]] = {
-    "function": frozenset({"name", "arguments"}),
-    "custom": frozenset({"name", "input"}),
-}
+_CHOSEN: Mapping[str, Sequence[str]] = {"function": ("name", "arguments"), "custom": ("name", "input")}
 """Kind of a call → the fields of its inner object; the call's other fields are its state."""
 _OLDER = "the older form becomes today's"
 _NO_PLACE = "a message has no place for it"
+
+
+_HINTS: Mapping[str, type[BaseModel]] = {
+    "image_url": ImageHints, "input_audio": MediaHints, "file": MediaHints, "input_image": ImageHints,
+    "input_file": FileHints,
+}  # fmt: skip
+"""Type of a content part → its hints, which are fields of the part; chat's `detail` is in the object of that name."""
+_OPTION_FIELDS = frozenset({"type", "name", "description", "parameters"})
+_FORMAT_FIELDS = frozenset({"type", "name", "description", "schema", "strict"})
+
+
+class RequestHistory(History):
+    """A decoded history of one of OpenAI's dialects."""
+
+    streaming = ("stream", "stream_options")
+    says_nothing: ClassVar = {
+        "async": (False,), "defer_loading": (False,), "detail": ("auto",), "status": ("completed",),
+        "type": ("message", "function"),
+    }  # fmt: skip
+
+    def part(self, content: JSONValue, path: str) -> KnownPart | None:
+        """As in every history; the part of a medium gets its hints."""
+        whole = fields(content)
+        kind = text(whole.get("type"))
+        if kind not in _HINTS:
+            return super().part(content, path)
+        inner = whole.get(kind)
+        place = inner if isinstance(inner, dict) else whole
+        hints = self._hints({**whole, "detail": place.get("detail")}, _HINTS[kind])
+        bare = without(whole, *hints.keys() - {"detail"})
+        if "detail" in hints:
+            bare = {**bare, kind: without(inner, "detail")} if place is inner else without(bare, "detail")
+        part = super().part(bare, path)
+        return part.model_copy(update={"vendor": {self.scope.target.provider: hints}}) if part and hints else part
+
+    def _hints(self, found: Fields, model: type[BaseModel]) -> Fields:
+        """The fields that are hints of a model and have a value."""
+        hints = {}
+        for name, field in model.model_fields.items():
+            is_default = field.exclude or found.get(name) in self.says_nothing.get(name, ())
+            if name in found and not is_default and self.scope.read_hints({name: found[name]}, model):
+                hints[name] = found[name]
+        return hints
+
+    def offer(self, tool: JSONValue, declared: JSONValue, model: type[BaseModel], path: str) -> None:
+        """Add the option of a declaration, with that model's hints; other declarations stay a vendor's own tools."""
+        found = fields(declared)
+        hints = self._hints(found, model)
+        strict = make_strict(fields(found.get("parameters")) or {"type": "object", "properties": {}})
+        said = without(hints, "strict") if hints.get("strict") is (strict.strict and not strict.reasons) else hints
+        vendor = {self.scope.target.provider: said} if said else None
+        name, description = text(found.get("name")), text(found.get("description"))
+        # A declaration that a field other than a hint loads later is not an option that every model may choose.
+        is_option = bool(found) and ("defer_loading" in hints or not found.get("defer_loading"))
+        if is_option and self.add_option(name, description, found.get("parameters"), vendor):
+            self.lose_unknown(found, {*_OPTION_FIELDS, *hints}, path, "an option has no place for it")
+        else:
+            self.add_vendor_tool(tool, path)
+
+    def hold_to_format(self, found: Fields, path: str) -> bool:
+        """Set the schema that replies must match; return whether a neutral setting can express it."""
+        name, description = text(found.get("name")), text(found.get("description")) or None
+        if found.keys() - _FORMAT_FIELDS or not self.hold_to(name, found.get("schema"), description):
+            return False
+        stated = found.get("strict")
+        if isinstance(stated, bool) and stated is not make_strict(found["schema"]).strict:
+            reason = "rendering decides it: strict where the schema's meaning stays the same"
+            self.lose("rewritten", f"{path}.strict", reason)
+        return True
 
 
 def _image(found: Fields, scope: DecodeScope) -> MediaPart | None:
@@ -76,16 +134,10 @@ class _History(RequestHistory):
         self.unanswered: dict[str, list[str]] = {}
         """Option name → ids made up for its calls in the older form, which has no ids."""
 
-    def system(self, message: Fields, path: str) -> None:
-        """Instructions, under either name."""
-        self._say("system", message, path)
-
-    def user(self, message: Fields, path: str) -> None:
-        """Texts and media."""
-        self._say("user", message, path)
-
-    def _say(self, policy: str, message: Fields, path: str) -> None:
+    def said(self, message: Fields, path: str) -> None:
+        """Instructions, under either name, or what the user says."""
         self.lose_unknown(message, {"role", "content"}, path, _NO_PLACE)
+        policy = "user" if message["role"] == "user" else "system"
         self.say(policy, self.parts(message.get("content"), f"{path}.content"), path)
 
     def assistant(self, message: Fields, path: str) -> None:
@@ -129,12 +181,9 @@ class _History(RequestHistory):
 
     def tool(self, message: Fields, path: str) -> None:
         """The result of one call; its content is text, which no flag calls an error."""
-        call_id, name = (
-            History.expect_name(message.get("tool_call_id"), f"{path}.tool_call_id"),
-            text(message.get("name")),
-        )
-        said, is_known = message.get("content"), name == self.names.get(call_id, name)
-        known = {"role", "content", "tool_call_id", *(("name",) if is_known else ())}
+        call_id = History.expect_name(message.get("tool_call_id"), f"{path}.tool_call_id")
+        said, name = message.get("content"), text(message.get("name"))
+        known = {"role", "content", "tool_call_id", *(("name",) if name == self.names.get(call_id, name) else ())}
         self.lose_unknown(message, known, path, _NO_PLACE)
         self.answer(call_id, said if isinstance(said, str) else self.parts(said, f"{path}.content"), path, name)
 
@@ -185,7 +234,7 @@ class _History(RequestHistory):
         "function_call": older_choice, "tool_choice": choice, "response_format": format,
     }  # fmt: skip
     roles: ClassVar = {
-        "system": system, "developer": system, "user": user, "assistant": assistant, "tool": tool, "function": function,
+        "system": said, "developer": said, "user": said, "assistant": assistant, "tool": tool, "function": function,
     }  # fmt: skip
 
 

@@ -8,11 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from sabir import ResponseFormat
-from sabir.authoring import (
-    IdentifierRule,
-    JSONValue,
-    RequestScope,
-)
+from sabir.authoring import IdentifierRule, JSONValue, RequestScope, fields
 
 from sabir_openai.schema import StrictSchema, as_object, make_strict
 from sabir_openai.settings import ChatSettings
@@ -111,8 +107,7 @@ def encode_choice(scope: RequestScope, tools: list[dict[str, Any]], declared: De
 
 def _declared(tool: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     kind = str(tool.get("type"))
-    inner = tool.get(kind)
-    name = inner.get("name") if isinstance(inner, Mapping) else None
+    name = fields(tool.get(kind)).get("name")
     return name, {"type": kind, kind: {"name": name}}
 
 

@@ -7,37 +7,16 @@ The terminal marker is the finish reason; `[DONE]`, or a clean close, then ends 
 """
 
 import base64
-import binascii
 import json
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
 from sabir import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
-from sabir.authoring import (
-    BlockKind,
-    DecodeScope,
-    Fields,
-    JSONValue,
-    ServerEvent,
-    fields,
-    items,
-    left_over,
-    text,
-)
+from sabir.authoring import BlockKind, DecodeScope, Fields, JSONValue, ServerEvent, fields, items, left_over, text
 
-from sabir_openai.chat_decode import (
-    CALLS,
-    CONTENT,
-    REASONING,
-    REASONING_FIELDS,
-    REFUSAL,
-    SOUND,
-    TRANSCRIPT,
-    origin_of,
-    read_answer,
-)
+from sabir_openai import chat_decode
 from sabir_openai.errors import ERRORS
 
 
@@ -67,14 +46,13 @@ class ChatDecoder:
             raise ERRORS.report(error.get("error", error) if isinstance(error, dict) else error, self._scope)
         if not self._has_begun:
             self._has_begun = True
-            yield ReplyStart(origin=origin_of(chunk, self._scope))
+            yield ReplyStart(origin=chat_decode.origin_of(chunk, self._scope))
         choices, _ = chunk.pop("choices", None), chunk.pop("obfuscation", None)
         if chunk != self._head:  # it is the same in nearly every chunk
             self._head = chunk
             self._body |= {name: value for name, value in chunk.items() if value not in (None, "")}
         for found in map(fields, items(choices)):
-            index = found.get("index")
-            number = index if isinstance(index, int) else 0
+            number = chat_decode.index_of(found)
             choice = self._choices.get(number) or self._choices.setdefault(number, _Choice(number))
             for place, kind, more in choice.take(found):
                 if number != 0:
@@ -89,7 +67,7 @@ class ChatDecoder:
         if kind != "option_call":
             yield BlockStart(index=place, kind=kind)
         else:
-            call = choice.calls[place - CALLS]
+            call = choice.calls[place - chat_decode.CALLS]
             if not call.name:
                 return
             call.id, more = call.id or f"call_{uuid4().hex}", "".join(call.arguments)
@@ -105,7 +83,7 @@ class ChatDecoder:
             return
         self._is_done = True
         whole = {**self._body, "choices": [choice.whole() for choice in self._choices.values()]}
-        placed, end = read_answer(whole, self._scope)
+        placed, end = chat_decode.read_answer(whole, self._scope)
         for place, block in placed:
             if place not in self._open:
                 yield BlockStart.of(place, block)
@@ -115,6 +93,11 @@ class ChatDecoder:
 
 Grown = tuple[int, BlockKind, str]
 """A block's place, its kind and the text that was added."""
+
+
+ANY = None
+"""Stands for every id."""
+_OWN_FIELDS = frozenset({"index", "id", "type", "function", "custom"})
 
 
 class _Words(list[str]):
@@ -136,80 +119,64 @@ class _Choice:
         self._without_id: list[int] = []
         self._reasoning_field: str | None = None
 
-    def take(self, found: Fields) -> Iterable[Grown]:
-        """Add a chunk's part of this choice; return the blocks that grew."""
-        grown: Iterable[Grown] = ()
-        for name, value in found.items():
-            if value is None or name == "index":
-                continue
-            if name == "delta":
-                for each, said in fields(value).items():
-                    if said is not None and each != "role":
-                        is_text = each == "content" and isinstance(said, str)  # as in most chunks
-                        more = self._chunk(said) if is_text else self._further(each, said)
-                        grown = chain(grown, more) if grown else more
-            elif name == "logprobs":
-                self.found[name] = _grown(dict(fields(self.found.get(name))), fields(value))
-            else:
-                self.found[name] = value
-        return grown
+    def take(self, found: Fields) -> Iterator[Grown]:
+        """Add a chunk's part of this choice; yields the blocks that grew."""
+        for name, value in left_over(found, ("index", "delta")).items():
+            is_list = name == "logprobs"
+            self.found[name] = _grown(dict(fields(self.found.get(name))), fields(value)) if is_list else value
+        for name, value in left_over(fields(found.get("delta")), ("role",)).items():
+            match name:
+                case "content":
+                    for chunk in value if isinstance(value, list) else [value]:
+                        yield from self._chunk(chunk)
+                case "audio" if isinstance(value, dict):
+                    yield from self._audio(value)
+                case "tool_calls" if isinstance(value, list):
+                    yield from self._calls(value)
+                case "function_call" if isinstance(value, dict):
+                    self.message[name] = _grown(dict(fields(self.message.get(name))), fields(value))
+                case _ if isinstance(value, str):
+                    yield from self._text(name, value)
+                case _:
+                    _grown(self.message, {name: value})
 
-    def _further(self, name: str, value: JSONValue) -> Iterable[Grown]:
-        """Add one field of a delta."""
-        match name:
-            case "content":
-                return chain.from_iterable(map(self._chunk, value if isinstance(value, list) else [value]))
-            case "audio" if isinstance(value, dict):
-                return self._audio(value)
-            case "tool_calls" if isinstance(value, list):
-                return self._calls(value)
-            case "function_call" if isinstance(value, dict):
-                self.message[name] = _grown(dict(fields(self.message.get(name))), fields(value))
-                return ()
-            case _ if isinstance(value, str):
-                return self._text(name, value)
-            case _:
-                _grown(self.message, {name: value})
-                return ()
-
-    def _text(self, name: str, value: str) -> tuple[Grown, ...]:
+    def _text(self, name: str, value: str) -> Iterator[Grown]:
         if not isinstance(self.message.get(name), _Words):
             self.message[name] = _Words()
         self.message[name].append(value)
         if name == "refusal" and value:
-            return ((REFUSAL, "refusal", value),)
-        if name in REASONING_FIELDS and value and self._reasoning_field in (None, name):
+            yield chat_decode.REFUSAL, "refusal", value
+        if name in chat_decode.REASONING_FIELDS and value and self._reasoning_field in (None, name):
             self._reasoning_field = name
-            return ((REASONING, "reasoning", value),)
-        return ()
+            yield chat_decode.REASONING, "reasoning", value
 
-    def _chunk(self, chunk: JSONValue) -> tuple[Grown, ...]:
+    def _chunk(self, chunk: JSONValue) -> Iterator[Grown]:
         """Add a chunk of content, which is a text or an object."""
-        more = chunk if isinstance(chunk, str) else _plain_text(chunk)
-        if more is None:
+        found = {"type": "text", "text": chunk} if isinstance(chunk, str) else fields(chunk)
+        more = found.get("text")
+        if found != {"type": "text", "text": more} or not isinstance(more, str):
             self.chunks.append(chunk)
-        if not more:
-            return ()
-        if not self.chunks or not isinstance(self.chunks[-1], _Words):
-            self.chunks.append(_Words())
-        self.chunks[-1].append(more)
-        return ((CONTENT + len(self.chunks) - 1, "text", more),)
+        elif more:
+            if not self.chunks or not isinstance(self.chunks[-1], _Words):
+                self.chunks.append(_Words())
+            self.chunks[-1].append(more)
+            yield chat_decode.CONTENT + len(self.chunks) - 1, "text", more
 
     def _audio(self, value: Fields) -> Iterator[Grown]:
         data, transcript = text(value.get("data")), text(value.get("transcript"))
         self.audio |= {name: item for name, item in value.items() if name not in ("data", "transcript")}
         if data:
             self.sounds.append(data)
-            yield SOUND, "media", data
+            yield chat_decode.SOUND, "media", data
         if transcript:
             _grown(self.audio, {"transcript": transcript})
-            yield TRANSCRIPT, "text", transcript
+            yield chat_decode.TRANSCRIPT, "text", transcript
 
     def _calls(self, deltas: list[Any]) -> Iterator[Grown]:
         for delta in map(fields, deltas):
             place = self._place_of(delta)
             if place == len(self.calls):
-                index = _key(delta.get("index"))
+                index = _key(delta)
                 self.calls.append(_Call(index))
                 self._latest[index, ANY] = self._latest[index, ""] = place
                 self._without_id.append(place)
@@ -217,7 +184,7 @@ class _Choice:
             more = call.take(delta)
             for key in ((call.index, call.id), (None, call.id)):
                 self._latest[key] = max(place, self._latest.get(key, place))
-            yield CALLS + place, "option_call", more
+            yield chat_decode.CALLS + place, "option_call", more
 
     def _place_of(self, delta: Fields) -> int:
         """The place of the latest call that a delta continues, else the next place.
@@ -225,7 +192,7 @@ class _Choice:
         A delta continues the call with its index and no other id; without an index, the call with its id or without
         one; without both, the last call, if the delta has no name.
         """
-        index, wire_id = _key(delta.get("index")), text(delta.get("id"))
+        index, wire_id = _key(delta), text(delta.get("id"))
         if index is None and not wire_id:
             is_named = text(fields(delta.get("function")).get("name"))
             return len(self.calls) - bool(self.calls and not is_named)
@@ -247,17 +214,13 @@ class _Choice:
         """The choice as in a response that is not streamed."""
         message = {name: _settled(said) for name, said in self.message.items()}
         if self.chunks:
-            message["content"] = [_whole(chunk) for chunk in self.chunks]
+            joined = map(_settled, self.chunks)
+            message["content"] = [{"type": "text", "text": each} if isinstance(each, str) else each for each in joined]
         if self.audio or self.sounds:
             message["audio"] = {**fields(_settled(self.audio)), "data": _joined(self.sounds)}
         if self.calls:
             message["tool_calls"] = [call.whole() for call in self.calls]
         return {**fields(_settled(self.found)), "message": message}
-
-
-ANY = None
-"""Stands for every id."""
-_OWN_FIELDS = frozenset({"index", "id", "type", "function", "custom"})
 
 
 class _Call:
@@ -297,19 +260,8 @@ class _Call:
         return {**self.further, "id": self.id, "type": self.kind, self.kind: inner}
 
 
-def _whole(chunk: Any) -> Any:
-    return {"type": "text", "text": "".join(chunk)} if isinstance(chunk, _Words) else chunk
-
-
-def _plain_text(chunk: JSONValue) -> str | None:
-    """The text of a chunk of content that has no other field; else None."""
-    if not isinstance(chunk, dict) or chunk.keys() != {"type", "text"} or chunk["type"] != "text":
-        return None
-    said = chunk["text"]
-    return said if isinstance(said, str) else None
-
-
-def _key(index: JSONValue) -> str | float | None:
+def _key(delta: Fields) -> str | float | None:
+    index = delta.get("index")
     return index if isinstance(index, str | int | float | None) else repr(index)
 
 
@@ -338,8 +290,6 @@ def _settled(value: Any) -> Any:
 def _joined(sounds: list[str]) -> str:
     """Base64 of all pieces of a sound; each piece may have its own padding."""
     if any("=" in sound for sound in sounds[:-1]):
-        try:
+        with suppress(ValueError):
             return base64.b64encode(b"".join(base64.b64decode(sound) for sound in sounds)).decode()
-        except binascii.Error:
-            pass
     return "".join(sounds)

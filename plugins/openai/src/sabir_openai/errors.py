@@ -3,63 +3,41 @@
 Codes: https://developers.openai.com/api/docs/guides/error-codes, and those of Azure, llama.cpp and others beside it.
 """
 
+from sabir import errors
 from sabir.authoring import ErrorRule, ErrorTable
-from sabir.errors import (
-    AuthenticationFailed,
-    ContentFiltered,
-    ContextTooLong,
-    InvalidRequest,
-    ModelNotFound,
-    Overloaded,
-    PermissionDenied,
-    QuotaExceeded,
-    RateLimited,
-    RequestTooLarge,
-    ServerFailed,
-)
 
 _CODES = {
-    "context_length_exceeded": ContextTooLong,
-    "exceed_context_size_error": ContextTooLong,
-    "context_window_exceeded": ContextTooLong,
-    "insufficient_quota": QuotaExceeded,
-    "billing_hard_limit_reached": QuotaExceeded,
-    "billing_not_active": QuotaExceeded,
-    "content_filter": ContentFiltered,
-    "content_policy_violation": ContentFiltered,
-    "image_content_policy_violation": ContentFiltered,
-    "invalid_prompt": ContentFiltered,
-    "bio_policy": ContentFiltered,
-    "misalignment_policy_violation": ContentFiltered,
-    "responsibleaipolicyviolation": ContentFiltered,
-    "invalid_api_key": AuthenticationFailed,
-    "authentication_error": AuthenticationFailed,
-    "permission_error": PermissionDenied,
-    "model_not_found": ModelNotFound,
-    "deploymentnotfound": ModelNotFound,
-    "rate_limit_exceeded": RateLimited,
-    "rate_limit_error": RateLimited,
-    "ratelimitreached": RateLimited,
-    "overloaded_error": Overloaded,
-    "server_error": ServerFailed,
-    "vector_store_timeout": ServerFailed,
-    "*_spend_limit_exceeded": QuotaExceeded,
+    errors.ContextTooLong: "context_length_exceeded exceed_context_size_error context_window_exceeded",
+    errors.QuotaExceeded: "insufficient_quota billing_hard_limit_reached billing_not_active *_spend_limit_exceeded",
+    errors.ContentFiltered: (
+        "content_filter content_policy_violation image_content_policy_violation "
+        "invalid_prompt bio_policy misalignment_policy_violation responsibleaipolicyviolation"
+    ),
+    errors.AuthenticationFailed: "invalid_api_key authentication_error",
+    errors.PermissionDenied: "permission_error",
+    errors.ModelNotFound: "model_not_found deploymentnotfound",
+    errors.RateLimited: "rate_limit_exceeded rate_limit_error ratelimitreached",
+    errors.Overloaded: "overloaded_error",
+    errors.ServerFailed: "server_error vector_store_timeout",
 }
-_WORDS = ErrorRule.by_words(
-    (r"context (length|window|size)|prompt is too long|maximum (input|prompt) length", ContextTooLong),
-    (r"insufficient (balance|credit|quota|funds)|exceeded your current quota|out of credits", QuotaExceeded),
-    (r"content management policy|input was flagged|flagged as potentially", ContentFiltered),
-    (r"model\b.{0,80}\b(not found|does not exist|is not available)", ModelNotFound),
-)
 _BLAME_WHAT_WAS_SENT = ("*image*", "*data_residency_mismatch*", "invalid_request_error")
 """Codes of a failed response, which has no HTTP status."""
 ERRORS = ErrorTable(
     rules=(
-        ErrorRule.by_words((r"overloaded", Overloaded), at=(503,)),  # its type says no more than that the server failed
-        ErrorRule.by_codes(_CODES),
-        ErrorRule.by_status({401: AuthenticationFailed, 413: RequestTooLarge}),
-        _WORDS,
-        ErrorRule.by_codes(dict.fromkeys(_BLAME_WHAT_WAS_SENT, InvalidRequest), at=(None,)),
+        # The type of these says no more than that the server failed.
+        ErrorRule.by_words((r"overloaded", errors.Overloaded), at=(503,)),
+        ErrorRule.by_codes({code: kind for kind, codes in _CODES.items() for code in codes.split()}),
+        ErrorRule.by_status({401: errors.AuthenticationFailed, 413: errors.RequestTooLarge}),
+        ErrorRule.by_words(
+            (r"context (length|window|size)|prompt is too long|maximum (input|prompt) length", errors.ContextTooLong),
+            (
+                r"insufficient (balance|credit|quota|funds)|exceeded your current quota|out of credits",
+                errors.QuotaExceeded,
+            ),
+            (r"content management policy|input was flagged|flagged as potentially", errors.ContentFiltered),
+            (r"model\b.{0,80}\b(not found|does not exist|is not available)", errors.ModelNotFound),
+        ),
+        ErrorRule.by_codes(dict.fromkeys(_BLAME_WHAT_WAS_SENT, errors.InvalidRequest), at=(None,)),
     ),
     modules=("openai",),
 )

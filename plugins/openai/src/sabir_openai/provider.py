@@ -10,16 +10,19 @@ with it, over an HTTP client of the class that the SDK takes by default (see sab
 import json
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from sabir.authoring import (
     Access,
     Connection,
     Credential,
+    Dialect,
     Frozen,
+    IdentifierRule,
     KeySource,
     PostingClient,
     PostingConnection,
@@ -27,11 +30,7 @@ from sabir.authoring import (
     WireRequest,
 )
 
-from sabir_openai.dialect import variant
 from sabir_openai.errors import ERRORS
-
-if TYPE_CHECKING:
-    from sabir.authoring import Dialect
 
 COMPATIBLE = frozenset({"max_tokens", "system_role"})
 """Quirks assumed of an endpoint that the user names only by `base_url` and that is not known to sell these models."""
@@ -57,13 +56,10 @@ class Row(Frozen):
 
 
 OPENAI = Row(
-    name="openai",
-    url="https://api.openai.com/v1",
-    docs="https://developers.openai.com/api/docs/quickstart",
-    dialects=("responses", "chat"),
-    key_variables=("OPENAI_API_KEY", "OPENAI_ADMIN_KEY"),
+    name="openai", url="https://api.openai.com/v1", docs="https://developers.openai.com/api/docs/quickstart",
+    dialects=("responses", "chat"), key_variables=("OPENAI_API_KEY", "OPENAI_ADMIN_KEY"),
     url_variables=("OPENAI_BASE_URL",),
-)
+)  # fmt: skip
 
 
 @cache
@@ -71,6 +67,26 @@ def gateways() -> Mapping[str, Row]:
     """The compatible endpoints of gateways.toml by name."""
     text = files("sabir_openai").joinpath("gateways.toml").read_text("utf-8")
     return {row["name"]: Row(**row) for row in tomllib.loads(text)["gateways"]}
+
+
+def variant(short_name: str, call_id_length: int | None = None, streams_usage: bool = True) -> Dialect:
+    """A dialect, loaded when it is requested; of chat also a variant for ids of one length or no `stream_options`."""
+    if short_name == "responses":
+        from sabir_openai.responses_dialect import RESPONSES
+
+        return RESPONSES
+    from sabir_openai.chat_dialect import CHAT
+
+    tables, streaming = CHAT.tables, CHAT.streaming_fields if streams_usage else {"stream": True}
+    if call_id_length is not None:
+        exactly = rf"(?=[A-Za-z0-9]{{{call_id_length}}}\Z)[A-Za-z0-9]"
+        rule = IdentifierRule(characters="[A-Za-z0-9]", longest=call_id_length, first=exactly)
+        every = {"": tables, **tables.variants}
+        every = {name: replace(each, calls=replace(each.calls, ids=rule)) for name, each in every.items()}
+        tables = replace(every.pop(""), variants=every)
+    return (
+        CHAT if call_id_length is None and streams_usage else replace(CHAT, tables=tables, streaming_fields=streaming)
+    )
 
 
 class CompatibleProvider(SDKProvider):
@@ -87,7 +103,7 @@ class CompatibleProvider(SDKProvider):
             self.credentials += ACCOUNT
             self.hosts, self.elsewhere, self.package = ("openai.com", "azure.com"), COMPATIBLE, "sabir_openai"
 
-    def dialect(self, short_name: str) -> "Dialect":
+    def dialect(self, short_name: str) -> Dialect:
         """The dialect of that short name, as this endpoint speaks it."""
         return variant(short_name, self._row.call_id_length, self._row.streams_usage)
 

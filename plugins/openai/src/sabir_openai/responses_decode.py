@@ -10,26 +10,15 @@
 Fields that a block cannot express are in its state, so that encoding restores the item (law 3).
 """
 
-from collections.abc import Callable, Collection, Mapping
-from typing import Any, Literal, TypeAlias
+from collections.abc import Collection, Mapping
+from typing import Any, Literal
 
-from sabir import (
-    Loss,
-    MediaPart,
-    OpaquePart,
-    OptionCallPayload,
-    Origin,
-    ReasoningPart,
-    RefusalPart,
-    Reply,
-    TextPart,
-)
+from sabir import Loss, MediaPart, OpaquePart, Origin, ReasoningPart, RefusalPart, Reply, TextPart
 from sabir.authoring import (
     DecodeScope,
     Fields,
     FinishReason,
     JSONValue,
-    KnownPart,
     ReplyBuilder,
     fields,
     items,
@@ -39,12 +28,10 @@ from sabir.authoring import (
 )
 from sabir.errors import CallError
 
-from sabir_openai.chat_decode import read_citation, read_usage
+from sabir_openai.chat_decode import Block, read_citation, read_usage
 from sabir_openai.errors import ERRORS
 
 NAME = "openai.responses"
-
-Block: TypeAlias = KnownPart | OptionCallPayload
 
 FINISH_REASONS: Mapping[str, FinishReason] = {
     "completed": "stop",
@@ -73,14 +60,12 @@ PAIRS: Mapping[str, tuple[str, Literal["opens", "closes"]]] = {
 UNMADE = ("queued", "in_progress")
 """Statuses of an answer that is not finished."""
 
-REQUEST_ECHOES = frozenset(
-    {
-        "frequency_penalty", "instructions", "max_output_tokens", "max_tool_calls", "metadata",
-        "parallel_tool_calls", "presence_penalty", "previous_response_id", "prompt", "prompt_cache_key",
-        "prompt_cache_options", "prompt_cache_retention", "safety_identifier", "store", "temperature", "text",
-        "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user",
-    }
-)  # fmt: skip
+REQUEST_ECHOES = frozenset({
+    "frequency_penalty", "instructions", "max_output_tokens", "max_tool_calls", "metadata",
+    "parallel_tool_calls", "presence_penalty", "previous_response_id", "prompt", "prompt_cache_key",
+    "prompt_cache_options", "prompt_cache_retention", "safety_identifier", "store", "temperature", "text",
+    "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user",
+})  # fmt: skip
 """Fields of a response that repeat the request."""
 PLACED = REQUEST_ECHOES | {"error", "id", "model", "object", "output", "status", "usage"}
 """Fields of a response that are not in the reply's details: repeated, or fields of the reply itself."""
@@ -94,19 +79,13 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     raise_reported(found, scope)
     if not isinstance(found.get("output"), list):
         raise scope.invalid("answered without output; expected a list of items: send the request again")
-    if not found["output"]:
-        _expect_made(found, scope)
-    blocks = [block for item in found["output"] for block in item_blocks(item, scope)]
-    return ReplyBuilder(scope, blocks).finish(**read_end(found, blocks, scope))
-
-
-def _expect_made(found: Fields, scope: DecodeScope) -> None:
-    """Raise CallError for an answer that the vendor is still making in the background: the body has no content yet."""
-    if (status := text(found.get("status"))) in UNMADE:
+    if not found["output"] and (status := text(found.get("status"))) in UNMADE:
         said = f"{scope.target} answered {status!r}: response {text(found.get('id'))} is made in the background"
         remedy = "stream it, fetch it later by that id, or leave out `background`"
         provider, request_id = scope.target.provider, scope.request_id
         raise CallError(f"{said}; {remedy}", provider=provider, code=status, request_id=request_id)
+    blocks = [block for item in found["output"] for block in item_blocks(item, scope)]
+    return ReplyBuilder(scope, blocks).finish(**read_end(found, blocks, scope))
 
 
 def raise_reported(found: Fields, scope: DecodeScope) -> None:
@@ -130,41 +109,30 @@ def read_end(response: Fields, blocks: Collection[Block], scope: DecodeScope) ->
         "raw_finish_reason": raw or None,
         "usage": read_usage(response.get("usage")),
         "origin": origin_of(response, scope),
-        "losses": tuple(_removals(response)),
+        "losses": tuple(
+            Loss(
+                kind="dropped",
+                path=f"input_transformations[{index}]",
+                reason=f"the server removed {text(change.get('id'))} ({text(change.get('reason'))})",
+            )
+            for index, change in enumerate(map(fields, items(response.get("input_transformations"))))
+        ),
         "details": left_over(response, PLACED) or None,
     }
 
 
 def _reason_of(blocks: Collection[Block]) -> FinishReason:
-    """The finish reason of a complete response."""
+    """The finish reason of a complete response: a vendor's own call may wait for the client."""
     kinds = {block.kind for block in blocks}
     if "refusal" in kinds:
         return "content_filter"
-    if "opaque" in kinds:
-        parts = [block for block in blocks if isinstance(block, OpaquePart) and block.pair is not None]
-        answered = {part.pair_id for part in parts if part.pair == "closes"}
-        if any(part.pair_id not in answered and _waits(fields(part.block)) for part in parts if part.pair == "opens"):
+    parts = [block for block in blocks if isinstance(block, OpaquePart) and block.pair is not None]
+    answered = {part.pair_id for part in parts if part.pair == "closes"}
+    for call in (fields(part.block) for part in parts if part.pair_id not in answered):
+        is_hosted = fields(call.get("environment")).get("type") == "container_reference"
+        if not is_hosted and call.get("execution") != "server":  # the vendor's server answers those
             return "native_calls"
     return "option_calls" if "option_call" in kinds else "stop"
-
-
-def _waits(call: Fields) -> bool:
-    """Whether the client must answer a vendor's own call; the vendor's server answers some of them."""
-    is_hosted = fields(call.get("environment")).get("type") == "container_reference"
-    return not is_hosted and call.get("execution") != "server"
-
-
-def _removals(response: Fields) -> list[Loss]:
-    """Losses for reasoning that the server could not use and left out of the request."""
-    removed = [fields(change) for change in items(response.get("input_transformations"))]
-    return [
-        Loss(
-            kind="dropped",
-            path=f"input_transformations[{index}]",
-            reason=f"the server removed {text(change.get('id'))} ({text(change.get('reason'))})",
-        )
-        for index, change in enumerate(removed)
-    ]
 
 
 def item_blocks(item: JSONValue, scope: DecodeScope) -> list[Block]:
@@ -178,7 +146,7 @@ def _message(item: Fields, scope: DecodeScope) -> list[Block]:
     return [_content(content, head) for content in items(item.get("content"))] or [opaque_item(item)]
 
 
-def _content(content: JSONValue, head: Fields) -> KnownPart:
+def _content(content: JSONValue, head: Fields) -> Block:
     found = fields(content)
     if found.get("type") == "output_text" and isinstance(found.get("text"), str):
         citations = tuple(read_citation(annotation) for annotation in items(found.get("annotations")))
@@ -216,10 +184,5 @@ def opaque_item(item: JSONValue) -> OpaquePart:
     return OpaquePart(dialect=NAME, block=item, pair_id=pair_id or None, pair=pair if pair_id else None)
 
 
-READERS: Mapping[str, Callable[[Any, DecodeScope], list[Block]]] = {
-    "message": _message,
-    "reasoning": _reasoning,
-    "function_call": _call,
-    "image_generation_call": _image,
-}
+READERS = {"message": _message, "reasoning": _reasoning, "function_call": _call, "image_generation_call": _image}
 """Item type → the function that reads it; every other item is opaque."""

@@ -7,49 +7,35 @@ https://developers.openai.com/api/reference/resources/responses
 """
 
 import re
-from collections.abc import Mapping
 from functools import partial
 
-from sabir.authoring import Calls, Dialect, IdentifierRule, JSONValue, MediaRule, Roles, Tables, TurnScope, read_count
+from sabir.authoring import Calls, Dialect, IdentifierRule, MediaRule, Roles, Tables, read_count
 
 from sabir_openai.chat_dialect import IMAGES
 from sabir_openai.errors import ERRORS
 from sabir_openai.responses_decode import NAME, decode
 from sabir_openai.responses_encode import encode_turn
 from sabir_openai.responses_history import decode_history
-from sabir_openai.responses_request import encode_request
+from sabir_openai.responses_request import PATH, encode_count, encode_request
 from sabir_openai.responses_stream import ResponsesDecoder
 from sabir_openai.settings import FileHints, ImageHints, ResponsesOptionHints
 
-PATH = "/responses"
 DOCUMENTS = r"text/.+|application/(pdf|json|xml|rtf|csv|x-ndjson|msword|vnd\.(ms-|oasis|openxmlformats).+)"
 """MIME types of the documents that are read. https://developers.openai.com/api/docs/guides/file-inputs"""
 _IMAGE = MediaRule(url="", data=IMAGES, file="", parameters=True, hints=ImageHints)
 _DOCUMENT = MediaRule(url=DOCUMENTS, data=DOCUMENTS, file="", parameters=True, hints=FileHints)
 
 TABLES = Tables(
-    roles=Roles(
-        native={"assistant": frozenset({"reasoning", "refusal", "opaque"}), "user": frozenset({"opaque"})},
-        citations="native",
-    ),
-    media={
-        ("user", "image"): _IMAGE,
-        ("user", "document"): _DOCUMENT,
-        ("results", "image"): _IMAGE,
-        ("results", "document"): _DOCUMENT,
+    Roles(native={"assistant": frozenset({"reasoning", "refusal", "opaque"}), "user": frozenset({"opaque"})},
+          citations="native"),
+    {
+        ("user", "image"): _IMAGE, ("user", "document"): _DOCUMENT,
+        ("results", "image"): _IMAGE, ("results", "document"): _DOCUMENT,
         ("assistant", "image"): MediaRule(data=""),
     },
-    calls=Calls(ids=IdentifierRule(longest=64), names=IdentifierRule(longest=128), hints=ResponsesOptionHints),
-)
-"""Assistant images are taken because the call that made them goes back; images from elsewhere become placeholders."""
-
-COUNTED = frozenset(
-    {
-        "conversation", "input", "instructions", "model", "parallel_tool_calls", "previous_response_id", "reasoning",
-        "text", "tool_choice", "tools", "truncation",
-    }
+    Calls(ids=IdentifierRule(longest=64), names=IdentifierRule(longest=128), hints=ResponsesOptionHints),
 )  # fmt: skip
-"""Fields of a request that the counting endpoint takes."""
+"""Assistant images are taken because the call that made them goes back; images from elsewhere become placeholders."""
 
 _SNAPSHOT = re.compile(r"-\d{4}-\d{2}-\d{2}$")
 
@@ -57,11 +43,6 @@ _SNAPSHOT = re.compile(r"-\d{4}-\d{2}-\d{2}$")
 def family(model: str) -> str:
     """The model without its snapshot's date: only the model that wrote encrypted reasoning can read it."""
     return _SNAPSHOT.sub("", model)
-
-
-def encode_count(body: Mapping[str, JSONValue], scope: TurnScope) -> tuple[str, Mapping[str, JSONValue]]:
-    """The path and body that ask for the vendor's own count, with the fields that the counting endpoint takes."""
-    return f"{PATH}/input_tokens", {name: value for name, value in body.items() if name in COUNTED}
 
 
 RESPONSES = Dialect(

@@ -9,23 +9,11 @@ and would put the start of the prefix into a different field. The role is `syste
 vendor reads it as `developer` for models that want that, and compatible endpoints know only `system`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sabir import MediaPart, OpaquePart, OptionCallPayload, ReasoningPart, RefusalPart, TextPart
-from sabir.authoring import (
-    Entry,
-    Fields,
-    JSONValue,
-    KnownPart,
-    LossLog,
-    Side,
-    Turn,
-    TurnScope,
-    fields,
-    text,
-    without,
-)
+from sabir import MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
+from sabir.authoring import Entry, Fields, JSONValue, KnownPart, LossLog, Turn, TurnScope, fields, text, without
 
 from sabir_openai.chat_encode import base64_url, call_arguments, file_name
 
@@ -46,21 +34,15 @@ def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONV
 def _speakers(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
     said: list[Item] = []
     for entry in turn.entries:
-        said += _said(turn.side, entry.pieces, scope)
-    return said
-
-
-def _said(role: str, pieces: Iterable[KnownPart], scope: TurnScope) -> list[Item]:
-    said: list[Item] = []
-    content: list[Item] = []
-    for piece in pieces:
-        if piece.kind == "opaque" and not _is_content(piece.block):
-            said.append(piece.block)
-            content = []
-            continue
-        if not content:
-            said.append({"type": "message", "role": role, "content": content})
-        content.append(_part(piece, scope))
+        content: list[Item] = []
+        for piece in entry.pieces:
+            if piece.kind == "opaque" and not _is_content(piece.block):
+                said.append(piece.block)
+                content = []
+                continue
+            if not content:
+                said.append({"type": "message", "role": turn.side, "content": content})
+            content.append(_part(piece, scope))
     return said
 
 
@@ -77,24 +59,20 @@ def _part(piece: KnownPart, scope: TurnScope) -> JSONValue:
 
 
 def _image(piece: MediaPart) -> Item:
-    form = piece.form
-    if form == "file":
-        return {"type": "input_image", "detail": "auto", "file_id": piece.provider_file()[1]}
-    return {"type": "input_image", "detail": "auto", "image_url": base64_url(piece) if form == "data" else piece.url}
+    url = base64_url(piece) if piece.form == "data" else piece.url
+    where = {"file_id": piece.provider_file()[1]} if piece.form == "file" else {"image_url": url}
+    return {"type": "input_image", "detail": "auto", **where}
 
 
 def _document(piece: MediaPart) -> Item:
-    match piece.form:
-        case "file":
-            return {"type": "input_file", "file_id": piece.provider_file()[1]}
-        case "url":
-            return {"type": "input_file", "file_url": piece.url}
-        case _:
-            return {"type": "input_file", "filename": file_name(piece), "file_data": base64_url(piece)}
+    if piece.form == "data":
+        return {"type": "input_file", "filename": file_name(piece), "file_data": base64_url(piece)}
+    where = {"file_url": piece.url} if piece.form == "url" else {"file_id": piece.provider_file()[1]}
+    return {"type": "input_file", **where}
 
 
 _SPOKEN: Mapping[str, JSONValue] = {"type": "message", "role": "assistant"}
-_MEDIA: Mapping[str, Callable[[MediaPart], Item]] = {"image": _image, "document": _document}
+_MEDIA = {"image": _image, "document": _document}
 
 
 def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
@@ -224,16 +202,12 @@ class _Answer:
 
 
 def _call(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
-    call = entry.message.payload
-    assert isinstance(call, OptionCallPayload)
-    state = entry.state_of(call)
+    state = entry.call_state
     if "id" in state and not text(state["id"]).startswith("fc"):
         state = without(state, "id")
         _withhold_id("the wire takes the id of a call only where it begins with 'fc'", None, entry, losses)
-    arguments = call_arguments(entry, call, scope, losses)
-    return {
-        **state, "type": "function_call", "call_id": entry.wire_id, "name": entry.wire_name, "arguments": arguments
-    }  # fmt: skip
+    said = {"type": "function_call", "call_id": entry.wire_id, "name": entry.wire_name}
+    return {**state, **said, "arguments": call_arguments(entry, scope, losses)}
 
 
 def _withhold_id(reason: str, piece: KnownPart | None, entry: Entry, losses: LossLog) -> None:
@@ -243,9 +217,5 @@ def _withhold_id(reason: str, piece: KnownPart | None, entry: Entry, losses: Los
         losses.lose("withheld", reason, piece, entry, ".state")
 
 
-_SIDES: Mapping[Side, Callable[[Turn, TurnScope, LossLog], list[Item]]] = {
-    "system": _speakers,
-    "user": _speakers,
-    "assistant": _assistant,
-    "results": _results,
-}
+_SIDES = {"system": _speakers, "user": _speakers, "assistant": _assistant, "results": _results}
+"""Side → the function that makes its items."""

@@ -10,26 +10,15 @@ A reference to an item that only the vendor stores is a loss, and so is the pair
 Messages need no role hints: their policies render to the same roles.
 """
 
-from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from sabir import MediaPart, TextPart
-from sabir.authoring import (
-    DataURL,
-    DecodeScope,
-    Fields,
-    History,
-    JSONValue,
-    Leaf,
-    fields,
-    one_line,
-    text,
-    without,
-)
+from sabir.authoring import DataURL, DecodeScope, Fields, History, JSONValue, Leaf, fields, one_line, text, without
 from sabir.errors import HistoryInvalid
 
-from sabir_openai.history import RequestHistory
-from sabir_openai.responses_decode import PAIRS, Block, item_blocks, opaque_item
+from sabir_openai.chat_decode import Block
+from sabir_openai.chat_history import RequestHistory
+from sabir_openai.responses_decode import PAIRS, item_blocks, opaque_item
 from sabir_openai.responses_request import FIELDS
 from sabir_openai.settings import ResponsesOptionHints, ResponsesSettings
 
@@ -100,22 +89,13 @@ class _History(RequestHistory):
             self.extend(self.done, "input")
         self.done = []
 
-    def system(self, item: Fields, path: str) -> None:
-        """Instructions, under either name."""
-        self._say("system", item, path)
-
-    def user(self, item: Fields, path: str) -> None:
-        """Texts and media."""
-        self._say("user", item, path)
-
-    def _say(self, policy: str, item: Fields, path: str) -> None:
-        """A message; content of an unknown kind becomes its own message item."""
+    def said(self, item: Fields, path: str) -> None:
+        """Instructions, under either name, or what the user says; content of an unknown kind is an item of its own."""
         self._flush()
         self.lose_unknown(item, {"role", "content"}, path, _NO_PLACE)
-        head = without(item, "content")
-        self.say(
-            policy, self.parts(item.get("content"), f"{path}.content", lambda each: {**head, "content": [each]}), path
-        )
+        policy, head = "user" if item["role"] == "user" else "system", without(item, "content")
+        parts = self.parts(item.get("content"), f"{path}.content", lambda each: {**head, "content": [each]})
+        self.say(policy, parts, path)
 
     def assistant(self, item: Fields, path: str) -> None:
         """A message of the model; if it has more fields than its text, it is the vendor's own and keeps its form."""
@@ -193,14 +173,12 @@ class _History(RequestHistory):
         "instructions": instructions, "input": input, "tools": tools, "tool_choice": choice, "reasoning": reasoning,
         "text": text_settings,
     }  # fmt: skip
-    roles: ClassVar = {"assistant": assistant, "developer": system, "system": system, "user": user}
+    roles: ClassVar = {"assistant": assistant, "developer": said, "system": said, "user": said}
 
 
-_ITEMS: Mapping[str, Callable[[_History, Fields, str], None]] = {
-    "function_call": _History.call,
-    "function_call_output": _History.output,
-    "item_reference": _History.reference,
-}
+_ITEMS = {
+    "function_call": _History.call, "function_call_output": _History.output, "item_reference": _History.reference,
+}  # fmt: skip
 """Type of an item other than a message → the function that reads it."""
 decode_history = _History.decode
 

@@ -10,7 +10,7 @@ The vendor returns that by default; for models known to reason it is also reques
 from collections.abc import Mapping
 from typing import Any
 
-from sabir.authoring import JSONValue, RequestScope
+from sabir.authoring import JSONValue, RequestScope, TurnScope
 from sabir.errors import SettingsInvalid
 
 from sabir_openai.chat_request import encode_choice, encode_format, encode_options, take
@@ -19,6 +19,12 @@ from sabir_openai.settings import ResponsesSettings
 FIELDS = {name: name for name in ("max_output_tokens", "temperature", "top_p")}
 """Neutral setting → field that takes its value as it is."""
 ENCRYPTED_REASONING = "reasoning.encrypted_content"
+PATH = "/responses"
+COUNTED = frozenset({
+    "conversation", "input", "instructions", "model", "parallel_tool_calls", "previous_response_id", "reasoning",
+    "text", "tool_choice", "tools", "truncation",
+})  # fmt: skip
+"""Fields of a request that the counting endpoint takes."""
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
@@ -59,3 +65,8 @@ def _flat(tool: Mapping[str, Any]) -> dict[str, Any]:
 
 def _declared(tool: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     return tool.get("name"), {"type": tool.get("type"), "name": tool.get("name")}
+
+
+def encode_count(body: Mapping[str, JSONValue], scope: TurnScope) -> tuple[str, Mapping[str, JSONValue]]:
+    """The path and body that ask for the vendor's own count, with the fields that the counting endpoint takes."""
+    return f"{PATH}/input_tokens", {name: value for name, value in body.items() if name in COUNTED}

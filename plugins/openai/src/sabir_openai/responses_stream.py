@@ -12,7 +12,6 @@ earlier event may be incomplete.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from sabir import (
     BlockDelta,
@@ -25,18 +24,10 @@ from sabir import (
     StreamEvent,
     TextPart,
 )
-from sabir.authoring import (
-    BlockKind,
-    DecodeScope,
-    Fields,
-    ServerEvent,
-    fields,
-    items,
-    text,
-    without,
-)
+from sabir.authoring import BlockKind, DecodeScope, Fields, ServerEvent, fields, items, text, without
 
-from sabir_openai.responses_decode import PARAGRAPH, Block, item_blocks, origin_of, raise_reported, read_end
+from sabir_openai.chat_decode import Block
+from sabir_openai.responses_decode import PARAGRAPH, item_blocks, origin_of, raise_reported, read_end
 
 WIDTH = 1000
 """The number of block places reserved for one output item."""
@@ -49,9 +40,6 @@ DELTAS: Mapping[str, tuple[BlockKind, str]] = {
     "response.function_call_arguments.delta": ("option_call", ""),
 }
 """Event → the kind of its block, and the field with the block's place in its item."""
-PARTS: Mapping[str, type[ReasoningPart | RefusalPart | TextPart]] = {
-    "reasoning": ReasoningPart, "refusal": RefusalPart,
-}  # fmt: skip
 TERMINAL = ("response.completed", "response.incomplete", "response.failed")
 ANNOUNCED: Mapping[str, BlockKind] = {"reasoning": "reasoning", "function_call": "option_call"}
 """Items with one block, which begins when the item is added."""
@@ -70,10 +58,9 @@ class _Growing:
         so_far = "".join(self.texts)
         if self.start.kind == "option_call":
             return scope.read_call(self.start.invocation_id, self.start.option_name, so_far)
-        return PARTS.get(self.start.kind, TextPart)(text=so_far)
-
-
-Reader: TypeAlias = Callable[[Fields], Iterable[StreamEvent]]
+        if self.start.kind == "reasoning":
+            return ReasoningPart(text=so_far)
+        return RefusalPart(text=so_far) if self.start.kind == "refusal" else TextPart(text=so_far)
 
 
 class ResponsesDecoder:
@@ -89,51 +76,44 @@ class ResponsesDecoder:
         self._lacks_places = False
         self._is_started = False
         self._is_ended = False
-        self._readers: Mapping[str, Reader] = {
+        self._readers: Mapping[str, Callable[[Fields], Iterable[StreamEvent]]] = {
             "response.output_item.added": self._added,
             "response.output_item.done": self._done_item,
             **dict.fromkeys(DELTAS, self._grown),
             **dict.fromkeys(TERMINAL, self._ended),
         }
 
-    def feed(self, event: ServerEvent) -> Iterable[StreamEvent]:
+    def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
         """Core events of one wire event; raises the CallError that it reports."""
         data = event.data.strip()
         if self._is_ended or data in ("", "[DONE]"):
-            return ()
+            return
         found = self._scope.read_object(data)
         name, response = text(found.get("type")) or event.event, fields(found.get("response"))
         is_flat = name == "error" and "error" not in found
         raise_reported({"error": without(found, "type")} if is_flat else response or found, self._scope)
         found["type"] = name
-        reader = self._readers.get(name)
-        return self._started(found, reader) if not self._is_started else reader(found) if reader else ()
+        if not self._is_started:  # the first event, of any type, begins the reply
+            self._is_started = True
+            yield ReplyStart(origin=origin_of(response, self._scope))
+        if reader := self._readers.get(name):
+            yield from reader(found)
 
     def close(self) -> tuple[StreamEvent, ...]:
         """No events: the terminal event has ended the reply."""
         return ()
 
-    def _started(self, found: Fields, reader: Reader | None) -> Iterator[StreamEvent]:
-        """Begin the reply at the first event, of any type."""
-        self._is_started = True
-        yield ReplyStart(origin=origin_of(fields(found.get("response")), self._scope))
-        if reader is not None:
-            yield from reader(found)
-
     def _added(self, found: Fields) -> Iterator[StreamEvent]:
-        item = fields(found.get("item"))
+        item, index = fields(found.get("item")), self._place(found) * WIDTH
         kind, name = ANNOUNCED.get(text(item.get("type"))), text(item.get("name"))
-        index, option_name = self._place(found) * WIDTH, self._scope.option_names.get(name, name)
         if kind is not None:
-            ids = {"invocation_id": text(item.get("call_id")), "option_name": option_name}
+            ids = {"invocation_id": text(item.get("call_id")), "option_name": self._scope.option_names.get(name, name)}
             yield from self._begun(BlockStart(index=index, kind=kind, **ids))
 
     def _place(self, found: Fields) -> int:
         """The place of an event's item: the event's own field, else the order in which the items' ids appeared."""
-        key = text(found.get("item_id"))
-        if not key:
-            item = fields(found.get("item"))
-            key = text(item.get("id")) or text(item.get("call_id"))
+        item = fields(found.get("item"))
+        key = text(found.get("item_id")) or text(item.get("id")) or text(item.get("call_id"))
         place = found.get("output_index")
         if not isinstance(place, int):
             self._lacks_places = True
@@ -156,11 +136,9 @@ class ResponsesDecoder:
         block = self._growing.get(index)
         if block is None or block.start.kind != kind or not more:
             return begun
-        passage = (found["type"], part)
-        if block.texts and block.passage != passage:
-            more = PARAGRAPH + more
+        before, block.passage = block.passage, (found["type"], part)
+        more = PARAGRAPH + more if block.texts and before != block.passage else more
         block.texts.append(more)
-        block.passage = passage
         return (*begun, BlockDelta.of(index, kind, more))
 
     def _done_item(self, found: Fields) -> Iterator[StreamEvent]:

@@ -13,13 +13,11 @@ from typing import Any, NamedTuple
 
 from sabir.authoring import JSONValue
 
-STRICT_KEYWORDS = frozenset(
-    {
-        "type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "$ref", "$defs",
-        "definitions", "title", "description", "pattern", "format", "multipleOf", "minimum", "maximum",
-        "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "default",
-    }
-)  # fmt: skip
+STRICT_KEYWORDS = frozenset({
+    "type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "$ref", "$defs",
+    "definitions", "title", "description", "pattern", "format", "multipleOf", "minimum", "maximum",
+    "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "default",
+})  # fmt: skip
 _ANNOTATIONS = frozenset({"examples", "deprecated", "readOnly", "writeOnly", "$schema", "$id", "$comment"})
 _FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
 _MOST_LEVELS, _MOST_PROPERTIES, _MOST_VALUES = 10, 5000, 1000
@@ -140,17 +138,17 @@ class _Walk:
 
     def _check(self, found: Mapping[str, Any], path: str) -> None:
         unknown = next((name for name in found if name not in STRICT_KEYWORDS), None)
-        if unknown is not None:
-            raise _NotStrict(f"{path} uses {unknown!r}, which strict schemas do not have")
-        if not {"type", "anyOf", "$ref", "enum", "const"}.intersection(found):
-            raise _NotStrict(f"{path} accepts any value")
-        if found.get("format", "date") not in _FORMATS:
-            raise _NotStrict(f"{path} has the format {found['format']!r}, which strict schemas do not have")
-        if _is(found, "array") and "items" not in found:
-            raise _NotStrict(f"{path} is an array of anything")
+        form = found.get("format", "date")
         self.values += len(_listed(found.get("enum")))
-        if self.values > _MOST_VALUES:
-            raise _NotStrict(f"it has more than {_MOST_VALUES} enumerated values")
+        refusals = {
+            f"{path} uses {unknown!r}, which strict schemas do not have": unknown is not None,
+            f"{path} accepts any value": not {"type", "anyOf", "$ref", "enum", "const"}.intersection(found),
+            f"{path} has the format {form!r}, which strict schemas do not have": form not in _FORMATS,
+            f"{path} is an array of anything": _is(found, "array") and "items" not in found,
+            f"it has more than {_MOST_VALUES} enumerated values": self.values > _MOST_VALUES,
+        }
+        for reason in (reason for reason, holds in refusals.items() if holds):
+            raise _NotStrict(reason)
 
     def _keyword(self, name: str, value: JSONValue, path: str, depth: int, inlining: tuple[str, ...]) -> JSONValue:
         if name in ("properties", "$defs", "definitions"):
@@ -187,9 +185,8 @@ class _Walk:
 def _admits_null(schema: JSONValue) -> bool:
     if not isinstance(schema, Mapping):
         return False
-    if _is(schema, "null") or None in _listed(schema.get("enum")):
-        return True
-    return any(_admits_null(variant) for variant in _listed(schema.get("anyOf")))
+    is_null = _is(schema, "null") or None in _listed(schema.get("enum"))
+    return is_null or any(map(_admits_null, _listed(schema.get("anyOf"))))
 
 
 def _is(schema: Mapping[str, Any], name: str) -> bool:

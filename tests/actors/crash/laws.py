@@ -18,7 +18,7 @@ from sabir_actors import AEIOUY, ThreadEvent
 from sabir_session import InnerMessage
 
 from tests.actors.crash.programs import Told, opened
-from tests.session.journals import ListJournal, recording, records_of
+from tests.session.support import ListJournal, recording, records_of
 
 EVENT = ThreadEvent.__name__
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         reply,
     )
 
-_HOMES = ("scripted", "scripted_fixture", "network", "kit.questions", "kit.broken", "kit.suite", "families")
+_HOMES = ("scripted", "plugin", "network", "kit.questions", "kit.broken", "kit.suite", "families")
 """The modules that define the names, searched in this order."""
 
 __all__ = [

@@ -62,14 +62,13 @@ BOUNDS: Mapping[str, int] = {
 }
 """Lines of code that a part may have; what a change adds may raise one, argued in 0013-sizes.md by the same commit."""
 NOT_MET: Mapping[str, int] = {
-    "core without authoring": 6514,
-    "authoring": 1327,
-    "anthropic": 1223,
-    "google": 1480,
-    "openai": 2164,
-    "testing": 6697,
-    "the eleven others together": 11643,
-    "tests/": 75373,
+    "core without authoring": 6289,
+    "authoring": 1309,
+    "google": 1381,
+    "openai": 1898,
+    "testing": 5887,
+    "the eleven others together": 10967,
+    "tests/": 67897,
 }
 """The parts that are larger than their bounds → what they may have until they are made smaller.
 

@@ -13,9 +13,9 @@ from sabir.calling.drive import redact
 from sabir.contract.provider import TokenCount
 from sabir.errors import (
     CallError,
-    Misnamed,
     RenderingRefused,
     SettingsInvalid,
+    WrongWord,
 )
 from sabir.vocabulary.messages import RUNTIME
 from sabir.vocabulary.settings import RetryPolicy, Settings
@@ -202,9 +202,9 @@ def test_another_librarys_word_names_the_right_one(tiny: Tiny, wrong: dict[str, 
     """On every method that makes a call, before anything is sent."""
     llm = sabir.adapter("tiny:m")
     for method in (llm.render, llm.complete_sync, llm.stream_sync, llm.stream, llm.count_tokens_sync):
-        with pytest.raises(Misnamed, match=f"{method.__name__}.. takes no `{next(iter(wrong))}`.*{right}"):
+        with pytest.raises(WrongWord, match=f"{method.__name__}.. takes no `{next(iter(wrong))}`.*{right}"):
             method("hi", **cast(Any, wrong))
-    with pytest.raises(Misnamed, match=right):
+    with pytest.raises(WrongWord, match=right):
         asyncio.run(llm.complete("hi", **cast(Any, wrong)))
     assert dict(tiny.made) == {}
 
@@ -212,7 +212,7 @@ def test_another_librarys_word_names_the_right_one(tiny: Tiny, wrong: dict[str, 
 def test_the_factory_names_the_right_words_too(tiny: Tiny) -> None:
     """As do its settings."""
     for wrong, right in (("api_base", "base_url="), ("temperature", "settings="), ("modle", "did you mean `model`")):
-        with pytest.raises(Misnamed, match=f"adapter.. takes no `{wrong}`.*{right}"):
+        with pytest.raises(WrongWord, match=f"adapter.. takes no `{wrong}`.*{right}"):
             sabir.adapter("tiny:m", **cast(Any, {wrong: 1}))
 
 

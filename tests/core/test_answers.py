@@ -13,9 +13,8 @@ import pytest
 from pydantic import BaseModel
 from sabir.base.failures import Loss
 from sabir.errors import (
+    AllFailed,
     MediaRefused,
-    Misnamed,
-    NoneAnswered,
     OptionFailed,
     OptionInvalid,
     OutputInvalid,
@@ -23,6 +22,7 @@ from sabir.errors import (
     RenderingRefused,
     SabirError,
     StreamBroken,
+    WrongWord,
 )
 from sabir.hooks.builders import OptionResultBuilder
 from sabir.options.option import Option, answer, answer_sync, option, unanswered
@@ -111,7 +111,7 @@ class Late(SabirError, TimeoutError):
         RenderingRefused("lost", [Loss(kind="dropped", reason="r")]),
         OutputInvalid("no Weather", REPLY),
         StreamBroken("cut off", partial=REPLY, cause=RateLimited("slow down", status=429)),
-        NoneAnswered("none", passed=[], errors=[RateLimited("slow down", retry_after=2.0)]),
+        AllFailed("none", failed_members=[], errors=[RateLimited("slow down", retry_after=2.0)]),
         MediaRefused("too large"),
     ],
 )
@@ -400,5 +400,5 @@ def test_only_unanswered_calls_are_answered() -> None:
     answers = answer_sync([first, answering, second, other], [double])
     assert [message.result and message.result.result for message in answers] == [4, 6]
     assert len(answer_sync(first, [double])) == 1
-    with pytest.raises(Misnamed, match=r"messages\[0\]"):
+    with pytest.raises(WrongWord, match=r"messages\[0\]"):
         answer_sync(["x"], [double])  # type: ignore[list-item]

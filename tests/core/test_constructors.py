@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sabir.errors import BuilderError, MediaRefused, Misnamed
+from sabir.errors import BuilderError, MediaRefused, WrongWord
 from sabir.vocabulary.constructors import as_messages, assistant, audio, document, image, system, user, video
 from sabir.vocabulary.messages import Origin
 from sabir.vocabulary.parts import MediaPart, ReasoningPart, TextPart
@@ -32,10 +32,10 @@ def test_messages_differ_in_their_policy_and_keep_the_order_of_their_parts() -> 
     ("content", "error", "words"),
     [
         ((), BuilderError, "a message of 'user' needs content"),
-        (("a", b"x"), Misnamed, r"content\[1\] is of type bytes; .*sabir.image"),
-        ((Path("a.png"),), Misnamed, r"content\[0\] is of type \w*Path; .*sabir.image"),
-        ((["a"],), Misnamed, r"content\[0\] is of type list"),
-        (({"type": "text", "text": "a"},), Misnamed, r"content\[0\] is a vendor's content block"),
+        (("a", b"x"), WrongWord, r"content\[1\] is of type bytes; .*sabir.image"),
+        ((Path("a.png"),), WrongWord, r"content\[0\] is of type \w*Path; .*sabir.image"),
+        ((["a"],), WrongWord, r"content\[0\] is of type list"),
+        (({"type": "text", "text": "a"},), WrongWord, r"content\[0\] is a vendor's content block"),
         (("\udfff",), BuilderError, "text: holds a lone surrogate"),
     ],
 )
@@ -145,8 +145,8 @@ REPLY = Reply(messages=(), finish_reason="stop", origin=Origin(provider="p", dia
     ],
 )
 def test_what_is_no_message_is_named_with_its_index(given: Any, words: str) -> None:
-    """Misnamed is a TypeError: the mistake is in the program."""
-    with pytest.raises(Misnamed, match=words) as caught:
+    """WrongWord is a TypeError: the mistake is in the program."""
+    with pytest.raises(WrongWord, match=words) as caught:
         as_messages(given)
 
     assert "\n" not in str(caught.value)

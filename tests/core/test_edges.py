@@ -20,12 +20,12 @@ from sabir.errors import (
     BuilderError,
     CallError,
     HistoryInvalid,
-    Misnamed,
     QuotaExceeded,
     RateLimited,
     ResponseInvalid,
     SettingsInvalid,
     StreamBroken,
+    WrongWord,
 )
 from sabir.hooks.builders import MessageBuilder
 from sabir.reading.incoming import KEPT_BYTES, StreamState
@@ -212,7 +212,7 @@ def test_a_dialect_refuses_what_the_adapter_refuses(tiny: Tiny) -> None:
     pure = cast("Any", sabir.dialect("tiny.talk"))
     with pytest.raises(SettingsInvalid, match=r"write sabir\.Settings"):
         pure.render("Hi.", settings={"seed": 1})
-    with pytest.raises(Misnamed, match=r"render\(\) takes no `tools`; pass options="):
+    with pytest.raises(WrongWord, match=r"render\(\) takes no `tools`; pass options="):
         pure.render("Hi.", tools=[])
 
 

@@ -11,19 +11,18 @@ import pytest
 import sabir
 from sabir import discovery as registry
 from sabir.calling.calls import Adapter, Messages
-from sabir.calling.fallback import MOVES_ON, FallbackAdapter, fallback, way_along
+from sabir.calling.fallback import FALLBACK_ON, FallbackAdapter, fallback, way_along
 from sabir.contract.dialect import Rendering
 from sabir.contract.provider import Access, TokenCount
 from sabir.contract.turns import Tables
 from sabir.errors import (
+    AllFailed,
     AuthenticationFailed,
     CallError,
     ConnectionFailed,
     ContextTooLong,
     CredentialsMissing,
     InvalidRequest,
-    Misnamed,
-    NoneAnswered,
     Overloaded,
     QuotaExceeded,
     RateLimited,
@@ -33,8 +32,9 @@ from sabir.errors import (
     ServerFailed,
     SettingsInvalid,
     StreamBroken,
+    WrongWord,
 )
-from sabir.vocabulary.reply import Passed, Reply
+from sabir.vocabulary.reply import FailedMember, Reply
 from sabir.vocabulary.settings import RetryPolicy, Settings
 
 from tests.core.support import (
@@ -207,7 +207,7 @@ def test_a_provider_that_is_down_is_passed_over(
     reply = caller.complete(caller.fallback(first, "two:m"))
 
     assert (reply.text, reply.origin.provider, reply.attempts, one.asked) == ("two: hi", "two", 1, int(bool(answer)))
-    assert [(str(each.target), each.error, bool(each.message)) for each in reply.passed] == [
+    assert [(str(each.target), each.error, bool(each.message)) for each in reply.failed_members] == [
         ("one:m", kind.__name__, True)
     ]
 
@@ -221,7 +221,7 @@ def test_the_errors_that_move_on_are_those_that_another_provider_may_not_have() 
 
     retryable = {kind for kind in below(CallError) if kind.retryable}
 
-    assert retryable | {QuotaExceeded, ResponseInvalid, RenderingRefused, NoneAnswered} == MOVES_ON
+    assert retryable | {QuotaExceeded, ResponseInvalid, RenderingRefused, AllFailed} == FALLBACK_ON
     assert {RateLimited, Overloaded, ConnectionFailed} <= retryable
 
 
@@ -260,7 +260,7 @@ def test_a_member_tries_again_before_it_is_passed_over(one: Served, two: Served,
 
     reply = caller.complete(caller.fallback(first, second))
 
-    assert (one.asked, two.asked, reply.attempts, len(reply.passed), reply.text) == (2, 2, 2, 1, "at last")
+    assert (one.asked, two.asked, reply.attempts, len(reply.failed_members), reply.text) == (2, 2, 2, 1, "at last")
 
 
 def test_each_is_told_with_what_its_request_lost(one: Served, two: Served, caller: Caller) -> None:
@@ -270,25 +270,25 @@ def test_each_is_told_with_what_its_request_lost(one: Served, two: Served, calle
 
     reply = caller.complete(caller.fallback("one:m", "two:m"), message)
 
-    (passed,) = reply.passed
-    assert (passed.target, passed.error, passed.message) == (sabir.adapter("one:m").target, "ServerFailed", "busy")
-    assert [(loss.kind, loss.message_id) for loss in passed.losses] == [("downgraded", message.id)]
+    (failed,) = reply.failed_members
+    assert (failed.target, failed.error, failed.message) == (sabir.adapter("one:m").target, "ServerFailed", "busy")
+    assert [(loss.kind, loss.message_id) for loss in failed.losses] == [("downgraded", message.id)]
     assert reply.losses == ()
     dumped = json.loads(reply.model_dump_json())
     assert Reply.model_validate(dumped) == reply
-    del dumped["passed"]  # as before there was such a field
-    assert Reply.model_validate(dumped).passed == ()
+    del dumped["failed_members"]  # as before there was such a field
+    assert Reply.model_validate(dumped).failed_members == ()
     way = way_along([sabir.adapter("echo:a"), sabir.adapter("echo:b")], (RateLimited,), str)
     next(way)
-    (odd,) = way.throw(RateLimited("half \ud83d")).passed
-    assert (odd.message, Passed.model_validate_json(odd.model_dump_json())) == ("half ?", odd)
+    (odd,) = way.throw(RateLimited("half \ud83d")).failed
+    assert (odd.message, FailedMember.model_validate_json(odd.model_dump_json())) == ("half ?", odd)
 
 
 def test_where_nobody_answers_one_line_names_all(one: Served, two: Served, caller: Caller) -> None:
     """However long each of them complains; the errors themselves are there too."""
     one.answers, two.answers = [failing(429, "slow down " * 60, retry_after="200")], [failing(500, "down " * 60)]
 
-    with pytest.raises(NoneAnswered) as caught:
+    with pytest.raises(AllFailed) as caught:
         caller.complete(caller.fallback("one:m", "two:m"))
 
     error = caught.value
@@ -296,7 +296,7 @@ def test_where_nobody_answers_one_line_names_all(one: Served, two: Served, calle
     assert "one:m: RateLimited: slow down" in line
     assert "; two:m: ServerFailed: down" in line
     assert (len(line) <= 500, len(line.splitlines())) == (True, 1)
-    assert [each.error for each in error.passed] == ["RateLimited", "ServerFailed"]
+    assert [each.error for each in error.failed_members] == ["RateLimited", "ServerFailed"]
     assert ([type(each) for each in error.errors], error.__cause__) == ([RateLimited, ServerFailed], error.errors[1])
 
 
@@ -312,7 +312,7 @@ def test_it_may_be_tried_again_where_a_member_may(
     errors: list[CallError], retryable: bool, retry_after: float | None
 ) -> None:
     """After the shortest time, which is none where a member that may be back named none."""
-    error = NoneAnswered("no member answered", passed=[], errors=errors)
+    error = AllFailed("no member answered", failed_members=[], errors=errors)
 
     assert (error.retryable, error.retry_after) == (retryable, retry_after)
 
@@ -324,13 +324,15 @@ def test_a_member_that_would_lose_is_passed_over(one: Served, two: Served, calle
 
     assert (one.asked, two.asked, str(llm.render(message).target)) == (0, 2, "two:m")
     for each in replies:
-        assert [(passed.error, passed.losses[0].kind) for passed in each.passed] == [("RenderingRefused", "downgraded")]
+        assert [(member.error, member.losses[0].kind) for member in each.failed_members] == [
+            ("RenderingRefused", "downgraded")
+        ]
 
     two.answers = [failing(500, "busy")]
     both = r"two:m: ServerFailed: busy; one:m: RenderingRefused: one:m would lose"
-    with pytest.raises(NoneAnswered, match=both) as error:
+    with pytest.raises(AllFailed, match=both) as error:
         caller.complete(caller.fallback("two:m", "one:m"), message, strict={"downgraded"})
-    assert [len(each.losses) for each in error.value.passed] == [0, 1]
+    assert [len(each.losses) for each in error.value.failed_members] == [0, 1]
 
     nobody = caller.fallback("one:m", "one:n", strict=True)
     for ask in (caller.complete, caller.stream, caller.count, lambda llm, message: llm.render(message)):
@@ -343,7 +345,7 @@ def test_a_member_that_would_lose_is_passed_over(one: Served, two: Served, calle
 def test_what_moves_on_can_be_said(one: Served, two: Served, caller: Caller) -> None:
     """Subclasses included; it replaces the table."""
     one.answers = [failing(400)]
-    llm = caller.fallback("one:m", "two:m", moves_on_for={InvalidRequest})
+    llm = caller.fallback("one:m", "two:m", fallback_on={InvalidRequest})
     assert caller.complete(llm).text == "two: hi"
 
     one.answers = [failing(429)]
@@ -361,9 +363,9 @@ def test_a_subclass_moves_on_like_its_base() -> None:
 
     way = way_along(members, (InvalidRequest,), str)
     next(way)
-    assert way.throw(ContextTooLong("too long")).passed[0].error == "ContextTooLong"
+    assert way.throw(ContextTooLong("too long")).failed[0].error == "ContextTooLong"
 
-    way = way_along(members, tuple(MOVES_ON), str)
+    way = way_along(members, tuple(FALLBACK_ON), str)
     next(way)
     with pytest.raises(ContextTooLong):
         way.throw(ContextTooLong("too long"))
@@ -389,7 +391,7 @@ def test_a_stream_moves_on_before_its_first_event(one: Served, two: Served, call
 
     assert [event.type for event in stream] == EVENTS
     reply = stream.reply()
-    assert (reply.text, reply.origin.provider, len(reply.passed)) == ("Take one.", "two", 1)
+    assert (reply.text, reply.origin.provider, len(reply.failed_members)) == ("Take one.", "two", 1)
     assert reply == stream.stream.partial
     assert caller.stream(llm).texts() == ["Take ", "one."]
 
@@ -414,7 +416,7 @@ def test_a_stream_that_breaks_after_its_first_event_is_broken(
         stream.reply()
 
     partial = caught.value.partial
-    assert (partial.text, [each.error for each in partial.passed]) == ("Take ", ["ServerFailed"])
+    assert (partial.text, [each.error for each in partial.failed_members]) == ("Take ", ["ServerFailed"])
     assert (one.asked, two.asked) == (1, 1)
     with pytest.raises(StreamBroken) as again:
         next(stream)
@@ -426,7 +428,7 @@ def test_a_stream_that_nobody_begins_says_so(one: Served, two: Served, caller: C
     one.answers, two.answers = [failing(500)], [failing(429)]
     stream = caller.stream(caller.fallback("one:m", "two:m"))
     for _ in range(2):
-        with pytest.raises(NoneAnswered, match=r"one:m: ServerFailed: no; two:m: RateLimited: no"):
+        with pytest.raises(AllFailed, match=r"one:m: ServerFailed: no; two:m: RateLimited: no"):
             next(stream)
     assert (one.asked, two.asked) == (1, 1)
 
@@ -459,7 +461,7 @@ def test_leaving_a_stream_closes_the_connection_of_the_member(one: Served, two: 
     assert two.server.was_left()
     with pytest.raises(StreamBroken, match="closed before its end") as caught:
         stream.reply()
-    assert (caught.value.partial.text, len(caught.value.partial.passed)) == ("Take ", 1)
+    assert (caught.value.partial.text, len(caught.value.partial.failed_members)) == ("Take ", 1)
 
 
 async def test_cancelling_leaves_the_member_and_asks_no_other(
@@ -548,18 +550,21 @@ def test_a_fallback_may_be_a_member(one: Served, two: Served, caller: Caller) ->
     inner = caller.fallback("one:a", "one:b")
     llm = caller.fallback(inner, "two:m")
     for reply in (caller.complete(llm), caller.stream(llm).reply()):
-        assert [str(each.target) for each in reply.passed] == ["one:a", "one:b"]
+        assert [str(each.target) for each in reply.failed_members] == ["one:a", "one:b"]
 
     outer = caller.fallback("one:x", caller.fallback("one:y", "two:m"))
     for reply in (caller.complete(outer), caller.stream(outer).reply()):
-        assert ([str(each.target) for each in reply.passed], reply.origin.provider) == (["one:x", "one:y"], "two")
+        assert ([str(each.target) for each in reply.failed_members], reply.origin.provider) == (
+            ["one:x", "one:y"],
+            "two",
+        )
     assert [str(target) for target in outer.targets] == ["one:x", "one:y", "two:m"]
     assert caller.send(outer, sabir.adapter("two:m").render("hi")).text == "two: hi"
 
     two.answers = [failing(500)]
-    with pytest.raises(NoneAnswered) as caught:
+    with pytest.raises(AllFailed) as caught:
         caller.complete(outer)
-    assert [str(each.target) for each in caught.value.passed] == ["one:x", "one:y", "two:m"]
+    assert [str(each.target) for each in caught.value.failed_members] == ["one:x", "one:y", "two:m"]
 
 
 def test_all_members_are_given_the_same(one: Served, two: Served, caller: Caller) -> None:
@@ -604,13 +609,13 @@ def test_what_holds_for_all_is_said_once(one: Served, two: Served) -> None:
         (
             ["echo:m", "echo:n"],
             {"api_key": "k"},
-            Misnamed,
+            WrongWord,
             r"`api_key`, .* give sabir.adapter\('provider:model', api_key=",
         ),
-        (["echo:m", "echo:n"], {"temperature": 1}, Misnamed, r"Settings\(temperature=…\)"),
-        (["echo:m", "echo:n"], {"move_on_for": ()}, Misnamed, "did you mean `moves_on_for`"),
-        (["echo:m", "echo:n"], {"moves_on_for": RateLimited}, SettingsInvalid, "give sabir's error classes"),
-        (["echo:m", "echo:n"], {"moves_on_for": [OSError]}, SettingsInvalid, "give sabir's error classes"),
+        (["echo:m", "echo:n"], {"temperature": 1}, WrongWord, r"Settings\(temperature=…\)"),
+        (["echo:m", "echo:n"], {"fallback_for": ()}, WrongWord, "did you mean `fallback_on`"),
+        (["echo:m", "echo:n"], {"fallback_on": RateLimited}, SettingsInvalid, "give sabir's error classes"),
+        (["echo:m", "echo:n"], {"fallback_on": [OSError]}, SettingsInvalid, "give sabir's error classes"),
         (["echo:m", "echo:n"], {"strict": {"lost"}}, SettingsInvalid, "strict names lost"),
     ],
 )
@@ -628,9 +633,9 @@ def test_another_librarys_arguments_are_refused(one: Served, two: Served, caller
     """As by any adapter, before anything is rendered."""
     llm = caller.fallback("one:m", "two:m")
     for ask in (caller.complete, caller.stream, caller.count):
-        with pytest.raises(Misnamed, match=r"\(\) takes no `tools`"):
+        with pytest.raises(WrongWord, match=r"\(\) takes no `tools`"):
             ask(llm, tools=[])
-    with pytest.raises(Misnamed, match=r"role dictionary"):
+    with pytest.raises(WrongWord, match=r"role dictionary"):
         caller.complete(llm, [{"role": "user", "content": "hi"}])  # type: ignore[list-item]
 
 
@@ -672,7 +677,7 @@ async def test_closing_closes_what_it_made(
 def test_moving_on_is_logged_once(one: Served, two: Served, caller: Caller, caplog: pytest.LogCaptureFixture) -> None:
     """One line at INFO names both; the last member has nobody to go on with."""
     one.answers, two.answers = [failing(429, "too many")], [failing(500)]
-    with caplog.at_level(logging.INFO, "sabir"), pytest.raises(NoneAnswered):
+    with caplog.at_level(logging.INFO, "sabir"), pytest.raises(AllFailed):
         caller.complete(caller.fallback("one:m", "two:m"))
 
     lines = [record.getMessage() for record in caplog.records if "going on" in record.getMessage()]
@@ -698,4 +703,4 @@ def test_threads_and_tasks_share_a_fallback(one: Served, two: Served) -> None:
             return await asyncio.gather(*map(llm.complete, said))
 
     for replies in (threads, asyncio.run(together())):
-        assert [(reply.text, len(reply.passed)) for reply in replies] == expected
+        assert [(reply.text, len(reply.failed_members)) for reply in replies] == expected

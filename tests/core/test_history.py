@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
-from sabir.errors import HistoryInvalid, Misnamed, SabirError
+from sabir.errors import HistoryInvalid, SabirError, WrongWord
 from sabir.vocabulary.constructors import system, user
 from sabir.vocabulary.history import dumps, dumps_lines, load, loads, save, schema
 from sabir.vocabulary.messages import SCHEMA, Message, PartsPayload
@@ -268,7 +268,7 @@ def test_a_message_that_json_cannot_hold_is_named_when_it_is_written() -> None:
     with pytest.raises(HistoryInvalid, match=r"messages\[1\] cannot be written as JSON") as caught:
         dumps([message, broken])
     assert "\n" not in str(caught.value)
-    with pytest.raises(Misnamed, match=r"messages\[0\] is a role dictionary"):
+    with pytest.raises(WrongWord, match=r"messages\[0\] is a role dictionary"):
         dumps([{"role": "user"}])  # type: ignore[list-item]
 
 
@@ -290,7 +290,7 @@ def test_a_failed_save_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     """What cannot be written is found before the file is touched; no device or pipe is replaced or read."""
     path, folder, pipe = tmp_path / "history.json", tmp_path / "folder", tmp_path / "pipe.json"
     save(path, HISTORY)
-    with pytest.raises(Misnamed):
+    with pytest.raises(WrongWord):
         save(path, [3])  # type: ignore[list-item]
     folder.mkdir()
     os.mkfifo(pipe)

@@ -34,7 +34,7 @@ from tests.docs.sources import (
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Adapters": (
-        "adapter", "ModelAdapter", "Adapter", "fallback", "FallbackAdapter", "MOVES_ON", "Target",
+        "adapter", "ModelAdapter", "Adapter", "fallback", "FallbackAdapter", "FALLBACK_ON", "Target",
     ),
     "Making messages": (
         "user", "system", "assistant", "image", "audio", "video", "document", "MessageBuilder", "OptionResultBuilder",
@@ -49,7 +49,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Settings": ("Settings", "Bounds", "ResponseFormat", "RetryPolicy"),
     "Rendering": ("Rendering", "Loss", "dialect", "PureDialect", "DecodedHistory"),
     "Replies and streams": (
-        "Reply", "Alternative", "Passed", "Usage", "ReplyStream", "SyncReplyStream", "StreamEvent", "ReplyStart",
+        "Reply", "Alternative", "FailedMember", "Usage", "ReplyStream", "SyncReplyStream", "StreamEvent", "ReplyStart",
         "BlockStart", "BlockDelta", "BlockEnd", "ReplyEnd",
     ),
     "Plugins": (

@@ -11,7 +11,7 @@ import pytest
 import sabir
 from sabir import Adapter, CallError, ModelInfo, RenderingRefused, Reply, Settings
 from sabir.discovery import default_registry
-from sabir.errors import MediaRefused, Misnamed
+from sabir.errors import MediaRefused, WrongWord
 from sabir_media import FetchedMedia, FetchingAdapter, fetching
 
 from tests.core.support import WORDS, Loopback, Tiny, failing, streamed, whole
@@ -87,7 +87,7 @@ def test_nothing_is_fetched_without_it(tiny: Tiny) -> None:
 
     assert [loss.kind for loss in rendering.losses] == ["downgraded"]
     assert "images" not in rendering.body["turns"][0]
-    with pytest.raises(Misnamed, match=r"adapter\(\) takes no `fetcher`; wrap the adapter: sabir_media.fetching"):
+    with pytest.raises(WrongWord, match=r"adapter\(\) takes no `fetcher`; wrap the adapter: sabir_media.fetching"):
         sabir.adapter("tiny:m", fetcher=Fetching())  # type: ignore[arg-type]
 
 

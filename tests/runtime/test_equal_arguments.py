@@ -13,7 +13,7 @@ import pytest
 import sabir
 from pydantic import BaseModel, Secret, SecretBytes, SecretStr
 from sabir import Message, ToolContext
-from sabir.errors import Misnamed
+from sabir.errors import WrongWord
 from sabir_runtime import BaseContext, BaseRunner, PolicyFailed, PolicyInvalid
 
 from tests.runtime.every_runner import RUNNERS
@@ -147,7 +147,7 @@ async def test_arguments_that_do_not_fit_are_refused_under_every_runner(
             await ctx.need([], city="Rome", town="Rome")
         with pytest.raises(PolicyInvalid, match="'tell_all' do not fit: argument 'ctx': every policy is given"):
             await ctx.tell_all([], ctx=1)
-        with pytest.raises(Misnamed, match=r"messages\[1\] is a str"):
+        with pytest.raises(WrongWord, match=r"messages\[1\] is a str"):
             await ctx.tell([HISTORY[0], "Hi."])
 
 

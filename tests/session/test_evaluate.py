@@ -153,9 +153,9 @@ def test_what_cannot_run_is_refused_before_anything_is_asked_or_recorded() -> No
         evaluate_sync(llm, PROMPT, session=session, options=[tide])
     with pytest.raises(sabir.errors.OptionInvalid, match="no function"):
         evaluate_sync(llm, PROMPT, session=session, options=[sabir.Option.from_schema("look", "", {})])
-    with pytest.raises(sabir.errors.Misnamed, match=r"pass options=\[…\]"):
+    with pytest.raises(sabir.errors.WrongWord, match=r"pass options=\[…\]"):
         evaluate_sync(llm, PROMPT, session=session, tools=[weather])  # type: ignore[call-arg]
-    with pytest.raises(sabir.errors.Misnamed, match="role dictionary"):
+    with pytest.raises(sabir.errors.WrongWord, match="role dictionary"):
         evaluate_sync(llm, [{"role": "user", "content": "Hi"}], session=session)  # type: ignore[list-item]
 
     assert (llm.sent, records_of(session)) == ((), [])
@@ -320,5 +320,5 @@ def test_the_manner_is_that_of_evaluate() -> None:
         "assistant",
         "tool",
     ]
-    with pytest.raises(sabir.errors.Misnamed):
+    with pytest.raises(sabir.errors.WrongWord):
         Trips(ScriptedAdapter(), tools=[look])

@@ -20,8 +20,8 @@ from sabir.vocabulary.parts import TextPart
 from sabir.vocabulary.reply import Reply
 from sabir.vocabulary.settings import Settings, find_model
 from sabir_openai.responses_dialect import RESPONSES
-from tests.core.samples import check_constructed
 
+from tests.core.samples import check_constructed
 from tests.laws.oracle import check_request
 from tests.laws.replies import MODELS, target_of
 from tests.laws.rules import check_pairing

@@ -14,10 +14,10 @@ from importlib import import_module
 
 _NAMES = {
     "base.errors": "OptionFailed ProviderMissing SabirError SettingsInvalid",
-    "base.failures": "CallError CredentialsMissing RateLimited RenderingRefused Loss",
+    "base.failures": "CallError CredentialsMissing Loss RateLimited RenderingRefused",
     "calling.adapter": "ModelAdapter adapter",
     "calling.calls": "Adapter",
-    "calling.fallback": "MOVES_ON FallbackAdapter fallback",
+    "calling.fallback": "FALLBACK_ON FallbackAdapter fallback",
     "calling.pure": "PureDialect dialect",
     "calling.stream": "ReplyStream SyncReplyStream",
     "contract.dialect": "DecodedHistory Rendering",
@@ -25,16 +25,16 @@ _NAMES = {
     "hooks.builders": "MessageBuilder OptionResultBuilder Step group_steps",
     "hooks.specs": "hookimpl",
     "options.execution": "ToolContext",
-    "options.option": "answer answer_sync unanswered Option option",
+    "options.option": "Option answer answer_sync option unanswered",
     "vocabulary.constructors": "assistant audio document image system user video",
     "vocabulary.history": "dumps dumps_lines load loads save schema",
     "vocabulary.messages": "RUNTIME Message OptionCallPayload OptionResultPayload Origin PartsPayload UnknownPayload",
     "vocabulary.parts": "Citation MediaPart OpaquePart ReasoningPart RefusalPart TextPart UnknownPart",
     "vocabulary.reply": (
-        "NoneAnswered OutputInvalid StreamBroken BlockDelta BlockEnd BlockStart ReplyEnd ReplyStart StreamEvent "
-        "Alternative Passed Reply Usage"
+        "AllFailed Alternative BlockDelta BlockEnd BlockStart FailedMember OutputInvalid Reply ReplyEnd "
+        "ReplyStart StreamBroken StreamEvent Usage"
     ),
-    "vocabulary.settings": "Bounds ResponseFormat RetryPolicy Settings ModelInfo Target",
+    "vocabulary.settings": "Bounds ModelInfo ResponseFormat RetryPolicy Settings Target",
 }
 """The public names by the module that defines them."""
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -6,39 +6,36 @@ from collections.abc import Callable, Mapping
 from sabir import authoring as authoring
 from sabir import errors as errors
 from sabir.base.errors import OptionFailed, ProviderMissing, SabirError, SettingsInvalid
-from sabir.base.failures import CallError, CredentialsMissing, RateLimited
-from sabir.base.failures import Loss, RenderingRefused
+from sabir.base.failures import CallError, CredentialsMissing, Loss, RateLimited, RenderingRefused
 from sabir.calling.adapter import ModelAdapter, adapter
 from sabir.calling.calls import Adapter
-from sabir.calling.fallback import MOVES_ON, FallbackAdapter, fallback
+from sabir.calling.fallback import FALLBACK_ON, FallbackAdapter, fallback
 from sabir.calling.pure import PureDialect, dialect
 from sabir.calling.stream import ReplyStream, SyncReplyStream
 from sabir.contract.dialect import DecodedHistory, Rendering
 from sabir.discovery import ProviderStatus, commands, models, provider, providers, register, unregister
 from sabir.hooks.builders import MessageBuilder, OptionResultBuilder, Step, group_steps
 from sabir.hooks.specs import hookimpl
-from sabir.options.option import answer, answer_sync, unanswered
 from sabir.options.execution import ToolContext
-from sabir.options.option import Option, option
+from sabir.options.option import Option, answer, answer_sync, option, unanswered
 from sabir.vocabulary.constructors import assistant, audio, document, image, system, user, video
 from sabir.vocabulary.history import dumps, dumps_lines, load, loads, save, schema
 from sabir.vocabulary.messages import RUNTIME, Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
 from sabir.vocabulary.messages import UnknownPayload
 from sabir.vocabulary.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart, UnknownPart
-from sabir.vocabulary.reply import Alternative, BlockDelta, BlockEnd, BlockStart, NoneAnswered, OutputInvalid, Passed
+from sabir.vocabulary.reply import AllFailed, Alternative, BlockDelta, BlockEnd, BlockStart, FailedMember, OutputInvalid
 from sabir.vocabulary.reply import Reply, ReplyEnd, ReplyStart, StreamBroken, StreamEvent, Usage
-from sabir.vocabulary.settings import Bounds, ResponseFormat, RetryPolicy, Settings
-from sabir.vocabulary.settings import ModelInfo, Target
+from sabir.vocabulary.settings import Bounds, ModelInfo, ResponseFormat, RetryPolicy, Settings, Target
 
 def _door(
     package: str, module_of: Mapping[str, str]
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]: ...
 
 __all__ = [  # noqa: RUF022
-    "Adapter", "Alternative", "BlockDelta", "BlockEnd", "BlockStart", "Bounds", "CallError", "Citation",
-    "CredentialsMissing", "DecodedHistory", "FallbackAdapter", "Loss", "MOVES_ON", "MediaPart", "Message",
-    "MessageBuilder", "ModelAdapter", "ModelInfo", "NoneAnswered", "OpaquePart", "Option", "OptionCallPayload",
-    "OptionFailed", "OptionResultBuilder", "OptionResultPayload", "Origin", "OutputInvalid", "PartsPayload", "Passed",
+    "Adapter", "AllFailed", "Alternative", "BlockDelta", "BlockEnd", "BlockStart", "Bounds", "CallError", "Citation",
+    "CredentialsMissing", "DecodedHistory", "FALLBACK_ON", "FailedMember", "FallbackAdapter", "Loss", "MediaPart",
+    "Message", "MessageBuilder", "ModelAdapter", "ModelInfo", "OpaquePart", "Option", "OptionCallPayload",
+    "OptionFailed", "OptionResultBuilder", "OptionResultPayload", "Origin", "OutputInvalid", "PartsPayload",
     "ProviderMissing", "ProviderStatus", "PureDialect", "RUNTIME", "RateLimited", "ReasoningPart", "RefusalPart",
     "Rendering", "RenderingRefused", "Reply", "ReplyEnd", "ReplyStart", "ReplyStream", "ResponseFormat", "RetryPolicy",
     "SabirError", "Settings", "SettingsInvalid", "Step", "StreamBroken", "StreamEvent", "SyncReplyStream", "Target",

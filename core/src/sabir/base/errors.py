@@ -108,7 +108,7 @@ class NotJSON(SabirError, ValueError):
     """JSON cannot hold a value: it is non-finite, not serialisable, or not valid Unicode."""
 
 
-class Misnamed(SabirError, TypeError):
+class WrongWord(SabirError, TypeError):
     """An argument has another library's name; the message gives sabir's name."""
 
 

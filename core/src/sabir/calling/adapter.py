@@ -46,7 +46,7 @@ _FACTORY = (
 class ModelAdapter(AsyncClosing, SyncClosing):
     """The adapter of one model; made by `sabir.adapter`.
 
-    Its methods raise RenderingRefused for losses that `strict` names, Misnamed for another library's arguments, and
+    Its methods raise RenderingRefused for losses that `strict` names, WrongWord for another library's arguments, and
     CallError for calls that fail.
     """
 
@@ -255,7 +255,7 @@ def adapter(
 
     Raises SettingsInvalid for a name of another form, a key or settings of another type, or a vendor section
     whose name is a provider's name misspelt; ProviderMissing, ProviderBroken, PluginConflict or DialectMissing
-    where the plugin cannot serve; Misnamed for another library's argument.
+    where the plugin cannot serve; WrongWord for another library's argument.
     """
     Settings.refuse_misnamed("adapter", misnamed, _FACTORY)
     name = default_registry.split_model(model)

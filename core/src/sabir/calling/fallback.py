@@ -1,13 +1,13 @@
 """An adapter over adapters: if a provider is down, the conversation goes on with another.
 
     llm = sabir.fallback("acme:large", "other:large")
-    llm.complete ──▶ acme:large ── Overloaded ──▶ other:large ──▶ reply        reply.passed: what acme:large said
+    llm.complete ──▶ acme:large ── Overloaded ──▶ other:large ──▶ reply        failed_members: acme:large
 
 A member's own retries come first: a member is passed over if they all fail. The same conversation is rendered for each
 member; the reply holds the losses, and for which member each was.
 
     way ── Asked(first member) ──▶ caller ── an error ──▶ way ── Asked(next member) ──▶ caller ──▶ reply
-                                                           └── or raises: the error itself, or NoneAnswered
+                                                           └── or raises: the error itself, or AllFailed
 
 The way decides which member is asked next. It is a generator, and each call has its own. A waiting call is made inside
 it, and it yields the answer; an asynchronous call is yielded as a coroutine, for the caller to await. A stream goes on
@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any, Generic, NamedTuple, Never, Protocol, TypeAlias, TypeVar, Unpack, runtime_checkable
 
 from sabir.base import failures
-from sabir.base.errors import Misnamed, SabirError, SettingsInvalid, one_line
+from sabir.base.errors import SabirError, SettingsInvalid, WrongWord, one_line
 from sabir.base.failures import RenderingRefused, Strict
 from sabir.calling.adapter import adapter
 from sabir.calling.calls import Adapter, CallArguments, Messages, Relay
@@ -32,18 +32,18 @@ from sabir.contract.provider import TokenCount
 from sabir.options.option import Option
 from sabir.vocabulary.constructors import as_messages
 from sabir.vocabulary.messages import Message
-from sabir.vocabulary.reply import NoneAnswered, Passed, Reply, StreamEvent
+from sabir.vocabulary.reply import AllFailed, FailedMember, Reply, StreamEvent
 from sabir.vocabulary.settings import Settings, Target
 
-MOVES_ON: frozenset[type[SabirError]] = frozenset({
+FALLBACK_ON: frozenset[type[SabirError]] = frozenset({
     failures.RateLimited, failures.QuotaExceeded, failures.Overloaded, failures.Unavailable, failures.ServerFailed,
-    failures.ConnectionFailed, failures.CallTimedOut, failures.ResponseInvalid, RenderingRefused, NoneAnswered,
+    failures.ConnectionFailed, failures.CallTimedOut, failures.ResponseInvalid, RenderingRefused, AllFailed,
 })  # fmt: skip
 """The errors for which a fallback asks its next member: the provider is busy, down, out of reach or out of credit, gave
 no answer, or cannot take the conversation. An error of the program or the request is raised at once: a missing or wrong
 key, an unknown model, or a request that is invalid, too long or rejected by a filter."""
 
-_FACTORY = ("speaks_as", "settings", "strict", "moves_on_for")
+_FACTORY = ("speaks_as", "settings", "strict", "fallback_on")
 _OF_ONE = ("api_key", "base_url", "client", "model_info")
 
 MESSAGE_CHARACTERS = 460
@@ -60,7 +60,7 @@ class Asked(NamedTuple, Generic[Got_co]):
     """One step of a way: the answer of the member that was asked, and the members passed over before it."""
 
     got: Got_co
-    passed: tuple[Passed, ...]
+    failed: tuple[FailedMember, ...]
 
 
 Way: TypeAlias = Generator[Asked[Got], None, None]
@@ -71,39 +71,39 @@ def way_along(members: Sequence[Adapter], kinds: Kinds, opened: Callable[[Adapte
 
     An error of another kind is raised as it is, with a note that names the members passed over before it.
     """
-    passed: list[Passed] = []
+    failed: list[FailedMember] = []
     errors: list[SabirError] = []
     for member, following in zip(members, (*members[1:], None), strict=True):
         try:
-            yield Asked(opened(member), tuple(passed))
+            yield Asked(opened(member), tuple(failed))
         except kinds as error:
             errors.append(error)
-            passed += _passed(member, error)
+            failed += _failed(member, error)
             if following is not None:
                 name = type(error).__name__
                 logger.info("%s passed over: %s: %s; going on with %s", member.target, name, error, following.target)
         except Exception as error:
-            if passed:
-                error.add_note(f"passed over before: {_said(passed)}")
+            if failed:
+                error.add_note(f"passed over before: {_said(failed)}")
             raise
     if all(isinstance(error, RenderingRefused) for error in errors):
-        losses = [loss for each in passed for loss in each.losses]
-        raise RenderingRefused(f"no member takes this: {_said(passed)}", losses) from errors[-1]
-    raise NoneAnswered(f"no member answered: {_said(passed)}", passed=passed, errors=errors) from errors[-1]
+        losses = [loss for each in failed for loss in each.losses]
+        raise RenderingRefused(f"no member takes this: {_said(failed)}", losses) from errors[-1]
+    raise AllFailed(f"no member answered: {_said(failed)}", failed_members=failed, errors=errors) from errors[-1]
 
 
-def _passed(member: Adapter, error: SabirError) -> Sequence[Passed]:
-    if isinstance(error, NoneAnswered):
-        return error.passed
+def _failed(member: Adapter, error: SabirError) -> Sequence[FailedMember]:
+    if isinstance(error, AllFailed):
+        return error.failed_members
     message = str(error).encode(errors="replace").decode()
     losses = getattr(error, "losses", ())
-    return (Passed(target=member.target, error=type(error).__name__, message=message, losses=losses),)
+    return (FailedMember(target=member.target, error=type(error).__name__, message=message, losses=losses),)
 
 
-def _said(passed: Sequence[Passed]) -> str:
+def _said(failed: Sequence[FailedMember]) -> str:
     """One line that names every member passed over, and its error."""
-    room = max(MESSAGE_CHARACTERS // len(passed) - 2, 40)
-    return "; ".join(one_line(f"{each.target}: {each.error}: {each.message}", room) for each in passed)
+    room = max(MESSAGE_CHARACTERS // len(failed) - 2, 40)
+    return "; ".join(one_line(f"{each.target}: {each.error}: {each.message}", room) for each in failed)
 
 
 async def _awaited(way: Way[Coroutine[Any, Any, Result]]) -> Asked[Result]:
@@ -111,14 +111,14 @@ async def _awaited(way: Way[Coroutine[Any, Any, Result]]) -> Asked[Result]:
     asked = next(way)
     while True:
         try:
-            return Asked(await asked.got, asked.passed)
+            return Asked(await asked.got, asked.failed)
         except Exception as error:
             asked = way.throw(error)
 
 
-def _told(reply: Reply, passed: tuple[Passed, ...]) -> Reply:
+def _told(reply: Reply, failed: tuple[FailedMember, ...]) -> Reply:
     """The reply, with the members that were passed over before the one that gave it."""
-    return reply.model_copy(update={"passed": (*passed, *reply.passed)}) if passed else reply
+    return reply.model_copy(update={"failed_members": (*failed, *reply.failed_members)}) if failed else reply
 
 
 class _FallbackRelay(Relay):
@@ -160,7 +160,7 @@ class Counting(Protocol):
 class FallbackAdapter(AsyncClosing, SyncClosing):
     """Several adapters as one; made by `sabir.fallback`, which says when the next is asked.
 
-    Its methods raise the errors of their members. If no member answered, NoneAnswered names each member and its error;
+    Its methods raise the errors of their members. If no member answered, AllFailed names each member and its error;
     if all refused the rendering, RenderingRefused does. It holds no state of a call: threads and tasks may share it.
     """
 
@@ -193,7 +193,7 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         return next(way_along(self.members, self._refusals, lambda member: member.render(listed, **how))).got
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
-        """Render and send, by one member after the other; `reply.passed` holds the members that did not answer."""
+        """Render and send, by one member after the other; `reply.failed_members` did not answer."""
         listed, how = _prepared("complete", messages, how)
         way = way_along(self.members, self._kinds, lambda member: member.complete(listed, **how))
         return _told(*await _awaited(way))
@@ -295,13 +295,13 @@ def fallback(
     speaks_as: str = "llm",
     settings: Settings | None = None,
     strict: Strict = False,
-    moves_on_for: Collection[type[SabirError]] | None = None,
+    fallback_on: Collection[type[SabirError]] | None = None,
     **misnamed: Never,
 ) -> FallbackAdapter:
     """An adapter that asks its members in their order, until one answers; each a `provider:model` or an adapter.
 
-    A member's own retries come first (`Settings.retries`). `moves_on_for` names the errors after which the next
-    member is asked (subclasses included); by default those of MOVES_ON. All other errors are raised at once. A stream
+    A member's own retries come first (`Settings.retries`). `fallback_on` names the errors after which the next
+    member is asked (subclasses included); by default FALLBACK_ON. All other errors are raised at once. A stream
     moves on only before its first event. A member that refuses the rendering, by `strict` or because nothing of the
     conversation is left for it, is passed over like a member that is down: with `strict`, the first member without a
     refused loss answers, whether it is the first of all or a later one. A refusal is an error only if all refuse.
@@ -315,7 +315,7 @@ def fallback(
     for name in misnamed:
         if name in _OF_ONE:
             remedy = f"give sabir.adapter('provider:model', {name}=…) in place of that member's name"
-            raise Misnamed(f"fallback() takes no `{name}`, which belongs to one provider; {remedy}")
+            raise WrongWord(f"fallback() takes no `{name}`, which belongs to one provider; {remedy}")
     Settings.refuse_misnamed("fallback", misnamed, _FACTORY)
     for number, candidate in enumerate(members, 1):
         is_adapter = not isinstance(candidate, type) and callable(getattr(candidate, "complete", None))
@@ -324,7 +324,7 @@ def fallback(
             raise SettingsInvalid(f"member {number} of the fallback is of type {type(candidate).__name__}; {remedy}")
     if len(members) < 2:
         raise SettingsInvalid(f"a fallback has two members or more, {len(members)} given; add another 'provider:model'")
-    kinds = _checked_kinds(MOVES_ON if moves_on_for is None else moves_on_for)
+    kinds = _checked_kinds(FALLBACK_ON if fallback_on is None else fallback_on)
     make = partial(adapter, speaks_as=speaks_as, settings=settings, strict=strict)
     adapters: list[Adapter] = [make(member) if isinstance(member, str) else member for member in members]
     made = [each for each, member in zip(adapters, members, strict=True) if isinstance(member, str)]
@@ -338,9 +338,9 @@ def fallback(
     return FallbackAdapter(adapters, made, kinds, next(iter(voices), "llm"))
 
 
-def _checked_kinds(moves_on_for: object) -> Kinds:
-    if isinstance(moves_on_for, Iterable):
-        kinds = tuple(moves_on_for)
+def _checked_kinds(fallback_on: object) -> Kinds:
+    if isinstance(fallback_on, Iterable):
+        kinds = tuple(fallback_on)
         if all(isinstance(kind, type) and issubclass(kind, SabirError) for kind in kinds):
             return kinds
-    raise SettingsInvalid(f"moves_on_for is {moves_on_for!r}; give sabir's error classes, as {{sabir.Overloaded}}")
+    raise SettingsInvalid(f"fallback_on is {fallback_on!r}; give sabir's error classes, as {{sabir.Overloaded}}")

@@ -54,7 +54,7 @@ class PureDialect:
     ) -> Rendering:
         """The request for a model at the provider's own endpoint.
 
-        Raises RenderingRefused for losses that `strict` names, SettingsInvalid for invalid settings, Misnamed for
+        Raises RenderingRefused for losses that `strict` names, SettingsInvalid for invalid settings, WrongWord for
         another library's argument.
         """
         Settings.refuse_misnamed("render", misnamed, _RENDER)

@@ -202,7 +202,7 @@ class Renderer:
     ) -> Rendering:
         """The request for a history; raises RenderingRefused if nothing of it is left to send.
 
-        Also raises Misnamed for an item that is no message, and SettingsInvalid for an `extra_body` that replaces the
+        Also raises WrongWord for an item that is no message, and SettingsInvalid for an `extra_body` that replaces the
         messages.
         """
         settings, listed = settings or _NO_SETTINGS, messages if type(messages) is list else list(messages)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypedDict, Unpack, cast
 
-from sabir.base.errors import BuilderError, MediaRefused, Misnamed, NotJSON
+from sabir.base.errors import BuilderError, MediaRefused, NotJSON, WrongWord
 from sabir.base.values import encode_json
 from sabir.vocabulary.media import FILE_CAP, MediaURL, Modality, read_source
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload
@@ -79,7 +79,7 @@ def document(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
 def as_messages(messages: str | Message | Iterable[Message]) -> list[Message]:
     """The messages of a call's argument: a text of the user, one message, or several.
 
-    Raises Misnamed for a vendor's role dictionaries and for any other item that is no message, and names its index.
+    Raises WrongWord for a vendor's role dictionaries and for any other item that is no message, and names its index.
     """
     given = listed(messages)
     check_messages(given, 0)
@@ -87,16 +87,16 @@ def as_messages(messages: str | Message | Iterable[Message]) -> list[Message]:
 
 
 def check_messages(given: Sequence[object], start: int) -> None:
-    """Raise Misnamed for the first item from position `start` on that is no message."""
+    """Raise WrongWord for the first item from position `start` on that is no message."""
     checked = given[start:] if start else given
     if list(map(type, checked)).count(Message) != len(checked):
         for index, message in enumerate(checked, start):
             if not isinstance(message, Message):
-                raise Misnamed(_no_message(f"messages[{index}]", message))
+                raise WrongWord(_no_message(f"messages[{index}]", message))
 
 
 def listed(messages: object) -> list[Any]:  # an argument passed by mistake may hold anything
-    """A new list of a call's messages, its items unchecked; raises Misnamed for an argument that is no conversation."""
+    """A new list of the messages of a call, its items unchecked; raises WrongWord for what is no conversation."""
     if type(messages) is list:  # nearly all arguments are lists
         return messages.copy()
     if isinstance(messages, str):
@@ -104,7 +104,7 @@ def listed(messages: object) -> list[Any]:  # an argument passed by mistake may 
     if isinstance(messages, Message):
         return [messages]
     if isinstance(messages, Reply | Mapping | bytes) or not isinstance(messages, Iterable):
-        raise Misnamed(_no_message("messages", messages))
+        raise WrongWord(_no_message("messages", messages))
     return list(messages)
 
 
@@ -133,9 +133,9 @@ def _part(item: object, index: int) -> KnownPart:
     if isinstance(item, KnownPart):
         return item
     if isinstance(item, Mapping):
-        raise Misnamed(f"content[{index}] is a vendor's content block; give a str, or sabir.image(…) and its siblings")
+        raise WrongWord(f"content[{index}] is a vendor's content block; give a str, or sabir.image(…) and its siblings")
     remedy = "give a str, or a part such as sabir.image(path or bytes)"
-    raise Misnamed(f"content[{index}] is of type {type(item).__name__}; {remedy}")
+    raise WrongWord(f"content[{index}] is of type {type(item).__name__}; {remedy}")
 
 
 def _media(

@@ -93,7 +93,7 @@ class Alternative(Frozen):
     raw_finish_reason: str | None = None
 
 
-class Passed(Frozen):
+class FailedMember(Frozen):
     """A member of a fallback that was asked and did not answer.
 
     `error` is the class name of the error that it raised, `message` that error's text; `losses` are those of the
@@ -111,7 +111,7 @@ class Reply(Frozen):
 
     `finish_reason` is neutral, `raw_finish_reason` the provider's word. `details` holds fields of the response
     that have no neutral place (a service tier, log probabilities), verbatim. `attempts` counts the requests sent to
-    the provider that answered; `passed` holds the members of a fallback that were asked before and did not answer.
+    the provider that answered; `failed_members` are those of a fallback that were asked before and did not answer.
     """
 
     messages: tuple[Message, ...]
@@ -123,7 +123,7 @@ class Reply(Frozen):
     alternatives: tuple[Alternative, ...] = ()
     details_json: JSONDocumentField | None = Field(default=None, alias="details")
     attempts: int = 1
-    passed: tuple[Passed, ...] = ()
+    failed_members: tuple[FailedMember, ...] = ()
 
     @property
     def details(self) -> JSONValue:
@@ -208,18 +208,18 @@ class StreamBroken(ResponseInvalid):
             self.request_id, self.retry_after = cause.request_id, cause.retry_after
 
 
-class NoneAnswered(CallError):
-    """No member of a fallback answered; `passed` describes each member's error, `errors` holds the errors.
+class AllFailed(CallError):
+    """No member of a fallback answered; `failed_members` describes each member's error, `errors` holds the errors.
 
     It is retryable if one of the errors is, after the shortest time that one of them names.
     """
 
-    def __init__(self, message: str, *, passed: Sequence[Passed], errors: Sequence[SabirError]) -> None:
+    def __init__(self, message: str, *, failed_members: Sequence[FailedMember], errors: Sequence[SabirError]) -> None:
         failed = [error for error in errors if isinstance(error, CallError) and error.retryable]
         delays = [error.retry_after or 0.0 for error in failed]
         super().__init__(message, retry_after=min(delays, default=0.0) or None)
         self.retryable = bool(failed)
-        self.passed = tuple(passed)
+        self.failed_members = tuple(failed_members)
         self.errors = tuple(errors)
 
 

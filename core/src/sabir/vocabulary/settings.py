@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
-from sabir.base.errors import Misnamed, SettingsInvalid, one_line
+from sabir.base.errors import SettingsInvalid, WrongWord, one_line
 from sabir.base.failures import CallError
 from sabir.base.models import Frozen, describe
 from sabir.base.values import (
@@ -291,10 +291,10 @@ class Settings(Frozen):
 
     @staticmethod
     def refuse_misnamed(function: str, misnamed: Mapping[str, object], known: tuple[str, ...]) -> None:
-        """Raise Misnamed for the first argument whose name a function does not know, with the right word."""
+        """Raise WrongWord for the first argument whose name a function does not know, with the right word."""
         for name in misnamed:
             if name not in known:
-                raise Misnamed(f"{function}() takes no `{name}`; {_remedy(name, known)}")
+                raise WrongWord(f"{function}() takes no `{name}`; {_remedy(name, known)}")
 
 
 def _refusal(error: ValidationError) -> str:

@@ -236,7 +236,7 @@ class BoundCall:
     """One call of a bound policy, ready to be performed: messages, names of options, and the policy's own arguments.
 
     The lists are copies, and the arguments have their parameters' types (`PolicySignature.check`). Raises UnknownOption
-    for a name that the context does not bind, and Misnamed for observations that are not messages.
+    for a name that the context does not bind, and WrongWord for observations that are not messages.
     """
 
     __slots__ = ("__weakref__", "arguments", "bound", "observations", "options")

@@ -40,7 +40,7 @@ class Prompt(Generic[Output]):
 
     `ns` and `key` identify it over versions of its text: a conversation resumes only under the same two. One without
     them resumes with the same content, or with no messages. `output` is a pydantic model or any type that pydantic
-    validates; the provider is asked for JSON of its schema. Raises Misnamed for values that are not messages.
+    validates; the provider is asked for JSON of its schema. Raises WrongWord for values that are not messages.
     """
 
     ns: str = ""
@@ -71,7 +71,7 @@ PromptLike: TypeAlias = Prompt[Output] | Messages
 
 
 def as_prompt(given: PromptLike[Output]) -> Prompt[Output]:
-    """The prompt itself, or one made from a text or messages; raises Misnamed for anything else."""
+    """The prompt itself, or one made from a text or messages; raises WrongWord for anything else."""
     return given if isinstance(given, Prompt) else Prompt(messages=as_messages(given))
 
 

@@ -25,8 +25,8 @@ from sabir_session.errors import (
     StoreTooNew,
 )
 from sabir_session.evaluation.budgets import Budget, within
-from sabir_session.evaluation.conversation import follow_up, unfinished_evaluations
 from sabir_session.evaluation.evaluate import EvaluateArguments, MainLoop, evaluate, evaluate_sync
+from sabir_session.evaluation.evaluations import follow_up, unfinished_evaluations
 from sabir_session.evaluation.people import (
     DENIED,
     HUMAN,

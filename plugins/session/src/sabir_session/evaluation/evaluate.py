@@ -21,7 +21,7 @@ from sabir.errors import OptionInvalid
 
 from sabir_session.evaluation import people
 from sabir_session.evaluation.budgets import MOST_REQUESTS, Budget, Spending
-from sabir_session.evaluation.conversation import Conversation, OpenCall, begin, restore
+from sabir_session.evaluation.evaluations import Evaluation, OpenCall, begin, restore
 from sabir_session.evaluation.perform import LoopPerformer, Performer, Run, WaitingPerformer
 from sabir_session.evaluation.prompts import (
     ApprovalPending,
@@ -113,31 +113,31 @@ async def _evaluated(
     function: str, made: type[Performer], adapter: Adapter, prompt: Prompt[Output], how: EvaluateArguments
 ) -> PromptResponse[Output]:
     """Check the arguments, run the steps, and make the response."""
-    conversation, io = _prepared(function, made, adapter, prompt, how)
+    evaluation, io = _prepared(function, made, adapter, prompt, how)
     try:
-        await converse(conversation, io)
+        await proceed(evaluation, io)
     except BudgetExhausted as error:
-        if conversation.replies:
-            error.response = _response(conversation, None)
+        if evaluation.replies:
+            error.response = _response(evaluation, None)
         raise
     if prompt.output is None:
-        return _response(conversation, cast("Output", None))
-    return _response(conversation, conversation.replies[-1].parse(prompt.output))
+        return _response(evaluation, cast("Output", None))
+    return _response(evaluation, evaluation.replies[-1].parse(prompt.output))
 
 
-def _response(conversation: Conversation, output: Output) -> PromptResponse[Output]:
+def _response(evaluation: Evaluation, output: Output) -> PromptResponse[Output]:
     return PromptResponse(
-        **conversation.heading._asdict(),
-        reply=conversation.replies[-1],
-        messages=tuple(conversation.messages),
+        **evaluation.heading._asdict(),
+        reply=evaluation.replies[-1],
+        messages=tuple(evaluation.messages),
         output=output,
-        usage=total(reply.usage for reply in conversation.replies),
+        usage=total(reply.usage for reply in evaluation.replies),
     )
 
 
 def _prepared(
     function: str, made: type[Performer], adapter: Adapter, prompt: Prompt[Output], how: EvaluateArguments
-) -> tuple[Conversation, Performer]:
+) -> tuple[Evaluation, Performer]:
     """Check everything that can be wrong before anything is asked, run or recorded."""
     Settings.refuse_misnamed(function, how, tuple(EvaluateArguments.__annotations__))
     _check_types(function, adapter, how)
@@ -149,20 +149,20 @@ def _prepared(
         enable_inner_message_recording(session)
     speaks_as = str(getattr(adapter, "speaks_as", "llm"))
     if how.get("resume"):
-        conversation = restore(session, prompt, speaks_as, evaluation_id)
-        called = {call.message.call.option_name for call in conversation.open}
+        evaluation = restore(session, prompt, speaks_as, evaluation_id)
+        called = {call.message.call.option_name for call in evaluation.open}
         if missing := sorted(
             called.difference(option.name for option in options)
         ):  # these would end in errors for good
-            calls = f"calls of evaluation {conversation.heading.evaluation_id} wait for {', '.join(missing)}"
+            calls = f"calls of evaluation {evaluation.heading.evaluation_id} wait for {', '.join(missing)}"
             raise OptionInvalid(f"{calls}; resume with options= that hold them, or abandon the calls with follow_up()")
     elif evaluation_id is not None:
         raise SettingsInvalid(f"{function}: evaluation_id names what a resume goes on with; add resume=True")
     else:
-        conversation = begin(prompt, speaks_as)
-    spending = Spending(how.get("budget") or Budget(turns=len(conversation.replies) + MOST_REQUESTS))
+        evaluation = begin(prompt, speaks_as)
+    spending = Spending(how.get("budget") or Budget(turns=len(evaluation.replies) + MOST_REQUESTS))
     call = CallArguments(options=options, settings=prompt.laid_under(how.get("settings")), strict=how.get("strict"))
-    return conversation, made(adapter, session, options, call, spending, how.get("approve"), how.get("watch"))
+    return evaluation, made(adapter, session, options, call, spending, how.get("approve"), how.get("watch"))
 
 
 def _check_types(function: str, adapter: object, how: EvaluateArguments) -> None:
@@ -178,64 +178,64 @@ def _check_types(function: str, adapter: object, how: EvaluateArguments) -> None
         raise SettingsInvalid(f"{function}: budget is of type {type(budget).__name__}; write Budget(turns=…)")
 
 
-async def converse(conversation: Conversation, io: Performer) -> None:
-    """Continue a conversation until its last reply has no calls; raises BudgetExhausted and ApprovalPending."""
+async def proceed(evaluation: Evaluation, io: Performer) -> None:
+    """Continue an evaluation until its last reply has no calls; raises BudgetExhausted and ApprovalPending."""
     try:
-        for record in conversation.unrecorded:
+        for record in evaluation.unrecorded:
             io.record(record)
-        for earlier in conversation.replies:
+        for earlier in evaluation.replies:
             io.spending.add(earlier)
-        while not conversation.is_over:
-            if conversation.open:
-                await _answer(conversation, io)
+        while not evaluation.is_over:
+            if evaluation.open:
+                await _answer(evaluation, io)
                 continue
             io.spending.check()
-            io.tell(people.RequestStarted(conversation.turn + 1))
-            reply = await io.complete(conversation.messages)
-            io.record(conversation.take(reply, io.asked_about or ()))
+            io.tell(people.RequestStarted(evaluation.turn + 1))
+            reply = await io.complete(evaluation.messages)
+            io.record(evaluation.take(reply, io.asked_about or ()))
             io.spending.add(reply)
             io.tell(people.ReplyArrived(reply))
     finally:
         io.cancelled.set()
 
 
-async def _answer(conversation: Conversation, io: Performer) -> None:
+async def _answer(evaluation: Evaluation, io: Performer) -> None:
     """Answer the open calls, recording each result at once; raises ApprovalPending for calls that must wait."""
-    if conversation.needs_approval and io.asked_about is None:
-        raise _pending(conversation, "resume with approve=, which decides")
+    if evaluation.needs_approval and io.asked_about is None:
+        raise _pending(evaluation, "resume with approve=, which decides")
     runs: list[Run] = []
-    for call in tuple(conversation.open):
+    for call in tuple(evaluation.open):
         asks = call.message.call.option_name in (io.asked_about or ())
         decision = await io.ask(call.message) if asks else None
         if decision is None or decision.kind == "allow":
             runs.append(Run(call, people.with_arguments(call.message, decision)))
         elif decision.kind == "deny":
-            _settle(conversation, io, call, people.denial(call.message, decision))
+            _settle(evaluation, io, call, people.denial(call.message, decision))
     io.start(runs)
     for _ in runs:
         is_taken = False
         try:
             run, result = await io.take()
             is_taken = True
-            _settle(conversation, io, run.open, result)
+            _settle(evaluation, io, run.open, result)
         except BaseException:
             late = await io.stop()
             for run, result in () if is_taken else late:  # it ended although it was cancelled
-                _settle(conversation, io, run.open, result)
+                _settle(evaluation, io, run.open, result)
             raise
-    if conversation.open:
-        raise _pending(conversation, "resume the evaluation to ask again")
+    if evaluation.open:
+        raise _pending(evaluation, "resume the evaluation to ask again")
 
 
-def _pending(conversation: Conversation, remedy: str) -> ApprovalPending:
-    calls = tuple(call.message for call in conversation.open)
+def _pending(evaluation: Evaluation, remedy: str) -> ApprovalPending:
+    calls = tuple(call.message for call in evaluation.open)
     names = ", ".join(call.call.option_name for call in calls)
-    evaluation_id = conversation.heading.evaluation_id
+    evaluation_id = evaluation.heading.evaluation_id
     return ApprovalPending(f"calls wait for approval: {names}; {remedy}", calls=calls, evaluation_id=evaluation_id)
 
 
-def _settle(conversation: Conversation, io: Performer, call: OpenCall, result: Message) -> None:
-    io.record(conversation.settle(call, result))
+def _settle(evaluation: Evaluation, io: Performer, call: OpenCall, result: Message) -> None:
+    io.record(evaluation.settle(call, result))
     io.tell(people.CallEnded(call.message, result))
 
 

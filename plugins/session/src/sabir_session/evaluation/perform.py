@@ -21,7 +21,7 @@ from sabir.authoring import CallArguments, Depth, OptionCall, Signature, called,
 
 from sabir_session.evaluation import people
 from sabir_session.evaluation.budgets import Spending
-from sabir_session.evaluation.conversation import OpenCall
+from sabir_session.evaluation.evaluations import OpenCall
 from sabir_session.evaluation.prompts import BudgetExhausted
 from sabir_session.records import InnerMessage
 from sabir_session.state.session import Session

@@ -1,7 +1,7 @@
 """The evaluations of a session: begun, found again, continued; their messages as records, and records as messages.
 
     begin(prompt)                     a new one ─────────────────────┐
-    restore(session, prompt)          the latest, or the named one ──┴▶ Conversation ── take(reply) ──▶ records
+    restore(session, prompt)          the latest, or the named one ──┴▶ Evaluation ── take(reply) ──▶ records
     follow_up(session, message)       the same, with the next messages              └── settle(call, result) ──▶ records
     unfinished_evaluations(session)   the names of unfinished ones
 
@@ -184,7 +184,7 @@ class OpenCall(NamedTuple):
     is_resume: bool
 
 
-class Conversation:
+class Evaluation:
     """One evaluation, made from its records. `unrecorded` are the records that the session does not hold yet."""
 
     def __init__(
@@ -273,16 +273,16 @@ def _matched(
     return settled, free
 
 
-def begin(prompt: Prompt[Output], speaks_as: str) -> Conversation:
+def begin(prompt: Prompt[Output], speaks_as: str) -> Evaluation:
     """A new evaluation; nothing of it is recorded yet."""
     heading = Heading(str(uuid4()), prompt.ns, prompt.key)
     records = tuple(RecordWriter(heading).opening(prompt.opening(), speaks_as))
-    return Conversation(heading, records, records, is_resume=False)
+    return Evaluation(heading, records, records, is_resume=False)
 
 
 def restore(
     session: Session | None, prompt: Prompt[Output], speaks_as: str, evaluation_id: str | None = None
-) -> Conversation:
+) -> Evaluation:
     """The latest evaluation of a session, or the one named, as far as it came.
 
     A prompt with a name is recognised by it: the recorded conversation goes on, and a changed text is logged. A prompt
@@ -311,7 +311,7 @@ def restore(
     missing: tuple[InnerMessage, ...] = ()
     if not any(record.is_reply for record in records):
         missing = opening[len(records) :]
-    return Conversation(heading, (*records, *missing), missing, is_resume=True)
+    return Evaluation(heading, (*records, *missing), missing, is_resume=True)
 
 
 def follow_up(session: Session, *messages: Message, evaluation_id: str | None = None) -> None:
@@ -355,8 +355,8 @@ def _heading_of(record: InnerMessage) -> Heading:
     return Heading(record.evaluation_id, record.prompt_ns, record.prompt_key)
 
 
-def _resumed(records: Sequence[InnerMessage]) -> Conversation:
-    return Conversation(_heading_of(records[0]), records, (), is_resume=True)
+def _resumed(records: Sequence[InnerMessage]) -> Evaluation:
+    return Evaluation(_heading_of(records[0]), records, (), is_resume=True)
 
 
 def _begin_alike(records: Sequence[InnerMessage], opening: Sequence[InnerMessage]) -> bool:

@@ -171,7 +171,7 @@ def _written_down(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
         if not isinstance(call, ast.Call):
             continue
         named: dict[str | None, ast.expr] = {keyword.arg: keyword.value for keyword in call.keywords}
-        if isinstance(call.func, ast.Attribute) and call.func.attr in ("add", "_lose") and len(call.args) > 1:
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("add", "lose", "_lose") and len(call.args) > 1:
             named |= {"kind": call.args[0], "reason": call.args[1]}
         if isinstance(call.func, ast.Name) and call.func.id == "lose":  # of vendor hints: a path and a reason
             named |= {"kind": ast.Constant("dropped"), "reason": call.args[1]}

@@ -228,10 +228,10 @@ def test_it_is_a_member_of_a_fallback_and_may_stand_around_one(tiny: Tiny) -> No
         first.close()
         second.close()
 
-    assert [loss.kind for loss in reply.passed[0].losses] == ["rewritten"]
+    assert [loss.kind for loss in reply.failed_members[0].losses] == ["rewritten"]
     assert [loss.kind for loss in reply.losses] == ["downgraded"]
     for each in (around, streamed_reply):
-        assert ([loss.kind for loss in each.losses], len(each.passed)) == (["rewritten"], 1)
+        assert ([loss.kind for loss in each.losses], len(each.failed_members)) == (["rewritten"], 1)
 
 
 def test_fetched_media_come_back_from_their_json() -> None:

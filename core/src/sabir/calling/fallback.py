@@ -122,7 +122,7 @@ def _told(reply: Reply, failed: tuple[FailedMember, ...]) -> Reply:
 
 
 class _FallbackRelay(Relay):
-    """Hands on the events of the first member that sends one."""
+    """Passes on the events of the first member that sends one."""
 
     def __init__(self, way: Way[ReplyStream | SyncReplyStream]) -> None:
         self._way, self._has_begun = way, False

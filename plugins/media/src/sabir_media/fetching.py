@@ -270,7 +270,7 @@ class _Fetching(Relay):
         return await super().start()
 
     def script(self) -> Script[Reply]:
-        """Hands on the events."""
+        """Passes the events on."""
         with self._derived.blamed():
             return (yield from super().script())
 

@@ -187,7 +187,7 @@ class _Counted(Relay):
         self._spending = spending
 
     def script(self) -> Script[Reply]:
-        """Hands on the events."""
+        """Passes the events on."""
         said = None
         try:
             said = yield from super().script()

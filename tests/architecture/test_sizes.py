@@ -68,7 +68,7 @@ NOT_MET: Mapping[str, int] = {
     "openai": 1898,
     "testing": 5887,
     "the eleven others together": 10967,
-    "tests/": 67897,
+    "tests/": 67896,
 }
 """The parts that are larger than their bounds → what they may have until they are made smaller.
 

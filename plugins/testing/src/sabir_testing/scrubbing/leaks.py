@@ -12,7 +12,7 @@ import ipaddress
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -302,8 +302,8 @@ def detectors() -> tuple[str, ...]:
     """The scanner's names of what it looks for."""
     from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
 
-    kinds = get_mapping_from_secret_type_to_class().values()
-    return tuple(sorted({kind.__name__ for kind in kinds} - LEFT_OUT))
+    kinds: Mapping[str, type] = get_mapping_from_secret_type_to_class()
+    return tuple(sorted({kind.__name__ for kind in kinds.values()} - LEFT_OUT))
 
 
 @lru_cache(maxsize=4096)

@@ -120,7 +120,7 @@ for number in range(500):
     chat += [sabir.user(f"question {number}"), sabir.assistant(f"answer {number}")]
 rendering = sabir.adapter(sys.argv[1]).render([*chat, sabir.user("last")])
 sabir.dialect("openai.chat").decode('{"choices": [{"finish_reason": "stop", "message": {"content": "hi"}}]}')
-loaded = sorted(name for name in ("openai", "httpx2", "anyio", "vcr", "xllamacpp") if name in sys.modules)
+loaded = sorted(name for name in ("openai", "httpx2", "anyio", "sqlite3", "vcr", "xllamacpp") if name in sys.modules)
 print(json.dumps({"messages": len(chat) + 1, "bytes": len(rendering.body_bytes), "loaded": loaded}))
 """
 

@@ -62,13 +62,13 @@ BOUNDS: Mapping[str, int] = {
 }
 """Lines of code that a part may have; what a change adds may raise one, argued in 0013-sizes.md by the same commit."""
 NOT_MET: Mapping[str, int] = {
-    "core without authoring": 6289,
-    "authoring": 1309,
+    "core without authoring": 6359,
+    "authoring": 1308,
     "google": 1381,
-    "openai": 1898,
-    "testing": 5887,
-    "the eleven others together": 10967,
-    "tests/": 67896,
+    "openai": 1899,
+    "testing": 5898,
+    "the eleven others together": 10979,
+    "tests/": 67957,
 }
 """The parts that are larger than their bounds → what they may have until they are made smaller.
 

@@ -363,6 +363,13 @@ def test_only_long_base64_is_cut() -> None:
     assert redact(b"A" * 300) == "A" * 20 + "…(300 characters)"
 
 
+@pytest.mark.parametrize("name", ["target", "provider", "access", "settings", "model", "dialect", "speaks_as"])
+def test_what_an_adapter_is_cannot_be_set(tiny: Tiny, name: str) -> None:
+    """It is shared by callers: who needs another makes another."""
+    with pytest.raises(AttributeError):
+        setattr(sabir.adapter("tiny:m"), name, "x")
+
+
 async def test_the_waiting_surface_works_inside_a_running_loop(tiny: Tiny) -> None:
     """As in a notebook: complete, stream and count, without a loop of their own."""
     with serving(echo) as (llm, _):

@@ -1,5 +1,6 @@
 """One neutral set of settings, strict; a vendor's own under the provider's name."""
 
+from http import HTTPStatus
 from typing import Any
 
 import pytest
@@ -42,6 +43,7 @@ def test_settings_are_data_and_nothing_is_set_unless_it_is_given() -> None:
     assert Settings.model_validate_json(settings.model_dump_json()) == settings
     assert (settings.vendor, settings.stop) == ({"acme": {"tier": "fast"}}, ("a",))
     assert settings.retries == RetryPolicy(attempts=1)
+    assert Settings(retries=HTTPStatus.CONTINUE).retries == RetryPolicy(attempts=101)  # a number is any int
     assert all(getattr(none, name) is None for name in WIRE_SETTINGS)
     assert (none.vendor, none.extra_body, none.extra_headers) == ({}, {}, {})
 

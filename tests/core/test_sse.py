@@ -141,6 +141,7 @@ def test_what_waits_for_the_end_of_its_event_is_counted(piece: bytes) -> None:
     for _ in range(100):
         reader.feed(b": alive\n\n")
         reader.feed(b"event: e\ndata: x\n\n")
+        reader.feed(b": alive\nretry: 5\nid: 1\n")
     assert reader.kept == 0
     for _ in range(100):
         reader.feed(piece)

@@ -4,6 +4,7 @@ import gc
 import threading
 import weakref
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -167,3 +168,41 @@ def test_a_prefix_that_is_falling_back_is_not_extended() -> None:
 
     for grown_on in ([*history, *other], [*history, *other, said("llm", "c")], [*history, said("user", "d")]):
         assert rendered(renderer, grown_on) == rendered(fresh("openai.chat"), grown_on)
+
+
+def test_a_prefix_that_fell_back_while_another_thread_rendered_is_not_extended() -> None:
+    """A rendering that started from it keeps nothing, and is right all the same."""
+    given = fresh(INLINE.name)
+    found, go = threading.Event(), threading.Event()
+    waits: dict[str, Any] = {}
+
+    def encode(*arguments: Any) -> Any:
+        if wait := waits.pop(threading.current_thread().name, None):
+            wait()
+        return INLINE.encode_turn(*arguments)
+
+    renderer = Renderer(replace(INLINE, encode_turn=encode), given.scope.target)
+    start = [said("user", "1"), said("llm", "1"), said("user", "2")]
+    first, one, other = ([*start, said("llm", name), said("user", name)] for name in "pxy")
+    told: list[object] = []
+
+    def wait() -> None:
+        found.set()
+        go.wait()
+
+    waits["one"] = wait
+    thread = threading.Thread(target=lambda: told.append(rendered(renderer, one)), name="one")
+
+    def meanwhile() -> None:
+        renderer.render(first)
+        thread.start()
+        found.wait(5)
+
+    waits[threading.current_thread().name] = meanwhile
+    renderer.render(other)
+    first.clear()
+    gc.collect()
+    go.set()
+    thread.join()
+
+    assert told == [rendered(given, one)]

@@ -380,3 +380,15 @@ def test_fields_go_from_a_body_and_from_a_text_that_are_base64_of_json(tmp_path:
     text = json.loads(recorded_answer(tmp_path / "text.yaml", PLAIN, json.dumps({"blob": inside}).encode()))["blob"]
 
     assert json.loads(base64.b64decode(whole_body)) == json.loads(base64.b64decode(text)) == KEPT
+
+
+def test_names_that_become_alike_hide_no_secret_beside_them_in_frames_of_bytes() -> None:
+    """Two names of a body are keys that were sent, and a third is that of a secret field."""
+    scrubber = Scrubber(Scrubbing())
+    scrubber.learn("https://h.example.com/v?key=abc1", {"api-key": "9871"}, b"{}")
+    told = {"m": {"abc1": {"a": 1, "b": 2}, "9871": {"a": 3}}, "access_token": "plain-hidden-value", "z": "ok"}
+    body = b"\0\0\x01\xfe" + json.dumps(told).encode() + b"\0\xff"
+
+    found = scrubber.body(body, "application/octet-stream")
+
+    assert b"plain-hidden-value" not in found and b'"b": 2' in found and len(found) == len(body)

@@ -16,7 +16,7 @@
         ├── ConnectionFailed · CallTimedOut
         ├── ResponseInvalid
         │   └── StreamBroken             carries the partial reply
-        └── AllFailed                 carries the error of each member of a fallback
+        └── AllFailed                    carries the error of each member of a fallback
 
 Each message is one line: the offender, what was expected, the remedy. Control characters in quoted text are replaced by
 visible signs, so that no terminal obeys them. Errors that are also ValueErrors can be raised by validators.

@@ -9,7 +9,6 @@ Each is one line with the remedy; a database's error is repeated without passwor
 """
 
 import re
-import sqlite3
 import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -28,12 +27,12 @@ from sabir.contract.scope import DecodeScope
 _DAMAGE = "put back a copy of the store, or give another one"
 _ROOM = "make room on its disk, and do it again"
 _REMEDIES: dict[int | str | None, str] = {
-    sqlite3.SQLITE_CORRUPT: _DAMAGE,
-    sqlite3.SQLITE_NOTADB: _DAMAGE,
-    sqlite3.SQLITE_ERROR: _DAMAGE,  # a table of ours that is not there, or another one
-    sqlite3.SQLITE_FULL: _ROOM,
-    sqlite3.SQLITE_IOERR: "see whether its disk works and has room, and do it again",
-    sqlite3.SQLITE_READONLY: "see whether it may be written, and do it again",
+    11: _DAMAGE,  # of SQLite, by https://www.sqlite.org/rescode.html: SQLITE_CORRUPT
+    26: _DAMAGE,  # SQLITE_NOTADB
+    1: _DAMAGE,  # SQLITE_ERROR: a table of ours that is not there, or another one
+    13: _ROOM,  # SQLITE_FULL
+    10: "see whether its disk works and has room, and do it again",  # SQLITE_IOERR
+    8: "see whether it may be written, and do it again",  # SQLITE_READONLY
     "42P01": _DAMAGE,
     "42703": _DAMAGE,
     "53100": _ROOM,

@@ -63,28 +63,54 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         model_info: ModelInfo | None = None,
     ) -> None:
         endpoint = without_secrets(provider.endpoint(access))
-        self.target = Target(provider=provider.name, dialect=dialect.name, model=model, endpoint=endpoint)
-        """The target of its renderings: provider, dialect, model, endpoint."""
-        self.provider = provider
-        """The provider that carries its requests."""
-        self.access = access
-        """How it reaches its provider; the key in it is never shown."""
-        self.settings = _NO_SETTINGS if settings is None else checked_settings(settings, provider.name)
-        """The settings of every call that gives no others."""
-        self.model = model
-        """The model's name, as its provider knows it."""
-        self.dialect = dialect.name
-        """The dialect's name."""
-        self.speaks_as = checked_policy(speaks_as)
-        """The policy on whose behalf the adapter speaks."""
+        self._target = Target(provider=provider.name, dialect=dialect.name, model=model, endpoint=endpoint)
+        self._provider = provider
+        self._access = access
+        self._speaks_as = checked_policy(speaks_as)
+        self._settings = _NO_SETTINGS if settings is None else checked_settings(settings, provider.name)
         self._dialect = dialect
         self._strict = strict
         info = model_info or find_model(models_of(provider), model, dialect.family(model))
         self._renderer = Renderer(
-            dialect, self.target, speaks_as=speaks_as, model_info=info, quirks=provider.quirks(access)
+            dialect, self._target, speaks_as=speaks_as, model_info=info, quirks=provider.quirks(access)
         )
         self._connection: Connection | None = None
         self._lock = Lock()
+
+    @property
+    def target(self) -> Target:
+        """The target of its renderings: provider, dialect, model, endpoint."""
+        return self._target
+
+    @property
+    def provider(self) -> Provider:
+        """The provider that carries its requests."""
+        return self._provider
+
+    @property
+    def access(self) -> Access:
+        """How it reaches its provider; the key in it is never shown."""
+        return self._access
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of every call that gives no others."""
+        return self._settings
+
+    @property
+    def model(self) -> str:
+        """The model's name, as its provider knows it."""
+        return self._target.model
+
+    @property
+    def dialect(self) -> str:
+        """The dialect's name."""
+        return self._target.dialect
+
+    @property
+    def speaks_as(self) -> str:
+        """The policy on whose behalf the adapter speaks."""
+        return self._speaks_as
 
     def new_renderer(self) -> Renderer:
         """A renderer for the same target with nothing kept, to compare with this adapter's renderings."""
@@ -92,8 +118,8 @@ class ModelAdapter(AsyncClosing, SyncClosing):
 
     def __repr__(self) -> str:
         """The adapter without secrets."""
-        said = f"dialect={self.dialect!r}, endpoint={self.target.endpoint!r}, speaks_as={self.speaks_as!r}"
-        return f"ModelAdapter({str(self.target)!r}, {said})"
+        said = f"dialect={self._target.dialect!r}, endpoint={self._target.endpoint!r}, speaks_as={self._speaks_as!r}"
+        return f"ModelAdapter({str(self._target)!r}, {said})"
 
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
         """The request and its losses; pure: no key, no network, nothing fetched."""
@@ -150,14 +176,14 @@ class ModelAdapter(AsyncClosing, SyncClosing):
             Settings.refuse_misnamed(function, how, tuple(_CALL))
         settings, strict = how.get("settings"), how.get("strict")
         if settings is None:
-            settings = self.settings
+            settings = self._settings
         else:
-            settings = checked_settings(settings, self.target.provider).laid_over(self.settings)
+            settings = checked_settings(settings, self._target.provider).laid_over(self._settings)
         rendering = self._renderer.render(listed(messages), Option.all_of(how.get("options") or ()), settings)
         if strict is None:
             strict = self._strict
         if strict:
-            RenderingRefused.check(rendering.losses, strict, self.target)
+            RenderingRefused.check(rendering.losses, strict, self._target)
         return rendering
 
     def _stream(
@@ -179,14 +205,14 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         return state, start
 
     def _check_target(self, rendering: Rendering) -> None:
-        if rendering.target is not self.target and rendering.target != self.target:
+        if rendering.target is not self._target and rendering.target != self._target:
             raise SettingsInvalid(
-                f"the rendering is for {rendering.target} ({rendering.target.dialect}), this adapter is {self.target} "
-                f"({self.dialect}); render it with this adapter"
+                f"the rendering is for {rendering.target} ({rendering.target.dialect}), this adapter is {self._target} "
+                f"({self._target.dialect}); render it with this adapter"
             )
 
     def _scope(self, rendering: Rendering) -> DecodeScope:
-        return DecodeScope(target=self.target, policy=self.speaks_as, option_names=rendering.option_names)
+        return DecodeScope(target=self._target, policy=self._speaks_as, option_names=rendering.option_names)
 
     def _call(
         self, kind: Kind, rendering: Rendering, state: StreamState | None = None
@@ -215,7 +241,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         return await result_of(count_script(exchange), self._wire(kind, rendering))
 
     def _exchange(self, rendering: Rendering, request: WireRequest, losses: tuple[Loss, ...] = ()) -> Exchange:
-        scope, ids = self._scope(rendering), tuple(self.provider.request_ids)
+        scope, ids = self._scope(rendering), tuple(self._provider.request_ids)
         return Exchange(request, self._dialect, scope, rendering.retries, losses, rendering.bounds, ids)
 
     def _wire(
@@ -226,11 +252,11 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         *,
         is_folded: bool = False,
     ) -> Wire | SyncWire:
+        clock = Clock(rendering.timeout, rendering.idle, is_folded=is_folded, who=rendering.target)
         with self._lock:
             if self._connection is None:
-                self._connection = self.provider.connect(self.access)
+                self._connection = self._provider.connect(self._access)
             connection = self._connection
-        clock = Clock(rendering.timeout, rendering.idle, is_folded=is_folded, who=rendering.target)
         return kind(connection, watch, clock)
 
 

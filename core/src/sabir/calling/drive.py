@@ -24,7 +24,7 @@ from dataclasses import replace
 from itertools import count
 from math import inf
 from time import monotonic, sleep
-from typing import Any, Generic, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias
 
 from sabir.base.errors import SabirError, conceal, one_line, printable
 from sabir.calling.exchange import (
@@ -44,8 +44,10 @@ from sabir.calling.exchange import (
 )
 from sabir.contract.dialect import Rendering
 from sabir.contract.provider import Connection, WireHead, WireRequest
-from sabir.hooks.plugins import Hooks
 from sabir.vocabulary.reply import Reply
+
+if TYPE_CHECKING:
+    from sabir.hooks.plugins import Hooks
 
 logger = logging.getLogger("sabir")
 logger.addHandler(logging.NullHandler())
@@ -66,7 +68,7 @@ def redact(body: bytes) -> str:
 class CallWatch:
     """Watches one call: logs it, and tells the telemetry hooks, under a number that no other call has."""
 
-    def __init__(self, rendering: Rendering, hooks: Hooks) -> None:
+    def __init__(self, rendering: Rendering, hooks: "Hooks") -> None:
         self._rendering = rendering
         self._hooks = hooks
         self._call = next(_numbers)

@@ -165,13 +165,21 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
     """
 
     def __init__(self, members: Sequence[Adapter], made: Sequence[Adapter], kinds: Kinds, speaks_as: str) -> None:
-        self.members = tuple(members)
-        """The adapters, in the order in which they are asked."""
-        self.speaks_as = speaks_as
-        """The policy on whose behalf the members speak."""
+        self._members = tuple(members)
+        self._speaks_as = speaks_as
         self._made = tuple(made)
         self._kinds = kinds
         self._refusals: Kinds = (RenderingRefused,) if issubclass(RenderingRefused, kinds) else ()
+
+    @property
+    def members(self) -> tuple[Adapter, ...]:
+        """The adapters, in the order in which they are asked."""
+        return self._members
+
+    @property
+    def speaks_as(self) -> str:
+        """The policy on whose behalf the members speak."""
+        return self._speaks_as
 
     @property
     def target(self) -> Target:

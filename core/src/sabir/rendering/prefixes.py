@@ -157,6 +157,8 @@ class PrefixIndex:
             if prefix is None:
                 prefix, before = Prefix(maker.call_ids, maker.names), 0
             else:
+                if found.number >= len(prefix.boundaries) or prefix.boundaries[found.number] is not start:
+                    return  # another thread's rendering took it back meanwhile
                 # No entry owns a prefix between the end of its last closer and its fall back to an earlier boundary.
                 is_settled = self._owned.get(prefix.closers[-1]) is prefix
                 if prefix.boundaries[-1] is not start or not is_settled:

@@ -162,8 +162,11 @@ class UnknownHint(str):
 
 def _known_or_kept(hint: object) -> object:
     """A known hint, or one that loading kept; validation makes no UnknownHint of a string."""
-    if hint in get_args(RoleHint) or isinstance(hint, UnknownHint):
+    if isinstance(hint, UnknownHint):
         return hint
+    for known in get_args(RoleHint):
+        if hint == known:
+            return known  # not an equal member of an enumeration
     raise PydanticCustomError("role_hint", f"the hint is one of {', '.join(get_args(RoleHint))}")
 
 

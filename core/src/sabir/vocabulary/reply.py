@@ -73,11 +73,16 @@ class Usage(AtRest):
         cache_write_tokens: int | None = None,
         reasoning_tokens: int | None = None,
     ) -> "Usage":
-        """One of a vendor's figures, and the object in which it gave them; raises NotJSON if that is no JSON."""
-        return cls(
-            input_tokens=input_tokens, output_tokens=output_tokens, reasoning_tokens=reasoning_tokens,
-            cache_read_tokens=cache_read_tokens, cache_write_tokens=cache_write_tokens, details=encode_json(details),
-        )  # fmt: skip
+        """One of figures that a decoder has checked already, and the object in which the vendor gave them."""
+        values = {
+            "input_tokens": input_tokens,
+            "output_tokens": output_tokens,
+            "cache_read_tokens": cache_read_tokens,
+            "cache_write_tokens": cache_write_tokens,
+            "reasoning_tokens": reasoning_tokens,
+            "details_json": encode_json(details),
+        }
+        return cls.assembled(values, set(values))
 
     def __str__(self) -> str:
         """The figures in one line."""

@@ -188,7 +188,7 @@ def _as_tuple(value: object) -> object:
 
 
 def _as_retry_policy(value: object) -> object:
-    return RetryPolicy(attempts=value + 1) if type(value) is int else value
+    return RetryPolicy(attempts=value + 1) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 class SettingsGiven(TypedDict, total=False):

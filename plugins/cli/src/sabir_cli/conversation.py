@@ -46,10 +46,10 @@ class Spoken:
 class Hearing(ExitStack):
     """Hears one reply after another: says that it waits, writes the text as it comes, measures how fast that is."""
 
-    def __init__(self, output: Output, target: object, write: Callable[[str], None] | None = None) -> None:
+    def __init__(self, output: Output, target: object) -> None:
         super().__init__()
         self.callback(output.end_line)
-        self._output, self._target, self._write = output, target, write or output.write
+        self._output, self._target, self._write = output, target, output.write
 
     def begin(self) -> None:
         """A reply was asked for."""
@@ -85,14 +85,24 @@ def speak(
 
     An interruption closes the connection.
     """
-    with (
-        Hearing(output, llm.target, write) as hearing,
-        llm.stream_sync(messages, options=options, settings=settings) as stream,
-    ):
-        hearing.begin()
-        for text in stream.text:
-            hearing.text(text)
-        return hearing.end(stream.reply())
+    write = write or output.write
+    first: float | None = None
+    try:
+        with (
+            llm.stream_sync(messages, options=options, settings=settings) as stream,
+            output.waiting(f"waiting for {llm.target}") as arrived,
+        ):
+            for event in stream:
+                if isinstance(event, sabir.BlockStart | sabir.BlockDelta) and first is None:
+                    first = time.perf_counter()
+                    arrived()
+                if isinstance(event, sabir.BlockDelta) and event.kind in ("text", "refusal"):
+                    write(event.text)
+            reply = stream.reply()
+    finally:
+        output.end_line()
+    now = time.perf_counter()
+    return Spoken(reply, now - (now if first is None else first))
 
 
 def describe_call(message: sabir.Message) -> str:

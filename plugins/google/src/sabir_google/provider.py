@@ -36,7 +36,6 @@ from sabir.authoring import (
 )
 from sabir.errors import SettingsInvalid
 
-from sabir_google.dialect import GENERATE_CONTENT
 from sabir_google.errors import ERRORS
 from sabir_google.request import VERTEX, VERTEX_URL
 
@@ -89,6 +88,8 @@ class GoogleProvider(SDKProvider):
 
     def dialect(self, short_name: str) -> Dialect:
         """The one dialect."""
+        from sabir_google.dialect import GENERATE_CONTENT
+
         return GENERATE_CONTENT
 
     def url_of(self, access: Access) -> str:

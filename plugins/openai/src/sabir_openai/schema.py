@@ -143,7 +143,8 @@ class _Walk:
         refusals = {
             f"{path} uses {unknown!r}, which strict schemas do not have": unknown is not None,
             f"{path} accepts any value": not {"type", "anyOf", "$ref", "enum", "const"}.intersection(found),
-            f"{path} has the format {form!r}, which strict schemas do not have": form not in _FORMATS,
+            f"{path} has the format {form!r}, which strict schemas do not have": not isinstance(form, str)
+            or form not in _FORMATS,
             f"{path} is an array of anything": _is(found, "array") and "items" not in found,
             f"it has more than {_MOST_VALUES} enumerated values": self.values > _MOST_VALUES,
         }

@@ -85,6 +85,8 @@ class Listeners:
         def end() -> None:
             with self._lock:
                 self._by_type[listened_to].pop(handle, None)
+                if not self._by_type[listened_to]:
+                    del self._by_type[listened_to]
 
         handle = Subscription(end)
         with self._lock:
@@ -94,7 +96,7 @@ class Listeners:
     def of(self, listened_to: type) -> tuple[Callable[..., object], ...]:
         """The functions of a type, in their order."""
         with self._lock:
-            return tuple(self._by_type[listened_to].values())
+            return tuple(self._by_type.get(listened_to, {}).values())
 
 
 class InProcessEventBus:

@@ -162,8 +162,8 @@ class Wire:
         self.request = self.asking(HELLO)
         """The rendering of a user's greeting."""
         self.recorded = longest_stream(subject)
-        sample = replace(subject.scope(), content_type="text/event-stream")
-        self.stream = self.recorded or Stream(subject.dialect, sample, "a sample", b"data: 1\n\ndata: 2\n\n")
+        scope, plain = replace(subject.scope(), content_type="text/event-stream"), replace(subject.dialect, framings={})
+        self.stream = self.recorded or Stream(plain, scope, "a sample", b"data: 1\n\ndata: 2\n\n")
         """The stream that a server sends here."""
 
     def asking(self, text: str) -> WireRequest:

@@ -1,1 +1,1 @@
-"""Histories to try a dialect on: drawn, recorded, marked; and made-up wires to hand them to."""
+"""Histories to try a dialect on: drawn and recorded; and made-up wires to hand them to."""

@@ -174,17 +174,17 @@ def own_bodies(subject: Subject, *, refused: bool = False) -> list[JSONValue]:
 
 def longest_stream(subject: Subject) -> Stream | None:
     """The longest stream among a suite's recordings; None if there is none."""
-    found = [(name, each) for name, each in recorded(subject) if name.endswith(STREAMED) and each.status == 200]
+    found = [(name, each) for name, each in recorded(subject, f"*{STREAMED}") if each.status == 200]
     if not found:
         return None
     name, longest = max(found, key=lambda each: len(each[1].response_body))
     return Stream(subject.dialect, _scope(subject, longest), name, longest.response_body)
 
 
-def recorded(subject: Subject) -> Iterator[tuple[str, RecordedExchange]]:
-    """The recorded exchanges, each with the name of its cassette."""
+def recorded(subject: Subject, names: str = "*") -> Iterator[tuple[str, RecordedExchange]]:
+    """The recorded exchanges, each with the name of its cassette; of the cassettes with such `names` alone."""
     folder = subject.suite.cassettes
-    for path in sorted(folder.glob("*.yaml")) if folder else ():
+    for path in sorted(folder.glob(f"{names}.yaml")) if folder else ():
         yield from ((path.stem, each) for each in exchanges(path))
 
 

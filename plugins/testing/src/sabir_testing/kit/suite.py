@@ -112,6 +112,11 @@ class Subject:
         """What the dialect takes, for this model at this endpoint."""
         return self.renderer().scope.tables
 
+    @property
+    def examples(self) -> int:
+        """How many examples a law is tried on."""
+        return self.suite.examples
+
     def renderer(self) -> Renderer:
         """A renderer that has kept nothing."""
         return self.adapter.new_renderer()

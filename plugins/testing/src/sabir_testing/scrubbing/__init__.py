@@ -216,10 +216,18 @@ class Scrubber:
             text = text[: document.start] + inside + text[document.end :]
         return text.encode("latin-1")
 
-    def _emptied_texts(self, value: Any) -> set[str]:
-        """The texts and numbers in secret fields, at any depth."""
-        pairs = zip(reading.walk(value), reading.walk(self._without_fields(value)), strict=False)
-        return {str(before.value) for before, after in pairs if after.value == PLACEHOLDER and not before.is_name}
+    def _emptied_texts(self, value: Any, *, is_secret: bool = False) -> set[str]:
+        """The texts and numbers in secret fields, at any depth; the schema of such a field is no secret."""
+        if isinstance(value, dict):
+            found = set[str]()
+            for name, member in value.items():
+                is_schema = isinstance(member, dict) and _emptied(member) is member
+                inside = (is_secret or _plain(name) in self._fields) and not is_schema
+                found |= self._emptied_texts(member, is_secret=inside)
+            return found
+        if isinstance(value, list):
+            return {text for member in value for text in self._emptied_texts(member, is_secret=is_secret)}
+        return {str(value)} if is_secret and value is not None and not isinstance(value, bool) else set()
 
     def _text(self, text: str, content_type: str) -> str:
         if content_type.startswith("application/x-www-form-urlencoded"):

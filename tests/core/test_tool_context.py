@@ -37,3 +37,14 @@ def test_outside_of_a_run_there_is_no_context() -> None:
         ToolContext.current()
     with ToolContext("c1", idempotency_key="m1/c1").entered():
         assert ToolContext.current().idempotency_key == "m1/c1"
+    with pytest.raises(OutsideEvaluation):
+        ToolContext.current()
+
+
+def test_what_comes_after_a_call_is_as_deep_as_what_came_before_it() -> None:
+    """Also after one that failed."""
+    with pytest.raises(ZeroDivisionError), Depth(7).entered():
+        assert Depth.current().calls == 7
+        raise ZeroDivisionError
+
+    assert Depth.current().calls == 0

@@ -103,7 +103,7 @@ async def test_calls_of_one_reply_run_at_once_and_keep_their_order() -> None:
 
 
 async def test_failures_of_options_are_results_and_the_conversation_goes_on() -> None:
-    """UP-29: an unknown option, an extra argument, a wrong type and an exception end in error results that the model
+    """UP-29: an unknown option, an extra argument, broken JSON and an exception end in error results that the model
     sees; their calls read failed, and the others completed."""
     session, ran = Session(), []
 
@@ -115,7 +115,7 @@ async def test_failures_of_options_are_results_and_the_conversation_goes_on() ->
         raise ValueError("no such thing")
 
     llm = ScriptedAdapter(
-        calls(nothing={}, strictly=[{"count": 1, "more": 2}, {"count": "many"}, {"count": 3}], fails={}),
+        calls(nothing={}, strictly=[{"count": 1, "more": 2}, "{count", {"count": 3}], fails={}),
         "I see.",
     )
     response = await evaluate(llm, PROMPT, session=session, options=[strictly, fails])
@@ -127,6 +127,7 @@ async def test_failures_of_options_are_results_and_the_conversation_goes_on() ->
         "option_not_offered", "invalid_arguments", "invalid_arguments", None, "ValueError",
     ]  # fmt: skip
     assert [call.status for call in asked.tool_calls] == ["failed", "failed", "failed", "completed", "failed"]
+    assert asked.tool_calls[2].arguments == "{count"  # as the model wrote it
     assert get_inner_messages(session)[-2].content == "no such thing"
 
 

@@ -5,7 +5,6 @@ messages ──speak──▶ Spoken: the reply, and how fast it came
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 
 import sabir
@@ -41,35 +40,6 @@ class Spoken:
         """Tokens, finish reason and speed, in one line."""
         speed = [] if self.rate is None else [f"{self.rate:.1f} tokens/s"]
         return " · ".join([str(self.reply.usage), self.reply.finish_reason, *speed])
-
-
-class Hearing(ExitStack):
-    """Hears one reply after another: says that it waits, writes the text as it comes, measures how fast that is."""
-
-    def __init__(self, output: Output, target: object) -> None:
-        super().__init__()
-        self.callback(output.end_line)
-        self._output, self._target, self._write = output, target, output.write
-
-    def begin(self) -> None:
-        """A reply was asked for."""
-        self._times: list[float] = []
-        self._arrived = self.enter_context(self._output.waiting(f"waiting for {self._target}"))
-
-    def text(self, text: str) -> None:
-        """Write a piece of its text."""
-        if not self._times:
-            self._arrived()
-        self._write(text)
-        self._times.append(time.perf_counter())
-
-    def end(self, reply: sabir.Reply) -> Spoken:
-        """The whole reply; a refusal is written where nothing else was said."""
-        self._arrived()
-        if reply.refusal and not reply.text:
-            self._write(reply.refusal)
-        self._output.end_line()
-        return Spoken(reply, self._times[-1] - self._times[0] if self._times else 0.0)
 
 
 def speak(

@@ -10,7 +10,9 @@ Kept ── turn(message) ──▶ Turn           drop_last() takes the last on
 """
 
 import asyncio
+import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +20,7 @@ import sabir
 import sabir_session
 from sabir.authoring import SyncClosing
 
-from sabir_cli.conversation import Hearing, Spoken, describe_call, describe_result, needs_loop
+from sabir_cli.conversation import Spoken, describe_call, describe_result, needs_loop
 from sabir_cli.output import Output, UsageError
 
 MOST_REPLIES = 16
@@ -65,7 +67,7 @@ def take_turn(
         watch=watch,
     )
     try:
-        with watch.hearing:
+        with watch:
             if needs_loop(options):
                 response = asyncio.run(sabir_session.evaluate(llm, asked, **how))
             else:
@@ -88,13 +90,14 @@ class _NobodyReads(BaseException):
         self.error = error
 
 
-class _Watch:
-    """Shows what an evaluation tells."""
+class _Watch(ExitStack):
+    """Shows what an evaluation tells: that a reply is waited for, its text as it comes, and how fast that was."""
 
     def __init__(self, output: Output, target: object) -> None:
+        super().__init__()
+        self.callback(output.end_line)
         self.heard: list[Spoken] = []
-        self.hearing = Hearing(output, target)
-        self._output = output
+        self._output, self._target = output, target
 
     def __call__(self, event: sabir_session.Event) -> None:
         """Show one event."""
@@ -106,11 +109,15 @@ class _Watch:
     def _show(self, event: sabir_session.Event) -> None:
         match event:
             case sabir_session.RequestStarted():
-                self.hearing.begin()
+                self._times: list[float] = []
+                self._arrived = self.enter_context(self._output.waiting(f"waiting for {self._target}"))
             case sabir_session.TextArrived(text):
-                self.hearing.text(text)
+                if not self._times:
+                    self._arrived()
+                self._output.write(text)
+                self._times.append(time.perf_counter())
             case sabir_session.ReplyArrived(reply):
-                self.heard.append(self.hearing.end(reply))
+                self.heard.append(self._end(reply))
                 self._output.losses(reply.losses)
                 self._output.note(f"usage  {self.heard[-1].summary()}")
             case sabir_session.CallStarted(call):
@@ -118,6 +125,14 @@ class _Watch:
             case sabir_session.CallEnded(_, result):
                 failed = result.result is not None and result.result.is_error
                 self._output.note(f"result {describe_result(result)}", "red" if failed else "dim")
+
+    def _end(self, reply: sabir.Reply) -> Spoken:
+        """The whole reply; a refusal is written where nothing else was said."""
+        self._arrived()
+        if reply.refusal and not reply.text:
+            self._output.write(reply.refusal)
+        self._output.end_line()
+        return Spoken(reply, self._times[-1] - self._times[0] if self._times else 0.0)
 
 
 class Kept(SyncClosing):

@@ -1,0 +1,135 @@
+"""The four ways to ask a conversation, with the types of their answers: awaited or waiting, whole or as it arrives.
+
+chat.ask("…", output=Trip | Hotel) ──▶ Answer[Trip | Hotel]        a type, or the return type of a function
+chat.ask("…") ──▶ Answer[Output]                                   the conversation's own
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, NamedTuple, TypeAlias, TypedDict, TypeVar, Unpack, overload
+
+from sabir import Message, Settings
+from sabir.authoring import KnownPart
+from typing_extensions import TypeForm
+
+from sabir_session.conversation.answers import Answer, AnswerStream, Arrived, SyncAnswerStream
+from sabir_session.evaluation import people
+from sabir_session.evaluation.evaluate import to_its_end
+from sabir_session.evaluation.outputs import Outputs
+from sabir_session.evaluation.perform import LoopPerformer, Performer, PulledPerformer, WaitingPerformer
+from sabir_session.evaluation.prompts import Output, Validator
+
+Wanted = TypeVar("Wanted")
+Content: TypeAlias = str | KnownPart | Message
+"""A text, a part such as `sabir.image(…)`, or a whole message."""
+
+
+AsyncFunction: TypeAlias = Callable[..., Coroutine[Any, Any, Wanted]]
+
+
+class How(TypedDict, Generic[Wanted], total=False):
+    """How one question is answered: `settings` are laid over the conversation's, `output_validator` takes its place."""
+
+    output_validator: Validator[Wanted] | None
+    settings: Settings | None
+
+
+class Asked(NamedTuple):
+    """How one question is answered."""
+
+    outputs: Outputs[Any] | None
+    settings: Settings | None
+
+
+class Asking(ABC, Generic[Output]):
+    """What can be asked."""
+
+    @overload
+    async def ask(self, *content: Content, output: TypeForm[Wanted], **how: Unpack[How[Wanted]]) -> Answer[Wanted]: ...
+    @overload
+    async def ask(
+        self, *content: Content, output: AsyncFunction[Wanted], **how: Unpack[How[Wanted]]
+    ) -> Answer[Wanted]: ...
+    @overload
+    async def ask(
+        self, *content: Content, output: Callable[..., Wanted], **how: Unpack[How[Wanted]]
+    ) -> Answer[Wanted]: ...
+    @overload
+    async def ask(self, *content: Content, **how: Unpack[How[Output]]) -> Answer[Output]: ...
+    async def ask(self, *content: Content, output: Any = None, **how: Any) -> Answer[Any]:  # by the overloads
+        """Ask, and return the answer once all option calls were made. Without content, finish the last question.
+
+        An unfinished question is finished first; its answer is in `messages`. `output` is this answer's type, or a
+        function to call with what the model gives; `settings` are laid over the conversation's.
+
+        Raises ConversationBusy, RenderingRefused before anything is recorded, ApprovalPending for calls that wait for a
+        person, BudgetExhausted, ConversationNotFound if there is nothing to finish, OutputError if the last answer does
+        not fit either, RecordingFailed, and the adapter's CallErrors, after which the question is unfinished.
+        """
+        return await self._answered(LoopPerformer, content, self._asked(output, how), None)
+
+    @overload
+    def ask_sync(self, *content: Content, output: TypeForm[Wanted], **how: Unpack[How[Wanted]]) -> Answer[Wanted]: ...
+    @overload
+    def ask_sync(
+        self, *content: Content, output: AsyncFunction[Wanted], **how: Unpack[How[Wanted]]
+    ) -> Answer[Wanted]: ...
+    @overload
+    def ask_sync(
+        self, *content: Content, output: Callable[..., Wanted], **how: Unpack[How[Wanted]]
+    ) -> Answer[Wanted]: ...
+    @overload
+    def ask_sync(self, *content: Content, **how: Unpack[How[Output]]) -> Answer[Output]: ...
+    def ask_sync(self, *content: Content, output: Any = None, **how: Any) -> Answer[Any]:  # by the overloads
+        """As `ask`, waiting; no option may be a coroutine function."""
+        return to_its_end(self._answered(WaitingPerformer, content, self._asked(output, how), None))
+
+    @overload
+    def stream(
+        self, *content: Content, output: TypeForm[Wanted], **how: Unpack[How[Wanted]]
+    ) -> AnswerStream[Wanted]: ...
+    @overload
+    def stream(
+        self, *content: Content, output: AsyncFunction[Wanted], **how: Unpack[How[Wanted]]
+    ) -> AnswerStream[Wanted]: ...
+    @overload
+    def stream(
+        self, *content: Content, output: Callable[..., Wanted], **how: Unpack[How[Wanted]]
+    ) -> AnswerStream[Wanted]: ...
+    @overload
+    def stream(self, *content: Content, **how: Unpack[How[Output]]) -> AnswerStream[Output]: ...
+    def stream(self, *content: Content, output: Any = None, **how: Any) -> AnswerStream[Any]:  # by the overloads
+        """As `ask`: the answer as it arrives. Reading the first event asks, and raises what `ask` raises."""
+        asked = self._asked(output, how)
+        return AnswerStream(lambda tell: self._answered(LoopPerformer, content, asked, tell), Arrived(asked[0]))
+
+    @overload
+    def stream_sync(
+        self, *content: Content, output: TypeForm[Wanted], **how: Unpack[How[Wanted]]
+    ) -> SyncAnswerStream[Wanted]: ...
+    @overload
+    def stream_sync(
+        self, *content: Content, output: AsyncFunction[Wanted], **how: Unpack[How[Wanted]]
+    ) -> SyncAnswerStream[Wanted]: ...
+    @overload
+    def stream_sync(
+        self, *content: Content, output: Callable[..., Wanted], **how: Unpack[How[Wanted]]
+    ) -> SyncAnswerStream[Wanted]: ...
+    @overload
+    def stream_sync(self, *content: Content, **how: Unpack[How[Output]]) -> SyncAnswerStream[Output]: ...
+    def stream_sync(
+        self, *content: Content, output: Any = None, **how: Any
+    ) -> SyncAnswerStream[Any]:  # by the overloads
+        """As `stream`, waiting."""
+        asked = self._asked(output, how)
+        return SyncAnswerStream(lambda tell: self._answered(PulledPerformer, content, asked, tell), Arrived(asked[0]))
+
+    @abstractmethod
+    def _asked(self, output: object, how: dict[str, Any]) -> Asked:
+        """The output that a question wants, and its settings."""
+
+    @abstractmethod
+    async def _answered(
+        self, made: type[Performer], content: tuple[Content, ...], asked: Asked, tell: people.Watch | None
+    ) -> Answer[Any]:
+        """Ask, and answer by what that class performs; `tell` hears of the events."""

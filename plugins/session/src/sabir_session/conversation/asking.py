@@ -12,11 +12,11 @@ from sabir import Message, Settings
 from sabir.authoring import KnownPart
 from typing_extensions import TypeForm
 
-from sabir_session.conversation.answers import Answer, AnswerStream, Arrived, SyncAnswerStream
+from sabir_session.conversation.answers import Answer, AnswerStream, SyncAnswerStream
 from sabir_session.evaluation import people
 from sabir_session.evaluation.evaluate import to_its_end
 from sabir_session.evaluation.outputs import Outputs
-from sabir_session.evaluation.perform import LoopPerformer, Performer, PulledPerformer, WaitingPerformer
+from sabir_session.evaluation.perform import LoopPerformer, Performer, WaitingPerformer
 from sabir_session.evaluation.prompts import Output, Validator
 
 Wanted = TypeVar("Wanted")
@@ -101,7 +101,7 @@ class Asking(ABC, Generic[Output]):
     def stream(self, *content: Content, output: Any = None, **how: Any) -> AnswerStream[Any]:  # by the overloads
         """As `ask`: the answer as it arrives. Reading the first event asks, and raises what `ask` raises."""
         asked = self._asked(output, how)
-        return AnswerStream(lambda tell: self._answered(LoopPerformer, content, asked, tell), Arrived(asked[0]))
+        return AnswerStream(lambda reader: self._answered(LoopPerformer, content, asked, reader), asked.outputs)
 
     @overload
     def stream_sync(
@@ -122,7 +122,7 @@ class Asking(ABC, Generic[Output]):
     ) -> SyncAnswerStream[Any]:  # by the overloads
         """As `stream`, waiting."""
         asked = self._asked(output, how)
-        return SyncAnswerStream(lambda tell: self._answered(PulledPerformer, content, asked, tell), Arrived(asked[0]))
+        return SyncAnswerStream(lambda reader: self._answered(WaitingPerformer, content, asked, reader), asked.outputs)
 
     @abstractmethod
     def _asked(self, output: object, how: dict[str, Any]) -> Asked:
@@ -130,6 +130,6 @@ class Asking(ABC, Generic[Output]):
 
     @abstractmethod
     async def _answered(
-        self, made: type[Performer], content: tuple[Content, ...], asked: Asked, tell: people.Watch | None
+        self, made: type[Performer], content: tuple[Content, ...], asked: Asked, reader: people.Reader | None
     ) -> Answer[Any]:
-        """Ask, and answer by what that class performs; `tell` hears of the events."""
+        """Ask, and answer by what that class performs; `reader` reads the events."""

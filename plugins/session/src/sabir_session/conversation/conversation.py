@@ -245,7 +245,7 @@ class Conversation(Asking[Output], SyncClosing, AsyncClosing):
         return (instructions, *said)
 
     def _performer(
-        self, made: type[Performer], evaluation: Evaluation, asked: Asked, tell: people.Watch | None
+        self, made: type[Performer], evaluation: Evaluation, asked: Asked, reader: people.Reader | None
     ) -> Performer:
         how = EvaluationArguments(
             options=self.options,
@@ -253,23 +253,23 @@ class Conversation(Asking[Output], SyncClosing, AsyncClosing):
             strict=self.strict,
             budget=self.budget,
             approve=self.approve,
-            watch=_both(self.watch, tell),
+            watch=self.watch,
         )
-        return performer_of(made, self.adapter, self._kept.session, evaluation, asked.outputs, how)
+        return performer_of(made, self.adapter, self._kept.session, evaluation, asked.outputs, how, reader)
 
     async def _answered(
-        self, made: type[Performer], content: tuple[Content, ...], asked: Asked, tell: people.Watch | None
+        self, made: type[Performer], content: tuple[Content, ...], asked: Asked, reader: people.Reader | None
     ) -> Answer[Any]:
         with self._kept.asking():
             if self._kept.is_unfinished:
                 finishing = Asked(self._outputs, self.settings) if content else asked
-                await self._finish(made, finishing, tell)
+                await self._finish(made, finishing, reader)
             if content:
                 self._begin(made, self._question(content), asked)
             elif self._kept.evaluation is None:
                 nothing = f"nothing was asked in the conversation {self.name!r}"
                 raise ConversationNotFound(f"{nothing}, so there is nothing to finish; ask something")
-            return await self._finish(made, asked, tell)
+            return await self._finish(made, asked, reader)
 
     def _begin(self, made: type[Performer], question: tuple[Message, ...], asked: Asked) -> None:
         """Record a question that the model can be asked; raises what rendering it raises, and then records nothing."""
@@ -282,10 +282,10 @@ class Conversation(Asking[Output], SyncClosing, AsyncClosing):
             io.record(record)
         kept.evaluation, evaluation.unrecorded = evaluation, ()
 
-    async def _finish(self, made: type[Performer], asked: Asked, tell: people.Watch | None) -> Answer[Any]:
+    async def _finish(self, made: type[Performer], asked: Asked, reader: people.Reader | None) -> Answer[Any]:
         evaluation = self._kept.evaluation
         assert evaluation is not None
-        io = self._performer(made, evaluation, asked, tell)
+        io = self._performer(made, evaluation, asked, reader)
         try:
             output = await proceed(evaluation, io)
         except sabir.CallError as error:
@@ -293,15 +293,3 @@ class Conversation(Asking[Output], SyncClosing, AsyncClosing):
             raise
         messages, replies = evaluation.last_turn
         return Answer(replies, messages, output)
-
-
-def _both(watch: people.Watch | None, tell: people.Watch | None) -> people.Watch | None:
-    """A watcher that calls both; None if there is none."""
-    if watch is None or tell is None:
-        return watch or tell
-
-    def hear(event: people.Event) -> None:
-        tell(event)
-        watch(event)
-
-    return hear

@@ -105,9 +105,9 @@ def _words(tree: ast.Module) -> Iterator[str]:
 
 
 def _owner_of_text(text: str) -> str:
-    """The distribution that a model, a dialect or a program comes from; "" where a text names none."""
+    """The distribution of a module of ours, a model, a dialect or a program; "" where a text names none."""
     model = _MODEL.fullmatch(text)
-    named = _PROGRAMS | _dialects() | ({text: _providers().get(model["provider"], "")} if model else {})
+    named = OURS | _PROGRAMS | _dialects() | ({text: _providers().get(model["provider"], "")} if model else {})
     return named.get(text, "")
 
 

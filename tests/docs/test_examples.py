@@ -1,6 +1,7 @@
 """Every example of the documentation runs and passes type checkers; what cannot run is listed with its reason."""
 
 import ast
+import codeop
 import contextlib
 import importlib.util
 from collections.abc import Iterator
@@ -96,6 +97,25 @@ def unread(page: Page) -> Iterator[str]:
 def test_every_block_of_python_is_read_by_type_checkers() -> None:
     """All but quotations, which are read where they stand."""
     check_each(pages(), unread, f"call it one of {', '.join(sorted(LANGUAGES - {''}))}")
+
+
+def untypeable(page: Page) -> Iterator[str]:
+    """Lines at which a prompt refuses what is typed, as it does where no empty line ends what is indented."""
+    for block in page.programs:
+        typed: list[str] = []
+        for number, line in enumerate([*block.code.splitlines(), ""], start=block.line):
+            typed.append(line)
+            try:
+                is_whole = codeop.compile_command("\n".join(typed), block.place, "single") is not None
+            except SyntaxError as error:
+                yield f"{page}:{number}: {error.msg}"
+                break
+            typed = [] if is_whole else typed
+
+
+def test_what_a_tutorial_shows_can_be_typed_at_a_prompt() -> None:
+    """Line by line, at that of Python 3.11 too, which takes an empty line for the end of a function or class."""
+    check_each([page for page in PAGES if page.path.parent == DOCS / "tutorials"], untypeable, "mend the empty lines")
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,8 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
 from sabir.base.errors import BuilderError, NotJSON, one_line
-from sabir.base.values import FrozenDict, JSONValue, encode_json, object_view
+from sabir.base.shown import Arguments, brief
+from sabir.base.values import FrozenDict, JSONText, JSONValue, encode_json, object_view
 
 _LOADING: dict[str, Any] = {"sabir": "loading"}
 """The validation context under which unknown part kinds are kept."""
@@ -204,6 +205,24 @@ class Frozen(BaseModel):
         _set_given(changed, self.__pydantic_fields_set__.union(given))
         _set_extra(changed, self.__pydantic_extra__)
         return changed
+
+    def __repr_args__(self) -> Arguments:
+        """What is set, by the names that users read; rich and devtools show all of it."""
+        fields = type(self).model_fields
+        for name, value in vars(self).items():  # properties that were asked for before stand there too
+            if (field := fields.get(name)) and field.repr and value != field.default:
+                yield field.alias or name, value.view() if isinstance(value, JSONText) else value
+        yield from (getattr(self, "__pydantic_extra__", None) or {}).items()
+
+    def __brief_args__(self) -> Arguments:
+        """What `repr` shows of it, in the order of reading."""
+        return self.__repr_args__()
+
+    def __repr__(self) -> str:
+        """Three lines at most, however much it holds."""
+        return brief(self)
+
+    __str__ = __repr__
 
 
 class AtRest(Frozen):

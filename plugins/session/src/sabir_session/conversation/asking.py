@@ -5,8 +5,8 @@ chat.ask("…") ──▶ Answer[Output]                                   the c
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine
-from typing import Any, Generic, NamedTuple, TypeAlias, TypedDict, TypeVar, Unpack, overload
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Generic, NamedTuple, Never, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 from sabir import Message, Settings
 from sabir.authoring import KnownPart
@@ -56,7 +56,14 @@ class Asking(ABC, Generic[Output]):
     ) -> Answer[Wanted]: ...
     @overload
     async def ask(self, *content: Content, **how: Unpack[How[Output]]) -> Answer[Output]: ...
-    async def ask(self, *content: Content, output: Any = None, **how: Any) -> Answer[Any]:  # by the overloads
+    async def ask(
+        self,
+        *content: Content,
+        output: Any = None,  # by the overloads
+        output_validator: Validator[Any] | None = None,
+        settings: Settings | None = None,
+        **misnamed: Never,
+    ) -> Answer[Any]:
         """Ask, and return the answer once all option calls were made. Without content, finish the last question.
 
         An unfinished question is finished first; its answer is in `messages`. `output` is this answer's type, or a
@@ -66,7 +73,9 @@ class Asking(ABC, Generic[Output]):
         person, BudgetExhausted, ConversationNotFound if there is nothing to finish, OutputError if the last answer does
         not fit either, RecordingFailed, and the adapter's CallErrors, after which the question is unfinished.
         """
-        return await self._answered(LoopPerformer, content, self._asked(output, how), None)
+        return await self._answered(
+            LoopPerformer, content, self._asked(output, output_validator, settings, misnamed), None
+        )
 
     @overload
     def ask_sync(self, *content: Content, output: TypeForm[Wanted], **how: Unpack[How[Wanted]]) -> Answer[Wanted]: ...
@@ -80,9 +89,18 @@ class Asking(ABC, Generic[Output]):
     ) -> Answer[Wanted]: ...
     @overload
     def ask_sync(self, *content: Content, **how: Unpack[How[Output]]) -> Answer[Output]: ...
-    def ask_sync(self, *content: Content, output: Any = None, **how: Any) -> Answer[Any]:  # by the overloads
+    def ask_sync(
+        self,
+        *content: Content,
+        output: Any = None,  # by the overloads
+        output_validator: Validator[Any] | None = None,
+        settings: Settings | None = None,
+        **misnamed: Never,
+    ) -> Answer[Any]:
         """As `ask`, waiting; no option may be a coroutine function."""
-        return to_its_end(self._answered(WaitingPerformer, content, self._asked(output, how), None))
+        return to_its_end(
+            self._answered(WaitingPerformer, content, self._asked(output, output_validator, settings, misnamed), None)
+        )
 
     @overload
     def stream(
@@ -98,9 +116,16 @@ class Asking(ABC, Generic[Output]):
     ) -> AnswerStream[Wanted]: ...
     @overload
     def stream(self, *content: Content, **how: Unpack[How[Output]]) -> AnswerStream[Output]: ...
-    def stream(self, *content: Content, output: Any = None, **how: Any) -> AnswerStream[Any]:  # by the overloads
+    def stream(
+        self,
+        *content: Content,
+        output: Any = None,  # by the overloads
+        output_validator: Validator[Any] | None = None,
+        settings: Settings | None = None,
+        **misnamed: Never,
+    ) -> AnswerStream[Any]:
         """As `ask`: the answer as it arrives. Reading the first event asks, and raises what `ask` raises."""
-        asked = self._asked(output, how)
+        asked = self._asked(output, output_validator, settings, misnamed)
         return AnswerStream(lambda reader: self._answered(LoopPerformer, content, asked, reader), asked.outputs)
 
     @overload
@@ -118,15 +143,26 @@ class Asking(ABC, Generic[Output]):
     @overload
     def stream_sync(self, *content: Content, **how: Unpack[How[Output]]) -> SyncAnswerStream[Output]: ...
     def stream_sync(
-        self, *content: Content, output: Any = None, **how: Any
-    ) -> SyncAnswerStream[Any]:  # by the overloads
+        self,
+        *content: Content,
+        output: Any = None,  # by the overloads
+        output_validator: Validator[Any] | None = None,
+        settings: Settings | None = None,
+        **misnamed: Never,
+    ) -> SyncAnswerStream[Any]:
         """As `stream`, waiting."""
-        asked = self._asked(output, how)
+        asked = self._asked(output, output_validator, settings, misnamed)
         return SyncAnswerStream(lambda reader: self._answered(WaitingPerformer, content, asked, reader), asked.outputs)
 
     @abstractmethod
-    def _asked(self, output: object, how: dict[str, Any]) -> Asked:
-        """The output that a question wants, and its settings."""
+    def _asked(
+        self,
+        output: object,
+        validator: Validator[Any] | None,
+        settings: Settings | None,
+        misnamed: Mapping[str, object],
+    ) -> Asked:
+        """The output that a question wants, and its settings; raises WrongWord for another library's argument."""
 
     @abstractmethod
     async def _answered(

@@ -11,11 +11,11 @@ It is one evaluation of `evaluate` that goes on: the same script, the same recor
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Generic, TypeAlias, TypedDict, Unpack, overload
+from typing import Any, Generic, Never, TypeAlias, TypedDict, Unpack, overload
 
 import sabir
 from sabir import Adapter, Message, Rendering, Settings, Usage
@@ -109,7 +109,9 @@ class Conversation(Asking[Output], SyncClosing, AsyncClosing):
         watch: people.Watch | None = None,
         keep: str | Path | Store | None = None,
         name: str = NAME,
+        **misnamed: Never,
     ) -> None:
+        Settings.refuse_misnamed("Conversation", misnamed, ("output", *ConversationArguments.__annotations__))
         self._adapters: dict[str, Adapter] = {}
         self.model = model
         self.instructions = instructions
@@ -172,7 +174,7 @@ class Conversation(Asking[Output], SyncClosing, AsyncClosing):
     def preview(self, *content: Content, output: object = None, settings: Settings | None = None) -> Rendering:
         """What `ask` would send first, and its losses; nothing is sent or recorded. Raises RenderingRefused."""
         question = self._question(content)
-        asked = self._asked(output, {"settings": settings})
+        asked = self._asked(output, None, settings, {})
         io = self._performer(LoopPerformer, self._kept.evaluation or begin(Prompt(messages=question), ""), asked, None)
         return self.adapter.render([*self.messages, *question], **io.how)
 
@@ -208,16 +210,19 @@ class Conversation(Asking[Output], SyncClosing, AsyncClosing):
         """The model, the name, and how long it is."""
         return f"Conversation({str(self.adapter.target)!r}, name={self.name!r}, messages={len(self.messages)})"
 
-    def _asked(self, output: object, how: dict[str, Any]) -> Asked:
-        """The output that a question wants, and its settings."""
-        Settings.refuse_misnamed("ask", how, tuple(How.__annotations__))
-        settings: Settings | None = how.get("settings")
+    def _asked(
+        self,
+        output: object,
+        validator: Validator[Any] | None,
+        settings: Settings | None,
+        misnamed: Mapping[str, object],
+    ) -> Asked:
+        Settings.refuse_misnamed("ask", misnamed, ("output", *How.__annotations__))
         if settings is not None and self.settings is not None:
             settings = settings.laid_over(self.settings)
-        validator = how.get("output_validator")
-        if output is None and validator is None:
-            return Asked(self._outputs, settings or self.settings)
-        outputs = outputs_of(self._output if output is None else output, validator, self.retries)
+        outputs = self._outputs
+        if output is not None or validator is not None:
+            outputs = outputs_of(self._output if output is None else output, validator, self.retries)
         return Asked(outputs, settings or self.settings)
 
     def _question(self, content: tuple[Content, ...]) -> tuple[Message, ...]:

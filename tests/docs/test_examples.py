@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sabir
 
 from tests.docs.pages import DOCS, Block, Page, pages
 from tests.docs.running import KEYED, KEYLESS, run_page, source_of
@@ -22,6 +23,8 @@ LANGUAGES = {"", "python", "sh", "text", "toml", "yaml", "json"}
 """What a fence may be called: Python has one name, so that none of it is left unread."""
 
 PAGES = [page for page in pages() if page.examples]
+KEYS = {name for status in sabir.providers() for credential in status.credentials for name in credential.variables}
+"""The environment variables that hold vendors' keys."""
 
 
 def uses_local(page: Page) -> bool:
@@ -52,10 +55,15 @@ def test_no_block_of_python_is_overlooked() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
 def test_the_examples_of_a_page_run(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In order, in one namespace, in an empty folder, warnings being errors, and they print what the page shows."""
+    """In order, in one namespace, in an empty folder, warnings being errors, and they print what the page shows.
+
+    Without a key of anybody's, but for that of the surface: what needs one has something stand in, for all to see.
+    """
     if uses_local(page) and importlib.util.find_spec(WEIGHTS) is None:
         pytest.skip(f"the package with the weights of the embedded model is not installed: {WEIGHTS}")
     monkeypatch.chdir(tmp_path)
+    for variable in () if any(block.is_surface for block in page.examples) else KEYS:
+        monkeypatch.delenv(variable, raising=False)
 
     run = run_page(page)
 

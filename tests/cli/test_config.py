@@ -162,8 +162,11 @@ def test_what_the_file_must_not_hold_can_be_taken_out(file: Path, command: Comma
 
 
 def test_the_path_alone_is_told_to_programs(file: Path, command: Command) -> None:
-    """`$EDITOR "$(sabir config path)"`."""
+    """`$EDITOR "$(sabir config path)"`, a wrong file's above all."""
+    write(file, "model = ")
+
     assert command("config", "path") == (f"{file}\n", "")
+    assert json.loads(command("config", "path", "--json")[0]) == {"path": str(file)}
 
 
 def test_an_empty_file_and_none_are_alike(file: Path) -> None:

@@ -71,9 +71,7 @@ def demo(
     vendors: Annotated[
         bool, Parameter(negative="", help="Send the history to every vendor whose key is in the environment.")
     ] = False,
-    bodies: Annotated[
-        bool, Parameter(negative="", help="Show each request whole, and each loss in words.")
-    ] = False,
+    bodies: Annotated[bool, Parameter(negative="", help="Show each request whole, and each loss in words.")] = False,
     option: OptionFlags = None,
     as_json: JSONFlag = False,
 ) -> int:

@@ -115,6 +115,7 @@ KEY = "sk-proj-never7to8be9shown"
         (["model", "gpt-5"], "model: 'gpt-5' names no model; write provider:model"),
         (["temperature", "-1"], "temperature: Input should be greater than or equal to 0"),
         (["reasoning_effort", "hard"], "reasoning_effort: Input should be 'none', 'minimal'"),
+        (["system", "caf\udcc3"], "the value of 'system' is no UTF-8; write it where the locale is one of UTF-8"),
         (["home", "talks"], "home: 'talks' depends on the folder of the day; write the whole path"),
         (["model"], "write `sabir config set NAME VALUE`"),
     ],

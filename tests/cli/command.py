@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 SCRIPT = Path(sysconfig.get_path("scripts")) / "sabir"
+NO_FOLDER = str(Path(__file__).parent / "no-such-folder")
 KEYS = ("_API_KEY", "_ADMIN_KEY", "_TOKEN")
 
 
 def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
-    """This environment without keys and without what steers colours and widths, 80 columns wide."""
-    steering = {"NO_COLOR", "FORCE_COLOR", "SABIR_MODEL", "SABIR_DEBUG"}
-    kept = {name: value for name, value in os.environ.items() if not name.endswith(KEYS) and name not in steering}
-    return {**kept, "COLUMNS": "80", "PYTHONWARNINGS": "error", **(changes or {})}
+    """This environment without keys, settings and what steers colours and widths, 80 columns wide."""
+    steering = ("NO_COLOR", "FORCE_COLOR", "SABIR_")
+    kept = {name: value for name, value in os.environ.items() if not (name.endswith(KEYS) or name.startswith(steering))}
+    return {**kept, "COLUMNS": "80", "PYTHONWARNINGS": "error", "XDG_CONFIG_HOME": NO_FOLDER, **(changes or {})}
 
 
 def run(

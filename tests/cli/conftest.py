@@ -13,15 +13,16 @@ from sabir.authoring import Access, Credential, InProcessConnection, Served, Wir
 from sabir_cli.main import main
 from sabir_echo.plugin import Echo, serve
 
-from tests.cli.command import KEYS, environment
+from tests.cli.command import KEYS, NO_FOLDER, environment
 
 
 @pytest.fixture(autouse=True)
 def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No key and no default model of whoever runs the tests; 80 columns."""
+    """No key and no settings of whoever runs the tests; 80 columns."""
     for name in [name for name in os.environ if name.endswith(KEYS) or name not in environment()]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("XDG_CONFIG_HOME", NO_FOLDER)
 
 
 class Relay(Echo):

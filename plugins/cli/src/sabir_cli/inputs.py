@@ -1,6 +1,6 @@
 """Finds the arguments of command lines: the model, the options, the media, the piped text.
 
--m, SABIR_MODEL, or the embedded one ──▶ provider:model          module:function ──▶ option
+-m, SABIR_MODEL, the settings file, or the embedded one ──▶ provider:model          module:function ──▶ option
 """
 
 import importlib
@@ -16,6 +16,7 @@ from cyclopts import Parameter
 from sabir import Option
 from sabir.authoring import one_line
 
+from sabir_cli.config import Defaults
 from sabir_cli.output import UsageError
 
 MODEL_VARIABLE = "SABIR_MODEL"
@@ -37,7 +38,7 @@ JSONFlag: TypeAlias = Annotated[
 ]
 ModelFlag: TypeAlias = Annotated[
     str | None,
-    Parameter(name=["-m", "--model"], help="provider:model; else $SABIR_MODEL, else the embedded model."),
+    Parameter(name=["-m", "--model"], help="provider:model; else $SABIR_MODEL, `sabir config`, the embedded one."),
 ]
 OptionFlags: TypeAlias = Annotated[
     list[str] | None,
@@ -46,9 +47,11 @@ OptionFlags: TypeAlias = Annotated[
 
 
 def choose_model(given: str | None) -> str:
-    """The model for a command; raises ProviderMissing if none is named and none is embedded."""
-    named = given or os.environ.get(MODEL_VARIABLE)
-    return named or embedded_model()
+    """The model for a command: the flag's, the environment's, the settings file's, else the embedded one.
+
+    Raises ProviderMissing if none is named and none is embedded, and UsageError for a settings file that is wrong.
+    """
+    return given or Defaults.load().model or embedded_model()
 
 
 def embedded_model() -> str:

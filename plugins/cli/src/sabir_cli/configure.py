@@ -1,0 +1,104 @@
+"""`sabir config`: the defaults shown, each with whence it is; and the user's file changed, its comments kept.
+
+show ──▶ gather ──▶ a row for each setting         set NAME VALUE ──check──▶ config.toml         unset NAME, path
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+from uuid import uuid4
+
+from cyclopts import Parameter
+from pydantic_core import to_jsonable_python
+from rich.text import Text
+from sabir.authoring import one_line, printable
+
+from sabir_cli.config import BUILT_IN, NAMES, Row, check, file_path, gather, read, variable_of
+from sabir_cli.inputs import JSONFlag
+from sabir_cli.output import Exit, Output, UsageError
+from sabir_cli.sheet import Sheet
+
+Action: TypeAlias = Literal["show", "set", "unset", "path"]
+TAKES: dict[Action, str] = {"show": "", "set": " NAME VALUE", "unset": " NAME", "path": ""}
+"""The words that follow each."""
+UNSET = {"model": "the embedded one", "system": "none"}
+"""What holds where nothing is set; of a setting of a call the provider decides."""
+
+
+def config(
+    action: Annotated[Action, Parameter(help="Show all, set or unset one, or tell the file's path.")] = "show",
+    name: Annotated[str | None, Parameter(help=f"For set and unset: {', '.join(NAMES)}.")] = None,
+    value: Annotated[str | None, Parameter(help="For set: the new value.", allow_leading_hyphen=True)] = None,
+    /,
+    *,
+    as_json: JSONFlag = False,
+) -> int:
+    """Show or change what holds where a command line says nothing.
+
+    A flag goes before the environment (SABIR_MODEL for example), and that before the file. No key is kept there.
+    """
+    output, path = Output(machine=as_json), file_path()
+    words = [word for word in (name, value) if word is not None]
+    if len(words) != len(TAKES[action].split()):
+        raise UsageError(f"`config {action}` takes other words: write `sabir config {action}{TAKES[action]}`")
+    if action == "path":
+        output.document({"path": str(path)}) if as_json else output.data(f"{path}\n")
+        return Exit.OK
+    if action != "show":
+        shadow = f"; {variable_of(words[0])} goes before it" if os.environ.get(variable_of(words[0])) else ""
+        output.note(store(path, *words) + shadow)
+    if as_json:
+        rows = [{**row._asdict(), "value": to_jsonable_python(row.value)} for row in gather()]
+        output.document({"path": str(path), "settings": rows})
+    elif action == "show":
+        state = "" if path.exists() else " is not there yet"
+        output.show(Text(f"{path}{state}", overflow="fold"), "", _sheet(gather()))
+    return Exit.OK
+
+
+def store(path: Path, name: str, value: str | None = None) -> str:
+    """Write one setting into the file, or take it out for None; tells what was done. UsageError as `gather` has it."""
+    import tomlkit  # when it is needed, not at the start of every command
+
+    stored = read(path)
+    if value is None and name not in stored:
+        return f"{name} is not set in {path}"
+    checked = None if value is None else check(name, value, "config set")
+    document = tomlkit.parse(path.read_text("utf-8-sig") if path.exists() else "")
+    if checked is None:
+        document.remove(name)
+    else:
+        document[name] = value if isinstance(checked, Path) else checked
+    _replace(path.resolve(), tomlkit.dumps(document))  # a link stays one
+    return f"{name} is {'no longer set' if value is None else 'set'} in {path}"
+
+
+def _replace(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{uuid4().hex}")
+    try:
+        temporary.write_text(text, "utf-8")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _sheet(rows: Sequence[Row]) -> Sheet:
+    sheet = Sheet("setting", "value", "from", plain={"value"})
+    for row in rows:
+        is_set = row.whence != BUILT_IN
+        sheet.add(row.name, Text(_shown(row), style="" if is_set else "dim"), _whence(row))
+    return sheet
+
+
+def _shown(row: Row) -> str:
+    if row.value is None:
+        return UNSET.get(row.name, "the provider's")
+    if isinstance(row.value, bool):
+        return "on" if row.value else "off"
+    return one_line(printable(str(row.value)), 200)
+
+
+def _whence(row: Row) -> str:
+    return Path(row.whence).name if row.whence == str(file_path()) else row.whence

@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from sabir_local.server import LocalServer, find_weights
+from sabir_local.models import find_weights
+from sabir_local.server import LocalServer
 
 from tests.third_party.stranger import CORE, ECHO, KIT, OPENAI, Stranger
 

@@ -3,7 +3,7 @@
     instructions · others' messages · one reply, its calls included · one result
          system  ·       user       ·          assistant            ·    tool
 
-A record's `messages` are authoritative; its text and its calls are for reading, and are used if a record has no messages.
+A record's `messages` are authoritative; its text and its calls are for reading, and are used if it has no messages.
 """
 
 from collections.abc import Iterable, Iterator

@@ -22,6 +22,7 @@ PROGRAMS = {
     "a key that is missing in a loop": "asyncio.run(sabir.adapter('anthropic:claude-sonnet-4-5').complete('hi'))",
     "a key that is missing while streaming": "list(sabir.adapter('openai:gpt-5').stream_sync('hi').text)",
     "a key that is missing at the end of a stream": "sabir.adapter('google:gemini-3').stream_sync('hi').reply()",
+    "a key that a stream misses in a loop": "asyncio.run(sabir.adapter('openai:gpt-5').stream('hi').reply())",
     "a key that every member misses": "sabir.fallback('openai:gpt-5', 'anthropic:claude').complete_sync('hi')",
     "a plugin that is missing": "sabir.adapter('nobody:x')",
     "a dialect that is unknown": "sabir.adapter('openai.talk:gpt-5')",

@@ -70,7 +70,7 @@ def fetched_file() -> Path:
 def models_here() -> Iterator[Model]:
     """The models of this machine: the embedded one first, if it is here, then those made known, by name."""
     yield from islice(embedded_models(), 1)
-    for link in sorted(_links().glob(f"*{SUFFIX}")):
+    for link in sorted(filter(Path.is_symlink, _links().glob(f"*{SUFFIX}"))):
         yield Model(link.name.removesuffix(SUFFIX), link.readlink(), MADE_KNOWN)
 
 

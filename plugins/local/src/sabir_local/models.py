@@ -36,7 +36,7 @@ TEMPLATES: Mapping[str, str] = {"smollm2": "template.jinja"}
 """Part of a model's name, in lower case → this package's template for it; other weights contain their own."""
 MAGIC = b"GGUF"
 SUFFIX = ".gguf"
-REMEDY = f"`sabir local fetch` brings them (the command comes with sabir-cli), or set {VARIABLE} to a .gguf file"
+REMEDY = f"`sabir local fetch` (of sabir-cli) brings them, or set {VARIABLE} to a .gguf file"
 _NAME = re.compile(r"\w[\w.+-]*")
 
 

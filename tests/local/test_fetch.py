@@ -3,6 +3,8 @@
 import hashlib
 import os
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import zipfile
@@ -171,6 +173,25 @@ def test_a_failure_is_one_line_with_its_remedy(
     assert str(error.value).endswith(ELSE)
     assert "\n" not in str(error.value)
     assert not fetched_file().exists()
+
+
+def test_an_interrupted_fetch_leaves_nothing(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The installer is interrupted with it, as by the interrupt key in a terminal."""
+    monkeypatch.delenv("PIP_NO_INDEX")
+    program = "from sabir_local.fetch import fetch; fetch()"
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        for variable in ("UV_DEFAULT_INDEX", "PIP_INDEX_URL"):
+            monkeypatch.setenv(variable, f"http://127.0.0.1:{silent.getsockname()[1]}/simple")
+        with subprocess.Popen(
+            [sys.executable, "-c", program], start_new_session=True, stderr=subprocess.PIPE, text=True
+        ) as process:
+            asked, _ = silent.accept()
+            os.killpg(process.pid, signal.SIGINT)
+            said = process.communicate()[1]
+            asked.close()
+
+    assert said.splitlines()[-1] == "KeyboardInterrupt"
+    assert list(fetched_file().parent.iterdir()) == []
 
 
 def test_what_a_killed_fetch_left_is_removed_a_day_later(index: Path, only_uv: None) -> None:

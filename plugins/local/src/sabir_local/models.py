@@ -36,7 +36,7 @@ TEMPLATES: Mapping[str, str] = {"smollm2": "template.jinja"}
 """Part of a model's name, in lower case → this package's template for it; other weights contain their own."""
 MAGIC = b"GGUF"
 SUFFIX = ".gguf"
-REMEDY = f"`sabir local fetch` brings them (the command comes with sabir-cli), or set {VARIABLE} to a .gguf file"
+REMEDY = f"`sabir local fetch` (of sabir-cli) brings them, or set {VARIABLE} to a .gguf file"
 _NAME = re.compile(r"\w[\w.+-]*")
 
 
@@ -70,7 +70,7 @@ def fetched_file() -> Path:
 def models_here() -> Iterator[Model]:
     """The models of this machine: the embedded one first, if it is here, then those made known, by name."""
     yield from islice(embedded_models(), 1)
-    for link in sorted(_links().glob(f"*{SUFFIX}")):
+    for link in sorted(filter(Path.is_symlink, _links().glob(f"*{SUFFIX}"))):
         yield Model(link.name.removesuffix(SUFFIX), link.readlink(), MADE_KNOWN)
 
 

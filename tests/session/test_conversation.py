@@ -29,6 +29,7 @@ from sabir_session import (
     StoreError,
     Watch,
 )
+from sabir_session.stores.store import StoredJournal
 from sabir_testing.scripted import Gate, ScriptedAdapter, calls, delayed, reply
 
 Ask = Callable[..., Answer[Any]]
@@ -302,6 +303,39 @@ def test_two_processes_cannot_hold_one_name(tmp_path: Path) -> None:
     assert elsewhere() == ""
     with Conversation("echo:m", keep=tmp_path / "c.db", name="other"):
         assert elsewhere() == ""
+
+
+async def test_a_closed_conversation_is_free_for_others(tmp_path: Path) -> None:
+    """However it was closed; the object itself is of no more use."""
+    async with Conversation("echo:m", keep=tmp_path / "c.db", name="trip") as chat:
+        await chat.ask("Hi")
+    command = [sys.executable, "-c", OPENING, str(tmp_path / "c.db")]
+    assert subprocess.run(command, capture_output=True, text=True, check=False).stderr == ""
+    with pytest.raises((RecordingFailed, StoreError)):
+        await chat.ask("Hi")
+
+
+def test_a_record_that_cannot_be_written_leaves_what_was_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The conversation says where it stands, and goes on from there once there is room again."""
+    append, places = StoredJournal.append, iter([True, True, False, True, False, True, True])
+
+    def full(journal: StoredJournal, kind: str, body: str) -> None:
+        if not next(places):
+            raise OSError("no space left on device")
+        append(journal, kind, body)
+
+    monkeypatch.setattr(StoredJournal, "append", full)
+    chat = Conversation(ScriptedAdapter("Po.", "Po.", "Rhine."), keep=tmp_path / "c.db")
+    for question in (
+        ["Name a river."],
+        ["Another."],
+    ):  # the reply to the first cannot be kept, then the second question
+        with pytest.raises(RecordingFailed, match="no space left"):
+            chat.ask_sync(*question)
+    assert (texts(chat), chat.unfinished) == (["Name a river.", "Po."], False)
+    assert chat.ask_sync("Another.").text == "Rhine."
 
 
 def test_the_latest_object_of_a_process_writes(tmp_path: Path) -> None:

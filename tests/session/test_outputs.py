@@ -90,6 +90,7 @@ def test_retries_bound_it(model: str) -> None:
 
     assert met.value.reply.finish_reason in ("stop", "option_calls")
     assert len(llm.sent) == 2
+    assert ("by the option final_answer" in llm.last.user_text) == (model == NO_SCHEMA)
     assert chat.ask_sync("And?").text == "Well."
 
 
@@ -163,7 +164,36 @@ def test_an_output_grows_while_it_arrives() -> None:
         grown = list(stream.outputs)
         assert stream.answer().output == grown[-1]
     assert [len(each) for each in grown] == sorted(len(each) for each in grown)
+    assert len(grown) > 1
     assert [trip.city for trip in grown[-1]] == ["Rome", "Bern"]
+
+
+class Report(BaseModel):
+    """What was found."""
+
+    title: str
+    trips: list[Trip]
+    notes: str = ""
+
+
+def test_a_model_grows_in_its_lists_and_texts() -> None:
+    """An item that is not whole yet is left out, and a text is there as far as it came."""
+    whole = f'{{"title": "Italy", "trips": [{ROME}, {ROME}], "notes": "Go by train."}}'
+    llm = ScriptedAdapter(pieces(*(whole[at : at + 3] for at in range(0, len(whole), 3))))
+    with Conversation(llm).stream_sync("?", output=Report) as stream:
+        grown = list(stream.outputs)
+    assert {len(each.trips) for each in grown} == {0, 1, 2}
+    assert len({each.notes for each in grown}) > 3
+    assert grown[-1] == Report.model_validate_json(whole)
+
+
+async def test_an_output_grows_for_a_loop_too() -> None:
+    """The whole one is the last."""
+    llm = ScriptedAdapter(pieces('{"value": [1, ', "2, ", "3]}"))
+    async with Conversation(llm).stream("?", output=list[int]) as stream:
+        grown = [each async for each in stream.outputs]
+    assert grown[-1] == [1, 2, 3]
+    assert all(each == grown[-1][: len(each)] for each in grown)
 
 
 def test_an_output_grows_by_a_call_too() -> None:

@@ -82,15 +82,17 @@ class Growing(Generic[Output]):
     def __init__(self, outputs: Outputs[Output] | None) -> None:
         self._outputs = outputs
         self._json = ""
+        self._part: Output | None = None
 
     def __call__(self, event: Event) -> Output | None:
-        """The output with this event; None if the event adds nothing, or what has arrived does not fit yet."""
+        """The output, if this event changed it; None also while what has arrived does not fit yet."""
         if isinstance(event, RequestStarted):
             self._json = ""
         if self._outputs is None or not isinstance(event, TextArrived | OutputArrived):
             return None
         self._json += event.text
-        return self._outputs.part(self._json)
+        earlier, self._part = self._part, self._outputs.part(self._json)
+        return None if self._part == earlier else self._part
 
 
 Start: TypeAlias = Callable[[Reader], Coroutine[Any, Any, Answer[Output]]]

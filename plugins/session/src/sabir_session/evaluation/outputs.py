@@ -9,13 +9,14 @@ A type whose schema is no object is wrapped in one, because vendors take no othe
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Generic, Protocol, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticUserError
+from pydantic_core import from_json, to_json
 from sabir import (
     RUNTIME,
     Adapter,
@@ -68,13 +69,11 @@ class Outputs(Generic[Output]):
             said = Signature.of(self._function)
             name, schema, description = said.name, said.parameters, said.description
             self._read: Callable[[JSONText], object] = said.binder
-            self._partial: Callable[[str], object] = _nothing
         else:
             name, adapter = _adapter_of(form)
             schema = adapter.json_schema()
             description = str(schema.get("description", ""))
             self._read = partial(_read, adapter, form)
-            self._partial = partial(adapter.validate_json, experimental_allow_partial="trailing-strings")
         self.name = name
         self.format = ResponseFormat(name=name, schema=schema, description=description or None)
         parameters = {key: value for key, value in schema.items() if key not in ("title", "description")}
@@ -127,10 +126,13 @@ class Outputs(Generic[Output]):
 
     def part(self, text: str) -> Output | None:
         """The output as far as a text goes that has not ended; None while it lacks anything that is required."""
-        try:
-            return cast("Output", self._unwrapped(self._partial(text)))
-        except ValueError:
+        if self._function is not None:  # which is called once
             return None
+        with suppress(ValueError):
+            for value in _shrunk(from_json(text, allow_partial="trailing-strings")):
+                with suppress(ValueError):
+                    return cast("Output", self._unwrapped(self._read(JSONText(to_json(value).decode()))))
+        return None
 
     def tries(self, messages: Iterable[Message]) -> int:
         """How many answers of a turn with these messages were refused."""
@@ -183,5 +185,15 @@ def _told(error: ValueError) -> str:
     return describe(error) if isinstance(error, ValidationError) else one_line(str(error))
 
 
-def _nothing(_: str) -> object:
-    raise ValueError("a function is called with whole arguments only")
+def _shrunk(value: Any) -> Iterator[Any]:  # any JSON
+    """A JSON value that ends in the middle, then without its last item, ever further out."""
+    yield value
+    around = []
+    while isinstance(value, dict | list) and value:
+        key = next(reversed(value)) if isinstance(value, dict) else len(value) - 1
+        around.append((value, key))
+        value = value[key]
+    whole = around[0][0] if around else None
+    for holder, key in reversed(around):
+        del holder[key]
+        yield whole

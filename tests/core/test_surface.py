@@ -169,7 +169,7 @@ def test_pydoc_is_the_librarys_own_text() -> None:
     page = pydoc.plain(pydoc.render_doc(sabir))
     models = [found for name in sabir.__all__ if isinstance(found := getattr(sabir, name), type(sabir.Message))]
 
-    assert "inherited from pydantic" not in page and "!!!" not in page
+    assert "inherited from pydantic" not in page and "!!!" not in page and "__getattr__" not in page
     for name in sabir.__all__:
         assert re.search(rf"^    (class |async )?{name}\b", page, re.MULTILINE), name
         if inspect.isroutine(found := getattr(sabir, name)) or inspect.isclass(found):
@@ -177,7 +177,7 @@ def test_pydoc_is_the_librarys_own_text() -> None:
     assert len(models) > 30
     for model in models:
         lines = pydoc.render_doc(model).splitlines()
-        assert len(lines) < 110, model
+        assert len(lines) < 150, model  # pydantic's own would be three hundred more
         assert inspect.getdoc(model) and model.__doc__ != sabir.Message.__base__.__doc__
 
 

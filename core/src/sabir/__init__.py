@@ -60,7 +60,8 @@ def _door(
             raise unknown from None if error.name == f"{package}.{name}" else error
 
     def listed() -> list[str]:
-        return sorted({*module_of, *doors, *(name for name in loaded if name.startswith("__"))})
+        special = {name for name in loaded if name.startswith("__")} - {"__getattr__", "__dir__"}
+        return sorted({*module_of, *doors, *special})
 
     return find, listed, sorted(module_of, key=lambda name: (not name.isupper(), name))
 

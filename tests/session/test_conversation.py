@@ -1,11 +1,14 @@
 """One object holds a conversation: it asks, keeps, finishes, forks and takes back, under any model."""
 
 import asyncio
+import gc
 import logging
+import os
 import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -25,9 +28,13 @@ from sabir_session import (
     Event,
     JournalExists,
     RecordingFailed,
+    Session,
     SQLiteStore,
     StoreError,
     Watch,
+    enable_inner_message_recording,
+    evaluate_sync,
+    get_inner_messages,
 )
 from sabir_session.stores.store import StoredJournal
 from sabir_testing.scripted import Gate, ScriptedAdapter, calls, delayed, reply
@@ -260,11 +267,11 @@ def test_the_last_turn_can_be_taken_back(is_kept: bool, tmp_path: Path) -> None:
     assert [message.kind for message in dropped] == ["parts", "option_call", "option_result", "parts"]
     assert chat.ask_sync("Another.").text == "Rhine."
     assert texts(chat) == ["Name a river.", "Po.", "Another.", "Rhine."]
-    chat.close()
     if is_kept:
-        with Conversation(llm, **keep) as again:
-            assert texts(again) == texts(chat)
-    chat = Conversation(llm, **keep) if is_kept else chat
+        chat.close()
+        again = Conversation(llm, **keep)
+        assert texts(again) == texts(chat)
+        chat = again
     chat.drop_last()
     chat.drop_last()
     with pytest.raises(ConversationNotFound, match="there is nothing to take back"):
@@ -311,8 +318,9 @@ async def test_a_closed_conversation_is_free_for_others(tmp_path: Path) -> None:
         await chat.ask("Hi")
     command = [sys.executable, "-c", OPENING, str(tmp_path / "c.db")]
     assert subprocess.run(command, capture_output=True, text=True, check=False).stderr == ""
-    with pytest.raises((RecordingFailed, StoreError)):
+    with pytest.raises(StoreError, match="is closed; open it again"):
         await chat.ask("Hi")
+    chat.close()
 
 
 def test_a_record_that_cannot_be_written_leaves_what_was_recorded(
@@ -342,11 +350,159 @@ def test_the_latest_object_of_a_process_writes(tmp_path: Path) -> None:
     """As in a notebook, whose cell runs again: the earlier object is refused once the later one has written."""
     llm = ScriptedAdapter("Po.", "Rhine.")
     earlier = Conversation(llm, keep=tmp_path / "c.db")
+    earlier.ask_sync("Name a river.")
     later = Conversation(llm, keep=tmp_path / "c.db")
-    later.ask_sync("Name a river.")
-    with pytest.raises(RecordingFailed, match="open the journal again"):
-        earlier.ask_sync("Another.")
-    assert len(llm.sent) == 1
+    later.ask_sync("Another.")
+    for refused in (lambda: earlier.ask_sync("Another."), earlier.drop_last):
+        with pytest.raises(ConversationBusy, match="another object of this process"):
+            refused()
+    assert len(llm.sent) == 2
+    with Conversation(llm, keep=tmp_path / "c.db") as again:
+        assert texts(again) == ["Name a river.", "Po.", "Another.", "Rhine."]
+
+
+FORKING = """
+    import os, sys
+    from sabir_session import Conversation, ConversationBusy
+    chat = Conversation("echo:m", keep=sys.argv[1], name="trip")
+    if not (child := os.fork()):
+        try:
+            chat.ask_sync("Hi")
+        except ConversationBusy:
+            del chat
+            os._exit(7)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    os.execv(sys.executable, [sys.executable, "-c", sys.argv[2], sys.argv[1]]) if os.fork() == 0 else os.wait()
+    chat.ask_sync("Hi")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no process forks here")
+def test_a_forked_process_neither_has_the_conversation_nor_gives_it_up(tmp_path: Path) -> None:
+    """Its parent keeps it."""
+    command = [sys.executable, "-c", textwrap.dedent(FORKING), str(tmp_path / "c.db"), OPENING]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert "another process holds the conversation 'trip'" in ended.stderr
+
+
+def test_a_name_that_is_opened_and_forgotten_is_free(tmp_path: Path) -> None:
+    """Threads that open and close one name disturb each other no more than one after the other."""
+
+    def use() -> None:
+        for _ in range(30):
+            Conversation("echo:m", keep=tmp_path / "c.db").close()
+
+    with ThreadPoolExecutor(3) as threads:
+        [done.result() for done in [threads.submit(use) for _ in range(3)]]
+    Conversation("echo:m", keep=tmp_path / "c.db", name="trip")
+    gc.collect()
+    command = [sys.executable, "-c", OPENING, str(tmp_path / "c.db")]
+    assert subprocess.run(command, capture_output=True, text=True, check=False).stderr == ""
+
+
+def test_forks_share_a_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one in memory, and one whose path was relative; closing one leaves the other."""
+    monkeypatch.chdir(tmp_path)
+    for keep in (":memory:", "c.db"):
+        chat = Conversation(ScriptedAdapter("Po.", "Elbe."), keep=keep)
+        chat.ask_sync("Name a river.")
+        (tmp_path / "sub").mkdir(exist_ok=True)
+        monkeypatch.chdir(tmp_path / "sub")
+        other = chat.fork("other")
+        chat.close()
+        assert (len(other.messages), other.ask_sync("Another.").text) == (2, "Elbe.")
+        other.close()
+        monkeypatch.chdir(tmp_path)
+    assert not list((tmp_path / "sub").iterdir())
+
+
+def test_what_others_recorded_behind_the_last_turn_is_not_taken_back(tmp_path: Path) -> None:
+    """A journal may hold several evaluations; the conversation is one of them, and stays it."""
+    with SQLiteStore(tmp_path / "c.db") as store:
+        session = Session(journal=store.journal("a"))
+        evaluate_sync(ScriptedAdapter("Po."), "Name a river.", session=session)
+        with Conversation(ScriptedAdapter("Rhine."), keep=store, name="a") as chat:
+            assert texts(chat) == ["Name a river.", "Po."]
+            session = Session(journal=store.journal("a"))
+            evaluate_sync(ScriptedAdapter("Blue."), "Name a colour.", session=session)
+            with pytest.raises((StoreError, ConversationBusy)):
+                chat.drop_last()
+        again = Session(journal=store.journal("a"))
+        enable_inner_message_recording(again)
+        assert len(get_inner_messages(again)) == 6
+
+
+def test_a_question_of_several_messages_is_one_turn(tmp_path: Path) -> None:
+    """Examples of both sides, new instructions, and what is asked; taken back, the instructions are said again."""
+    llm = ScriptedAdapter("Rhine.", "Elbe.", "Oder.")
+    chat = Conversation(llm, instructions="Be brief.", keep=tmp_path / "c.db")
+    chat.ask_sync(sabir.user("Name one."), sabir.assistant("Po."), "Name another.")
+    chat.instructions = "Be loud."
+    assert len(chat.ask_sync("And one more.").messages) == 3
+    assert [message.text for message in llm.last.messages][-3:] == ["Rhine.", "Be loud.", "And one more."]
+
+    assert len(chat.drop_last()) == 3
+    assert [message.text for message in chat.drop_last()][1:] == ["Name one.", "Po.", "Name another.", "Rhine."]
+    chat.ask_sync("Begin anew.")
+    assert texts(chat) == ["Be loud.", "Begin anew.", "Oder."]
+    with pytest.raises(sabir.SettingsInvalid, match="no policy 'runtime'"):
+        chat.ask_sync(sabir.Message(policy="runtime", payload=sabir.user("Hi").payload))
+
+
+def test_what_was_asked_for_is_remembered_until_it_is_answered() -> None:
+    """A question that failed is finished in the type that it wanted, and the new one says why it was not asked."""
+    busy = sabir.errors.Overloaded("busy")
+    chat = Conversation(ScriptedAdapter(busy, busy, '{"value": 7}'), settings=sabir.Settings(retries=0))
+    with pytest.raises(sabir.errors.Overloaded):
+        chat.ask_sync("How many?", output=int)
+    with pytest.raises(sabir.errors.Overloaded) as met:
+        chat.ask_sync("And why?")
+    assert "the new one was not asked" in met.value.__notes__[-1]
+    assert chat.ask_sync().output == 7
+
+
+async def test_a_stream_that_was_left_asks_nothing() -> None:
+    """Nor does one that nobody read; two readers share the events."""
+    chat = Conversation(ScriptedAdapter("One two.", "Three four."))
+    async with chat.stream("Count.") as stream:
+        pass
+    assert [event async for event in stream] == []
+    assert (chat.messages, chat.unfinished) == ((), False)
+
+    stream = chat.stream("Count.")
+
+    async def read() -> list[Event]:
+        return [event async for event in stream]
+
+    first, second = await asyncio.gather(read(), read())
+    assert len([*first, *second]) == 4
+
+
+WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"retries": -1}, sabir.SettingsInvalid, "retries is -1; expected a whole number"),
+    ({"budget": 3}, sabir.SettingsInvalid, "budget is 3; expected Budget"),
+    ({"approve": "allow"}, sabir.SettingsInvalid, "approve is 'allow'; expected a function"),
+    ({"instructions": None}, sabir.SettingsInvalid, "expected a text"),
+    ({"name": ""}, sabir.SettingsInvalid, "expected a text of at least one character"),
+    ({"output": [int, str]}, sabir.SettingsInvalid, "is no type; give a type"),
+    ({"system_prompt": "Hi"}, sabir.errors.WrongWord, "give instructions=…"),
+    ({"output_type": int}, sabir.errors.WrongWord, "give output=…"),
+    ({"message_history": []}, sabir.errors.WrongWord, "ask\\(\\*messages"),
+]
+
+
+@pytest.mark.parametrize(("given", "kind", "said"), WRONG)
+def test_a_wrong_argument_is_told_at_once(given: dict[str, Any], kind: type[Exception], said: str) -> None:
+    """By what was expected, or by our word; an attribute that is not there too."""
+    with pytest.raises(kind, match=said):
+        Conversation("echo:m", **given)
+    chat = Conversation("echo:m")
+    with pytest.raises(AttributeError, match="has no 'tools' to set; what may change is model, instructions, options"):
+        chat.tools = []  # type: ignore[attr-defined]
+    with pytest.raises(sabir.errors.WrongWord, match=r"chat\.retries = …"):
+        chat.ask_sync("Hi", retries=3)  # type: ignore[call-overload]
 
 
 async def test_one_question_at_a_time() -> None:
@@ -448,18 +604,21 @@ def test_options_get_what_they_need_without_globals() -> None:
 class Tariff:
     """A plugin that knows what replies cost."""
 
-    def __init__(self, cost: Decimal | None) -> None:
+    def __init__(self, cost: Any) -> None:
         self.cost = cost
 
     @sabir.hookimpl
-    def sabir_reply_cost(self, reply: sabir.Reply) -> Decimal | None:
+    def sabir_reply_cost(self, reply: sabir.Reply) -> Any:
         """A penny each."""
         return self.cost
 
 
-@pytest.mark.parametrize(("cost", "total"), [(Decimal("0.01"), Decimal("0.02")), (None, None)])
-def test_the_cost_of_an_answer_is_the_sum_of_its_replies(cost: Decimal | None, total: Decimal | None) -> None:
-    """By the installed plugins; None as soon as one reply has no known cost."""
+COSTS = [(Decimal("0.01"), Decimal("0.02")), (None, None), (Decimal("NaN"), None), (7, None)]
+
+
+@pytest.mark.parametrize(("cost", "total"), COSTS)
+def test_the_cost_of_an_answer_is_the_sum_of_its_replies(cost: Any, total: Decimal | None) -> None:
+    """By the installed plugins; None as soon as one reply has no known cost, or a plugin is wrong."""
     tariff = Tariff(cost)
     installed_hooks().register(tariff)
     try:

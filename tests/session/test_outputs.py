@@ -219,6 +219,110 @@ def test_options_run_beside_the_call_that_gives_the_output() -> None:
     assert (ran, chat.unfinished, sabir.unanswered(chat.messages)) == (["booked"], False, [])
 
 
+def test_a_crash_beside_the_call_that_gives_the_output_leaves_the_question_unfinished() -> None:
+    """Its result is recorded after all others, so that what ends the question is the last record."""
+
+    def note(text: str) -> None:
+        """Take a note."""
+        raise KeyboardInterrupt
+
+    both = reply(calls(final_answer=TRIP), calls(note={"text": "booked"}))
+    chat = Conversation(ScriptedAdapter(both, model=NO_SCHEMA), options=[note])
+    with pytest.raises(KeyboardInterrupt):
+        chat.ask_sync("?", output=Trip)
+    assert (chat.unfinished, [message.kind for message in chat.messages][1:]) == (True, ["option_call", "option_call"])
+
+    chat.options = [working(note)]
+    assert (chat.ask_sync().output, chat.unfinished) == (Trip(**TRIP), False)
+
+
+def working(function: Any) -> sabir.Option:
+    """An option of the same name that does not fail."""
+    return sabir.Option.from_schema(function.__name__, "", {"type": "object"}, lambda **_: None)
+
+
+def test_an_option_may_have_the_outputs_name_where_no_call_gives_it() -> None:
+    """It is an option like any other; a model that needs the name refuses it before anything is asked."""
+
+    def final_answer(text: str) -> str:
+        """Say the last word."""
+        return text
+
+    chat = Conversation(ScriptedAdapter(calls(final_answer={"text": "so"}), ROME), options=[final_answer])
+    assert (chat.ask_sync("?", output=Trip).output, len(chat.messages)) == (Trip(**TRIP), 4)
+    llm = ScriptedAdapter(model=NO_SCHEMA)
+    with pytest.raises(sabir.errors.OptionInvalid, match="rename yours of that name"):
+        Conversation(llm, options=[final_answer]).ask_sync("?", output=Trip)
+    assert llm.sent == ()
+
+
+def test_a_call_of_that_name_that_nobody_wants_is_answered_as_any_other() -> None:
+    """It was not offered, and the model goes on."""
+    chat = Conversation(ScriptedAdapter(calls(final_answer={"x": 1}), "Well."))
+    assert chat.ask_sync("?").text == "Well."
+    assert [message.result.error_type for message in chat.messages if message.result] == ["option_not_offered"]
+
+
+def test_a_conversation_with_an_output_gives_plain_text_too() -> None:
+    """Asked with None; and what was wanted can change."""
+    chat = Conversation(ScriptedAdapter(ROME, "Hello.", '{"value": 7}'), output=Trip)
+    assert isinstance(chat.ask_sync("?").output, Trip)
+    assert chat.ask_sync("Hi", output=None).output is None
+    chat.output = int
+    assert chat.ask_sync("How many?").output == 7  # type: ignore[comparison-overlap]
+
+
+def test_what_cannot_make_an_output_is_refused_before_anything_is_asked() -> None:
+    """A coroutine function where nothing awaits it, and a function that wants an option's context."""
+
+    async def book(city: str) -> str:
+        """Book."""
+        return city
+
+    def pay(city: str, context: sabir.ToolContext) -> str:
+        """Pay."""
+        return city
+
+    async def check(trip: Trip) -> None:
+        """Check."""
+
+    llm = ScriptedAdapter()
+    for how in ({"output": book}, {"output": Trip, "output_validator": check}):
+        with pytest.raises(sabir.SettingsInvalid, match="is a coroutine function; await"):
+            Conversation(llm).ask_sync("?", **how)
+    with pytest.raises(sabir.errors.OptionInvalid, match="'pay' takes 'context', which only an option is given"):
+        Conversation(llm, output=pay)
+    assert llm.sent == ()
+
+
+def test_a_function_that_is_broken_is_not_the_models_fault() -> None:
+    """An error of ours is raised as it is, and no answer is paid for twice."""
+
+    def book(city: str) -> str:
+        """Book."""
+        raise sabir.SettingsInvalid("the desk has no key")
+
+    llm = ScriptedAdapter('{"city": "Rome"}')
+    with pytest.raises(sabir.SettingsInvalid, match="the desk has no key"):
+        Conversation(llm).ask_sync("?", output=book)
+    assert len(llm.sent) == 1
+
+
+def test_an_object_around_a_wrong_value_is_no_value() -> None:
+    """What was asked for as an object with a value is read as that, wherever it may also be read otherwise."""
+    llm = ScriptedAdapter('{"value": {"a": "x"}}', '{"value": {"a": 1}}')
+    assert Conversation(llm).ask_sync("?", output=dict[str, int]).output == {"a": 1}
+    llm = ScriptedAdapter('{"value": 3}', '{"value": {"a": 1}}')
+    assert Conversation(llm).ask_sync("?", output=dict[str, int]).output == {"a": 1}
+
+
+def test_half_a_number_is_none() -> None:
+    """More digits may follow."""
+    llm = ScriptedAdapter(pieces('{"value": [1', "2, 3", "4]}"))
+    with Conversation(llm).stream_sync("?", output=list[int]) as stream:
+        assert list(stream.outputs) == [[], [12], [12, 34]]
+
+
 def test_a_finished_output_is_read_again_from_its_records() -> None:
     """Without a request; by text, and by a call."""
     for said, model in ((ROME, "scripted:m"), (calls(final_answer=TRIP), NO_SCHEMA)):

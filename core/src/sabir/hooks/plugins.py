@@ -93,8 +93,12 @@ class Hooks:
         return made[-1] if made else message
 
     def cost(self, reply: "Reply") -> Decimal | None:
-        """What a reply cost, in US dollars; None if no plugin knows. Raises PluginError for a value of another type."""
-        cost: Decimal | None = self._hook.sabir_reply_cost(reply=reply)
+        """What a reply cost, in US dollars; None if no plugin knows, or if one fails, which is logged."""
+        try:
+            cost: Decimal | None = self._hook.sabir_reply_cost(reply=reply)
+        except PluginError as error:
+            logger.warning("%s; the cost is not known", error)
+            return None
         return cost
 
     def call_started(self, rendering: "Rendering", attempt: int, call: int) -> None:
@@ -251,7 +255,7 @@ def _checked_id(media_id: object, plugin: str, given: object) -> object:
 
 
 def _checked_cost(cost: object, plugin: str, given: object) -> object:
-    if cost is not None and (not isinstance(cost, Decimal) or not cost >= 0):
+    if cost is not None and (not isinstance(cost, Decimal) or not cost.is_finite() or cost < 0):
         remedy = "return a Decimal of at least 0, or None"
         raise PluginError(f"hook plugin {plugin} returned {one_line(repr(cost), 80)} from sabir_reply_cost; {remedy}")
     return cost

@@ -31,9 +31,6 @@ from sabir_session.state.codec import UTCDatetime, now
 from sabir_session.state.session import Session
 from sabir_session.state.slices import Fold, ReducerContext, kept_by
 
-OUTPUT_OPTION = "final_answer"
-"""The option by whose call a model gives an output where it takes no schema; its result ends an evaluation."""
-
 Role: TypeAlias = Literal["system", "assistant", "user", "tool"]
 CallStatus: TypeAlias = Literal["pending", "completed", "failed"]
 
@@ -57,7 +54,7 @@ class InnerMessage(AtRest):
     `evaluation_id` names its evaluation, `sequence` its place there (from 0), `turn` the number of responses so far.
     `tool_call_id` and `tool_name` link a result to its call. `messages` are its core messages; `finish_reason`,
     `raw_finish_reason` and `usage` are those of an assistant's reply, whose calls wait for a person's approval if it
-    `needs_approval`.
+    `needs_approval`. A result `gives_output` if its call was the answer; it is the last of its reply's results.
     """
 
     role: Role
@@ -77,6 +74,7 @@ class InnerMessage(AtRest):
     raw_finish_reason: Text | None = None
     usage: Usage | None = None
     needs_approval: bool = False
+    gives_output: bool = False
 
     @property
     def is_error(self) -> bool:
@@ -91,15 +89,7 @@ class InnerMessage(AtRest):
     @property
     def is_end(self) -> bool:
         """Whether an evaluation with this last record is over: it is a reply without calls, or gave the output."""
-        if self.tool_name == OUTPUT_OPTION:
-            return not self.is_error
-        return self.is_reply and not self.tool_calls and self.finish_reason != "paused"
-
-
-def is_output(message: Message) -> bool:
-    """Whether a message is the result of a call that gave the output."""
-    result = message.result
-    return result is not None and result.option_name == OUTPUT_OPTION and not result.is_error
+        return self.gives_output or (self.is_reply and not self.tool_calls and self.finish_reason != "paused")
 
 
 # Stored data names this class by its public module, which stays when files move.

@@ -81,17 +81,20 @@ class Growing(Generic[Output]):
 
     def __init__(self, outputs: Outputs[Output] | None) -> None:
         self._outputs = outputs
-        self._json = ""
+        self._text = self._call = ""
         self._part: Output | None = None
 
     def __call__(self, event: Event) -> Output | None:
         """The output, if this event changed it; None also while what has arrived does not fit yet."""
         if isinstance(event, RequestStarted):
-            self._json = ""
+            self._text = self._call = ""
         if self._outputs is None or not isinstance(event, TextArrived | OutputArrived):
             return None
-        self._json += event.text
-        earlier, self._part = self._part, self._outputs.part(self._json)
+        if isinstance(event, OutputArrived):
+            self._call += event.text
+        else:
+            self._text += event.text
+        earlier, self._part = self._part, self._outputs.part(self._call or self._text)
         return None if self._part == earlier else self._part
 
 
@@ -176,6 +179,8 @@ class AnswerStream(AsyncClosing, Generic[Output]):
         """The events that were not read yet; raises what the question raises."""
         import asyncio
 
+        if self._is_left:
+            return
         if self._paced is None:
             self._paced = _Paced()
             self._task = asyncio.ensure_future(self._start(self._paced))
@@ -236,7 +241,7 @@ class _Paced:
         await self._none.wait()
 
     async def next(self) -> Any:  # an event, or the task
-        if not self._items:
+        while not self._items:
             self._none.set()
             self._some.clear()
             await self._some.wait()

@@ -34,11 +34,17 @@ class How(TypedDict, Generic[Wanted], total=False):
     settings: Settings | None
 
 
+OWN: Any = type("_Own", (), {"__repr__": lambda self: "…"})()
+"""The default of `output`: the conversation's own. None asks for no output."""
+
+
 class Asked(NamedTuple):
     """How one question is answered."""
 
     outputs: Outputs[Any] | None
     settings: Settings | None
+    is_own: bool
+    """Whether it is as the conversation's attributes say."""
 
 
 class Asking(ABC, Generic[Output]):
@@ -59,15 +65,17 @@ class Asking(ABC, Generic[Output]):
     async def ask(
         self,
         *content: Content,
-        output: Any = None,  # by the overloads
+        output: Any = OWN,  # by the overloads
         output_validator: Validator[Any] | None = None,
         settings: Settings | None = None,
         **misnamed: Never,
     ) -> Answer[Any]:
         """Ask, and return the answer once all option calls were made. Without content, finish the last question.
 
-        An unfinished question is finished first; its answer is in `messages`. `output` is this answer's type, or a
-        function to call with what the model gives; `settings` are laid over the conversation's.
+        An unfinished question is finished first; its answer is in `messages`. The content is texts, parts and messages.
+        `output` is this answer's type, or a function to call with what the model gives, None for plain text;
+        `settings` are laid over the conversation's. Without content, a finished question gives its answer again: the
+        output is read again, and a function that makes it runs again.
 
         Raises ConversationBusy, RenderingRefused before anything is recorded, ApprovalPending for calls that wait for a
         person, BudgetExhausted, ConversationNotFound if there is nothing to finish, OutputError if the last answer does
@@ -92,7 +100,7 @@ class Asking(ABC, Generic[Output]):
     def ask_sync(
         self,
         *content: Content,
-        output: Any = None,  # by the overloads
+        output: Any = OWN,  # by the overloads
         output_validator: Validator[Any] | None = None,
         settings: Settings | None = None,
         **misnamed: Never,
@@ -119,7 +127,7 @@ class Asking(ABC, Generic[Output]):
     def stream(
         self,
         *content: Content,
-        output: Any = None,  # by the overloads
+        output: Any = OWN,  # by the overloads
         output_validator: Validator[Any] | None = None,
         settings: Settings | None = None,
         **misnamed: Never,
@@ -145,7 +153,7 @@ class Asking(ABC, Generic[Output]):
     def stream_sync(
         self,
         *content: Content,
-        output: Any = None,  # by the overloads
+        output: Any = OWN,  # by the overloads
         output_validator: Validator[Any] | None = None,
         settings: Settings | None = None,
         **misnamed: Never,

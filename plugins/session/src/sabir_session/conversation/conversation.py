@@ -11,27 +11,54 @@ It is one evaluation of `evaluate` that goes on: the same script, the same recor
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from copy import copy
 from decimal import Decimal
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Generic, Never, TypeAlias, TypedDict, Unpack, overload
 
 import sabir
-from sabir import Adapter, Message, Rendering, Settings, Usage
+from sabir import (
+    RUNTIME,
+    Adapter,
+    Message,
+    Option,
+    Rendering,
+    SabirError,
+    Settings,
+    SettingsInvalid,
+    Usage,
+)
 from sabir.authoring import AsyncClosing, KnownPart, OptionLike, Strict, SyncClosing
 from typing_extensions import TypeForm
 
 from sabir_session.conversation.answers import Answer, cost_of
-from sabir_session.conversation.asking import Asked, Asking, AsyncFunction, Content, How, Wanted
+from sabir_session.conversation.asking import OWN, Asked, Asking, AsyncFunction, Content, How, Wanted
 from sabir_session.conversation.keeping import Kept
+from sabir_session.conversation.words import check_value, refuse_words
 from sabir_session.evaluation import people
 from sabir_session.evaluation.budgets import Budget
-from sabir_session.evaluation.evaluate import EvaluationArguments, outputs_of, performer_of, proceed
-from sabir_session.evaluation.evaluations import Evaluation, begin
-from sabir_session.evaluation.outputs import RETRIES
-from sabir_session.evaluation.perform import LoopPerformer, Performer
-from sabir_session.evaluation.prompts import ConversationNotFound, Output, Prompt, Validator, total
+from sabir_session.evaluation.evaluate import (
+    EvaluationArguments,
+    outputs_of,
+    performer_of,
+    proceed,
+    requests_of,
+    response_of,
+)
+from sabir_session.evaluation.outputs import RETRIES, Outputs
+from sabir_session.evaluation.perform import Performer
+from sabir_session.evaluation.prompts import (
+    ApprovalPending,
+    BudgetExhausted,
+    ConversationNotFound,
+    Output,
+    Validator,
+    total,
+)
+from sabir_session.evaluation.writing import SYSTEM
 from sabir_session.stores.store import Store
 
 logger = logging.getLogger("sabir")
@@ -58,7 +85,7 @@ class ConversationArguments(TypedDict, Generic[Wanted], total=False):
 
 
 class Conversation(Asking[Output], SyncClosing, AsyncClosing):
-    """One conversation with a model, or with several in turn. A context manager; threads ask one after another.
+    """One conversation with a model, or with several in turn. A context manager; it answers one question at a time.
 
     `model` is `provider:model` or an adapter, `instructions` the system message, `options` what the model may call.
     `output` is the type of answers, or a function to call; an answer that does not fit it, or that `output_validator`
@@ -67,7 +94,8 @@ class Conversation(Asking[Output], SyncClosing, AsyncClosing):
     every message is recorded, a path or the URL of a store, under `name`; without it the conversation ends with the
     program.
 
-    The attributes may be changed between questions. Changed `instructions` are said with the next question.
+    The attributes may be changed between questions. Changed `instructions` are said with the next question; empty ones
+    say nothing, and take nothing back.
 
     Raises ConversationBusy if another process holds that name, StoreError for a store that cannot be opened, what
     `sabir.adapter` raises for a model, and OptionInvalid.
@@ -111,20 +139,30 @@ class Conversation(Asking[Output], SyncClosing, AsyncClosing):
         name: str = NAME,
         **misnamed: Never,
     ) -> None:
-        Settings.refuse_misnamed("Conversation", misnamed, ("output", *ConversationArguments.__annotations__))
+        refuse_words("Conversation", misnamed, ("output", *ConversationArguments.__annotations__))
+        check_value("name", name)
         self._adapters: dict[str, Adapter] = {}
+        self._said: object = None
+        self._unanswered: Asked | None = None
         self.model = model
         self.instructions = instructions
-        self.options = tuple(options)
+        self.options = options
+        self.output = output
+        self.output_validator = output_validator
+        self.retries = retries
         self.settings = settings
         self.strict = strict
         self.budget = budget
         self.approve = approve
         self.watch = watch
-        self.retries = retries
-        self._output = output
-        self._outputs = outputs_of(output, output_validator, retries)
+        self._own()
         self._kept = Kept(keep, name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set an attribute; raises AttributeError for a name that it lacks, SettingsInvalid for a value of no use."""
+        if not name.startswith("_"):
+            check_value(name, value)
+        super().__setattr__(name, value)
 
     @property
     def model(self) -> str | Adapter:
@@ -136,6 +174,15 @@ class Conversation(Asking[Output], SyncClosing, AsyncClosing):
         if isinstance(model, str) and model not in self._adapters:
             self._adapters[model] = sabir.adapter(model)
         self._model = model
+
+    @property
+    def options(self) -> tuple[Option, ...]:
+        """What the model may call; functions and models may be given."""
+        return self._options
+
+    @options.setter
+    def options(self, options: Iterable[OptionLike]) -> None:
+        self._options = Option.all_of(options)
 
     @property
     def adapter(self) -> Adapter:
@@ -171,19 +218,19 @@ class Conversation(Asking[Output], SyncClosing, AsyncClosing):
     def _replies(self) -> tuple[sabir.Reply, ...]:
         return () if self._kept.evaluation is None else tuple(self._kept.evaluation.replies)
 
-    def preview(self, *content: Content, output: object = None, settings: Settings | None = None) -> Rendering:
+    def preview(self, *content: Content, output: object = OWN, settings: Settings | None = None) -> Rendering:
         """What `ask` would send first, and its losses; nothing is sent or recorded. Raises RenderingRefused."""
-        question = self._question(content)
-        asked = self._asked(output, None, settings, {})
-        io = self._performer(LoopPerformer, self._kept.evaluation or begin(Prompt(messages=question), ""), asked, None)
-        return self.adapter.render([*self.messages, *question], **io.how)
+        requests = requests_of(self.adapter, *self._arguments(self._asked(output, None, settings, {})))
+        return self.adapter.render([*self.messages, *self._question(content)], **requests.how)
 
     def drop_last(self) -> tuple[Message, ...]:
         """Take back the last question and all that came of it; return these messages. What options did is not undone.
 
         Raises ConversationNotFound if nothing was asked.
         """
-        return self._kept.drop_last()
+        dropped = self._kept.drop_last()
+        self._said = self._unanswered = None
+        return dropped
 
     def fork(self, name: str) -> "Conversation[Output]":
         """Another conversation that begins with all of this one, kept in the same place under another name.
@@ -191,24 +238,30 @@ class Conversation(Asking[Output], SyncClosing, AsyncClosing):
         Raises JournalExists if the store holds a conversation of that name.
         """
         other = copy(self)
+        other._adapters = {}
+        other.model = self._model
         other._kept = self._kept.fork(name)
         return other
 
     def close(self) -> None:
         """Close the clients of the waiting methods and the store, and let other processes have the conversation."""
+        self._kept.close()
         for adapter in self._adapters.values():
             adapter.close()
-        self._kept.close()
 
     async def aclose(self) -> None:
         """As `close`, after `ask` and `stream`."""
+        self._kept.close()
         for adapter in self._adapters.values():
             await adapter.aclose()
-        self._kept.close()
 
     def __repr__(self) -> str:
         """The model, the name, and how long it is."""
         return f"Conversation({str(self.adapter.target)!r}, name={self.name!r}, messages={len(self.messages)})"
+
+    def _own(self) -> Outputs[Any] | None:
+        """The output that every question wants that says nothing else."""
+        return outputs_of(self.output, self.output_validator, self.retries)
 
     def _asked(
         self,
@@ -217,41 +270,37 @@ class Conversation(Asking[Output], SyncClosing, AsyncClosing):
         settings: Settings | None,
         misnamed: Mapping[str, object],
     ) -> Asked:
-        Settings.refuse_misnamed("ask", misnamed, ("output", *How.__annotations__))
+        refuse_words("ask", misnamed, ("output", *How.__annotations__))
         if settings is not None and self.settings is not None:
             settings = settings.laid_over(self.settings)
-        outputs = self._outputs
-        if output is not None or validator is not None:
-            outputs = outputs_of(self._output if output is None else output, validator, self.retries)
-        return Asked(outputs, settings or self.settings)
+        if output is OWN and validator is None:
+            return Asked(self._own(), settings or self.settings, settings is None)
+        outputs = outputs_of(self.output if output is OWN else output, validator, self.retries)
+        return Asked(outputs, settings or self.settings, False)
 
     def _question(self, content: tuple[Content, ...]) -> tuple[Message, ...]:
-        """The messages of a question, after the instructions where they are new or changed."""
+        """The messages of a question: texts and parts that stand together are one; new instructions come first."""
         said: list[Message] = []
-        parts: list[str | KnownPart] = []
-        for item in (*content, None):
-            if (item is None or isinstance(item, Message)) and parts:
-                said.append(sabir.user(*parts))
-                parts = []
-            if isinstance(item, Message):
-                said.append(item)
-            elif item is not None:
-                parts.append(item)
+        for _, items in groupby(content, key=lambda item: isinstance(item, Message)):
+            together = [*items]
+            messages = [item for item in together if isinstance(item, Message)]
+            said += messages or [sabir.user(*(item for item in together if not isinstance(item, Message)))]
+        if any(message.policy == RUNTIME for message in said):
+            raise SettingsInvalid(f"a question is of no policy {RUNTIME!r}, which complaints have; give another policy")
         wanted = (self.instructions,) if isinstance(self.instructions, str) else self.instructions
         if not said or not any(wanted):
             return tuple(said)
         instructions = sabir.system(*wanted)
-        recorded = [message for message in self.messages if message.policy == instructions.policy]
-        if recorded and recorded[-1].payload == instructions.payload:
+        recorded = [message.payload for message in self.messages if message.policy == instructions.policy]
+        if instructions.payload == (self._said or (recorded[-1] if recorded else None)):
             return tuple(said)
-        if recorded and self._kept.is_restored:
+        if recorded and self._said is None:
             changed = f"the instructions of the conversation {self.name!r} changed since they were recorded"
             logger.warning("%s; the new ones are said with the next question", changed)
         return (instructions, *said)
 
-    def _performer(
-        self, made: type[Performer], evaluation: Evaluation, asked: Asked, reader: people.Reader | None
-    ) -> Performer:
+    def _arguments(self, asked: Asked) -> tuple[Outputs[Any] | None, EvaluationArguments]:
+        """The output of a question, and how it is evaluated."""
         how = EvaluationArguments(
             options=self.options,
             settings=asked.settings,
@@ -260,41 +309,58 @@ class Conversation(Asking[Output], SyncClosing, AsyncClosing):
             approve=self.approve,
             watch=self.watch,
         )
-        return performer_of(made, self.adapter, self._kept.session, evaluation, asked.outputs, how, reader)
+        return asked.outputs, how
 
     async def _answered(
         self, made: type[Performer], content: tuple[Content, ...], asked: Asked, reader: people.Reader | None
     ) -> Answer[Any]:
         with self._kept.asking():
-            if self._kept.is_unfinished:
-                finishing = Asked(self._outputs, self.settings) if content else asked
-                await self._finish(made, finishing, reader)
+            if not content and asked.is_own and self._unanswered is not None:
+                asked = self._unanswered
+            if self._kept.is_unfinished and content:
+                with telling(
+                    "It came while the unfinished question was finished; the new one was not asked.", SabirError
+                ):
+                    await self._finish(made, self._unanswered or Asked(self._own(), self.settings, True), reader)
             if content:
-                self._begin(made, self._question(content), asked)
+                self._begin(self._question(content), asked)
             elif self._kept.evaluation is None:
                 nothing = f"nothing was asked in the conversation {self.name!r}"
                 raise ConversationNotFound(f"{nothing}, so there is nothing to finish; ask something")
             return await self._finish(made, asked, reader)
 
-    def _begin(self, made: type[Performer], question: tuple[Message, ...], asked: Asked) -> None:
+    def _begin(self, question: tuple[Message, ...], asked: Asked) -> None:
         """Record a question that the model can be asked; raises what rendering it raises, and then records nothing."""
-        kept, messages = self._kept, [*self.messages, *question]
-        evaluation = kept.evaluation or begin(Prompt(messages=question), str(getattr(self.adapter, "speaks_as", "llm")))
-        io = self._performer(made, evaluation, asked, None)
-        self.adapter.render(messages, **io.how)
-        records = evaluation.unrecorded if kept.evaluation is None else evaluation.follow(*question)
-        for record in records:
-            io.record(record)
-        kept.evaluation, evaluation.unrecorded = evaluation, ()
+        requests = requests_of(self.adapter, *self._arguments(asked))
+        self.adapter.render([*self.messages, *question], **requests.how)
+        self._kept.say(question, str(getattr(self.adapter, "speaks_as", "llm")))
+        self._unanswered = asked
+        self._said = next((each.payload for each in question if each.policy == SYSTEM), self._said)
 
     async def _finish(self, made: type[Performer], asked: Asked, reader: people.Reader | None) -> Answer[Any]:
         evaluation = self._kept.evaluation
         assert evaluation is not None
-        io = self._performer(made, evaluation, asked, reader)
+        io = performer_of(made, self.adapter, self._kept.session, evaluation, *self._arguments(asked), reader)
         try:
-            output = await proceed(evaluation, io)
-        except sabir.CallError as error:
-            error.add_note("The question is kept: ask() tries again, drop_last() takes it back.")
+            with telling("The question is kept: ask() tries again, drop_last() takes it back.", *UNANSWERED):
+                output = await proceed(evaluation, io)
+        except BudgetExhausted as error:
+            error.response = response_of(evaluation, None) if evaluation.replies else None
             raise
+        self._unanswered = None
         messages, replies = evaluation.last_turn
         return Answer(replies, messages, output)
+
+
+UNANSWERED = (sabir.CallError, ApprovalPending, BudgetExhausted)
+"""The errors after which a question has no answer yet."""
+
+
+@contextmanager
+def telling(note: str, *kinds: type[sabir.SabirError]) -> Iterator[None]:
+    """Add a note to errors of these kinds."""
+    try:
+        yield
+    except kinds as error:
+        error.add_note(note)
+        raise

@@ -1,8 +1,10 @@
 """Where a conversation is kept: a session, in memory or on a journal of a store, and the claim on that journal.
 
-keep="chats.db", name="trip" ──▶ store ──claim──▶ journal "trip" ──▶ session ──▶ the evaluation that goes on
-                                   ├── rewind: the last turn is taken back
-                                   └── fork: a journal that begins with all of this one
+    keep="chats.db", name="trip" ──▶ store ──claim──▶ journal "trip" ──▶ session ──▶ the evaluation that goes on
+                                       ├── rewind: the last turn is taken back
+                                       └── fork: a journal that begins with all of this one
+
+A question is one record, so that no crash divides it. After an error, the records say where the conversation stands.
 """
 
 from collections.abc import Iterator
@@ -11,8 +13,9 @@ from pathlib import Path
 
 from sabir import Message
 
-from sabir_session.evaluation.evaluations import resumed, turn_start
-from sabir_session.evaluation.prompts import ConversationNotFound
+from sabir_session.errors import ConversationBusy, PositionTaken, StoreError
+from sabir_session.evaluation.evaluations import Evaluation, begin, resumed, turn_start
+from sabir_session.evaluation.prompts import ConversationNotFound, Prompt
 from sabir_session.evaluation.writing import SYSTEM, messages_of
 from sabir_session.records import (
     InnerMessage,
@@ -24,7 +27,22 @@ from sabir_session.records import (
 from sabir_session.state.session import Session
 from sabir_session.stores.claims import Claim
 from sabir_session.stores.engines import open_store
-from sabir_session.stores.store import Store
+from sabir_session.stores.store import Store, StoredJournal
+
+
+class Opened:
+    """A store, and how many conversations use it; one that was opened here is closed after the last of them."""
+
+    def __init__(self, keep: str | Path | Store) -> None:
+        self.store = keep if isinstance(keep, Store) else open_store(keep)
+        self.is_own = self.store is not keep
+        self.users = 0
+
+    def leave(self) -> None:
+        """One conversation uses it no more."""
+        self.users -= 1
+        if self.is_own and self.users <= 0:
+            self.store.close()
 
 
 class Kept:
@@ -33,39 +51,50 @@ class Kept:
     Raises ConversationBusy if another process holds the conversation.
     """
 
-    def __init__(self, keep: str | Path | Store | None, name: str, session: Session | None = None) -> None:
+    def __init__(self, keep: str | Path | Store | Opened | None, name: str, session: Session | None = None) -> None:
         self.name = name
-        self._keep = keep
-        self._store = keep if isinstance(keep, Store) or keep is None else open_store(keep)
+        self._opened = keep if isinstance(keep, Opened) or keep is None else Opened(keep)
+        self._journal: StoredJournal | None = None
+        self._claim: Claim | None = None
+        self.evaluation: Evaluation | None = None
+        if self._opened is not None:
+            self._opened.users += 1
         try:
-            self._claim = Claim(name) if self._store is None else self._store.claim(name)
+            self._claim = Claim(name) if self._opened is None else self._opened.store.claim(name)
             self._open(session)
         except BaseException:
             self.close()
             raise
 
-    def _open(self, session: Session | None) -> None:
+    def _open(self, session: Session | None = None) -> None:
         if session is None:
-            session = Session(journal=None if self._store is None else self._store.journal(self.name))
+            self._journal = None if self._opened is None else self._opened.store.journal(self.name)
+            session = Session(journal=self._journal)
         enable_inner_message_recording(session)
-        self.session = session
-        self.reload()
+        self.session, self.evaluation = session, None
+        self._reload()
 
-    def reload(self) -> None:
+    def _reload(self) -> None:
         """Make the evaluation from its records again, as after an error that left it half-way."""
-        name = get_latest_evaluation_id(self.session)
-        self.evaluation = None if name is None else resumed(get_inner_messages(self.session, name))
-        self.is_restored = self.evaluation is not None
+        held = self.evaluation
+        name = get_latest_evaluation_id(self.session) if held is None else held.heading.evaluation_id
+        records = () if name is None else get_inner_messages(self.session, name)
+        self.evaluation = resumed(records) if records else None
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """Answer one question; whatever is raised, the records say where the conversation stands."""
+        """Answer one question at a time; raises ConversationBusy, and StoreError once it is closed."""
+        if self._claim is None:
+            raise StoreError(f"the conversation {self.name!r} is closed; open it again")
         with self._claim.asking():
             try:
                 yield
-                self.is_restored = False
+            except PositionTaken as error:
+                self._reload()
+                shown = f"another object of this process has carried on the conversation {self.name!r}"
+                raise ConversationBusy(f"{shown}; use that one, or open it again") from error
             except BaseException:
-                self.reload()
+                self._reload()
                 raise
 
     @property
@@ -80,25 +109,37 @@ class Kept:
             return False
         return any(message.policy != SYSTEM for message in self.evaluation.last_turn.messages)
 
+    def say(self, question: tuple[Message, ...], speaks_as: str) -> None:
+        """Record a question."""
+        if self.evaluation is None:
+            self.evaluation = begin(Prompt(), speaks_as)
+        evaluation = self.evaluation
+        for record in (*evaluation.unrecorded, evaluation.follow(*question)):
+            self.session.mutate(InnerMessage).append(record)
+        evaluation.unrecorded = ()
+
     def drop_last(self) -> tuple[Message, ...]:
-        """Take back the last turn; return its messages. Raises ConversationNotFound if nothing was said."""
-        name = None if self.evaluation is None else self.evaluation.heading.evaluation_id
-        records = () if name is None else get_inner_messages(self.session, name)
-        start = turn_start(records)
-        dropped = tuple(message for record in records[start:] for message in messages_of(record))
-        if not dropped:
-            raise ConversationNotFound(
-                f"nothing was said in the conversation {self.name!r}; there is nothing to take back"
-            )
-        with self._claim.asking():
+        """Take back the last turn; return its messages. Raises ConversationNotFound if nothing was asked."""
+        with self.asking():
+            name = None if self.evaluation is None else self.evaluation.heading.evaluation_id
+            records = () if name is None else get_inner_messages(self.session, name)
+            start = turn_start(records)
+            dropped = tuple(message for record in records[start:] for message in messages_of(record))
+            if not dropped:
+                shown = f"nothing was said in the conversation {self.name!r}"
+                raise ConversationNotFound(f"{shown}; there is nothing to take back")
             self._open(self._without(records, start))
-        return dropped
+            return dropped
 
     def _without(self, records: tuple[InnerMessage, ...], start: int) -> Session | None:
-        if self._store is not None:
-            rows = self._store.journal(self.name).read()
-            first = str(records[start].message_id)
-            self._store.rewind(self.name, next(at for at, (_, body) in enumerate(rows) if first in body))
+        """The session without the records from `start` on; None if the journal has to be opened again."""
+        if self._opened is not None and self._journal is not None:
+            bodies = [body for _, body in self._journal.read()]
+            at = next(at for at, body in enumerate(bodies) if str(records[start].message_id) in body)
+            if len(bodies) - at != len(records) - start:
+                shown = f"other records follow the last turn of the conversation {self.name!r}"
+                raise StoreError(f"{shown}; take it back with Store.rewind, which takes these too")
+            self._opened.store.rewind(self.name, at, len(bodies))
             return None
         session = Session()
         enable_inner_message_recording(session)
@@ -108,15 +149,20 @@ class Kept:
 
     def fork(self, name: str) -> "Kept":
         """Another conversation that begins with all of this one; raises JournalExists if the name is taken."""
-        if self._store is None:
-            return Kept(None, name, self.session.clone())
-        self._store.fork(self.name, name)
-        return Kept(self._keep, name)
+        with self.asking():
+            if self._opened is None:
+                return Kept(None, name, self.session.clone())
+            self._opened.store.fork(self.name, name)
+            return Kept(self._opened, name)
 
     def close(self) -> None:
-        """Give the claim up, and close the store if it was opened here."""
-        claim, self._claim = getattr(self, "_claim", None), Claim(self.name)
-        if claim is not None:
-            claim.release()
-        if self._store is not None and self._store is not self._keep:
-            self._store.close()
+        """Give the claim up, and the store; doing so twice is harmless."""
+        claim, opened = self._claim, self._opened
+        self._claim = None
+        try:
+            if claim is not None:
+                claim.release()
+        finally:
+            if opened is not None and (claim is not None or self.evaluation is None):
+                self._opened = None
+                opened.leave()

@@ -22,7 +22,7 @@ from sabir.errors import OptionInvalid
 from sabir_session.evaluation import people
 from sabir_session.evaluation.budgets import MOST_REQUESTS, Budget, Spending
 from sabir_session.evaluation.evaluations import Evaluation, OpenCall, begin, restore
-from sabir_session.evaluation.outputs import ANY_OUTPUT, RETRIES, Outputs, complaint
+from sabir_session.evaluation.outputs import OUTPUT_OPTION, RETRIES, Outputs, Requests, received, tries
 from sabir_session.evaluation.perform import LoopPerformer, Performer, Run, WaitingPerformer
 from sabir_session.evaluation.prompts import (
     ApprovalPending,
@@ -86,7 +86,8 @@ async def evaluate(
     Options that are coroutine functions are awaited, others run in threads; the calls of one reply run at once. Their
     failures are results, which the model sees. With `session`, everything is recorded before it is used;
     after a crash, `resume=True` continues under any provider: calls without a result run first, calls with one never
-    run again, and a finished evaluation answers from its records.
+    run again, and a finished evaluation answers from its records: its output is read and checked again, so that a
+    validator, or a function that makes the output, runs again.
     The loop's own thread writes to the session, and waits while the journal stores a record.
 
     Raises ConversationNotFound and PromptMismatch on resume, ApprovalPending for calls that wait for a person,
@@ -125,12 +126,13 @@ async def _evaluated(
         output = await proceed(evaluation, io)
     except BudgetExhausted as error:
         if evaluation.replies:
-            error.response = _response(evaluation, None)
+            error.response = response_of(evaluation, None)
         raise
-    return _response(evaluation, cast("Output", output))
+    return response_of(evaluation, cast("Output", output))
 
 
-def _response(evaluation: Evaluation, output: Output) -> PromptResponse[Output]:
+def response_of(evaluation: Evaluation, output: Output) -> PromptResponse[Output]:
+    """The response of an evaluation with at least one reply."""
     return PromptResponse(
         **evaluation.heading._asdict(),
         reply=evaluation.replies[-1],
@@ -167,6 +169,13 @@ def outputs_of(output: object, validator: Validator[Any] | None, retries: int) -
     return None if output is None else Outputs(output, validator, retries)
 
 
+def requests_of(adapter: Adapter, outputs: Outputs[Any] | None, how: EvaluationArguments) -> Requests:
+    """With what the requests of an evaluation are made."""
+    options = Option.all_of(how.get("options") or ())
+    call = CallArguments(options=options, settings=how.get("settings"), strict=how.get("strict"))
+    return Requests(adapter, call, outputs)
+
+
 def performer_of(
     made: type[Performer],
     adapter: Adapter,
@@ -177,22 +186,18 @@ def performer_of(
     reader: people.Reader | None = None,
 ) -> Performer:
     """What performs an evaluation; raises OptionInvalid for options that cannot run, or that open calls need."""
-    offered = Option.all_of(how.get("options") or ())
-    for option in offered:
+    requests = requests_of(adapter, outputs, how)
+    options = Option.all_of(how.get("options") or ())
+    for option in options:
         option.check_runs(asynchronous=made is LoopPerformer)
-    settings, by_call = how.get("settings"), False
-    if outputs is not None:
-        by_call = outputs.goes_by_call(adapter, offered, settings)
-        settings = outputs.by_call(settings) if by_call else outputs.by_format(settings)
-    options = Option.all_of((*offered, outputs.option if outputs else ANY_OUTPUT))
-    called = {call.message.call.option_name for call in evaluation.open}
+    if outputs is not None and outputs.is_asynchronous and made is not LoopPerformer:
+        raise SettingsInvalid("output or its validator is a coroutine function; await the asynchronous method")
+    called = {call.message.call.option_name for call in evaluation.open if not requests.is_output(call.message)}
     if missing := sorted(called.difference(option.name for option in options)):  # these would end in errors for good
         calls = f"calls of evaluation {evaluation.heading.evaluation_id} wait for {', '.join(missing)}"
         raise OptionInvalid(f"{calls}; resume with options= that hold them, or abandon the calls with follow_up()")
     spending = Spending(how.get("budget") or Budget(turns=len(evaluation.replies) + MOST_REQUESTS))
-    call = CallArguments(options=options if by_call else offered, settings=settings, strict=how.get("strict"))
-    heard_by = (how.get("approve"), how.get("watch"), reader)
-    return made(adapter, session, options, call, spending, *heard_by, outputs, by_call)
+    return made(adapter, session, options, requests, spending, how.get("approve"), how.get("watch"), reader)
 
 
 def _check_types(function: str, adapter: object, how: EvaluateArguments) -> None:
@@ -245,19 +250,18 @@ async def _ask(evaluation: Evaluation, io: Performer) -> None:
 
 async def _output(evaluation: Evaluation, io: Performer) -> object:
     """The output of the last reply; raises OutputError for one that does not fit."""
-    if io.outputs is None:
+    outputs, reply = io.requests.outputs, evaluation.replies[-1]
+    if outputs is None:
         return None
-    reply = evaluation.replies[-1]
-    return await io.outputs.finish(io.outputs.read(reply, evaluation.results), reply, io.apply)
+    return await outputs.finish(outputs.read(reply, evaluation.output_call), reply, io.apply)
 
 
 def _ask_again(evaluation: Evaluation, io: Performer, error: OutputInvalid) -> None:
     """Tell the model why its answer was refused; raises the error if it was told often enough."""
-    assert io.outputs is not None
-    if io.outputs.tries(evaluation.last_turn.messages) >= io.outputs.retries:
+    assert io.requests.outputs is not None
+    if tries(evaluation.last_turn.messages) >= io.requests.outputs.retries:
         raise error
-    for record in evaluation.follow(complaint(error, by_call=io.by_call)):
-        io.record(record)
+    io.record(evaluation.follow(io.requests.complaint(error)))
 
 
 async def _answer(evaluation: Evaluation, io: Performer) -> None:
@@ -265,7 +269,8 @@ async def _answer(evaluation: Evaluation, io: Performer) -> None:
     if evaluation.needs_approval and io.asked_about is None:
         raise _pending(evaluation, "resume with approve=, which decides")
     runs: list[Run] = []
-    for call in tuple(evaluation.open):
+    outputs = [call for call in evaluation.open if io.requests.is_output(call.message)]
+    for call in [call for call in evaluation.open if call not in outputs]:
         asks = call.message.call.option_name in (io.asked_about or ())
         decision = await io.ask(call.message) if asks else None
         if decision is None or decision.kind == "allow":
@@ -286,12 +291,14 @@ async def _answer(evaluation: Evaluation, io: Performer) -> None:
             for run, result in () if is_recording else late:  # it ended although it was cancelled
                 _settle(evaluation, io, run.open, result)
             raise
-    if evaluation.open:
+    if len(evaluation.open) > len(outputs):
         raise _pending(evaluation, "resume the evaluation to ask again")
+    for call in outputs:  # after all others, so that what ends the evaluation is its last record
+        io.record(evaluation.settle(call, received(call.message), gives_output=True))
 
 
 def _pending(evaluation: Evaluation, remedy: str) -> ApprovalPending:
-    calls = tuple(call.message for call in evaluation.open)
+    calls = tuple(call.message for call in evaluation.open if call.message.call.option_name != OUTPUT_OPTION)
     names = ", ".join(call.call.option_name for call in calls)
     evaluation_id = evaluation.heading.evaluation_id
     return ApprovalPending(f"calls wait for approval: {names}; {remedy}", calls=calls, evaluation_id=evaluation_id)

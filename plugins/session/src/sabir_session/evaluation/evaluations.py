@@ -29,7 +29,6 @@ from sabir_session.records import (
     get_inner_messages,
     get_last_records,
     get_latest_evaluation_id,
-    is_output,
 )
 from sabir_session.state.session import Session
 
@@ -122,27 +121,26 @@ class Evaluation:
         return Turn(tuple(self.messages[self._begun.messages :]), tuple(self.replies[self._begun.replies :]))
 
     @property
-    def results(self) -> list[Message]:
-        """The results of the last reply's calls so far."""
-        return [*self._settled.values()]
+    def is_over(self) -> bool:
+        """Whether the last message is a reply without option calls, or the result of the call that gave the output."""
+        return self._last.is_end
 
     @property
-    def is_over(self) -> bool:
-        """Whether the last message is a reply without option calls, or one of its calls gave the output."""
-        return self._last.is_end or (not self.open and any(map(is_output, self._settled.values())))
+    def output_call(self) -> str | None:
+        """The invocation id of the call that gave the output; None if the last reply's text gives it."""
+        return self._last.tool_call_id if self._last.gives_output else None
 
-    def follow(self, *messages: Message) -> list[InnerMessage]:
-        """Add others' messages; return their records. Calls without a result are abandoned.
+    def follow(self, *messages: Message) -> InnerMessage:
+        """Add what others say next; return its one record. Calls without a result are abandoned.
 
         A message of the runtime belongs to the turn; any other begins one.
         """
         if any(message.policy != RUNTIME for message in messages):
             self._begun = Begun(len(self.messages), len(self.replies))
-        records = list(self.writer.following(messages))
+        self._last = self.writer.following(*messages)
         self._said, self._settled, self.open = [*self.messages, *messages], {}, []
         self.needs_approval = False
-        self._last = records[-1]
-        return records
+        return self._last
 
     def take(self, reply: Reply, asked_about: Collection[str] = ()) -> InnerMessage:
         """Add a reply; return its record, which must be stored before any of its calls runs.
@@ -160,11 +158,14 @@ class Evaluation:
         self._last = record
         return record
 
-    def settle(self, call: OpenCall, result: Message) -> InnerMessage:
-        """Add the result of a call; return its record, which must be stored at once."""
+    def settle(self, call: OpenCall, result: Message, *, gives_output: bool = False) -> InnerMessage:
+        """Add the result of a call; return its record, which must be stored at once.
+
+        That of the call that gives the output is the last one of its reply, and takes the next place.
+        """
         self.open.remove(call)
         self._settled[call.position] = result
-        self._last = self.writer.result(result, call.sequence)
+        self._last = self.writer.result(result, None if gives_output else call.sequence, gives_output=gives_output)
         return self._last
 
 
@@ -248,8 +249,9 @@ def follow_up(session: Session, *messages: Message, evaluation_id: str | None = 
     """
     enable_inner_message_recording(session)
     records = _records_of(session, evaluation_id, "evaluate a prompt to begin a conversation")
-    for record in resumed(records).follow(*as_messages(messages)):
-        session.mutate(InnerMessage).append(record)
+    evaluation = resumed(records)
+    for message in as_messages(messages):
+        session.mutate(InnerMessage).append(evaluation.follow(message))
 
 
 def unfinished_evaluations(session: Session) -> tuple[str, ...]:

@@ -9,10 +9,11 @@ A type whose schema is no object is wrapped in one, because vendors take no othe
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from functools import partial
-from typing import Any, Generic, Protocol, cast
+from functools import cached_property, partial
+from typing import Any, Generic, Protocol, cast, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticUserError
@@ -22,29 +23,30 @@ from sabir import (
     Adapter,
     Message,
     Option,
+    OptionResultBuilder,
     OutputInvalid,
     PartsPayload,
     Reply,
     ResponseFormat,
+    SabirError,
     Settings,
     SettingsInvalid,
     TextPart,
     user,
 )
-from sabir.authoring import ArgumentsRefused, Bound, JSONText, Signature, describe, one_line
+from sabir.authoring import ArgumentsRefused, Bound, CallArguments, JSONText, OptionCall, Signature, describe, one_line
+from sabir.errors import OptionInvalid, OutputTruncated
 
 from sabir_session.evaluation.prompts import Output, Validator
-from sabir_session.records import OUTPUT_OPTION, is_output
 
 RETRIES = 2
 """How often a model is asked again where the caller names no other number."""
 _NO_SCHEMA = ("settings.response_format", "settings.response_format.schema")
 """Paths of the losses that say that the model takes no schema."""
 
-_RECEIVES = {"function": lambda: "The answer was received.", "binder": lambda arguments: Bound((), {})}
-"""What the option does: whether the arguments fit is said later, as of a text."""
-ANY_OUTPUT = Option(name=OUTPUT_OPTION).model_copy(update=_RECEIVES)
-"""Answers a recorded call that gave an output, where nobody wants it any more."""
+_NUMBER_AT_END = re.compile(r"([:\[,]\s*)-?\d[-+.\deE]*$")
+OUTPUT_OPTION = "final_answer"
+"""The option by whose call a model gives an output where it takes no schema."""
 
 
 class Applies(Protocol):
@@ -67,6 +69,9 @@ class Outputs(Generic[Output]):
         self._function = form if inspect.isroutine(form) or isinstance(form, partial) else None
         if self._function is not None:
             said = Signature.of(self._function)
+            if said.provided:
+                shown = f"the output function {said.name!r} takes {said.provided[0].name!r}"
+                raise OptionInvalid(f"{shown}, which only an option is given; make it a parameter with a default")
             name, schema, description = said.name, said.parameters, said.description
             self._read: Callable[[JSONText], object] = said.binder
         else:
@@ -77,41 +82,32 @@ class Outputs(Generic[Output]):
         self.name = name
         self.format = ResponseFormat(name=name, schema=schema, description=description or None)
         parameters = {key: value for key, value in schema.items() if key not in ("title", "description")}
-        shown = description or "Gives the answer."
-        self.option = Option.from_schema(OUTPUT_OPTION, shown, parameters).model_copy(update=_RECEIVES)
+        self.option = Option.from_schema(OUTPUT_OPTION, description or "Gives the answer.", parameters)
 
-    def by_format(self, settings: Settings | None) -> Settings:
-        """Settings that ask for text of the schema, unless they ask for another form."""
-        asked = Settings(response_format=self.format)
-        return asked if settings is None else settings.laid_over(asked)
+    @property
+    def is_asynchronous(self) -> bool:
+        """Whether the function or the validator has to be awaited."""
+        return any(each is not None and Signature.is_asynchronous(each) for each in (self._function, self._validator))
 
-    def by_call(self, settings: Settings | None) -> Settings:
-        """Settings under which the model must choose an option, unless they say otherwise."""
-        asked = Settings(option_choice="required")
-        return asked if settings is None else settings.laid_over(asked)
-
-    def goes_by_call(self, adapter: Adapter, options: Sequence[Option], settings: Settings | None) -> bool:
-        """Whether the model takes no schema for its text, by the losses of a rendering."""
-        asked = self.by_format(settings)
-        losses = adapter.render([user("?")], options=options, settings=asked, strict=False).losses
-        return any(loss.kind == "dropped" and loss.path in _NO_SCHEMA for loss in losses)
-
-    def read(self, reply: Reply, results: Iterable[Message]) -> object:
-        """The value in a reply: of its call that a result accepted, else of its text; raises OutputError."""
-        taken = {result.result.invocation_id for result in results if result.result and is_output(result)}
-        given = [each.call.arguments_json for each in reply.option_calls if each.call.invocation_id in taken]
+    def read(self, reply: Reply, call: str | None) -> object:
+        """The value in a reply: of its call of that invocation id, else of its text; raises OutputError."""
+        given = [each.call for each in reply.option_calls if each.call.invocation_id == call]
         if not given:
-            with suppress(OutputInvalid):  # what follows says it better
-                reply.parse(object)  # raises for a refusal, and for a text that was cut off
+            with suppress(OutputInvalid, OutputTruncated):  # what follows says it better
+                reply.parse(object)  # raises for a refusal
+        text = given[0].raw_arguments or given[0].arguments_json if given else reply.text
         try:
-            return self._read(given[0] if given else JSONText(reply.text))
+            return self._read(JSONText(text))
         except (ArgumentsRefused, ValidationError) as error:
+            if reply.finish_reason == "length":
+                cut = f"the reply for {self.name} was cut off at {len(text)} characters; raise max_output_tokens"
+                raise OutputTruncated(cut, reply) from None
             raise OutputInvalid(f"the reply does not fit {self.name}: {_told(error)}", reply) from error
 
     async def finish(self, value: object, reply: Reply, apply: Applies) -> Output:
         """The output of a value that was read: the function's return value, approved by the validator.
 
-        Raises OutputInvalid where one of the two raises ValueError.
+        Raises OutputInvalid where one of the two raises ValueError that is no error of sabir.
         """
         try:
             if isinstance(value, Bound) and self._function is not None:
@@ -120,6 +116,8 @@ class Outputs(Generic[Output]):
             if self._validator is not None:
                 checked = await apply("output_validator", partial(self._validator, cast("Output", value)))
                 value = value if checked is None else checked
+        except SabirError:
+            raise
         except ValueError as error:
             raise OutputInvalid(f"the answer was refused: {_told(error)}", reply) from error
         return cast("Output", value)
@@ -129,14 +127,11 @@ class Outputs(Generic[Output]):
         if self._function is not None:  # which is called once
             return None
         with suppress(ValueError):
-            for value in _shrunk(from_json(text, allow_partial="trailing-strings")):
+            whole_numbers = _NUMBER_AT_END.sub(r"\1", text)  # more digits may follow
+            for value in _shrunk(from_json(whole_numbers, allow_partial="trailing-strings")):
                 with suppress(ValueError):
                     return cast("Output", self._unwrapped(self._read(JSONText(to_json(value).decode()))))
         return None
-
-    def tries(self, messages: Iterable[Message]) -> int:
-        """How many answers of a turn with these messages were refused."""
-        return sum(message.kind == "parts" and message.policy == RUNTIME for message in messages)
 
     def _unwrapped(self, value: object) -> object:
         return value.value if isinstance(value, _Wrapper) else value
@@ -151,10 +146,15 @@ class _Wrapper(BaseModel):
 def _adapter_of(form: Any) -> tuple[str, TypeAdapter[Any]]:  # any type, for the caller knows which
     """A name, and what validates the type, or the object around it."""
     name = getattr(form, "__name__", "") or "output"
+    is_typing = isinstance(form, type) or get_origin(form) is not None or hasattr(form, "__supertype__")
+    if isinstance(form, list | tuple | dict) or (callable(form) and not is_typing):
+        remedy = "give a type (A | B for one of two) or a function"
+        raise SettingsInvalid(f"output={one_line(repr(form), 80)} is no type; {remedy}")
     try:
         adapter = TypeAdapter[Any](form)
         schema = adapter.json_schema()
-        if (schema.get("type") == "object" and "properties" in schema) or "$ref" in schema:
+        root = schema["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+        if root.get("type") == "object" and "properties" in root:
             return name, adapter
         adapter = TypeAdapter(create_model(name, __base__=_Wrapper, value=(form, ...)))
         adapter.json_schema()
@@ -168,17 +168,71 @@ def _read(adapter: TypeAdapter[Any], form: Any, text: JSONText) -> object:  # an
     try:
         return adapter.validate_json(text)
     except ValidationError:
-        try:
-            return TypeAdapter[Any](form).validate_json(text)
-        except ValidationError:
-            pass
+        with suppress(ValueError):
+            if not (isinstance(found := from_json(text), dict) and [*found] == ["value"]):
+                return TypeAdapter[Any](form).validate_json(text)
         raise
 
 
-def complaint(error: OutputInvalid, *, by_call: bool) -> Message:
-    """The message after which a model answers again."""
-    asked = f"Answer again, by the option {OUTPUT_OPTION}." if by_call else "Answer again."
-    return Message(policy=RUNTIME, payload=PartsPayload(parts=(TextPart(text=f"{error}. {asked}"),)))
+class Requests:
+    """With what the requests of an evaluation are made; whether the output goes by a call is found out at the first."""
+
+    def __init__(self, adapter: Adapter, how: CallArguments, outputs: Outputs[Any] | None) -> None:
+        self._adapter = adapter
+        self._how = how
+        self._offered = Option.all_of(how.get("options") or ())
+        self.outputs = outputs
+
+    @cached_property
+    def by_call(self) -> bool:
+        """Whether the output goes by a call: the model, or one that a fallback may ask, takes no schema."""
+        if self.outputs is None:
+            return False
+        how = CallArguments(options=self._offered, settings=self._by_format(self.outputs), strict=False)
+        members = getattr(self._adapter, "members", (self._adapter,))
+        losses = [loss for each in members for loss in each.render([user("?")], **how).losses]
+        return any(loss.kind == "dropped" and loss.path in _NO_SCHEMA for loss in losses)
+
+    @cached_property
+    def how(self) -> CallArguments:
+        """The arguments of each call; raises OptionInvalid if an option has the name of the output's."""
+        if self.outputs is None:
+            return self._how
+        strict = self._how.get("strict")
+        if not self.by_call:
+            return CallArguments(options=self._offered, settings=self._by_format(self.outputs), strict=strict)
+        if any(option.name == OUTPUT_OPTION for option in self._offered):
+            shown = f"{self._adapter.target} takes no schema, and gives an output by the option {OUTPUT_OPTION!r}"
+            raise OptionInvalid(f"{shown}; rename yours of that name: sabir.option(name=…)")
+        required = self._laid_over(Settings(option_choice="required"))
+        return CallArguments(options=(*self._offered, self.outputs.option), settings=required, strict=strict)
+
+    def is_output(self, call: OptionCall) -> bool:
+        """Whether a call gives the output that is wanted: no option of the caller has its name."""
+        is_named = call.call.option_name == OUTPUT_OPTION
+        return self.outputs is not None and is_named and OUTPUT_OPTION not in [each.name for each in self._offered]
+
+    def complaint(self, error: OutputInvalid) -> Message:
+        """The message after which the model answers again."""
+        asked = f"Answer again, by the option {OUTPUT_OPTION}." if self.by_call else "Answer again."
+        return Message(policy=RUNTIME, payload=PartsPayload(parts=(TextPart(text=f"{error}. {asked}"),)))
+
+    def _by_format(self, outputs: Outputs[Any]) -> Settings:
+        return self._laid_over(Settings(response_format=outputs.format))
+
+    def _laid_over(self, asked: Settings) -> Settings:
+        given = self._how.get("settings")
+        return asked if given is None else given.laid_over(asked)
+
+
+def received(call: OptionCall) -> Message:
+    """The result of the call that gives an output; whether its arguments fit is said later, as of a text."""
+    return OptionResultBuilder.response_to(call, policy=RUNTIME).success("The answer was received.")
+
+
+def tries(messages: Iterable[Message]) -> int:
+    """How many answers of a turn with these messages were refused."""
+    return sum(message.kind == "parts" and message.policy == RUNTIME for message in messages)
 
 
 def _told(error: ValueError) -> str:

@@ -29,8 +29,6 @@ from sabir import (
 )
 from sabir.authoring import JSONValue, OptionCall, encode_json, one_line
 
-from sabir_session.records import OUTPUT_OPTION
-
 Word: TypeAlias = Literal["allow", "deny", "wait"]
 
 DENIED = "denied"
@@ -157,15 +155,19 @@ class Reader(Protocol):
 
 
 class Arriving:
-    """Reads the events of one reply's stream: what a watcher hears of each, None if nothing."""
+    """Reads the events of one reply's stream: what a watcher hears of each, None if nothing.
 
-    def __init__(self) -> None:
+    `output_option` is the option by whose call the output comes, if it does.
+    """
+
+    def __init__(self, output_option: str | None) -> None:
+        self._output_option = output_option
         self._outputs: set[int] = set()
         self._grown: set[int] = set()
 
     def __call__(self, event: StreamEvent) -> TextArrived | OutputArrived | None:
         """The watcher's event for an event of the stream."""
-        if isinstance(event, BlockStart) and event.option_name == OUTPUT_OPTION:
+        if isinstance(event, BlockStart) and event.option_name == self._output_option:
             self._outputs.add(event.index)
         if isinstance(event, BlockDelta) and event.kind == "text" and event.text:
             self._grown.add(event.index)

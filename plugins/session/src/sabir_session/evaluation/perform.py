@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sabir
 from sabir import Adapter, Message, Option, Reply, SettingsInvalid, ToolContext
-from sabir.authoring import CallArguments, Depth, OptionCall, Signature, called, start_thread
+from sabir.authoring import Depth, OptionCall, Signature, called, start_thread
 
 from sabir_session.evaluation import people
 from sabir_session.evaluation.budgets import Spending
 from sabir_session.evaluation.evaluations import OpenCall
-from sabir_session.evaluation.outputs import Outputs
+from sabir_session.evaluation.outputs import OUTPUT_OPTION, Requests
 from sabir_session.evaluation.prompts import BudgetExhausted
-from sabir_session.records import OUTPUT_OPTION, InnerMessage
+from sabir_session.records import InnerMessage
 from sabir_session.state.session import Session
 
 if TYPE_CHECKING:
@@ -58,21 +58,17 @@ class Performer(ABC):
     adapter: Adapter
     session: Session | None
     options: tuple[Option, ...]
-    how: CallArguments
+    requests: Requests
     spending: Spending
     approve: people.Approve | None = None
     watch: people.Watch | None = None
     reader: people.Reader | None = None
-    outputs: Outputs[Any] | None = None
-    by_call: bool = False
     cancelled: Signal = field(default_factory=Signal, init=False)
 
     @property
     def asked_about(self) -> frozenset[str] | None:
-        """The options whose calls need a person's approval, None if nobody is asked; the output's call needs none."""
-        if self.approve is None:
-            return None
-        return frozenset(option.name for option in self.options if option.name != OUTPUT_OPTION)
+        """The options whose calls need a person's approval, None if nobody is asked."""
+        return None if self.approve is None else frozenset(option.name for option in self.options)
 
     def record(self, record: InnerMessage) -> None:
         """Append a record to the session."""
@@ -103,6 +99,10 @@ class Performer(ABC):
     def is_heard(self) -> bool:
         """Whether anybody hears of texts as they arrive."""
         return self.watch is not None or self.reader is not None
+
+    def arriving(self) -> people.Arriving:
+        """The reader of one reply's stream."""
+        return people.Arriving(OUTPUT_OPTION if self.requests.by_call else None)
 
     @abstractmethod
     async def complete(self, messages: list[Message]) -> Reply:
@@ -161,9 +161,9 @@ class WaitingPerformer(Performer):
     async def complete(self, messages: list[Message]) -> Reply:
         """Ask the provider; streamed where somebody watches."""
         if not self.is_heard:
-            return self.adapter.complete_sync(messages, **self.how)
-        with self.adapter.stream_sync(messages, **self.how) as stream:
-            for event in map(people.Arriving(), stream):
+            return self.adapter.complete_sync(messages, **self.requests.how)
+        with self.adapter.stream_sync(messages, **self.requests.how) as stream:
+            for event in map(self.arriving(), stream):
                 if event is not None:
                     await self.show(event)
             return stream.reply()
@@ -220,9 +220,9 @@ class LoopPerformer(Performer):
     async def complete(self, messages: list[Message]) -> Reply:
         """Ask the provider; streamed where somebody watches."""
         if not self.is_heard:
-            return await self.adapter.complete(messages, **self.how)
-        async with self.adapter.stream(messages, **self.how) as stream:
-            arriving = people.Arriving()
+            return await self.adapter.complete(messages, **self.requests.how)
+        async with self.adapter.stream(messages, **self.requests.how) as stream:
+            arriving = self.arriving()
             async for each in stream:
                 if (event := arriving(each)) is not None:
                     await self.show(event)

@@ -52,9 +52,10 @@ class RecordWriter:
         for role, group in groups:
             yield self._write(role, group, tool_calls=_calls_of(group)) if role != "tool" else self.result(group[0])
 
-    def following(self, messages: Iterable[Message]) -> Iterator[InnerMessage]:
-        """The records of others' later messages, one for each message."""
-        return (self._write(SYSTEM if message.policy == SYSTEM else USER, [message]) for message in messages)
+    def following(self, *messages: Message) -> InnerMessage:
+        """The one record of what others say next, so that no crash divides it."""
+        role = SYSTEM if all(message.policy == SYSTEM for message in messages) else USER
+        return self._write(role, messages)
 
     def reply(self, reply: Reply, *, needs_approval: bool = False) -> InnerMessage:
         """The record of a whole reply, all its calls pending; places for their results are kept free.
@@ -68,11 +69,11 @@ class RecordWriter:
         self._sequence += len(calls)
         return record
 
-    def result(self, message: Message, sequence: int | None = None) -> InnerMessage:
+    def result(self, message: Message, sequence: int | None = None, *, gives_output: bool = False) -> InnerMessage:
         """The record of one result, at the place that is kept for it, or at the next place."""
         assert message.result is not None
         names = {"tool_call_id": message.result.invocation_id, "tool_name": message.result.option_name}
-        return self._write("tool", [message], sequence=sequence, **names)
+        return self._write("tool", [message], sequence=sequence, gives_output=gives_output, **names)
 
     def _write(
         self, role: str, messages: Iterable[Message], *, sequence: int | None = None, **fields: Any

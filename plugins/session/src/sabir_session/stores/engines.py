@@ -62,7 +62,7 @@ class SQLiteStore(Store):
         super().__init__()
         _check_path(str(path))
         self._described = repr(str(path))
-        self._path = None if str(path) == ":memory:" else Path(path)
+        self._path = None if str(path) == ":memory:" else Path(path).resolve()
         if durability not in _SYNCHRONOUS:
             raise StoreError(f"durability {durability!r} is unknown; expected one of {', '.join(_SYNCHRONOUS)}")
         if str(path) != ":memory:":
@@ -176,9 +176,10 @@ class PostgresStore(Store):
             return backend in held_by
 
         def release() -> None:
-            with self._working(f"release the journal {name!r}"):
+            with suppress(StoreError):  # a connection that is gone holds nothing
                 if not self._is_closed:
-                    self._rows("SELECT pg_advisory_unlock(?)", (key,))
+                    with self._working(f"release the journal {name!r}"):
+                        self._rows("SELECT pg_advisory_unlock(?)", (key,))
 
         if not holds():
             raise busy(name)

@@ -161,14 +161,17 @@ class Store(SyncClosing, ABC):
     def claim(self, name: str) -> Claim:
         """The right to write to the journal of that name; raises ConversationBusy if another process has it."""
 
-    def rewind(self, name: str, at: int) -> None:
-        """Take back the records of a journal from position `at` on; forks that share them keep them.
+    def rewind(self, name: str, at: int, length: int) -> None:
+        """Take back the records of a journal of that length from position `at` on; forks that share them keep them.
 
-        Journals that were opened before can write no more. Raises JournalMissing, and StoreError for an `at` that is
-        not between 0 and the journal's length.
+        Journals that were opened before can write no more. Raises JournalMissing, PositionTaken if the journal has
+        another length, and StoreError for an `at` beyond it.
         """
         with self._working(f"take back records of the journal {name!r}"), self._transaction():
             identity = self._found(name)
+            if (found := self._length(identity)) != length:
+                shown = f"the journal {name!r} has {found} records, not {length}: another has written to it"
+                raise errors.PositionTaken(f"{shown}; open the journal again")
             self._execute(HIDE, (identity,))
             self._fork(identity, name, name, at)
             self._sweep(identity)

@@ -1,0 +1,66 @@
+"""What a conversation takes: the values of its attributes, and the words of other libraries for them.
+
+chat.retries = -1 ──▶ SettingsInvalid: what was expected        Conversation(…, system_prompt=…) ──▶ WrongWord: the word
+chat.tools = […]  ──▶ AttributeError: what can be changed
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from sabir import Settings, SettingsInvalid
+from sabir.authoring import one_line
+from sabir.errors import WrongWord
+
+from sabir_session.evaluation.budgets import Budget
+
+Check = tuple[Callable[[object], bool], str]
+_CALLED: Check = (lambda value: value is None or callable(value), "a function, or None")
+_ANY: Check = (lambda value: True, "")
+ATTRIBUTES: Mapping[str, Check] = {
+    "model": (lambda value: isinstance(value, str) or hasattr(value, "render"), "'provider:model', or an adapter"),
+    "instructions": (lambda value: isinstance(value, str | tuple), "a text, or a tuple of texts and parts"),
+    "options": (lambda value: isinstance(value, Iterable) and not isinstance(value, str), "a list of functions"),
+    "output": _ANY,
+    "output_validator": _CALLED,
+    "retries": (lambda value: type(value) is int and value >= 0, "a whole number of at least 0"),
+    "settings": (lambda value: value is None or isinstance(value, Settings), "sabir.Settings(…), or None"),
+    "strict": (lambda value: not isinstance(value, str), "True, False, or a set of kinds of loss"),
+    "budget": (lambda value: value is None or isinstance(value, Budget), "Budget(…), or None"),
+    "approve": _CALLED,
+    "watch": _CALLED,
+}
+"""Attribute → whether it may have a value, and what was expected."""
+FIXED: Mapping[str, Check] = {
+    "name": (lambda value: isinstance(value, str) and bool(value), "a text of at least one character"),
+}
+
+_WORDS: Mapping[str, str] = {
+    "system system_prompt prompt developer": "instructions=…",
+    "output_type result_type response_format response_model output_schema schema": "output=…, a type or a function",
+    "max_retries output_retries": "retries=…: how often an answer that does not fit is asked again",
+    "message_history history messages": "ask(*messages, …), which takes whole messages too",
+    "api_key base_url client": "a model made by sabir.adapter('provider:model', …)",
+    "session session_id conversation_id thread_id db database store path memory checkpointer": "keep=… and name=…",
+    "deps context": "a bound method as an option, or an option's parameter of the type sabir.ToolContext",
+}
+WORDS = {word: remedy for words, remedy in _WORDS.items() for word in words.split()}
+"""Another library's word → ours."""
+
+
+def refuse_words(function: str, misnamed: Iterable[str], known: tuple[str, ...]) -> None:
+    """Raise WrongWord for the first argument whose name a function does not know, with the right word."""
+    for word in misnamed:
+        if word in ATTRIBUTES:
+            raise WrongWord(f"{function}() takes no `{word}`; set it on the conversation: chat.{word} = …")
+        if word in WORDS:
+            raise WrongWord(f"{function}() takes no `{word}`; give {WORDS[word]}")
+        Settings.refuse_misnamed(function, {word: None}, known)
+
+
+def check_value(name: str, value: object) -> None:
+    """Raise AttributeError for a name that cannot be set, SettingsInvalid for a value that it cannot have."""
+    known = {**ATTRIBUTES, **FIXED}
+    if name not in known:
+        raise AttributeError(f"a conversation has no {name!r} to set; what may change is {', '.join(ATTRIBUTES)}")
+    fits, expected = known[name]
+    if not fits(value):
+        raise SettingsInvalid(f"Conversation: {name} is {one_line(repr(value), 60)}; expected {expected}")

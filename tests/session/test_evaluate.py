@@ -223,7 +223,7 @@ def test_the_output_has_the_prompts_type() -> None:
         "Forecast", "list",
     ]  # fmt: skip
     with pytest.raises(sabir.OutputInvalid):
-        evaluate_sync(llm, Prompt(messages=[sabir.user("?")], output=Forecast))
+        evaluate_sync(llm, Prompt(messages=[sabir.user("?")], output=Forecast), retries=0)
 
 
 def test_the_response_tells_the_whole_evaluation() -> None:

@@ -13,6 +13,7 @@ import inspect
 import logging
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from decimal import Decimal
 from functools import cache, wraps
 from itertools import chain, count
 from types import SimpleNamespace
@@ -90,6 +91,11 @@ class Hooks:
         """The message as the plugins changed it; an exception that a plugin raises is its veto."""
         made: list[Message] = self._hook.sabir_message_built(message=[message])
         return made[-1] if made else message
+
+    def cost(self, reply: "Reply") -> Decimal | None:
+        """What a reply cost, in US dollars; None if no plugin knows. Raises PluginError for a value of another type."""
+        cost: Decimal | None = self._hook.sabir_reply_cost(reply=reply)
+        return cost
 
     def call_started(self, rendering: "Rendering", attempt: int, call: int) -> None:
         """Tell telemetry that a request is about to be sent."""
@@ -244,6 +250,13 @@ def _checked_id(media_id: object, plugin: str, given: object) -> object:
     return media_id
 
 
+def _checked_cost(cost: object, plugin: str, given: object) -> object:
+    if cost is not None and (not isinstance(cost, Decimal) or not cost >= 0):
+        remedy = "return a Decimal of at least 0, or None"
+        raise PluginError(f"hook plugin {plugin} returned {one_line(repr(cost), 80)} from sabir_reply_cost; {remedy}")
+    return cost
+
+
 def _changed(changed: object, plugin: str, given: Sequence[list[Message]]) -> Message | None:
     if changed is None:
         return None
@@ -257,8 +270,9 @@ _CHECKS: Mapping[str, Callable[[Any, str, Any], Any]] = {
     "sabir_default_role_hint": _checked_hint,
     "sabir_media_id": _checked_id,
     "sabir_message_built": _changed,
+    "sabir_reply_cost": _checked_cost,
 }
-"""The check of each builder hook's answer; all other hooks are telemetry, which answers nothing."""
+"""The check of each hook's answer; all other hooks are telemetry, which answers nothing."""
 
 
 def _check_implementations(members: Mapping[str, Any], shown: str) -> None:

@@ -6,11 +6,12 @@
     def sabir_message_built(message): ...
 
 Builder hooks act only on builders that were given them: `MessageBuilder(hooks=[plugin])`, or `hooks="installed"`
-for the plugins of the entry-point group `sabir.hooks`. Telemetry hooks of installed plugins see every call; they
-change nothing, and a telemetry hook that fails is logged and disturbs neither the call nor the other hooks. All hooks
-are plain functions, not coroutines, and may take fewer arguments than are listed here. pluggy calls them in the order
-of their registration; `hookimpl(tryfirst=True)` and `trylast=True` adjust it, and `hookimpl(wrapper=True)` marks a
-generator that wraps all others: its `yield` gives their answers, and its return value counts.
+for the plugins of the entry-point group `sabir.hooks`. Installed plugins are also asked what a reply cost, and their
+telemetry hooks see every call; these change nothing, and a telemetry hook that fails is logged and disturbs neither
+the call nor the other hooks. All hooks are plain functions, not coroutines, and may take fewer arguments than are
+listed here. pluggy calls them in the order of their registration; `hookimpl(tryfirst=True)` and `trylast=True` adjust
+it, and `hookimpl(wrapper=True)` marks a generator that wraps all others: its `yield` gives their answers, and its
+return value counts.
 
     sabir_call_started ──┬──────────────────────▶ sabir_call_ended       the reply is whole
          ▲               ├─▶ sabir_call_failed ─▶ sabir_call_given_up    no attempt follows
@@ -23,6 +24,7 @@ many times, also at the same time. Each call that started has exactly one end, `
 event is asked for, or where it is closed.
 """
 
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pluggy
@@ -66,6 +68,11 @@ def sabir_message_built(message: Message) -> Message | None:
     A changed message keeps its kind, and a call or result its invocation id. A wrapper's `yield` gives the list of
     changed messages, of which the last counts.
     """
+
+
+@hookspec(firstresult=True)
+def sabir_reply_cost(reply: "Reply") -> Decimal | None:
+    """What a reply cost, in US dollars, None if it is not known; the first answer that is not None counts."""
 
 
 @hookspec

@@ -1,4 +1,7 @@
-"""Conversations that outlive their process, for sabir: sessions, records, stores, and evaluations that resume.
+"""Conversations that outlive their process, for sabir; below them sessions, records, stores, evaluations that resume.
+
+chat = Conversation("provider:model", options=[search], keep="chats.db", name="monday")
+answer = await chat.ask("…")                                                # in the next process it goes on
 
 with SQLiteStore("chats.db") as store:
     session = Session(journal=store.journal("monday"))
@@ -8,7 +11,10 @@ A program that records without `evaluate` calls `enable_inner_message_recording(
 loaded; each new record is written before it counts.
 """
 
+from sabir_session.conversation.answers import Answer, AnswerStream, SyncAnswerStream
+from sabir_session.conversation.conversation import Conversation
 from sabir_session.errors import (
+    ConversationBusy,
     JournalExists,
     JournalInvalid,
     JournalMissing,
@@ -36,6 +42,7 @@ from sabir_session.evaluation.people import (
     CallStarted,
     Decision,
     Event,
+    OutputArrived,
     ReplyArrived,
     RequestStarted,
     TextArrived,
@@ -65,14 +72,15 @@ from sabir_session.stores.engines import PostgresStore, SQLiteStore
 from sabir_session.stores.store import Store
 
 __all__ = [
-    "DENIED", "HUMAN", "ApprovalPending", "Approve", "Budget", "BudgetExhausted", "CallEnded", "CallProgress",
-    "CallStarted", "ConversationNotFound", "Decision", "EvaluateArguments", "Event", "EventBus", "InProcessEventBus",
-    "InnerMessage", "Journal", "JournalExists", "JournalInvalid", "JournalMissing", "MainLoop", "ObserverInvalid",
-    "PositionTaken", "PostgresStore", "Prompt", "PromptMismatch", "PromptResponse", "RecordConflict",
-    "RecordingFailed", "Reducer", "ReducerContext", "ReplyArrived", "RequestStarted", "SQLiteStore", "Session",
-    "SessionError", "SliceConflict", "SliceNotRegistered", "SliceSnapshot", "Snapshot", "SnapshotRestoreError",
-    "SnapshotSerializationError", "Store", "StoreError", "StoreTooNew", "Subscription", "TextArrived",
-    "ToolCallRecord", "Watch", "append_item", "enable_inner_message_recording", "evaluate", "evaluate_sync",
-    "follow_up", "get_inner_messages", "get_latest_evaluation_id", "get_pending_tool_calls", "inner_message_append",
-    "replace_latest", "unfinished_evaluations", "within",
+    "DENIED", "HUMAN", "Answer", "AnswerStream", "ApprovalPending", "Approve", "Budget", "BudgetExhausted",
+    "CallEnded", "CallProgress", "CallStarted", "Conversation", "ConversationBusy", "ConversationNotFound", "Decision",
+    "EvaluateArguments", "Event", "EventBus", "InProcessEventBus", "InnerMessage", "Journal", "JournalExists",
+    "JournalInvalid", "JournalMissing", "MainLoop", "ObserverInvalid", "OutputArrived", "PositionTaken",
+    "PostgresStore", "Prompt", "PromptMismatch", "PromptResponse", "RecordConflict", "RecordingFailed", "Reducer",
+    "ReducerContext", "ReplyArrived", "RequestStarted", "SQLiteStore", "Session", "SessionError", "SliceConflict",
+    "SliceNotRegistered", "SliceSnapshot", "Snapshot", "SnapshotRestoreError", "SnapshotSerializationError", "Store",
+    "StoreError", "StoreTooNew", "Subscription", "SyncAnswerStream", "TextArrived", "ToolCallRecord", "Watch",
+    "append_item", "enable_inner_message_recording", "evaluate", "evaluate_sync", "follow_up", "get_inner_messages",
+    "get_latest_evaluation_id", "get_pending_tool_calls", "inner_message_append", "replace_latest",
+    "unfinished_evaluations", "within",
 ]  # fmt: skip

@@ -9,6 +9,7 @@ SabirError
     │   └── PositionTaken                       another writer was first
     ├── SnapshotSerializationError · SnapshotRestoreError
     ├── JournalInvalid                          a journal's content does not fit its kind
+    ├── ConversationBusy                        another process, or another question, has the conversation
     └── StoreError
         ├── JournalMissing · JournalExists      a name that does not exist, or already exists
         └── StoreTooNew                         written by a newer version
@@ -55,6 +56,10 @@ class SnapshotRestoreError(SessionError, ValueError):
 
 class JournalInvalid(SessionError, ValueError):
     """A journal's content is damaged, or not what its kind says."""
+
+
+class ConversationBusy(SessionError):
+    """Another process holds the conversation, or another question of it is being answered."""
 
 
 class StoreError(SessionError):

@@ -31,6 +31,9 @@ from sabir_session.state.codec import UTCDatetime, now
 from sabir_session.state.session import Session
 from sabir_session.state.slices import Fold, ReducerContext, kept_by
 
+OUTPUT_OPTION = "final_answer"
+"""The option by whose call a model gives an output where it takes no schema; its result ends an evaluation."""
+
 Role: TypeAlias = Literal["system", "assistant", "user", "tool"]
 CallStatus: TypeAlias = Literal["pending", "completed", "failed"]
 
@@ -86,8 +89,16 @@ class InnerMessage(AtRest):
 
     @property
     def is_end(self) -> bool:
-        """Whether an evaluation with this last record is over: it is a reply without calls."""
+        """Whether an evaluation with this last record is over: it is a reply without calls, or gave the output."""
+        if self.tool_name == OUTPUT_OPTION:
+            return not self.is_error
         return self.is_reply and not self.tool_calls and self.finish_reason != "paused"
+
+
+def is_output(message: Message) -> bool:
+    """Whether a message is the result of a call that gave the output."""
+    result = message.result
+    return result is not None and result.option_name == OUTPUT_OPTION and not result.is_error
 
 
 # Stored data names this class by its public module, which stays when files move.

@@ -13,15 +13,16 @@ never suspends. Everything is recorded before it is used. Errors pass through, a
 
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Iterable
-from typing import Generic, TypedDict, TypeVar, Unpack, cast
+from typing import Any, Generic, TypedDict, TypeVar, Unpack, cast
 
-from sabir import Adapter, Message, Option, Settings, SettingsInvalid
+from sabir import Adapter, Message, Option, OutputInvalid, Settings, SettingsInvalid
 from sabir.authoring import CallArguments, OptionLike, Strict
 from sabir.errors import OptionInvalid
 
 from sabir_session.evaluation import people
 from sabir_session.evaluation.budgets import MOST_REQUESTS, Budget, Spending
 from sabir_session.evaluation.evaluations import Evaluation, OpenCall, begin, restore
+from sabir_session.evaluation.outputs import ANY_OUTPUT, RETRIES, Outputs, complaint
 from sabir_session.evaluation.perform import LoopPerformer, Performer, Run, WaitingPerformer
 from sabir_session.evaluation.prompts import (
     ApprovalPending,
@@ -30,6 +31,7 @@ from sabir_session.evaluation.prompts import (
     Prompt,
     PromptLike,
     PromptResponse,
+    Validator,
     as_prompt,
     total,
 )
@@ -37,6 +39,7 @@ from sabir_session.records import enable_inner_message_recording
 from sabir_session.state.session import Session
 
 Request = TypeVar("Request")
+Result = TypeVar("Result")
 
 
 class EvaluationArguments(TypedDict, total=False):
@@ -44,7 +47,9 @@ class EvaluationArguments(TypedDict, total=False):
 
     The model may choose `options`, each with a function to run. `settings` and `strict` apply to every request.
     `budget` limits the spending; without one, each call of `evaluate` makes 50 requests at most. `approve` is called
-    before an option call runs. `watch` receives progress events; replies are streamed then.
+    before an option call runs. `watch` receives progress events; replies are streamed then. Where an answer
+    does not fit the output's type, or `output_validator` refuses it by a ValueError, the model is told why and asked
+    again, `retries` times at most (2).
     """
 
     options: Iterable[OptionLike]
@@ -53,6 +58,8 @@ class EvaluationArguments(TypedDict, total=False):
     budget: Budget | None
     approve: people.Approve | None
     watch: people.Watch | None
+    retries: int
+    output_validator: Validator[Any] | None
 
 
 class SessionArguments(TypedDict, total=False):
@@ -97,15 +104,15 @@ def evaluate_sync(
 
     They run in this thread; with a limit of seconds each runs in its own thread, which is left when the time is over.
     """
-    return _to_its_end(_evaluated("evaluate_sync", WaitingPerformer, adapter, as_prompt(prompt), how))
+    return to_its_end(_evaluated("evaluate_sync", WaitingPerformer, adapter, as_prompt(prompt), how))
 
 
-def _to_its_end(steps: Coroutine[object, object, PromptResponse[Output]]) -> PromptResponse[Output]:
+def to_its_end(steps: Coroutine[Any, Any, Result]) -> Result:
     """Run steps whose performer never suspends."""
     try:
         steps.send(None)
     except StopIteration as end:
-        return cast("PromptResponse[Output]", end.value)
+        return cast("Result", end.value)
     raise AssertionError("a performer that waits has suspended")
 
 
@@ -115,14 +122,12 @@ async def _evaluated(
     """Check the arguments, run the steps, and make the response."""
     evaluation, io = _prepared(function, made, adapter, prompt, how)
     try:
-        await proceed(evaluation, io)
+        output = await proceed(evaluation, io)
     except BudgetExhausted as error:
         if evaluation.replies:
             error.response = _response(evaluation, None)
         raise
-    if prompt.output is None:
-        return _response(evaluation, cast("Output", None))
-    return _response(evaluation, evaluation.replies[-1].parse(prompt.output))
+    return _response(evaluation, cast("Output", output))
 
 
 def _response(evaluation: Evaluation, output: Output) -> PromptResponse[Output]:
@@ -142,27 +147,51 @@ def _prepared(
     Settings.refuse_misnamed(function, how, tuple(EvaluateArguments.__annotations__))
     _check_types(function, adapter, how)
     session, evaluation_id = how.get("session"), how.get("evaluation_id")
-    options = Option.all_of(how.get("options") or ())
-    for option in options:
-        option.check_runs(asynchronous=function == "evaluate")
+    outputs = outputs_of(prompt.output, how.get("output_validator"), how.get("retries", RETRIES))
     if session is not None:
         enable_inner_message_recording(session)
     speaks_as = str(getattr(adapter, "speaks_as", "llm"))
     if how.get("resume"):
         evaluation = restore(session, prompt, speaks_as, evaluation_id)
-        called = {call.message.call.option_name for call in evaluation.open}
-        if missing := sorted(
-            called.difference(option.name for option in options)
-        ):  # these would end in errors for good
-            calls = f"calls of evaluation {evaluation.heading.evaluation_id} wait for {', '.join(missing)}"
-            raise OptionInvalid(f"{calls}; resume with options= that hold them, or abandon the calls with follow_up()")
     elif evaluation_id is not None:
         raise SettingsInvalid(f"{function}: evaluation_id names what a resume goes on with; add resume=True")
     else:
         evaluation = begin(prompt, speaks_as)
+    return evaluation, performer_of(made, adapter, session, evaluation, outputs, how)
+
+
+def outputs_of(output: object, validator: Validator[Any] | None, retries: int) -> Outputs[Any] | None:
+    """What an evaluation must end with; None for any answer. Raises SettingsInvalid for a validator of nothing."""
+    if output is None and validator is not None:
+        raise SettingsInvalid("output_validator checks an output; give output= too")
+    return None if output is None else Outputs(output, validator, retries)
+
+
+def performer_of(
+    made: type[Performer],
+    adapter: Adapter,
+    session: Session | None,
+    evaluation: Evaluation,
+    outputs: Outputs[Any] | None,
+    how: EvaluationArguments,
+) -> Performer:
+    """What performs an evaluation; raises OptionInvalid for options that cannot run, or that open calls need."""
+    offered = Option.all_of(how.get("options") or ())
+    for option in offered:
+        option.check_runs(asynchronous=made is LoopPerformer)
+    settings, by_call = how.get("settings"), False
+    if outputs is not None:
+        by_call = outputs.goes_by_call(adapter, offered, settings)
+        settings = outputs.by_call(settings) if by_call else outputs.by_format(settings)
+    options = Option.all_of((*offered, outputs.option if outputs else ANY_OUTPUT))
+    called = {call.message.call.option_name for call in evaluation.open}
+    if missing := sorted(called.difference(option.name for option in options)):  # these would end in errors for good
+        calls = f"calls of evaluation {evaluation.heading.evaluation_id} wait for {', '.join(missing)}"
+        raise OptionInvalid(f"{calls}; resume with options= that hold them, or abandon the calls with follow_up()")
     spending = Spending(how.get("budget") or Budget(turns=len(evaluation.replies) + MOST_REQUESTS))
-    call = CallArguments(options=options, settings=prompt.laid_under(how.get("settings")), strict=how.get("strict"))
-    return evaluation, made(adapter, session, options, call, spending, how.get("approve"), how.get("watch"))
+    call = CallArguments(options=options if by_call else offered, settings=settings, strict=how.get("strict"))
+    people_of = (how.get("approve"), how.get("watch"))
+    return made(adapter, session, options, call, spending, *people_of, outputs, by_call)
 
 
 def _check_types(function: str, adapter: object, how: EvaluateArguments) -> None:
@@ -178,25 +207,56 @@ def _check_types(function: str, adapter: object, how: EvaluateArguments) -> None
         raise SettingsInvalid(f"{function}: budget is of type {type(budget).__name__}; write Budget(turns=…)")
 
 
-async def proceed(evaluation: Evaluation, io: Performer) -> None:
-    """Continue an evaluation until its last reply has no calls; raises BudgetExhausted and ApprovalPending."""
+async def proceed(evaluation: Evaluation, io: Performer) -> object:
+    """Continue an evaluation until its last reply has no calls and its output fits; return that output.
+
+    Without a wanted output it returns None. Raises BudgetExhausted, ApprovalPending, and OutputError.
+    """
     try:
         for record in evaluation.unrecorded:
             io.record(record)
+        evaluation.unrecorded = ()
         for earlier in evaluation.replies:
             io.spending.add(earlier)
-        while not evaluation.is_over:
+        while True:
             if evaluation.open:
                 await _answer(evaluation, io)
-                continue
-            io.spending.check()
-            io.tell(people.RequestStarted(evaluation.turn + 1))
-            reply = await io.complete(evaluation.messages)
-            io.record(evaluation.take(reply, io.asked_about or ()))
-            io.spending.add(reply)
-            io.tell(people.ReplyArrived(reply))
+            elif evaluation.is_over:
+                try:
+                    return await _output(evaluation, io)
+                except OutputInvalid as error:
+                    _ask_again(evaluation, io, error)
+            else:
+                await _ask(evaluation, io)
     finally:
         io.cancelled.set()
+
+
+async def _ask(evaluation: Evaluation, io: Performer) -> None:
+    """Ask for the next reply, and record it."""
+    io.spending.check()
+    io.tell(people.RequestStarted(evaluation.turn + 1))
+    reply = await io.complete(evaluation.messages)
+    io.record(evaluation.take(reply, io.asked_about or ()))
+    io.spending.add(reply)
+    io.tell(people.ReplyArrived(reply))
+
+
+async def _output(evaluation: Evaluation, io: Performer) -> object:
+    """The output of the last reply; raises OutputError for one that does not fit."""
+    if io.outputs is None:
+        return None
+    reply = evaluation.replies[-1]
+    return await io.outputs.finish(io.outputs.read(reply, evaluation.results), reply, io.apply)
+
+
+def _ask_again(evaluation: Evaluation, io: Performer, error: OutputInvalid) -> None:
+    """Tell the model why its answer was refused; raises the error if it was told often enough."""
+    assert io.outputs is not None
+    if io.outputs.tries(evaluation.last_turn.messages) >= io.outputs.retries:
+        raise error
+    for record in evaluation.follow(complaint(error, by_call=io.by_call)):
+        io.record(record)
 
 
 async def _answer(evaluation: Evaluation, io: Performer) -> None:

@@ -18,7 +18,18 @@ from itertools import count, groupby
 from typing import Any, NamedTuple, cast
 from uuid import uuid4
 
-from sabir import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload, Reply, Target, TextPart, Usage
+from sabir import (
+    RUNTIME,
+    Message,
+    OptionCallPayload,
+    OptionResultPayload,
+    Origin,
+    PartsPayload,
+    Reply,
+    Target,
+    TextPart,
+    Usage,
+)
 from sabir.authoring import DecodeScope, OptionCall, as_messages
 
 from sabir_session.evaluation.prompts import ConversationNotFound, Output, Prompt, PromptMismatch
@@ -29,6 +40,7 @@ from sabir_session.records import (
     get_inner_messages,
     get_last_records,
     get_latest_evaluation_id,
+    is_output,
 )
 from sabir_session.state.session import Session
 
@@ -184,6 +196,39 @@ class OpenCall(NamedTuple):
     is_resume: bool
 
 
+class Begun(NamedTuple):
+    """Where a turn begins: how many messages and replies come before it."""
+
+    messages: int
+    replies: int
+
+
+class Turn(NamedTuple):
+    """Messages and replies of one turn: from what somebody said on."""
+
+    messages: tuple[Message, ...]
+    replies: tuple[Reply, ...]
+
+
+def turn_start(records: Sequence[InnerMessage]) -> int:
+    """The position of the first record of the last turn."""
+    start = len(records)
+    while start and not _is_said(records[start - 1]):
+        start -= 1
+    while start and _is_said(records[start - 1]):
+        start -= 1
+    return start
+
+
+def _is_said(record: InnerMessage) -> bool:
+    return record.role in (SYSTEM, USER) and all(message.policy != RUNTIME for message in record.messages)
+
+
+def _last_turn(records: Sequence[InnerMessage]) -> Begun:
+    earlier = records[: turn_start(records)]
+    return Begun(sum(len(messages_of(record)) for record in earlier), sum(record.is_reply for record in earlier))
+
+
 class Evaluation:
     """One evaluation, made from its records. `unrecorded` are the records that the session does not hold yet."""
 
@@ -205,6 +250,7 @@ class Evaluation:
             following = max(following, sequence + 1)
         self.writer = RecordWriter(heading, following, max(record.turn for record in records))
         self._last = records[-1]
+        self._begun = _last_turn(records)
         self.needs_approval = bool(end) and records[end - 1].needs_approval
 
     @property
@@ -218,9 +264,32 @@ class Evaluation:
         return self.writer.turn
 
     @property
+    def last_turn(self) -> Turn:
+        """What somebody said last, and all that came of it."""
+        return Turn(tuple(self.messages[self._begun.messages :]), tuple(self.replies[self._begun.replies :]))
+
+    @property
+    def results(self) -> list[Message]:
+        """The results of the last reply's calls so far."""
+        return [*self._settled.values()]
+
+    @property
     def is_over(self) -> bool:
-        """Whether the last message is a reply without option calls."""
-        return self._last.is_end
+        """Whether the last message is a reply without option calls, or one of its calls gave the output."""
+        return self._last.is_end or (not self.open and any(map(is_output, self._settled.values())))
+
+    def follow(self, *messages: Message) -> list[InnerMessage]:
+        """Add others' messages; return their records. Calls without a result are abandoned.
+
+        A message of the runtime belongs to the turn; any other begins one.
+        """
+        if any(message.policy != RUNTIME for message in messages):
+            self._begun = Begun(len(self.messages), len(self.replies))
+        records = list(self.writer.following(messages))
+        self._said, self._settled, self.open = [*self.messages, *messages], {}, []
+        self.needs_approval = False
+        self._last = records[-1]
+        return records
 
     def take(self, reply: Reply, asked_about: Collection[str] = ()) -> InnerMessage:
         """Add a reply; return its record, which must be stored before any of its calls runs.
@@ -300,7 +369,7 @@ def restore(
         raise PromptMismatch(f"the recorded prompt is {heading.prompt}, this one is {given.prompt}; {remedy}")
     messages = prompt.opening()
     if not messages:
-        return _resumed(records)
+        return resumed(records)
     opening = tuple(RecordWriter(heading).opening(messages, speaks_as))
     if not _begin_alike(records, opening):
         shown = f"evaluation {heading.evaluation_id} answers a prompt of another text"
@@ -326,7 +395,7 @@ def follow_up(session: Session, *messages: Message, evaluation_id: str | None = 
     """
     enable_inner_message_recording(session)
     records = _records_of(session, evaluation_id, "evaluate a prompt to begin a conversation")
-    for record in _resumed(records).writer.following(as_messages(messages)):
+    for record in resumed(records).follow(*as_messages(messages)):
         session.mutate(InnerMessage).append(record)
 
 
@@ -355,7 +424,8 @@ def _heading_of(record: InnerMessage) -> Heading:
     return Heading(record.evaluation_id, record.prompt_ns, record.prompt_key)
 
 
-def _resumed(records: Sequence[InnerMessage]) -> Evaluation:
+def resumed(records: Sequence[InnerMessage]) -> Evaluation:
+    """The evaluation of these records, as far as it came."""
     return Evaluation(_heading_of(records[0]), records, (), is_resume=True)
 
 

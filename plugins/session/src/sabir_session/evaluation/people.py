@@ -16,8 +16,20 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from sabir import Message, OptionResultBuilder, Reply, SettingsInvalid
+from sabir import (
+    BlockDelta,
+    BlockEnd,
+    BlockStart,
+    Message,
+    OptionResultBuilder,
+    Reply,
+    SettingsInvalid,
+    StreamEvent,
+    TextPart,
+)
 from sabir.authoring import JSONValue, OptionCall, encode_json, one_line
+
+from sabir_session.records import OUTPUT_OPTION
 
 Word: TypeAlias = Literal["allow", "deny", "wait"]
 
@@ -123,5 +135,33 @@ class CallEnded:
     result: Message
 
 
-Event: TypeAlias = RequestStarted | TextArrived | ReplyArrived | CallStarted | CallProgress | CallEnded
+@dataclass(frozen=True, slots=True)
+class OutputArrived:
+    """Some characters of the JSON of an output that comes by a call; one that comes as text is a TextArrived."""
+
+    text: str
+
+
+Event: TypeAlias = RequestStarted | TextArrived | OutputArrived | ReplyArrived | CallStarted | CallProgress | CallEnded
 Watch: TypeAlias = Callable[[Event], None]
+
+
+class Arriving:
+    """Reads the events of one reply's stream: what a watcher hears of each, None if nothing."""
+
+    def __init__(self) -> None:
+        self._outputs: set[int] = set()
+        self._grown: set[int] = set()
+
+    def __call__(self, event: StreamEvent) -> TextArrived | OutputArrived | None:
+        """The watcher's event for an event of the stream."""
+        if isinstance(event, BlockStart) and event.option_name == OUTPUT_OPTION:
+            self._outputs.add(event.index)
+        if isinstance(event, BlockDelta) and event.kind == "text" and event.text:
+            self._grown.add(event.index)
+            return TextArrived(event.text)
+        if isinstance(event, BlockDelta) and event.index in self._outputs:
+            return OutputArrived(event.text)
+        if isinstance(event, BlockEnd) and isinstance(event.block, TextPart) and event.index not in self._grown:
+            return TextArrived(event.block.text)
+        return None

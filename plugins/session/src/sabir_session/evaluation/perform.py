@@ -6,14 +6,15 @@ they run one after another in this thread. No loop is started. An error or a can
 
 import inspect
 import logging
+import types
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Event as Signal
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sabir
 from sabir import Adapter, Message, Option, Reply, SettingsInvalid, ToolContext
@@ -22,8 +23,9 @@ from sabir.authoring import CallArguments, Depth, OptionCall, Signature, called,
 from sabir_session.evaluation import people
 from sabir_session.evaluation.budgets import Spending
 from sabir_session.evaluation.evaluations import OpenCall
+from sabir_session.evaluation.outputs import Outputs
 from sabir_session.evaluation.prompts import BudgetExhausted
-from sabir_session.records import InnerMessage
+from sabir_session.records import OUTPUT_OPTION, InnerMessage
 from sabir_session.state.session import Session
 
 if TYPE_CHECKING:
@@ -61,12 +63,16 @@ class Performer(ABC):
     spending: Spending
     approve: people.Approve | None = None
     watch: people.Watch | None = None
+    outputs: Outputs[Any] | None = None
+    by_call: bool = False
     cancelled: Signal = field(default_factory=Signal, init=False)
 
     @property
     def asked_about(self) -> frozenset[str] | None:
-        """The options whose calls need a person's approval, None if nobody is asked."""
-        return None if self.approve is None else frozenset(option.name for option in self.options)
+        """The options whose calls need a person's approval, None if nobody is asked; the output's call needs none."""
+        if self.approve is None:
+            return None
+        return frozenset(option.name for option in self.options if option.name != OUTPUT_OPTION)
 
     def record(self, record: InnerMessage) -> None:
         """Append a record to the session."""
@@ -81,9 +87,17 @@ class Performer(ABC):
         except Exception as error:
             logger.warning("watch failed at %s: %s: %s", type(event).__name__, type(error).__name__, error)
 
+    async def shown(self) -> None:
+        """Wait until a reader of the events has read those that were told; by default nobody reads."""
+        return
+
     @abstractmethod
     async def complete(self, messages: list[Message]) -> Reply:
         """Ask the provider."""
+
+    @abstractmethod
+    async def apply(self, argument: str, function: Callable[[], Any]) -> Any:  # the function's own type
+        """Call a function that was given as that argument; raises SettingsInvalid for one that cannot be awaited."""
 
     @abstractmethod
     async def ask(self, call: OptionCall) -> people.Decision:
@@ -136,18 +150,27 @@ class WaitingPerformer(Performer):
         if self.watch is None:
             return self.adapter.complete_sync(messages, **self.how)
         with self.adapter.stream_sync(messages, **self.how) as stream:
-            for text in stream.text:
-                self.tell(people.TextArrived(text))
+            for event in map(people.Arriving(), stream):
+                if event is not None:
+                    self.tell(event)
+                    await self.shown()
             return stream.reply()
 
     async def ask(self, call: OptionCall) -> people.Decision:
         """Ask a plain function; raises SettingsInvalid for a coroutine function."""
         assert self.approve is not None
-        decided = self.approve(call)
-        if inspect.iscoroutine(decided):
-            decided.close()
-            raise SettingsInvalid("approve is asynchronous; use `await evaluate(…)`, or give a plain function")
-        return people.as_decision(decided)
+        await self.shown()
+        return people.as_decision(await self.apply("approve", partial(self.approve, call)))
+
+    async def apply(self, argument: str, function: Callable[[], Any]) -> Any:  # the function's own type
+        """Call a plain function here."""
+        found = function()
+        if inspect.iscoroutine(found):
+            found.close()
+            raise SettingsInvalid(
+                f"{argument} is asynchronous; await the asynchronous method, or give a plain function"
+            )
+        return found
 
     def start(self, runs: Sequence[Run]) -> None:
         """Keep the calls; each begins when it is taken."""
@@ -160,6 +183,7 @@ class WaitingPerformer(Performer):
             raise self.give_up(())
         run = self._waiting.popleft()
         context = self.context(run, self.tell)
+        await self.shown()
         if left is None:
             return self._run(run, context)
         ending = start_thread(partial(self._run, run, context))
@@ -175,6 +199,20 @@ class WaitingPerformer(Performer):
 
 
 @dataclass
+class PulledPerformer(WaitingPerformer):
+    """Performs as far as the next event, which a reader pulls: it suspends whenever something was told."""
+
+    async def shown(self) -> None:
+        """Suspend until the reader wants more."""
+        await _suspended()
+
+
+@types.coroutine
+def _suspended() -> Generator[None, None, None]:
+    yield
+
+
+@dataclass
 class LoopPerformer(Performer):
     """Performs in an event loop; holds the tasks of the calls that were started."""
 
@@ -186,14 +224,20 @@ class LoopPerformer(Performer):
         if self.watch is None:
             return await self.adapter.complete(messages, **self.how)
         async with self.adapter.stream(messages, **self.how) as stream:
-            async for text in stream.text:
-                self.tell(people.TextArrived(text))
+            arriving = people.Arriving()
+            async for each in stream:
+                if (event := arriving(each)) is not None:
+                    self.tell(event)
             return await stream.reply()
 
     async def ask(self, call: OptionCall) -> people.Decision:
         """Ask the approving function, in a thread if it is a plain function."""
         assert self.approve is not None
         return people.as_decision(await called(self.approve, call))
+
+    async def apply(self, argument: str, function: Callable[[], Any]) -> Any:  # the function's own type
+        """Call a function: a coroutine function is awaited here, any other runs in a thread."""
+        return await called(lambda _: function(), None)
 
     def start(self, runs: Sequence[Run]) -> None:
         """Begin all of them at once."""

@@ -12,24 +12,21 @@ A prompt has a namespace and a key, by which a resume recognises it. After the l
 call, a session holds what was done: `resume=True` goes on from there.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias
+from typing import Any, Generic, TypeAlias
 
 import sabir
-from pydantic import TypeAdapter
-from sabir import Message, Reply, ResponseFormat, SabirError, Settings, Usage
+from sabir import Message, Reply, SabirError, Usage
 from sabir.authoring import KnownPart, Messages, OptionCall, as_messages
+from typing_extensions import TypeForm, TypeVar
 
-if TYPE_CHECKING:  # at run time, a default of a type variable is Python 3.13's
-    from typing_extensions import TypeVar
-
-    Output = TypeVar("Output", default=None)
-else:
-    from typing import TypeVar
-
-    Output = TypeVar("Output")
+Output = TypeVar("Output", default=None)
+OutputType: TypeAlias = TypeForm[Output] | Callable[..., Awaitable[Output]] | Callable[..., Output]
+"""A type that pydantic validates, or a function that is called with the arguments that the model gives."""
+Validator: TypeAlias = Callable[[Output], Output | None] | Callable[[Output], Awaitable[Output | None]]
+"""Checks an output: returns it or a better one (None keeps it), or raises ValueError with what is wrong."""
 
 _FIGURES = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 
@@ -40,14 +37,15 @@ class Prompt(Generic[Output]):
 
     `ns` and `key` identify it over versions of its text: a conversation resumes only under the same two. One without
     them resumes with the same content, or with no messages. `output` is a pydantic model or any type that pydantic
-    validates; the provider is asked for JSON of its schema. Raises WrongWord for values that are not messages.
+    validates, or a function that is called with what the model gives. Raises WrongWord for values that are not
+    messages.
     """
 
     ns: str = ""
     key: str = ""
     system: str | tuple[str | KnownPart, ...] = ""
     messages: Sequence[Message] = ()
-    output: type[Output] | None = None
+    output: OutputType[Output] | None = None
 
     def __post_init__(self) -> None:
         """Store the messages as a tuple, so that they cannot change."""
@@ -58,13 +56,6 @@ class Prompt(Generic[Output]):
         content = (self.system,) if isinstance(self.system, str) else self.system
         return [*([sabir.system(*content)] if any(content) else []), *self.messages]
 
-    def laid_under(self, settings: Settings | None) -> Settings | None:
-        """Settings that ask for the output's schema, unless they ask for another."""
-        if self.output is None:
-            return settings
-        asked = Settings(response_format=_format_of(self.output))
-        return asked if settings is None else settings.laid_over(asked)
-
 
 PromptLike: TypeAlias = Prompt[Output] | Messages
 """The input of an evaluation: a prompt, or the messages of any call, which are a prompt without a name."""
@@ -73,12 +64,6 @@ PromptLike: TypeAlias = Prompt[Output] | Messages
 def as_prompt(given: PromptLike[Output]) -> Prompt[Output]:
     """The prompt itself, or one made from a text or messages; raises WrongWord for anything else."""
     return given if isinstance(given, Prompt) else Prompt(messages=as_messages(given))
-
-
-def _format_of(output: type[Output]) -> ResponseFormat:
-    schema = TypeAdapter(output).json_schema()
-    name = getattr(output, "__name__", "output")
-    return ResponseFormat(name=name, schema=schema, description=schema.get("description"))
 
 
 @dataclass(frozen=True)

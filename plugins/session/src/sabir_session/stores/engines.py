@@ -12,12 +12,14 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, LiteralString, TypeAlias
 
 from sabir.authoring import DatabaseFailure
 
 from sabir_session.errors import StoreError
+from sabir_session.stores.claims import Claim, busy, file_claim
 from sabir_session.stores.store import APPEND, POSTGRES_TABLES, SQLITE_TABLES, Executed, Row, Store
 
 if TYPE_CHECKING:
@@ -27,6 +29,14 @@ Durability: TypeAlias = Literal["process", "power"]
 _SYNCHRONOUS: dict[str, str] = {"process": "NORMAL", "power": "FULL"}
 _LOCK = 0x5AB1_2005
 """The advisory lock under which Postgres's tables are made: any number that is always the same."""
+
+
+def open_store(address: str | Path) -> Store:
+    """The store at a path or a URL: a file's path, `sqlite:///path`, or `postgresql://…`; raises StoreError."""
+    scheme = scheme_of(str(address))
+    if scheme.startswith("postgres"):
+        return PostgresStore(str(address))
+    return SQLiteStore(str(address).removeprefix("sqlite:///") if scheme == "sqlite" else address)
 
 
 def scheme_of(address: str) -> str:
@@ -52,6 +62,7 @@ class SQLiteStore(Store):
         super().__init__()
         _check_path(str(path))
         self._described = repr(str(path))
+        self._path = None if str(path) == ":memory:" else Path(path)
         if durability not in _SYNCHRONOUS:
             raise StoreError(f"durability {durability!r} is unknown; expected one of {', '.join(_SYNCHRONOUS)}")
         if str(path) != ":memory:":
@@ -69,6 +80,10 @@ class SQLiteStore(Store):
         except BaseException:
             self._connection.close()
             raise
+
+    def claim(self, name: str) -> Claim:
+        """This process's claim on a journal, by a lock file; a store in memory is its process's alone."""
+        return Claim(name) if self._path is None else file_claim(self._path, name)
 
     def close(self) -> None:
         """Close the file; later appends fail."""
@@ -147,6 +162,27 @@ class PostgresStore(Store):
         except BaseException:
             self._connection.close()
             raise
+
+    def claim(self, name: str) -> Claim:
+        """This connection's claim on a journal; it is taken again where the connection was made again."""
+        key = int.from_bytes(sha256(name.encode(errors="surrogatepass")).digest()[:8], signed=True)
+        held_by: list[int] = []
+
+        def holds() -> bool:
+            with self._working(f"claim the journal {name!r}"):
+                backend = self._connected().info.backend_pid
+                if backend not in held_by and self._rows("SELECT pg_try_advisory_lock(?)", (key,))[0][0]:
+                    held_by[:] = [backend]
+            return backend in held_by
+
+        def release() -> None:
+            with self._working(f"release the journal {name!r}"):
+                if not self._is_closed:
+                    self._rows("SELECT pg_advisory_unlock(?)", (key,))
+
+        if not holds():
+            raise busy(name)
+        return Claim(name, holds, release)
 
     def close(self) -> None:
         """Close the connection; later appends fail."""

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Protocol
 from sabir.authoring import DatabaseFailure, SyncClosing, one_line
 
 from sabir_session import errors
+from sabir_session.stores.claims import Claim
 
 VERSION = 1
 """The layout that this version writes."""
@@ -142,17 +143,35 @@ class Store(SyncClosing, ABC):
         if not other:
             raise errors.StoreError("a journal has a name of at least one character; give one")
         with self._working(f"fork the journal {name!r}"), self._transaction():
+            self._fork(self._found(name), name, other, at)
+
+    def _fork(self, identity: int, name: str, other: str, at: int | None) -> None:
+        length = self._length(identity)
+        at = length if at is None else at
+        if not 0 <= at <= length:
+            raise errors.StoreError(f"the journal {name!r} has {length} records; it cannot be forked at {at}")
+        parent: int | None = None
+        if at:  # the parent is the journal that holds the last of these records, so chains stay short
+            parent = self._stretches(identity, at)[-1].journal
+        if not self._execute(FORK, (other, parent, at)).rowcount:
+            shown = f"{self._described} holds a journal {other!r} already"
+            raise errors.JournalExists(f"{shown}; delete it, or fork to another name")
+
+    @abstractmethod
+    def claim(self, name: str) -> Claim:
+        """The right to write to the journal of that name; raises ConversationBusy if another process has it."""
+
+    def rewind(self, name: str, at: int) -> None:
+        """Take back the records of a journal from position `at` on; forks that share them keep them.
+
+        Journals that were opened before can write no more. Raises JournalMissing, and StoreError for an `at` that is
+        not between 0 and the journal's length.
+        """
+        with self._working(f"take back records of the journal {name!r}"), self._transaction():
             identity = self._found(name)
-            length = self._length(identity)
-            at = length if at is None else at
-            if not 0 <= at <= length:
-                raise errors.StoreError(f"the journal {name!r} has {length} records; it cannot be forked at {at}")
-            parent: int | None = None
-            if at:  # the parent is the journal that holds the last of these records, so chains stay short
-                parent = self._stretches(identity, at)[-1].journal
-            if not self._execute(FORK, (other, parent, at)).rowcount:
-                shown = f"{self._described} holds a journal {other!r} already"
-                raise errors.JournalExists(f"{shown}; delete it, or fork to another name")
+            self._execute(HIDE, (identity,))
+            self._fork(identity, name, name, at)
+            self._sweep(identity)
 
     def names(self) -> tuple[str, ...]:
         """The names of the journals, sorted."""

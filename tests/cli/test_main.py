@@ -1,50 +1,18 @@
 """The command in a process of its own: exit codes, one-line errors, pipes, terminals, signals."""
 
-import os
-import select
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import sabir
+from sabir_cli.output import ASCII
 
 from tests.cli.command import SCRIPT, environment, error_line, run
+from tests.cli.terminal import on_terminal, posix
 
 COLOUR = b"\x1b[3"
-
-
-def on_terminal(
-    *arguments: str, typed: list[tuple[bytes, bytes]] | None = None, env: dict[str, str] | None = None
-) -> tuple[int, bytes]:
-    """Run it on a terminal of 80 columns; for each pair, wait for the first text and type the second."""
-    import pty
-
-    child, terminal = pty.fork()
-    if child == 0:
-        os.execve(SCRIPT, [str(SCRIPT), *arguments], environment({"TERM": "xterm", **(env or {})}))
-    seen, waiting, deadline = b"", list(typed or ()), time.monotonic() + 60
-    try:
-        while time.monotonic() < deadline:
-            if not select.select([terminal], [], [], 0.1)[0]:
-                continue
-            try:
-                seen += os.read(terminal, 4096)
-            except OSError:  # the other side is gone
-                break
-            if waiting and waiting[0][0] in seen:
-                time.sleep(0.2)  # until the line is being read: what is typed before is thrown away
-                os.write(terminal, waiting.pop(0)[1])
-        else:
-            os.kill(child, signal.SIGKILL)
-    finally:
-        os.close(terminal)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), seen
-
-
-posix = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX's")
 
 
 def test_the_help_page_fits_80_columns() -> None:
@@ -225,3 +193,20 @@ def test_an_unknown_shell_is_a_usage_error(tmp_path: Path) -> None:
 
     assert finished.returncode == 2
     assert "tcsh" in error_line(finished)
+
+
+@pytest.mark.parametrize("command", ["models", "providers", "config"])
+def test_a_c_locale_is_written_ascii_in_place_of_our_signs(command: str) -> None:
+    """Nothing is raised, and nothing else is different."""
+    narrow = {"COLUMNS": "60"}
+    finished = run(command, env={"LC_ALL": "C", "PYTHONUTF8": "0", **narrow})
+
+    assert finished.stdout.decode("ascii") == run(command, env=narrow).stdout.decode().translate(ASCII)
+    assert b"Traceback" not in finished.stderr
+
+
+def test_a_c_locale_gets_a_help_page() -> None:
+    """Its frames too."""
+    text = run("--help", env={"LC_ALL": "C", "PYTHONUTF8": "0"}).stdout.decode("ascii")
+
+    assert "Exit codes:" in text and "?" not in text

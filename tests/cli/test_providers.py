@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 import sabir
+from rich.cells import cell_len
 from sabir.authoring import Credential, Profile
 from sabir_cli.providers import Speaker, capabilities, spoken_dialects
 
 from tests.cli.conftest import Command, Relay
+from tests.cli.terminal import lines_of, on_terminal, posix
 
 SECRET = "sk-never-to-be-shown"
 
@@ -200,3 +202,41 @@ def test_a_provider_that_fails_is_reported_and_the_others_are_listed(
 def test_an_unknown_provider_exits_3(command: Command) -> None:
     """With what is installed, and the nearest name."""
     assert "did you mean 'openai'?" in command.error("models", "opnai", code=3)
+
+
+@posix
+@pytest.mark.parametrize("columns", [40, 80, 200])
+@pytest.mark.parametrize("command", ["providers", "models"])
+def test_every_name_is_whole_and_no_line_is_wider_than_the_terminal(command: str, columns: int) -> None:
+    """Narrow, each is a record: its name, and beneath it the facts, folded between words."""
+    code, seen = on_terminal(command, columns=columns)
+    lines = lines_of(seen)
+    words = {word for line in lines for word in line.split()}
+    names = {status.name for status in sabir.providers()}
+    models = {f"{name}:{info.prefix or '*'}" for name in names for info in sabir.models(name)}
+    variables = {f"{name.upper()}_API_KEY" for name in ("anthropic", "openai", "openrouter")}
+
+    assert code == 0
+    assert max(map(cell_len, lines)) <= columns
+    assert (models if command == "models" else names | variables) <= words
+
+
+@posix
+@pytest.mark.parametrize("command", ["providers", "models"])
+def test_a_record_holds_what_the_table_holds(command: str) -> None:
+    """Nothing is left out or broken within a word for want of room; only titles that say nothing more are gone."""
+
+    def words(columns: int) -> set[str]:
+        return {word for line in lines_of(on_terminal(command, columns=columns)[1]) for word in line.split()}
+
+    assert words(40) - {"·"} == words(200) - {"provider", "state", "package", "dialects", "key", "dialect", "model"}
+
+
+@posix
+@pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=["NO_COLOR", "TERM=dumb"])
+def test_no_colours_where_none_are_wanted(env: dict[str, str]) -> None:
+    """https://no-color.org; a terminal that calls itself dumb is sent no escape at all."""
+    for command in ("providers", "models"):
+        seen = on_terminal(command, env=env)[1]
+        assert b"\x1b[3" not in seen
+        assert b"\x1b" not in seen or "TERM" not in env

@@ -12,7 +12,6 @@ one, and one that does not finish loading, stands in the help page as broken and
 in one line.
 """
 
-import io
 import os
 import sys
 import traceback
@@ -31,7 +30,7 @@ from sabir_cli.configure import config
 from sabir_cli.demo import demo
 from sabir_cli.imports import import_
 from sabir_cli.new_plugin import new_plugin
-from sabir_cli.output import DEBUG_VARIABLE, Exit, Output, exit_of, explain, help_text
+from sabir_cli.output import DEBUG_VARIABLE, Exit, Output, exit_of, explain, help_text, use_ascii_where_needed
 from sabir_cli.providers import models, providers
 from sabir_cli.render import render
 
@@ -63,8 +62,7 @@ def main(tokens: Sequence[str] | None = None) -> int:
     """Run a command line (the process's own by default) and return its exit code; raises nothing."""
     tokens = sys.argv[1:] if tokens is None else list(tokens)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # what a terminal's encoding lacks is a question mark, not an error
-            stream.reconfigure(errors="replace")
+        use_ascii_where_needed(stream)
     output = Output()
     try:
         app = build(output)

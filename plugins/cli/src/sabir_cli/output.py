@@ -10,6 +10,8 @@ control characters are shown, not obeyed. A pipe gets a model's text unchanged.
     error ──exit_of──▶ code      error ──explain──▶ one line      what codes mean ──help_text──▶ the help page
 """
 
+import codecs
+import io
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +23,6 @@ from cyclopts import CycloptsError, UnusedCliTokensError
 from cyclopts.completion import ShellDetectionError
 from pydantic import ValidationError
 from rich.console import Console, RenderableType
-from rich.table import Table
 from rich.text import Text
 from sabir import CallError, Loss, RenderingRefused, SabirError
 from sabir.authoring import describe, one_line, printable
@@ -70,7 +71,8 @@ class Output:
         if self.machine or self._within_line or not (self.err.is_terminal and self.out.is_terminal):
             yield lambda: None
             return
-        with self.err.status(Text(printable(what), style="dim")) as status:
+        spinner = "line" if self.err.options.ascii_only else "dots"
+        with self.err.status(Text(printable(what), style="dim"), spinner=spinner) as status:
             yield status.stop
 
     def write(self, text: str) -> None:
@@ -89,10 +91,10 @@ class Output:
             self.out.file.flush()
 
     def note(self, text: str, style: str = "dim") -> None:
-        """One remark in one line, on standard error."""
+        """One remark in one line, on standard error; a terminal's width folds it between words."""
         if not self.machine:
             self.end_line()
-            self.err.print(Text(printable(text), style=style), soft_wrap=True)
+            self.err.print(Text(printable(text), style=style), soft_wrap=not self.err.is_terminal)
 
     def losses(self, losses: Iterable[Loss]) -> None:
         """The losses, a line each, on standard error; each once, however often the content is sent."""
@@ -119,18 +121,31 @@ class Output:
         sys.stdout.flush()
 
     def error(self, text: str) -> None:
-        """An error in one line, on standard error, with `--json` too."""
+        """An error in one line, on standard error, with `--json` too; a terminal's width folds it between words."""
         self.end_line()
         line = Text.assemble(("sabir: ", "bold red"), one_line(text))
-        self.err.print(line, soft_wrap=True)
+        self.err.print(line, soft_wrap=not self.err.is_terminal)
 
 
-def make_table(*titles: str) -> Table:
-    """An empty table of text without lines, whose first column is never folded."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold underline")
-    for number, title in enumerate(titles):
-        table.add_column(title, overflow="fold", no_wrap=not number)
-    return table
+ASCII = str.maketrans({
+    "·": "-", "…": "...", "▶": ">", "▸": ">", "→": "->", "─": "-", "━": "-", "│": "|", "•": "*", "×": "x",
+    "–": "-", "—": "-", "‘": "'", "’": "'", "“": '"', "”": '"', "\N{NO-BREAK SPACE}": " ",
+})  # fmt: skip
+"""What stands for a sign of ours where an encoding lacks it; for every other character that is a question mark."""
+
+
+def use_ascii_where_needed(stream: object) -> None:
+    """Have a stream of text write what its encoding lacks as ASCII instead of raising an error."""
+    if isinstance(stream, io.TextIOWrapper):
+        codecs.register_error("sabir.ascii", _replaced)
+        stream.reconfigure(errors="sabir.ascii")
+
+
+def _replaced(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end].translate(ASCII)
+    return "".join(sign if sign.isascii() else "?" for sign in lacking), error.end
 
 
 DEBUG_VARIABLE = "SABIR_DEBUG"

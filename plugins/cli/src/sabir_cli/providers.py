@@ -12,13 +12,13 @@ from typing import Annotated, Any, NamedTuple
 
 import sabir
 from cyclopts import Parameter
-from rich.table import Table
 from rich.text import Text
-from sabir.authoring import Credential, Dialect, KeySource, Tables
+from sabir.authoring import Credential, Dialect, KeySource, Tables, printable
 from sabir.errors import PluginError
 
 from sabir_cli.inputs import JSONFlag
-from sabir_cli.output import Exit, Output, exit_of, make_table
+from sabir_cli.output import Exit, Output, exit_of
+from sabir_cli.sheet import Sheet
 
 SIDES = ("system", "user", "assistant", "results")
 
@@ -35,7 +35,7 @@ class Speaker(NamedTuple):
         return f"{self.provider}.{self.short_name}"
 
 
-class Spoken(NamedTuple):
+class SpokenDialect(NamedTuple):
     """A dialect, and its speakers."""
 
     dialect: Dialect
@@ -54,9 +54,9 @@ class Spoken(NamedTuple):
         return tuple(dict.fromkeys(each.provider for each in self.speakers if each != self.speaker))
 
 
-def spoken_dialects(found: Iterable[sabir.ProviderStatus]) -> tuple[list[Spoken], list[str]]:
+def spoken_dialects(found: Iterable[sabir.ProviderStatus]) -> tuple[list[SpokenDialect], list[str]]:
     """Every dialect of the providers that work, once, sorted by name; and errors, a line each."""
-    dialects: dict[str, Spoken] = {}
+    dialects: dict[str, SpokenDialect] = {}
     faults: list[str] = []
     for status in found:
         if status.state == "failed":
@@ -70,7 +70,7 @@ def spoken_dialects(found: Iterable[sabir.ProviderStatus]) -> tuple[list[Spoken]
             except PluginError as error:
                 faults.append(str(error))
                 continue
-            dialects.setdefault(name, Spoken(dialect, carries, [])).speakers.append(speaker)
+            dialects.setdefault(name, SpokenDialect(dialect, carries, [])).speakers.append(speaker)
     return [dialects[name] for name in sorted(dialects)], faults
 
 
@@ -98,10 +98,11 @@ def providers(*, as_json: JSONFlag = False) -> int:
     if not found:
         output.note("no provider is installed; perhaps: pip install sabir-openai sabir-local")
         return 0
-    output.show(_provider_table(found))
+    output.show(_provider_sheet(found))
     for fault in faults:
-        output.show(Text(fault, style="red"))
-    output.show("", _dialect_table(dialects))
+        output.show(Text(printable(fault), style="red"))
+    packages = dict.fromkeys(f"{status.distribution} {status.version}" for status in found if status.distribution)
+    output.show(Text(", ".join(packages), style="dim"), "", _dialect_sheet(dialects))
     return 0
 
 
@@ -121,7 +122,7 @@ def key_state(credentials: Sequence[Credential]) -> Text:
     return Text(", ".join(f"{each} set" if each in variables else str(each) for each in found), style="green")
 
 
-def _document(status: sabir.ProviderStatus, dialects: Sequence[Spoken]) -> dict[str, Any]:  # whatever JSON holds
+def _document(status: sabir.ProviderStatus, dialects: Sequence[SpokenDialect]) -> dict[str, Any]:  # whatever JSON holds
     spoken = {
         speaker.short_name: {"name": each.dialect.name, **each.carries}
         for each in dialects
@@ -138,35 +139,37 @@ def _document(status: sabir.ProviderStatus, dialects: Sequence[Spoken]) -> dict[
     }
 
 
-def _provider_table(found: Sequence[sabir.ProviderStatus]) -> Table:
-    table = make_table("provider", "state", "package", "dialects", "key")
+def _provider_sheet(found: Sequence[sabir.ProviderStatus]) -> Sheet:
+    sheet = Sheet("provider", "state", "package", "dialects", "key", plain={"state", "package", "dialects", "key"})
     for status in found:
-        table.add_row(
-            Text(status.name, style="bold"),
+        sheet.add(
+            status.name,
             Text(status.state, style=STATE_STYLES[status.state]),
-            f"{status.distribution} {status.version}".strip(),
+            status.distribution or "",
             " ".join(status.dialects),
             key_state(status.credentials) if status.state != "failed" else "",
         )
-    return table
+    return sheet
 
 
-def _dialect_table(dialects: Sequence[Spoken]) -> Table:
-    table = make_table("dialect", "users send", "results hold", "models return", "spoken by")
+def _dialect_sheet(dialects: Sequence[SpokenDialect]) -> Sheet:
+    sheet = Sheet("dialect", "users send", "results hold", "models return", "spoken by")
     for each in dialects:
         carries = each.carries
         returned = [*carries["native"].get("assistant", ()), *(["citations"] if carries["citations"] else ())]
-        table.add_row(
-            Text(each.dialect.name, style="bold"),
+        sheet.add(
+            each.dialect.name,
             " ".join(("text", *carries["media"].get("user", ()))),
             " ".join(("text", *carries["media"].get("results", ()))),
             " ".join(("text", *returned)),
             " ".join((each.speaker.provider, *each.other_providers)),
         )
-    return table
+    return sheet
 
 
 UNKNOWN = "?"
+ANY = "*"
+"""The beginning of a row that speaks for all names."""
 
 
 def models(
@@ -196,27 +199,28 @@ def models(
         output.document([{"provider": name, **row} for name, row in rows])
         return code
     if any(found.values()):
-        output.show(_table(found))
+        output.show(_model_sheet(found))
     unknown = [name for name, infos in found.items() if not infos]
     if unknown:
         output.note(f"nothing is known of the models of {', '.join(unknown)}; any name is passed on")
     return code
 
 
-def _table(found: dict[str, tuple[sabir.ModelInfo, ...]]) -> Table:
-    table = make_table("model", "reads", "context", "output", "thinks", "refuses")
-    table.columns[2].justify = table.columns[3].justify = "right"
-    if any(info.facts for infos in found.values() for info in infos):
-        table.add_column("facts")
+def _model_sheet(found: dict[str, tuple[sabir.ModelInfo, ...]]) -> Sheet:
+    has_facts = any(info.facts for infos in found.values() for info in infos)
+    titles = ("model", "reads", "context", "output", "thinks", "refuses", *(["facts"] if has_facts else ()))
+    sheet = Sheet(*titles, right={"context", "output"})
     for name, infos in found.items():
         for info in sorted(infos, key=lambda info: info.prefix):
-            table.add_row(
-                f"{name}:{info.prefix}…" if not info.prefix else f"{name}:{info.prefix}",
+            facts = (f"{fact}={json.dumps(value, ensure_ascii=False)}" for fact, value in info.facts.items())
+            cells = (
+                f"{name}:{info.prefix or ANY}",
                 UNKNOWN if info.modalities is None else " ".join(("text", *info.modalities)),
                 UNKNOWN if info.context_tokens is None else f"{info.context_tokens:,}",
                 UNKNOWN if info.output_tokens is None else f"{info.output_tokens:,}",
                 {None: UNKNOWN, True: "yes", False: "no"}[info.reasoning],
                 " ".join(info.rejects),
-                " ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in info.facts.items()),
+                printable(" ".join(facts)),
             )
-    return table
+            sheet.add(*cells[: len(titles)])
+    return sheet

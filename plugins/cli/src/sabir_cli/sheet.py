@@ -14,7 +14,7 @@ from rich.text import Text
 
 GAP = 2
 """Columns between two columns of a table, and before a record's facts."""
-NARROWEST = 24
+NARROWEST = 20
 """Columns that the last column of a table keeps; it alone is folded."""
 
 
@@ -65,17 +65,23 @@ class Sheet:
         return table
 
     def _lines(self, console: Console, facts: Sequence[Text], width: int) -> Iterator[Text]:
-        """The facts of one record, as many to a line as fit; one that fits in no line goes on in the next."""
+        """The facts of one record, as many to a line as fit; one that fits in no line has lines of its own."""
         line = Text()
         for title, fact in zip(self._titles[1:], facts, strict=True):
             if not fact.plain:
                 continue
             said = fact if title in self._plain else Text.assemble((f"{title} ", "dim"), fact)
             joined = Text.assemble(line, " · ", said) if line else said
-            if line and joined.cell_len > width:
+            if joined.cell_len <= width:
+                line = joined
+                continue
+            if line:
                 yield line
-                joined = said
-            *full, line = joined.wrap(console, width, overflow="fold")
-            yield from full
+            line = said
+            if said.cell_len > width:
+                line = Text()
+                for number, part in enumerate(said.wrap(console, max(1, width - GAP), overflow="fold")):
+                    part.rstrip()
+                    yield Text.assemble(" " * GAP * bool(number), part)
         if line:
             yield line

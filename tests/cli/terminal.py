@@ -1,0 +1,57 @@
+"""The `sabir` command on a pseudo-terminal, as someone at a keyboard has it."""
+
+import os
+import re
+import select
+import signal
+import struct
+import sys
+import time
+
+import pytest
+
+from tests.cli.command import SCRIPT, environment
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX's")
+
+
+def on_terminal(
+    *arguments: str,
+    typed: list[tuple[bytes, bytes]] | None = None,
+    env: dict[str, str] | None = None,
+    columns: int = 80,
+) -> tuple[int, bytes]:
+    """Run it on a terminal of 24 lines; for each pair, wait for the first text and type the second."""
+    import fcntl
+    import pty
+    import termios
+
+    told = environment({"TERM": "xterm", **(env or {})})
+    del told["COLUMNS"]
+    child, terminal = pty.fork()
+    if child == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        os.execve(SCRIPT, [str(SCRIPT), *arguments], told)
+    seen, waiting, deadline = b"", list(typed or ()), time.monotonic() + 60
+    try:
+        while time.monotonic() < deadline:
+            if not select.select([terminal], [], [], 0.1)[0]:
+                continue
+            try:
+                seen += os.read(terminal, 4096)
+            except OSError:  # the other side is gone
+                break
+            if waiting and waiting[0][0] in seen:
+                time.sleep(0.2)  # until the line is being read: what is typed before is thrown away
+                os.write(terminal, waiting.pop(0)[1])
+        else:
+            os.kill(child, signal.SIGKILL)
+    finally:
+        os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), seen
+
+
+def lines_of(seen: bytes) -> list[str]:
+    """The lines as they stand on the terminal, without colours; a line that was begun anew is as it was last."""
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode())
+    return [line.rpartition("\r")[2] for line in plain.replace("\r\n", "\n").split("\n")]

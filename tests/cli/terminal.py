@@ -7,6 +7,7 @@ import signal
 import struct
 import sys
 import time
+from collections.abc import Sequence
 
 import pytest
 
@@ -20,19 +21,25 @@ def on_terminal(
     typed: list[tuple[bytes, bytes]] | None = None,
     env: dict[str, str] | None = None,
     columns: int = 80,
+    program: Sequence[str] = (str(SCRIPT),),
 ) -> tuple[int, bytes]:
-    """Run it on a terminal of 24 lines; for each pair, wait for the first text and type the second."""
+    """Run it on a terminal of 24 lines; for each pair, wait for the first, a pattern, and type the second.
+
+    A pattern is looked for in what comes after the last typing.
+    """
     import fcntl
     import pty
     import termios
 
-    told = environment({"TERM": "xterm", **(env or {})})
+    told = environment({"TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", **(env or {})})
     del told["COLUMNS"]
     child, terminal = pty.fork()
     if child == 0:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # whoever runs the tests may ignore or block it
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        os.execve(SCRIPT, [str(SCRIPT), *arguments], told)
-    seen, waiting, deadline = b"", list(typed or ()), time.monotonic() + 60
+        os.execve(program[0], [*program, *arguments], told)
+    seen, since, waiting, deadline = b"", 0, list(typed or ()), time.monotonic() + 20
     try:
         while time.monotonic() < deadline:
             if not select.select([terminal], [], [], 0.1)[0]:
@@ -41,8 +48,9 @@ def on_terminal(
                 seen += os.read(terminal, 4096)
             except OSError:  # the other side is gone
                 break
-            if waiting and waiting[0][0] in seen:
+            if waiting and re.search(waiting[0][0], seen[since:], re.DOTALL):
                 time.sleep(0.2)  # until the line is being read: what is typed before is thrown away
+                since = len(seen)
                 os.write(terminal, waiting.pop(0)[1])
         else:
             os.kill(child, signal.SIGKILL)

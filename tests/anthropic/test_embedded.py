@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import pytest
 import sabir
 from sabir.calling.adapter import Adapter
-from sabir_local.server import LocalServer, WeightsMissing, find_weights
+from sabir_local.models import WeightsMissing, find_weights
+from sabir_local.server import LocalServer
 
 
 @pytest.fixture(scope="module")

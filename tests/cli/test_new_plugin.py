@@ -6,12 +6,14 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sabir_cli import new_plugin as writing
 from sabir_cli.main import main
-from sabir_cli.new_plugin import class_of, renamed
+from sabir_cli.new_plugin import class_of, next_steps, renamed
 
 from tests.architecture.project import functions, line_count
 from tests.architecture.test_sizes import code_lines
@@ -222,6 +224,33 @@ def test_what_to_do_next_is_few_short_lines(tmp_path: Path, more: tuple[str, ...
     assert "  cd sabir-zenith" in lines
     assert named != []
     assert all((tmp_path / "sabir-zenith" / path).is_file() for path in named)
+
+
+@pytest.mark.parametrize(
+    ("variables", "is_activated"),
+    [
+        ({}, True),
+        ({"VIRTUAL_ENV": "/elsewhere"}, True),
+        ({"VIRTUAL_ENV": sys.prefix}, False),
+        ({"VIRTUAL_ENV": sys.prefix, "UV_RUN_RECURSION_DEPTH": "1"}, True),
+    ],
+    ids=["by its path", "another", "activated", "uv run"],
+)
+def test_what_to_do_next_is_typed_in_the_environment_of_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variables: Mapping[str, str], is_activated: bool
+) -> None:
+    """It is activated first where the user's shell has not done so; its own installer brings what is missing."""
+    for name in ("VIRTUAL_ENV", "UV_RUN_RECURSION_DEPTH"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    near = next_steps(Path(sys.prefix).parent / "sabir-zenith", "zenith", "template").splitlines()
+    found = {"pip": object(), "sabir_testing": None}
+    monkeypatch.setattr(writing, "find_spec", found.get)
+    bare = next_steps(tmp_path, "zenith", "template")
+
+    assert (f"  . ../{Path(sys.prefix).name}/bin/activate" in near) is is_activated
+    assert "  python -m pip install -e . sabir-testing  makes it" in bare
 
 
 def test_json_says_what_was_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ from sabir_cli.main import build
 from sabir_cli.output import ROWS, Output
 from sabir_distributed.command import worker
 from sabir_durable.command import runs
+from sabir_local.command import local
 
 from tests.docs.sources import paragraph
 
@@ -15,7 +16,7 @@ from tests.docs.sources import paragraph
 def app() -> App:
     """The command with what the packages of this project add to it, and nobody else."""
     whole = build(Output())
-    for command in (runs, threads, worker):
+    for command in (local, runs, threads, worker):
         whole.command(command)
     return whole
 

@@ -10,13 +10,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from textwrap import dedent
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 
+SURFACE = "surface"
+SHELLS = ("sh", "bash", "shell", "console")
 SKIPPED = "skip because "
 """How the marker of an example begins that is not run; what follows is the reason."""
 
@@ -38,6 +40,16 @@ class Block:
     """Whether it shows what the example before it prints."""
     is_include: bool = False
     """Whether it is quoted from a file, and tested there."""
+
+    @property
+    def is_surface(self) -> bool:
+        """Whether it shows the surface as it was specified, in pieces that are no whole programs."""
+        return self.marker == SURFACE
+
+    @property
+    def is_shell(self) -> bool:
+        """Whether it is what a reader types into a shell."""
+        return self.language in SHELLS
 
     @property
     def skip_reason(self) -> str | None:
@@ -66,10 +78,15 @@ class Page:
         return tuple(_blocks(self.path, self.text.splitlines()))
 
     @property
+    def programs(self) -> list[Block]:
+        """Its blocks of Python but for quotations."""
+        return [block for block in self.blocks if block.language == "python" and not block.is_include]
+
+    @property
     def examples(self) -> list[Block]:
-        """Its blocks of Python but for quotations, and the blocks that show what they print."""
-        python = [block for block in self.blocks if block.language == "python" and not block.is_include]
-        return [block for block in self.blocks if block in python or block.is_output]
+        """Its blocks of Python but for quotations, those of shell that show what they print, and what is printed."""
+        shell = [block for block, shown in pairwise(self.blocks) if block.is_shell and shown.is_output]
+        return [block for block in self.blocks if block in self.programs or block in shell or block.is_output]
 
 
 def pages() -> list[Page]:

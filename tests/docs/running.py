@@ -1,10 +1,12 @@
-"""Running a page's examples as a reader would: in order, in one namespace, in a folder that holds what they name.
+"""Running a page's examples as a reader would: in order, in one namespace, in a folder that was empty.
 
-    block ──compile, top-level await allowed──▶ code ──▶ run, or awaited in the page's one event loop
+    block ──compile──▶ code ──▶ run;  a block of shell with an output is run by a shell
           └─ <!-- output --> is compared with what was printed
 
-The folder is on the import path, as at a prompt; providers that a page registers go when it ends.
-Without OPENAI_API_KEY the one string "openai:gpt-5" runs as "local:smollm2": the same program on the embedded model.
+The folder is on the import path, as for a file in it. What a page leaves in this process goes when it ends.
+
+The surface that was specified, `<!-- example: surface -->`, has examples that are no whole programs: those may await at
+the top, find `sky.jpg`, and without OPENAI_API_KEY their "openai:gpt-5" runs as "local:smollm2".
 """
 
 import ast
@@ -12,7 +14,9 @@ import asyncio
 import inspect
 import io
 import os
+import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
@@ -33,35 +37,23 @@ JPEG = bytes.fromhex(
     "77ffd9"
 )
 """A grey picture of eight by eight pixels."""
-FILES = {
-    "sky.jpg": JPEG,
-    "invoice.pdf": b"%PDF-1.4\n%%EOF\n",
-    "question.wav": bytes.fromhex("524946462400000057415645666d74201000000001000100401f0000803e000002001000")
-    + b"data\0\0\0\0",
-}
-"""Name → content of the files that pages name."""
-
-
-def write_files(folder: Path) -> None:
-    """Put the files that pages name into a folder."""
-    for name, content in FILES.items():
-        (folder / name).write_bytes(content)
 
 
 def source_of(block: Block) -> str:
-    """The code that is run for a block: its own, but for the name of a model that needs a key."""
-    return block.code if os.environ.get("OPENAI_API_KEY") else block.code.replace(KEYED, KEYLESS)
+    """The code that is run for a block: its own, but for the name of a model that needs a key in the surface."""
+    is_own = not block.is_surface or os.environ.get("OPENAI_API_KEY")
+    return block.code if is_own else block.code.replace(KEYED, KEYLESS)
 
 
 def compiled(block: Block) -> CodeType:
     """A block's code; a traceback names the page and the line in it."""
     tree = ast.parse(source_of(block), str(block.page))
     ast.increment_lineno(tree, block.line - 1)
-    return compile(tree, str(block.page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    return compile(tree, str(block.page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if block.is_surface else 0)
 
 
 def run_page(page: Page) -> list[str]:
-    """Run a page's examples; returns the places of those that were run. Raises what they raise.
+    """Run a page's examples in the current folder; returns the places of those that were run. Raises what they raise.
 
     AssertionError where an example prints something else than the page shows. Adapters are closed at the end, as a
     program's own end would.
@@ -69,13 +61,15 @@ def run_page(page: Page) -> list[str]:
     namespace: dict[str, Any] = {"__name__": "__main__"}
     done = []
     printed = ""
+    if any(block.is_surface for block in page.examples):
+        Path("sky.jpg").write_bytes(JPEG)
     with at_a_prompt(), asyncio.Runner() as runner:
         try:
             for block in page.examples:
                 if block.is_output:
                     assert printed == block.code, f"{block.place} shows something else than was printed:\n{printed}"
                 elif block.skip_reason is None:
-                    printed = _run(block, namespace, runner)
+                    printed = _printed(block, namespace, runner)
                     done.append(block.place)
         finally:
             for value in list(namespace.values()):
@@ -86,13 +80,19 @@ def run_page(page: Page) -> list[str]:
 
 @contextmanager
 def at_a_prompt() -> Iterator[None]:
-    """The current folder on the import path; afterwards what was imported from it, and registered, is gone."""
-    folder, before, known = os.getcwd(), set(sys.modules), _registered()
+    """The current folder on the import path, and this environment's commands on the other.
+
+    Afterwards what was imported from that folder, registered, or put among the environment variables, is gone.
+    """
+    folder, before, known, variables = os.getcwd(), set(sys.modules), _registered(), dict(os.environ)
     sys.path.insert(0, folder)
+    os.environ["PATH"] = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
     try:
         yield
     finally:
         sys.path.remove(folder)
+        os.environ.clear()
+        os.environ.update(variables)
         for name in set(sys.modules) - before:
             if str(getattr(sys.modules[name], "__file__", None)).startswith(folder):
                 del sys.modules[name]
@@ -104,7 +104,9 @@ def _registered() -> set[str]:
     return {status.name for status in sabir.providers() if status.state == "registered"}
 
 
-def _run(block: Block, namespace: dict[str, Any], runner: asyncio.Runner) -> str:
+def _printed(block: Block, namespace: dict[str, Any], runner: asyncio.Runner) -> str:
+    if block.language != "python":
+        return _by_a_shell(block)
     code = compiled(block)
     with redirect_stdout(io.StringIO()) as output:
         if code.co_flags & inspect.CO_COROUTINE:
@@ -112,3 +114,16 @@ def _run(block: Block, namespace: dict[str, Any], runner: asyncio.Runner) -> str
         else:
             exec(code, namespace)
     return output.getvalue()
+
+
+def _by_a_shell(block: Block) -> str:
+    """What the commands print, on both streams as a terminal shows them."""
+    ended = subprocess.run(
+        ["sh", "-e", "-c", block.code],
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    assert ended.returncode == 0, f"{block.place} ends with {ended.returncode}:\n{ended.stdout}"
+    return ended.stdout

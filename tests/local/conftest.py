@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 from openai import OpenAI
-from sabir_local.server import LocalServer, WeightsMissing, find_weights
+from sabir_local.models import WeightsMissing, find_weights
+from sabir_local.server import LocalServer
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,8 @@ OPTIONS = [
     sabir.Option.from_schema(name, f"{name}.", {"type": "object", "properties": {}}) for name in ("weather", "time")
 ]
 
+NAMED = sabir.Settings(option_choice="time")
+
 
 def body(chat: list[sabir.Message], choice: str | None = None, options: Any = OPTIONS) -> dict[str, Any]:
     settings = sabir.Settings(option_choice=choice)
@@ -49,6 +51,16 @@ def test_a_named_choice_offers_that_option_alone() -> None:
 
     assert [tool["function"]["name"] for tool in sent["tools"]] == ["time"]
     assert sent["tool_choice"] == "required"
+
+
+def test_another_model_decides_an_open_choice_itself() -> None:
+    """What a larger model can do is not taken from it; an option named is offered alone for it too."""
+    for model in ("local:qwen", "local:/models/qwen.gguf"):
+        sent = dict(sabir.adapter(model).render(CHAT, options=OPTIONS).body)
+        named = dict(sabir.adapter(model).render(CHAT, options=OPTIONS, settings=NAMED).body)
+
+        assert {"tool_choice", "chat_template_kwargs", "parallel_tool_calls"}.isdisjoint(sent)
+        assert ([tool["function"]["name"] for tool in named["tools"]], named["tool_choice"]) == (["time"], "required")
 
 
 def test_without_options_nothing_is_said_of_a_choice() -> None:

@@ -15,7 +15,8 @@ import pytest
 import sabir
 from openai import AuthenticationError, BadRequestError, OpenAI
 from sabir.errors import SettingsInvalid
-from sabir_local.server import CONTEXT_TOKENS, LocalServer, ServerNotStarted, find_weights, template_for
+from sabir_local.models import find_weights
+from sabir_local.server import CONTEXT_TOKENS, LocalServer, ServerNotStarted, template_for
 
 GREETING = {"model": "smollm2", "messages": [{"role": "user", "content": "Hello!"}]}
 

@@ -133,7 +133,7 @@ def test_an_endpoint_without_schemas_gets_json() -> None:
     plain = render(CHAT, sabir.user("Hi"), response_format=Order, quirks=["json_object"])
 
     assert body(plain)["response_format"] == {"type": "json_object"}
-    assert lost(plain) == [("downgraded", "settings.response_format")]
+    assert lost(plain) == [("dropped", "settings.response_format.schema")]
 
 
 def test_every_field_of_the_sdk_has_its_place() -> None:

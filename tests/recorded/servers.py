@@ -26,7 +26,8 @@ from threading import Event, Thread
 from typing import IO
 
 from sabir.errors import SabirError
-from sabir_local.server import LocalServer, find_weights, template_for
+from sabir_local.models import find_weights
+from sabir_local.server import LocalServer, template_for
 
 from tests.recorded.wires import LOCAL_MODEL, WIRES
 

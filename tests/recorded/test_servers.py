@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from sabir_local.server import find_weights, template_for
+from sabir_local.models import find_weights
+from sabir_local.server import template_for
 
 from tests.recorded import servers
 

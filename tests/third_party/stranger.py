@@ -15,12 +15,13 @@ from pathlib import Path
 from tests.architecture.project import ROOT
 
 GUARD = Path(__file__).parent / "offline.py"
-CORE, ECHO, KIT, OPENAI = ROOT / "core", *(ROOT / "plugins" / name for name in ("echo", "testing", "openai"))
+CORE = ROOT / "core"
+CLI, ECHO, KIT, OPENAI, SESSION = (ROOT / "plugins" / name for name in ("cli", "echo", "testing", "openai", "session"))
 SECONDS = 540
-_INSTALLER = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
+INSTALLER = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
 
 
-def run(command: Sequence[str | Path], folder: Path, variables: Mapping[str, str] = _INSTALLER) -> str:
+def run(command: Sequence[str | Path], folder: Path, variables: Mapping[str, str] = INSTALLER) -> str:
     """What a command writes; an assertion that shows it where it fails."""
     done = subprocess.run(
         [*map(str, command)],

@@ -10,9 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from sabir_local.server import LocalServer, find_weights
+from sabir_local.models import find_weights
+from sabir_local.server import LocalServer
 
-from tests.third_party.stranger import CORE, ECHO, KIT, OPENAI, Stranger
+from tests.third_party.stranger import CLI, CORE, ECHO, INSTALLER, KIT, OPENAI, SESSION, Stranger, run
 
 COMMAND = str(Path(sys.executable).with_name("sabir"))
 FEWEST_CASES = 250
@@ -56,6 +57,24 @@ def test_a_worked_provider_passes_as_it_is_written(tmp_path: Path) -> None:
 
     assert cases > FEWEST_CASES
     assert outcome == f"{cases} passed"
+
+
+def test_the_lines_that_are_printed_can_be_typed(tmp_path: Path) -> None:
+    """One after the other, in an environment that holds the command and the kit; the package needs no further one."""
+    stranger = Stranger(tmp_path)
+    stranger.install(CORE, KIT, SESSION, CLI)
+    printed = run([stranger.python.with_name("sabir"), "new-plugin", "zenith"], tmp_path).splitlines()[1:]
+    steps = [re.split("  +", line.strip())[0] for line in printed]
+    typed = [step for step in steps if not step.endswith(".py")]
+    said = run(
+        ["bash", "-ec", "\n".join(typed)], tmp_path, {**INSTALLER, "PYTEST_ADDOPTS": "-k 'installed or recorded'"}
+    )
+
+    assert [step.partition(" ")[0] for step in typed] == ["cd", ".", "uv", "python", "python"]
+    assert (
+        re.findall(r"^=+ (\d+ passed), \d+ deselected, (1 xfailed) in", said, re.MULTILINE)
+        == [("19 passed", "1 xfailed")] * 2
+    )
 
 
 def test_a_compatible_endpoint_passes_once_it_is_recorded(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_every_exchange_is_looked_at(wire: Wire) -> None:
 
 def contents(messages: Iterable[Message]) -> list[str]:
     """What messages hold but for their ids and origins."""
-    return [repr(each.model_copy(update={"id": "1", "origin": None})) for each in messages]
+    return [each.model_copy(update={"id": "1", "origin": None}).model_dump_json() for each in messages]
 
 
 def lost(wire: Wire, exchange: Exchange) -> Iterator[str]:

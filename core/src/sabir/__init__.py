@@ -41,9 +41,12 @@ _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names
 
 
 def _door(
-    package: str, module_of: Mapping[str, str]
+    package: str, module_of: Mapping[str, str], *doors: str
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of a package that loads each name with the module that defines it."""
+    """`__getattr__`, `__dir__` and `__all__` of a package that loads each name with the module that defines it.
+
+    `doors` are its modules that a user names.
+    """
     loaded = vars(sys.modules[package])
 
     def find(name: str) -> object:
@@ -53,9 +56,13 @@ def _door(
         try:
             return import_module(f"{package}.{name}")
         except ModuleNotFoundError as error:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}") from error
+            unknown = AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise unknown from None if error.name == f"{package}.{name}" else error
 
-    return find, lambda: sorted({*loaded, *module_of}), sorted(module_of, key=lambda name: (not name.isupper(), name))
+    def listed() -> list[str]:
+        return sorted({*module_of, *doors, *(name for name in loaded if name.startswith("__"))})
+
+    return find, listed, sorted(module_of, key=lambda name: (not name.isupper(), name))
 
 
-__getattr__, __dir__, __all__ = _door(__name__, _MODULE_OF)
+__getattr__, __dir__, __all__ = _door(__name__, _MODULE_OF, "authoring", "errors")

@@ -28,7 +28,7 @@ from sabir.vocabulary.reply import Reply, ReplyEnd, ReplyStart, StreamBroken, St
 from sabir.vocabulary.settings import Bounds, ModelInfo, ResponseFormat, RetryPolicy, Settings, Target
 
 def _door(
-    package: str, module_of: Mapping[str, str]
+    package: str, module_of: Mapping[str, str], *doors: str
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]: ...
 
 __all__ = [  # noqa: RUF022

@@ -8,14 +8,19 @@ is made by `model_copy(update=...)`, which validates. Construction is strict eve
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
+from inspect import Parameter, Signature
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError, ValidationInfo
+from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
 from sabir.base.errors import BuilderError, NotJSON, one_line
-from sabir.base.values import FrozenDict, JSONValue, encode_json, object_view
+from sabir.base.shown import Arguments, brief
+from sabir.base.surface import LEFT_OUT
+from sabir.base.values import FrozenDict, JSONText, JSONValue, encode_json, object_view
 
 _LOADING: dict[str, Any] = {"sabir": "loading"}
 """The validation context under which unknown part kinds are kept."""
@@ -110,7 +115,53 @@ def _unknown_fields(model: "Frozen") -> PydanticCustomError:
     return PydanticCustomError("extra_forbidden", "{words}", {"words": words})
 
 
-class Frozen(BaseModel):
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass as AsRead
+else:
+
+    class AsRead(type(BaseModel)):
+        """A class of values as help(), pydoc and a prompt read it: its own names and fields, in our words.
+
+        What pydantic adds to every model is there, but is not listed.
+        """
+
+        def __dir__(cls) -> list[str]:
+            """The public names that we define, the methods of pydantic that we define again among them."""
+            ours = [vars(base) for base in cls.__mro__ if base not in (BaseModel, object)]
+            found = {name: value for names in ours for name, value in names.items() if not name.startswith("_")}
+            return sorted(name for name, value in found.items() if name not in _PYDANTICS or _is_routine(value))
+
+        @property
+        def __signature__(cls) -> Signature:
+            """The constructor's arguments: all fields, by the names under which they are given."""
+            if own := getattr(cls.__init__, "__signature__", None):
+                return own.replace(parameters=list(own.parameters.values())[1:])
+            fields = cls.model_fields
+            kinds = SimpleNamespace(__annotations__={name: field.annotation for name, field in fields.items()})
+            plain = get_type_hints(kinds)  # without what pydantic checks
+            return Signature(_parameter(fields[name], name, kind) for name, kind in plain.items())
+
+        @__signature__.setter
+        def __signature__(cls, _: Signature) -> None:
+            """Nothing: pydantic sets its own when it builds a validator."""
+
+
+_PYDANTICS = frozenset(vars(BaseModel))
+"""The names that each model has from pydantic."""
+
+
+def _is_routine(value: object) -> bool:
+    """Whether a class attribute is a method of some kind."""
+    return isinstance(value, classmethod | staticmethod) or callable(value)
+
+
+def _parameter(field: FieldInfo, name: str, kind: object) -> Parameter:
+    default = Parameter.empty if field.is_required() else LEFT_OUT if field.default_factory else field.default
+    default = default.view() if isinstance(default, JSONText) else default
+    return Parameter(field.alias or name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+class Frozen(BaseModel, metaclass=AsRead):
     """A deeply immutable value; unknown fields are errors.
 
     Its validators are built at their first use, under pydantic's own lock, so a program builds only those that it uses.
@@ -204,6 +255,24 @@ class Frozen(BaseModel):
         _set_given(changed, self.__pydantic_fields_set__.union(given))
         _set_extra(changed, self.__pydantic_extra__)
         return changed
+
+    def __repr_args__(self) -> Arguments:
+        """What is set, by the names that users read; rich and devtools show all of it."""
+        fields = type(self).model_fields
+        for name, value in vars(self).items():  # properties that were asked for before stand there too
+            if (field := fields.get(name)) and field.repr and value != field.default:
+                yield field.alias or name, value.view() if isinstance(value, JSONText) else value
+        yield from (getattr(self, "__pydantic_extra__", None) or {}).items()
+
+    def __brief_args__(self) -> Arguments:
+        """What `repr` shows of it, in the order of reading."""
+        return self.__repr_args__()
+
+    def __repr__(self) -> str:
+        """Three lines at most, however much it holds."""
+        return brief(self)
+
+    __str__ = __repr__
 
 
 class AtRest(Frozen):

@@ -16,6 +16,7 @@ from pydantic_core import to_json
 
 from sabir.base.errors import SettingsInvalid
 from sabir.base.failures import Loss, RenderingRefused, Strict, strict_kinds
+from sabir.base.surface import surface
 from sabir.calling.calls import Adapter, CallArguments, Messages, checked_key, checked_policy, checked_settings
 from sabir.calling.drive import CallWatch, SyncWire, Watch, Wire, result_of, waited
 from sabir.calling.exchange import Clock, Exchange, Script, call_script, count_script, folded_script, stream_script
@@ -43,6 +44,7 @@ _FACTORY = (
 )  # fmt: skip
 
 
+@surface
 class ModelAdapter(AsyncClosing, SyncClosing):
     """The adapter of one model; made by `sabir.adapter`.
 
@@ -260,6 +262,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         return kind(connection, watch, clock)
 
 
+@surface
 def adapter(
     model: str,
     *,

@@ -18,6 +18,7 @@ from typing import Protocol, TypeAlias, TypedDict, Unpack
 
 from sabir.base.errors import SettingsInvalid
 from sabir.base.failures import Strict
+from sabir.base.surface import surface
 from sabir.calling.drive import Performer, Raised
 from sabir.calling.exchange import Action, Emit, Next, Outcome, Script
 from sabir.calling.stream import ReplyStream, SyncReplyStream, state_of
@@ -47,6 +48,7 @@ class CallArguments(TypedDict, total=False):
     strict: Strict | None
 
 
+@surface
 class Adapter(Protocol):
     """The methods that a conversation needs; a wrapper that caches, redacts, limits or falls back has them too."""
 

@@ -103,7 +103,7 @@ class CallWatch:
                 level = logging.INFO if {loss.kind for loss in losses} == {"withheld"} else logging.WARNING
                 logger.log(level, "%s lost %d: %s", self._rendering.target, len(losses), shown)
         if logger.isEnabledFor(logging.DEBUG):
-            logger.debug("%s reply: %s", self._rendering.target, redact(repr(reply).encode()))
+            logger.debug("%s reply: %s", self._rendering.target, redact(reply.model_dump_json().encode()))
         self._hooks.call_ended(self._rendering, reply, self._call)
         return reply
 

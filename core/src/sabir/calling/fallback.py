@@ -22,6 +22,7 @@ from typing import Any, Generic, NamedTuple, Never, Protocol, TypeAlias, TypeVar
 from sabir.base import failures
 from sabir.base.errors import SabirError, SettingsInvalid, WrongWord, one_line
 from sabir.base.failures import RenderingRefused, Strict
+from sabir.base.surface import surface
 from sabir.calling.adapter import adapter
 from sabir.calling.calls import Adapter, CallArguments, Messages, Relay
 from sabir.calling.drive import logger
@@ -157,6 +158,7 @@ class Counting(Protocol):
         """As `count_tokens`, waiting."""
 
 
+@surface
 class FallbackAdapter(AsyncClosing, SyncClosing):
     """Several adapters as one; made by `sabir.fallback`, which says when the next is asked.
 
@@ -298,6 +300,7 @@ def _prepared(function: str, messages: Messages, how: CallArguments) -> tuple[li
     return listed, how
 
 
+@surface
 def fallback(
     *members: str | Adapter,
     speaks_as: str = "llm",

@@ -14,6 +14,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from sabir.base.errors import DialectMissing, HistoryInvalid, one_line
 from sabir.base.failures import Loss, RenderingRefused, ResponseInvalid, Strict
+from sabir.base.surface import surface
 from sabir.calling.calls import checked_policy, checked_settings
 from sabir.contract.dialect import DecodedHistory, Decoder, Dialect, Rendering, ServerEvent
 from sabir.contract.provider import Access
@@ -30,6 +31,7 @@ from sabir.vocabulary.settings import Settings, Target, find_model
 _RENDER = ("model", "options", "settings", "strict", "speaks_as")
 
 
+@surface
 class PureDialect:
     """A dialect as its own provider speaks it; it keeps no state between calls."""
 
@@ -111,6 +113,7 @@ class PureDialect:
         return DecodeScope(self.target, policy=checked_policy(policy))
 
 
+@surface
 class _CheckedDecoder:
     """A dialect's decoder, each failure of which is raised as a CallError."""
 
@@ -154,6 +157,7 @@ def _request_bytes(body: str | bytes | Mapping[str, Any]) -> bytes:
         raise HistoryInvalid(one_line(f"the request is no JSON: {error}; give what was sent")) from None
 
 
+@surface
 def dialect(name: str) -> PureDialect:
     """The dialect of that full name, `provider.dialect`; raises ProviderMissing or DialectMissing, which list names."""
     provider_name, _, short_name = name.partition(".")

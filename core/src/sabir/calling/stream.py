@@ -14,6 +14,7 @@ from threading import Lock
 from typing import Protocol, Self, TypeAlias
 
 from sabir.base.errors import SettingsInvalid
+from sabir.base.surface import surface
 from sabir.calling.drive import Performer, drive, waited
 from sabir.calling.exchange import Emit, Script
 from sabir.vocabulary.reply import Reply, StreamBroken, StreamEvent
@@ -134,6 +135,7 @@ class _Stream:
         return running
 
 
+@surface
 class ReplyStream(_Stream, AsyncClosing):
     """An asynchronous iterator of a reply's events, and a context manager that closes the connection.
 
@@ -182,6 +184,7 @@ class _Texts:
         return text
 
 
+@surface
 class SyncReplyStream(_Stream, SyncClosing):
     """An iterator of a reply's events, and a context manager that closes the connection; waits for each event.
 

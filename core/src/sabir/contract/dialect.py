@@ -29,6 +29,7 @@ from pydantic import BeforeValidator, Field
 from sabir.base.errors import HistoryInvalid
 from sabir.base.failures import CallError, Loss, ResponseInvalid
 from sabir.base.models import Frozen
+from sabir.base.shown import Arguments, Plain
 from sabir.base.values import FrozenDict, JSONObjectDocumentField, JSONText, JSONValue, decode_json, freeze, object_view
 from sabir.contract.scope import DecodeScope, RequestScope
 from sabir.contract.turns import LossLog, Tables, Turn, TurnScope, itself, of_any_model
@@ -216,8 +217,8 @@ class Rendering(Frozen):
     option_names_json: NameMap = Field(default=JSONText("{}"), alias="option_names")
     unchecked: bool = False
     streaming: bool = False
-    stream_path: str = ""
-    stream_fields: str = "{}"
+    stream_path: str = Field(default="", repr=False)
+    stream_fields: str = Field(default="{}", repr=False)
 
     @property
     def headers(self) -> FrozenDict:
@@ -233,6 +234,16 @@ class Rendering(Frozen):
     def body(self) -> JSONValue:
         """The body as an immutable JSON view."""
         return freeze(decode_json(self.body_bytes))
+
+    def __repr_args__(self) -> Arguments:
+        """Its fields but the headers, which may hold secrets; then the body."""
+        yield from super().__repr_args__()
+        yield "body", self.body
+
+    def __brief_args__(self) -> Arguments:
+        """Its fields; of the body the size, because it may hold what is in no repr, as a server's own key."""
+        yield from super().__repr_args__()
+        yield "body_bytes", Plain(f"<{len(self.body_bytes)} bytes>")
 
     def for_stream(self) -> "Rendering":
         """The same request, but asking for a stream of events."""

@@ -131,6 +131,8 @@ class ToolContext:
     unique: it names this call of this reply, and stays the same when the call runs again. `is_resume` says that the
     call may have run before, in a process that ended before its result was recorded. `cancelled` is set when the
     caller no longer waits for the result; options in threads may check it or wait for it.
+
+    Its name was specified so: vendors call an option a tool.
     """
 
     call_id: str

@@ -18,6 +18,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from sabir.base.errors import OptionInvalid, one_line
 from sabir.base.models import Frozen, describe
+from sabir.base.surface import surface
 from sabir.base.values import FrozenDict, JSONObjectDocumentField, JSONText, JSONValue, object_view
 from sabir.options.execution import answer_call, answer_call_sync, check_runs, error_result
 from sabir.options.signatures import (
@@ -227,6 +228,7 @@ def option(
 ) -> "Callable[[Function], CallableOption[Function]]": ...
 
 
+@surface
 def option(
     function: Callable[..., Any] | None = None,
     /,
@@ -275,6 +277,7 @@ OPTION_NOT_OFFERED = "option_not_offered"
 """The error type of the result for an option that was not offered."""
 
 
+@surface
 def answer_sync(reply: Reply | Message | Iterable[Message], options: Iterable[OptionLike]) -> list[Message]:
     """Answer every unanswered option call of a reply, or of a history, in order; one result a call.
 
@@ -285,6 +288,7 @@ def answer_sync(reply: Reply | Message | Iterable[Message], options: Iterable[Op
     return [by if isinstance(by, Message) else answer_call_sync(by, call) for call, by in answered_by]
 
 
+@surface
 async def answer(reply: Reply | Message | Iterable[Message], options: Iterable[OptionLike]) -> list[Message]:
     """As `answer_sync`, one call after another; asynchronous options are awaited, others run in threads."""
     answered_by = _answered_by(reply, options, asynchronous=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypedDict, Unpack, cast
 
 from sabir.base.errors import BuilderError, MediaRefused, NotJSON, WrongWord
+from sabir.base.surface import surface
 from sabir.base.values import encode_json
 from sabir.vocabulary.media import FILE_CAP, MediaURL, Modality, read_source
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload
@@ -37,21 +38,25 @@ class MediaSettings(TypedDict, total=False):
     vendor: Sections | None
 
 
+@surface
 def user(*content: Content, step_num: int | None = None) -> Message:
     """A message of the user: strings and parts in their order."""
     return _message("user", content, step_num)
 
 
+@surface
 def system(*content: Content, step_num: int | None = None) -> Message:
     """Instructions to the model."""
     return _message("system", content, step_num)
 
 
+@surface
 def assistant(*content: Content, policy: str = "llm", step_num: int | None = None) -> Message:
     """A message of the model; `policy` names the policy that the model speaks for."""
     return _message(policy, content, step_num)
 
 
+@surface
 def image(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
     """An image from a URL, a path or bytes; raises MediaRefused for a source that cannot be read or is no medium.
 
@@ -61,16 +66,19 @@ def image(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
     return _media("image", source, **settings)
 
 
+@surface
 def audio(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
     """A sound from a URL, a path or bytes, as `image` makes an image."""
     return _media("audio", source, **settings)
 
 
+@surface
 def video(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
     """A video from a URL, a path or bytes, as `image` makes an image."""
     return _media("video", source, **settings)
 
 
+@surface
 def document(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
     """A document from a URL, a path or bytes, as `image` makes an image."""
     return _media("document", source, **settings)

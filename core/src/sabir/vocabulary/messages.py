@@ -30,6 +30,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from sabir.base.models import AtRest, is_constructing, is_loading, load_as
+from sabir.base.shown import Arguments
 from sabir.base.values import (
     FrozenDict,
     JSONObjectField,
@@ -40,7 +41,7 @@ from sabir.base.values import (
     object_view,
     parse_json,
 )
-from sabir.vocabulary.parts import Kept, NonEmpty, Part, Stateful, Text, keep_parts
+from sabir.vocabulary.parts import Kept, NonEmpty, Part, Stateful, Text, TextPart, keep_parts
 
 RoleHint: TypeAlias = Literal["user", "assistant", "tool", "system"]
 Kind: TypeAlias = Literal["parts", "option_call", "option_result", "unknown"]
@@ -92,6 +93,12 @@ class OptionCallPayload(Stateful):
     def arguments(self) -> FrozenDict:
         """The arguments as an immutable mapping."""
         return object_view(self.arguments_json)
+
+    def __brief_args__(self) -> Arguments:
+        """The option, the arguments, and the text of arguments that could not be read."""
+        said = dict(super().__brief_args__())
+        read_first = ("option_name", "raw_arguments" if self.invalid_arguments else "arguments", "invocation_id")
+        return ((name, said[name]) for name in read_first if name in said)
 
 
 class OptionResultPayload(AtRest):
@@ -191,6 +198,10 @@ def new_ids(count: int) -> list[str]:
     return [digits[start : start + 32] for start in range(0, 32 * count, 32)]
 
 
+_PROPERTIES: Mapping[type, str] = {OptionCallPayload: "call", OptionResultPayload: "result"}
+"""The property of a message that holds a payload."""
+
+
 class Message(AtRest):
     """One message. `policy` names who made it: the decider of a call, the option that ran for a result."""
 
@@ -248,6 +259,21 @@ class Message(AtRest):
     def text(self) -> str:
         """The text parts, joined."""
         return "".join(part.text for part in self.parts if part.kind == "text")
+
+    def __repr_args__(self) -> Arguments:
+        """What a program reads of it, in place of the payload: its text, its parts, its call or its result."""
+        said = dict(super().__repr_args__())
+        yield "policy", said.pop("policy", None)
+        if isinstance(payload := said.pop("payload", None), PartsPayload):
+            is_text = payload.parts == (TextPart(text=self.text),)
+            yield ("text", self.text) if is_text else ("parts", payload.parts)
+        else:
+            yield _PROPERTIES.get(type(payload), "payload"), payload
+        yield from said.items()
+
+    def __brief_args__(self) -> Arguments:
+        """All but its origin."""
+        return ((name, value) for name, value in self.__repr_args__() if name != "origin")
 
     def same_content(self, other: "Message") -> bool:
         """Whether two messages are equal in everything but id and origin."""

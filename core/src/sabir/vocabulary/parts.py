@@ -33,6 +33,7 @@ from pydantic import (
 
 from sabir.base.errors import SettingsInvalid, one_line
 from sabir.base.models import AtRest, Frozen, Made, describe, is_loading, load_as
+from sabir.base.shown import Arguments, Plain
 from sabir.base.values import (
     FrozenDict,
     JSONDocumentField,
@@ -58,6 +59,8 @@ from sabir.vocabulary.media import (
 Sections: TypeAlias = Mapping[str, Mapping[str, JSONValue]]
 """Provider name → hints for that provider; "*" for every provider that knows the fields."""
 SHARED = "*"
+LONGEST_URL = 120
+"""The most characters of a data URL that a view of its part shows."""
 
 
 def check_sections(sections: Mapping[str, JSONValue]) -> None:
@@ -165,6 +168,10 @@ class Stateful(AtRest):
         """The maker's state as an immutable JSON view, or None; it must not repeat the part's text."""
         return None if self.state_json is None else self.state_json.view()
 
+    def __brief_args__(self) -> Arguments:
+        """All but the maker's state."""
+        return ((name, value) for name, value in super().__brief_args__() if name != "state")
+
 
 class Citation(AtRest):
     """The source of a passage of a text. `start` and `end` are character offsets in the text, the end exclusive."""
@@ -252,6 +259,16 @@ class MediaPart(Stateful):
     def likely_mime(self) -> str:
         """The type that its hint says, else the commonest of its modality."""
         return self.mime_type or DEFAULT_MIMES[self.modality]
+
+    def __repr_args__(self) -> Arguments:
+        """All but the bytes that a data URL carries."""
+        is_long = len(self.url) > LONGEST_URL and self.form == "data"
+        short = {"url": Plain(f"{self.url[:LONGEST_URL]!r}… ({len(self.url)} characters)")} if is_long else {}
+        return ((name, short.get(name, value)) for name, value in super().__repr_args__())
+
+    def __brief_args__(self) -> Arguments:
+        """As Stateful's; of the URL as much as there is room for."""
+        return ((name, self.url if name == "url" else value) for name, value in super().__brief_args__())
 
     @property
     def placeholder(self) -> str:

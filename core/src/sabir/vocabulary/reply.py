@@ -19,6 +19,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from sabir.base.errors import SabirError, one_line
 from sabir.base.failures import CallError, Loss, ResponseInvalid
 from sabir.base.models import AtRest, Frozen
+from sabir.base.shown import Arguments, Plain
 from sabir.base.values import JSONDocumentField, JSONValue, encode_json
 from sabir.vocabulary.messages import Message, OptionCall, OptionCallPayload, Origin
 from sabir.vocabulary.parts import MediaPart, Part, Text
@@ -61,6 +62,10 @@ class Usage(AtRest):
     def details(self) -> JSONValue:
         """The provider's own figures as an immutable JSON view, or None."""
         return None if self.details_json is None else self.details_json.view()
+
+    def __brief_args__(self) -> Arguments:
+        """All but the provider's own figures."""
+        return ((name, value) for name, value in super().__brief_args__() if name != "details")
 
     @classmethod
     def counted(
@@ -109,6 +114,10 @@ class FailedMember(Frozen):
     error: Text
     message: Text
     losses: tuple[Loss, ...] = ()
+
+
+_CONTENT = ("messages", "origin", "details")
+"""The fields of a reply that its repr shows by its properties, or not at all."""
 
 
 class Reply(Frozen):
@@ -160,6 +169,22 @@ class Reply(Frozen):
     def option_calls(self) -> tuple[OptionCall, ...]:
         """The option calls that the model chose, in order; the `call` of each is not None."""
         return tuple(cast(OptionCall, message) for message in self.messages if message.kind == "option_call")
+
+    def __brief_args__(self) -> Arguments:
+        """What a program reads first; of several calls the names, of several losses the kinds."""
+        called = ", ".join(call.call.option_name for call in self.option_calls)
+        kinds = ", ".join(dict.fromkeys(loss.kind for loss in self.losses))
+        counted = {
+            "option_calls": Plain(f"<{len(self.option_calls)}: {called}>"),
+            "losses": Plain(f"<{len(self.losses)}: {kinds}>"),
+            "alternatives": Plain(f"<{len(self.alternatives)}>"),
+            "failed_members": Plain(f"<{len(self.failed_members)}>"),
+        }
+        said = {name: getattr(self, name) for name in ("text", "refusal", "option_calls", "media")}
+        said |= {name: value for name, value in super().__brief_args__() if name not in _CONTENT}
+        for name, value in said.items():
+            if value:
+                yield name, counted[name] if name in counted and len(value) > 1 else value
 
     def parse(self, output: type[Output]) -> Output:
         """The reply's text as an instance of a pydantic model or any type that pydantic validates.

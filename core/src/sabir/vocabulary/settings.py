@@ -16,6 +16,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_v
 from sabir.base.errors import SettingsInvalid, WrongWord, one_line
 from sabir.base.failures import CallError
 from sabir.base.models import Frozen, describe
+from sabir.base.surface import described
 from sabir.base.values import (
     FrozenDict,
     JSONObjectDocumentField,
@@ -251,8 +252,10 @@ class Settings(Frozen):
     extra_body_json: JSONObjectDocumentField = Field(default=JSONText("{}"), alias="extra_body")
     extra_headers_json: JSONObjectField = Field(default=JSONText("{}"), alias="extra_headers", repr=False)
 
+    @described
     def __init__(self, /, **fields: Unpack[SettingsGiven]) -> None:
         """The settings as given; raises SettingsInvalid in one line, where pydantic's own error takes several."""
+        __tracebackhide__ = True
         try:
             super().__init__(**dict[str, Any](fields))
         except ValidationError as error:

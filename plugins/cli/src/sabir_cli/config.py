@@ -152,6 +152,8 @@ def check(name: str, value: object, source: str) -> object:
         raise UsageError(f"{source}: there is no setting {name!r}; {hint}")
     if isinstance(value, str) and _SECRET_VALUE.search(value):
         raise UsageError(f"{source}: the value of {name!r} looks like a key: {KEYS_ELSEWHERE}")
+    if isinstance(value, str) and not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value):
+        raise UsageError(f"{source}: the value of {name!r} is no UTF-8; write it where the locale is one of UTF-8")
     try:
         return getattr(Defaults.model_validate({name: value}), name)
     except ValidationError as error:

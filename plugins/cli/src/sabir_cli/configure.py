@@ -42,19 +42,18 @@ def config(
     words = [word for word in (name, value) if word is not None]
     if len(words) != len(TAKES[action].split()):
         raise UsageError(f"`config {action}` takes other words: write `sabir config {action}{TAKES[action]}`")
-    if action in ("set", "unset"):
-        note = store(path, *words)
+    if action == "path":
+        output.document({"path": str(path)}) if as_json else output.data(f"{path}\n")
+        return Exit.OK
+    if action != "show":
         shadow = f"; {variable_of(words[0])} goes before it" if os.environ.get(variable_of(words[0])) else ""
-        output.note(note + shadow)
-    elif action == "path" and not as_json:
-        output.data(f"{path}\n")
-    elif not as_json:
-        output.show(
-            Text(f"{path}{'' if path.exists() else ' is not there yet'}", overflow="fold"), "", _sheet(gather())
-        )
+        output.note(store(path, *words) + shadow)
     if as_json:
         rows = [{**row._asdict(), "value": to_jsonable_python(row.value)} for row in gather()]
         output.document({"path": str(path), "settings": rows})
+    elif action == "show":
+        state = "" if path.exists() else " is not there yet"
+        output.show(Text(f"{path}{state}", overflow="fold"), "", _sheet(gather()))
     return Exit.OK
 
 

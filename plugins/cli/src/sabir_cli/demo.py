@@ -1,8 +1,10 @@
 """`sabir demo`: one conversation with a real model, then the same history for every other dialect and vendor.
 
     1  question ──▶ model ──call──▶ option ──result──▶ model ──▶ answer, as it comes
-    2  that history ──render──▶ each installed dialect: bodies and losses; no key, no network
+    2  that history ──render──▶ each installed dialect: what it would lose, and with --bodies what it would be sent
     3  that history ──send──▶ each vendor that was named with -m; with --vendors, all whose key is set
+
+It fits a screen of 80 columns and 24 lines.
 
 Only named vendors get requests. Nothing is scripted: another question gives another call, another result, another
 answer. A failing step prints one line, and the demonstration continues.
@@ -10,32 +12,48 @@ answer. A failing step prints one line, and the demonstration continues.
 
 import asyncio
 import functools
+import re
 import time
 import unicodedata
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo, available_timezones
 
 import sabir
 from cyclopts import Parameter
+from rich.cells import cell_len
 from rich.columns import Columns
 from rich.padding import Padding
-from rich.rule import Rule
 from rich.text import Text
 from sabir.authoring import printable
 
 from sabir_cli.conversation import Spoken, describe_call, describe_result, needs_loop, speak
-from sabir_cli.inputs import JSONFlag, OptionFlags, choose_model, known_models, load_options
-from sabir_cli.output import Exit, Output, exit_of, explain
+from sabir_cli.inputs import EMBEDDED, JSONFlag, OptionFlags, choose_model, known_models, load_options
+from sabir_cli.output import LOSS_STYLES, Exit, Output, exit_of, explain
 from sabir_cli.providers import first_missing, spoken_dialects
 from sabir_cli.render import View, show
+from sabir_cli.sheet import Sheet
 
 QUESTION = "What time is it in Paris?"
 SYSTEM = "Be brief."
 CHOOSE = sabir.Settings(option_choice="required", parallel_options=False, temperature=0, max_output_tokens=200)
 ANSWER = sabir.Settings(option_choice="none", temperature=0, max_output_tokens=200)
 """Settings of the first reply, which must be a call for the rest to follow, and of the second, which must not."""
+LABEL = 8
+"""Columns before what is said."""
+SMALL = (
+    "{model} is small: it chooses among options and repeats what they give. It does not reason, "
+    "and knows no facts to rely on."
+)
+MORE = "More: --bodies (each request whole), --vendors (ask all whose key is set)"
+MEANINGS: dict[str, str] = {
+    "dropped": "left out", "downgraded": "sent as something lesser", "relocated": "sent at another place",
+    "rewritten": "the same in other characters", "synthesized": "added, because the wire demands it",
+    "withheld": "state of another provider, which stays here",
+}  # fmt: skip
+"""What each kind of loss is, in the words of the documentation."""
 
 
 def demo(
@@ -53,19 +71,22 @@ def demo(
     vendors: Annotated[
         bool, Parameter(negative="", help="Send the history to every vendor whose key is in the environment.")
     ] = False,
+    bodies: Annotated[bool, Parameter(negative="", help="Show each request whole, and each loss in words.")] = False,
     option: OptionFlags = None,
     as_json: JSONFlag = False,
 ) -> int:
-    """Show all of it on a real model: a conversation with an option, its renderings, and other vendors' answers.
+    """Show all of it on a real model: a conversation with an option, what each dialect loses, other vendors' answers.
 
-    The embedded model is used, which needs no key and no network, unless -m or $SABIR_MODEL names another.
+    The embedded model is used, which needs no key and no network, unless -m, $SABIR_MODEL or `sabir config` names one.
     """
     options = load_options(option) or (sabir.option(time_in),)
     named = list(model or [choose_model(None)])
     demonstration = _Demonstration(Output(machine=as_json), options, named)
     demonstration.hold(named[0], question)
-    demonstration.render()
-    demonstration.send(named[1:], vendors=vendors)
+    demonstration.render(bodies=bodies)
+    if named[1:] or vendors:
+        demonstration.send(named[1:], vendors=vendors)
+    demonstration.close(named[0])
     if as_json:
         demonstration.output.document(demonstration.document)
     return demonstration.code
@@ -85,7 +106,7 @@ class _Demonstration:
 
     def hold(self, model: str, question: str) -> None:
         """One conversation: a question, a chosen option, its result, an answer."""
-        self._title(f"1  A conversation with {model}")
+        self.output.show(Text(f"1  A conversation with {model}", style="bold"))
         self.messages = [sabir.system(SYSTEM), sabir.user(question)]
         self._say("system", SYSTEM)
         self._say("user", question)
@@ -122,16 +143,22 @@ class _Demonstration:
 
     def _answer(self, llm: sabir.ModelAdapter, messages: list[sabir.Message], settings: sabir.Settings) -> None:
         self.output.begin(_label("answer"))
-        spoken = speak(llm, messages, self.output, options=self.options, settings=settings)
+        folded = Folded(self.output.write, self.output.out.width)
+        try:  # the line goes on until its last word is there, so that its end is not the speaker's to write
+            elsewhere = Output(machine=True)
+            spoken = speak(llm, messages, elsewhere, options=self.options, settings=settings, write=folded.add)
+        finally:
+            folded.end()
+            self.output.end_line()
         messages += spoken.reply.messages
         self._usage(spoken)
         if spoken.failed or not spoken.reply.text:
             reason = spoken.reply.refusal or spoken.reply.finish_reason
             self._fail(f"{llm.target} gave no answer: {reason}", Exit.FAILED)
 
-    def render(self) -> None:
-        """The same history for every installed dialect."""
-        self._title("2  The same history in every other installed dialect: no key, no network")
+    def render(self, *, bodies: bool) -> None:
+        """The same history for every installed dialect: what each would lose, and on request its body."""
+        self._title("2  The same history in other dialects, of which nothing is sent")
         dialects, faults = spoken_dialects(sabir.providers())
         for fault in faults:
             self._fail(fault, Exit.PLUGIN)
@@ -144,8 +171,16 @@ class _Demonstration:
             view = self._view(self._model_of(*spoken.speaker) or f"{spoken.speaker.full_name}:any", also)
             views.append(view)
             self.document["renderings"].append({**view.document(), "also_spoken_by": others})
-        if not self.output.machine:
+        if self.output.machine:
+            return
+        if bodies:
             show(self.output.out, views)
+            self.output.show("")
+        sheet = Sheet("dialect and model", "would lose", plain={"would lose"})
+        for view in views:
+            sheet.add(printable(view.title), _lost(view))
+        kinds = dict.fromkeys(loss.kind for view in views for loss in view.losses)
+        self.output.show(sheet, *(Text(f"{kind}: {MEANINGS[kind]}", style="dim") for kind in kinds))
 
     def _view(self, name: str, note: str | None) -> View:
         try:
@@ -157,8 +192,6 @@ class _Demonstration:
     def send(self, named: Sequence[str], *, vendors: bool) -> None:
         """The history, without its last answer, to each vendor that was named, or to all whose key is set."""
         self._title("3  The same question to other vendors")
-        if not (named or vendors):
-            self.output.show(Text("not sent: name their models with -m, or send to all with --vendors", style="dim"))
         asked = set(map(_provider_of, named))
         history = _without_answer(self.messages)
         missing = []
@@ -198,11 +231,19 @@ class _Demonstration:
         known = [named.partition(":")[2]] if named else known_models(provider)
         return f"{provider}{f'.{short_name}' if short_name else ''}:{known[0]}" if known else None
 
+    def close(self, model: str) -> None:
+        """What to think of the embedded model, and what else there is to see."""
+        provider, _, name = model.partition(":")
+        lines = [SMALL.format(model=name)] if provider == EMBEDDED and name in known_models(EMBEDDED) else []
+        self.output.show("", *(Text(line, style="dim") for line in (*lines, MORE)))
+
     def _title(self, text: str) -> None:
-        self.output.show("", Rule(Text(text, style="bold"), align="left", style="dim"))
+        self.output.show("", Text(text, style="bold"))
 
     def _say(self, label: str, text: str) -> None:
-        self.output.show(Text.assemble(_label(label), printable(text)))
+        width = max(1, self.output.out.width - LABEL)
+        first, *rest = Text(printable(text)).wrap(self.output.out, width, overflow="fold") or [Text()]
+        self.output.show(Text.assemble(_label(label), first), *(Text.assemble(" " * LABEL, line) for line in rest))
 
     def _usage(self, spoken: Spoken) -> None:
         self._say("", spoken.summary())
@@ -219,12 +260,51 @@ class _Demonstration:
         self.code = self.code or code
 
 
+class Folded:
+    """Text that comes in pieces, folded between words at a width under its label; its last word waits for the next."""
+
+    def __init__(self, write: Callable[[str], None], width: int) -> None:
+        self._write, self._width = write, width
+        self._column = LABEL
+        self._waiting = ""
+
+    def add(self, piece: str) -> None:
+        """A piece of the text."""
+        *words, self._waiting = re.findall(r"\s*\S+|\s+$", self._waiting + piece) or [""]
+        for word in words:
+            self._put(word)
+
+    def end(self) -> None:
+        """Write what waits."""
+        self._put(self._waiting)
+        self._waiting = ""
+
+    def _put(self, word: str) -> None:
+        begun = word.lstrip()
+        if "\n" in word or (begun != word and self._column + cell_len(word) > self._width):
+            self._write("\n" + " " * LABEL + begun)
+            self._column = LABEL + cell_len(begun)
+        else:
+            self._write(word)
+            self._column += cell_len(word)
+
+
 def _provider_of(model: str) -> str:
     return model.partition(":")[0].partition(".")[0]
 
 
 def _label(label: str) -> Text:
-    return Text(f"{label:<8}", style="cyan")
+    return Text(f"{label:<{LABEL}}", style="cyan")
+
+
+def _lost(view: View) -> Text:
+    """How many losses of each kind, in a line; a refusal is one too."""
+    if view.error is not None:
+        return Text(f"all of it: {printable(view.error)}", style="red")
+    counts = Counter(loss.kind for loss in view.losses)
+    if not counts:
+        return Text("none", style="green")
+    return Text(", ").join(Text(f"{count} {kind}", style=LOSS_STYLES[kind]) for kind, count in counts.items())
 
 
 def _signature(option: sabir.Option) -> str:
@@ -244,7 +324,7 @@ def _without_answer(messages: Sequence[sabir.Message]) -> list[sabir.Message]:
 def time_in(city: str) -> str:
     """The current time and date in a city."""
     now = datetime.now(ZoneInfo(find_zone(city)))
-    return f"{now:%H:%M on %A}, {now.day} {now:%B %Y}"
+    return f"{now:%H:%M on %A}, {now.day} {now:%B}"  # a small model repeats it whole; of a year it makes another
 
 
 def find_zone(city: str) -> str:

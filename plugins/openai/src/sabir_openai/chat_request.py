@@ -118,7 +118,7 @@ def _format(scope: RequestScope) -> dict[str, Any]:
     if take(scope, "response_format") is None:
         return {}
     reason = f"{scope.target} holds replies to JSON, not to a schema; say the schema in the instructions"
-    scope.losses.add("downgraded", reason, path="settings.response_format")
+    scope.losses.add("dropped", reason, path="settings.response_format.schema")
     return {"response_format": {"type": "json_object"}}
 
 

@@ -41,7 +41,8 @@ CallStatus: TypeAlias = Literal["pending", "completed", "failed"]
 class ToolCallRecord(AtRest):
     """One option call of an assistant record.
 
-    `arguments` is JSON text. Only the reducer sets `status`: it advances it when the result is recorded.
+    `arguments` is JSON text. Only the reducer sets `status`: it advances it when the result is recorded. Its name was
+    specified so: vendors call an option a tool.
     """
 
     call_id: NonEmpty

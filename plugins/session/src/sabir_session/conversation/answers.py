@@ -9,16 +9,17 @@ before the end stops everything that runs; what was recorded stays, and the conv
 """
 
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias
+from types import coroutine
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias
 
 from sabir import Loss, Message, Reply, SettingsInvalid, Usage
 from sabir.authoring import AsyncClosing, SyncClosing, installed_hooks, one_line
 
 from sabir_session.evaluation.outputs import Outputs
-from sabir_session.evaluation.people import Event, OutputArrived, RequestStarted, TextArrived
+from sabir_session.evaluation.people import Event, OutputArrived, Reader, RequestStarted, TextArrived
 from sabir_session.evaluation.prompts import Output, total
 
 if TYPE_CHECKING:
@@ -75,34 +76,34 @@ def cost_of(replies: tuple[Reply, ...]) -> Decimal | None:
     return None if None in costs else sum((cost for cost in costs if cost is not None), Decimal(0))
 
 
-@dataclass
-class Arrived(Generic[Output]):
-    """The events that were told and not read yet; the JSON of an output as far as it came."""
+class Growing(Generic[Output]):
+    """Reads an output as far as it has arrived."""
 
-    outputs: Outputs[Output] | None
-    events: deque[Event] = field(default_factory=deque)
-    _json: str = ""
+    def __init__(self, outputs: Outputs[Output] | None) -> None:
+        self._outputs = outputs
+        self._json = ""
 
-    def part(self, event: Event) -> Output | None:
-        """The output as far as it came with this event; None if the event adds nothing, or it does not fit yet."""
+    def __call__(self, event: Event) -> Output | None:
+        """The output with this event; None if the event adds nothing, or what has arrived does not fit yet."""
         if isinstance(event, RequestStarted):
             self._json = ""
-        if self.outputs is None or not isinstance(event, TextArrived | OutputArrived):
+        if self._outputs is None or not isinstance(event, TextArrived | OutputArrived):
             return None
         self._json += event.text
-        return self.outputs.part(self._json)
+        return self._outputs.part(self._json)
 
 
-Start: TypeAlias = Callable[[Callable[[Event], None]], Coroutine[Any, Any, Answer[Output]]]
-"""Begins to answer, and tells the events to the function that it is given."""
+Start: TypeAlias = Callable[[Reader], Coroutine[Any, Any, Answer[Output]]]
+"""Begins to answer, going no further than the reader reads."""
 
 
 class SyncAnswerStream(SyncClosing, Generic[Output]):
-    """The events of an answer, pulled by their reader, in its own thread."""
+    """The events of an answer, which is made in the reader's own thread, as far as it reads."""
 
-    def __init__(self, start: Start[Output], arrived: Arrived[Output]) -> None:
+    def __init__(self, start: Start[Output], outputs: Outputs[Output] | None) -> None:
         self._start = start
-        self._arrived = arrived
+        self._growing = Growing(outputs)
+        self._events: deque[Event] = deque()
         self._steps: Coroutine[Any, Any, Answer[Output]] | None = None
         self._answer: Answer[Output] | None = None
         self._is_over = False
@@ -110,13 +111,12 @@ class SyncAnswerStream(SyncClosing, Generic[Output]):
     def __iter__(self) -> Iterator[Event]:
         """The events that were not read yet; raises what the question raises."""
         while True:
-            while self._arrived.events:
-                yield self._arrived.events.popleft()
+            while self._events:
+                yield self._events.popleft()
             if self._is_over:
                 return
-            if self._steps is None:
-                self._steps = self._start(self._arrived.events.append)
             try:
+                self._steps = self._steps or self._start(_Pulling(self._events))
                 self._steps.send(None)
             except StopIteration as end:
                 self._answer, self._is_over = end.value, True
@@ -132,7 +132,7 @@ class SyncAnswerStream(SyncClosing, Generic[Output]):
     @property
     def outputs(self) -> Iterator[Output]:
         """The output as it grows, from when it has all that its type requires."""
-        return (part for part in map(self._arrived.part, self) if part is not None)
+        return (part for part in map(self._growing, self) if part is not None)
 
     def answer(self) -> Answer[Output]:
         """The answer, after reading the rest; raises SettingsInvalid if the stream was left before its end."""
@@ -147,43 +147,44 @@ class SyncAnswerStream(SyncClosing, Generic[Output]):
             self._steps.close()
 
 
-class AnswerStream(AsyncClosing, Generic[Output]):
-    """The events of an answer, which runs in a task of its own from the first event on."""
+class _Pulling(NamedTuple):
+    """Suspends after each event: its reader sends the coroutine on."""
 
-    def __init__(self, start: Start[Output], arrived: Arrived[Output]) -> None:
+    events: deque[Event]
+
+    def tell(self, event: Event) -> None:
+        self.events.append(event)
+
+    @coroutine
+    def taken(self) -> Generator[None, None, None]:
+        yield
+
+
+class AnswerStream(AsyncClosing, Generic[Output]):
+    """The events of an answer, which is made in a task of its own, as far as its reader reads."""
+
+    def __init__(self, start: Start[Output], outputs: Outputs[Output] | None) -> None:
         self._start = start
-        self._arrived = arrived
+        self._growing = Growing(outputs)
+        self._paced: _Paced | None = None
         self._task: asyncio.Task[Answer[Output]] | None = None
-        self._more: asyncio.Event | None = None
         self._is_left = False
 
     async def __aiter__(self) -> AsyncIterator[Event]:
         """The events that were not read yet; raises what the question raises."""
-        while True:
-            while self._arrived.events:
-                yield self._arrived.events.popleft()
-            if self._is_left:
-                return
-            task, more = self._running()
-            if task.done():
-                task.result()
-                return
-            more.clear()
-            await more.wait()
-
-    def _running(self) -> "tuple[asyncio.Task[Answer[Output]], asyncio.Event]":
         import asyncio
 
-        if self._task is None or self._more is None:
-            more = self._more = asyncio.Event()
-
-            def tell(event: Event) -> None:
-                self._arrived.events.append(event)
-                more.set()
-
-            self._task = asyncio.ensure_future(self._start(tell))
-            self._task.add_done_callback(lambda _: more.set())
-        return self._task, self._more
+        if self._paced is None:
+            self._paced = _Paced()
+            self._task = asyncio.ensure_future(self._start(self._paced))
+            self._task.add_done_callback(self._paced.tell)
+        while not self._is_left:
+            event = await self._paced.next()
+            if isinstance(event, asyncio.Future):
+                self._paced.tell(event)  # for the next reader
+                event.result()
+                return
+            yield event
 
     @property
     async def text(self) -> AsyncIterator[str]:
@@ -196,7 +197,7 @@ class AnswerStream(AsyncClosing, Generic[Output]):
     async def outputs(self) -> AsyncIterator[Output]:
         """The output as it grows, from when it has all that its type requires."""
         async for event in self:
-            if (part := self._arrived.part(event)) is not None:
+            if (part := self._growing(event)) is not None:
                 yield part
 
     async def answer(self) -> Answer[Output]:
@@ -209,11 +210,35 @@ class AnswerStream(AsyncClosing, Generic[Output]):
         """Stop; the connection is closed, running options are cancelled, and what was recorded stays."""
         import asyncio
 
-        if self._task is None or not self._task.done():
-            self._is_left = True
+        self._is_left = self._is_left or self._task is None or not self._task.done()
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+
+
+class _Paced:
+    """A queue whose writer waits until all is read; the finished task is its last item."""
+
+    def __init__(self) -> None:
+        import asyncio
+
+        self._items: deque[Any] = deque()  # events, then the task
+        self._some, self._none = asyncio.Event(), asyncio.Event()
+
+    def tell(self, item: object) -> None:
+        self._items.append(item)
+        self._none.clear()
+        self._some.set()
+
+    async def taken(self) -> None:
+        await self._none.wait()
+
+    async def next(self) -> Any:  # an event, or the task
+        if not self._items:
+            self._none.set()
+            self._some.clear()
+            await self._some.wait()
+        return self._items.popleft()
 
 
 def _given(answer: Answer[Output] | None) -> Answer[Output]:

@@ -11,45 +11,53 @@ It is one evaluation of `evaluate` that goes on: the same script, the same recor
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, overload
+from typing import Any, Generic, Never, TypeAlias, TypedDict, Unpack, overload
 
 import sabir
 from sabir import Adapter, Message, Rendering, Settings, Usage
 from sabir.authoring import AsyncClosing, KnownPart, OptionLike, Strict, SyncClosing
+from typing_extensions import TypeForm
 
-from sabir_session.conversation.answers import Answer, AnswerStream, Arrived, SyncAnswerStream, cost_of
+from sabir_session.conversation.answers import Answer, cost_of
+from sabir_session.conversation.asking import Asked, Asking, AsyncFunction, Content, How, Wanted
 from sabir_session.conversation.keeping import Kept
 from sabir_session.evaluation import people
 from sabir_session.evaluation.budgets import Budget
-from sabir_session.evaluation.evaluate import EvaluationArguments, outputs_of, performer_of, proceed, to_its_end
+from sabir_session.evaluation.evaluate import EvaluationArguments, outputs_of, performer_of, proceed
 from sabir_session.evaluation.evaluations import Evaluation, begin
-from sabir_session.evaluation.outputs import RETRIES, Outputs
-from sabir_session.evaluation.perform import LoopPerformer, Performer, PulledPerformer, WaitingPerformer
-from sabir_session.evaluation.prompts import ConversationNotFound, Output, OutputType, Prompt, Validator, total
+from sabir_session.evaluation.outputs import RETRIES
+from sabir_session.evaluation.perform import LoopPerformer, Performer
+from sabir_session.evaluation.prompts import ConversationNotFound, Output, Prompt, Validator, total
 from sabir_session.stores.store import Store
 
 logger = logging.getLogger("sabir")
 
-Wanted = TypeVar("Wanted")
-Content: TypeAlias = str | KnownPart | Message
-"""A text, a part such as `sabir.image(…)`, or a whole message."""
 Instructions: TypeAlias = str | tuple[str | KnownPart, ...]
 NAME = "conversation"
 """The name of a conversation that was given none."""
 
 
-class Asked(NamedTuple):
-    """How one question is answered."""
+class ConversationArguments(TypedDict, Generic[Wanted], total=False):
+    """The arguments of a conversation; each is optional."""
 
-    outputs: Outputs[Any] | None
+    instructions: Instructions
+    options: Iterable[OptionLike]
+    output_validator: Validator[Wanted] | None
+    retries: int
     settings: Settings | None
+    strict: Strict | None
+    budget: Budget | None
+    approve: people.Approve | None
+    watch: people.Watch | None
+    keep: str | Path | Store | None
+    name: str
 
 
-class Conversation(SyncClosing, AsyncClosing, Generic[Output]):
+class Conversation(Asking[Output], SyncClosing, AsyncClosing):
     """One conversation with a model, or with several in turn. A context manager; threads ask one after another.
 
     `model` is `provider:model` or an adapter, `instructions` the system message, `options` what the model may call.
@@ -65,14 +73,34 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output]):
     `sabir.adapter` raises for a model, and OptionInvalid.
     """
 
+    @overload
+    def __init__(
+        self, model: str | Adapter, *, output: TypeForm[Output], **how: Unpack[ConversationArguments[Output]]
+    ) -> None: ...
+    @overload
+    def __init__(
+        self, model: str | Adapter, *, output: AsyncFunction[Output], **how: Unpack[ConversationArguments[Output]]
+    ) -> None: ...
+    @overload
+    def __init__(
+        self, model: str | Adapter, *, output: Callable[..., Output], **how: Unpack[ConversationArguments[Output]]
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: "Conversation[None]",
+        model: str | Adapter,
+        *,
+        output: None = None,
+        **how: Unpack[ConversationArguments[None]],
+    ) -> None: ...
     def __init__(  # noqa: PLR0913 - all of a conversation, each by its name
         self,
         model: str | Adapter,
         *,
+        output: Any = None,  # by the overloads
         instructions: Instructions = "",
         options: Iterable[OptionLike] = (),
-        output: OutputType[Output] | None = None,
-        output_validator: Validator[Output] | None = None,
+        output_validator: Validator[Any] | None = None,  # by the overloads
         retries: int = RETRIES,
         settings: Settings | None = None,
         strict: Strict | None = None,
@@ -81,7 +109,9 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output]):
         watch: people.Watch | None = None,
         keep: str | Path | Store | None = None,
         name: str = NAME,
+        **misnamed: Never,
     ) -> None:
+        Settings.refuse_misnamed("Conversation", misnamed, ("output", *ConversationArguments.__annotations__))
         self._adapters: dict[str, Adapter] = {}
         self.model = model
         self.instructions = instructions
@@ -141,78 +171,10 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output]):
     def _replies(self) -> tuple[sabir.Reply, ...]:
         return () if self._kept.evaluation is None else tuple(self._kept.evaluation.replies)
 
-    @overload
-    async def ask(self, *content: Content, settings: Settings | None = None) -> Answer[Output]: ...
-    @overload
-    async def ask(
-        self,
-        *content: Content,
-        output: OutputType[Wanted],
-        output_validator: Validator[Wanted] | None = None,
-        settings: Settings | None = None,
-    ) -> Answer[Wanted]: ...
-    async def ask(self, *content: Content, **how: Any) -> Answer[Any]:  # the overloads give the types
-        """Ask, and return the answer once all option calls were made. Without content, finish the last question.
-
-        An unfinished question is finished first; its answer is in `messages`. `output` is this answer's type, or a
-        function to call with what the model gives; `settings` are laid over the conversation's.
-
-        Raises ConversationBusy, RenderingRefused before anything is recorded, ApprovalPending for calls that wait for a
-        person, BudgetExhausted, ConversationNotFound if there is nothing to finish, OutputError if the last answer does
-        not fit either, RecordingFailed, and the adapter's CallErrors, after which the question is unfinished.
-        """
-        return await self._answered(LoopPerformer, content, self._asked(how), None)
-
-    @overload
-    def ask_sync(self, *content: Content, settings: Settings | None = None) -> Answer[Output]: ...
-    @overload
-    def ask_sync(
-        self,
-        *content: Content,
-        output: OutputType[Wanted],
-        output_validator: Validator[Wanted] | None = None,
-        settings: Settings | None = None,
-    ) -> Answer[Wanted]: ...
-    def ask_sync(self, *content: Content, **how: Any) -> Answer[Any]:  # the overloads give the types
-        """As `ask`, waiting; no option may be a coroutine function."""
-        return to_its_end(self._answered(WaitingPerformer, content, self._asked(how), None))
-
-    @overload
-    def stream(self, *content: Content, settings: Settings | None = None) -> AnswerStream[Output]: ...
-    @overload
-    def stream(
-        self,
-        *content: Content,
-        output: OutputType[Wanted],
-        output_validator: Validator[Wanted] | None = None,
-        settings: Settings | None = None,
-    ) -> AnswerStream[Wanted]: ...
-    def stream(self, *content: Content, **how: Any) -> AnswerStream[Any]:  # the overloads give the types
-        """As `ask`: the answer as it arrives. Reading the first event asks, and raises what `ask` raises."""
-        asked = self._asked(how)
-        return AnswerStream(lambda tell: self._answered(LoopPerformer, content, asked, tell), Arrived(asked[0]))
-
-    @overload
-    def stream_sync(self, *content: Content, settings: Settings | None = None) -> SyncAnswerStream[Output]: ...
-    @overload
-    def stream_sync(
-        self,
-        *content: Content,
-        output: OutputType[Wanted],
-        output_validator: Validator[Wanted] | None = None,
-        settings: Settings | None = None,
-    ) -> SyncAnswerStream[Wanted]: ...
-    def stream_sync(self, *content: Content, **how: Any) -> SyncAnswerStream[Any]:  # the overloads give the types
-        """As `stream`, waiting."""
-        asked = self._asked(how)
-        return SyncAnswerStream(lambda tell: self._answered(PulledPerformer, content, asked, tell), Arrived(asked[0]))
-
-    def preview(
-        self, *content: Content, output: OutputType[Any] | None = None, settings: Settings | None = None
-    ) -> Rendering:
+    def preview(self, *content: Content, output: object = None, settings: Settings | None = None) -> Rendering:
         """What `ask` would send first, and its losses; nothing is sent or recorded. Raises RenderingRefused."""
         question = self._question(content)
-        asked = self._asked({"settings": settings} if output is None else {"settings": settings, "output": output})
+        asked = self._asked(output, None, settings, {})
         io = self._performer(LoopPerformer, self._kept.evaluation or begin(Prompt(messages=question), ""), asked, None)
         return self.adapter.render([*self.messages, *question], **io.how)
 
@@ -248,16 +210,20 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output]):
         """The model, the name, and how long it is."""
         return f"Conversation({str(self.adapter.target)!r}, name={self.name!r}, messages={len(self.messages)})"
 
-    def _asked(self, how: dict[str, Any]) -> Asked:
-        """The output that a question wants, and its settings."""
-        Settings.refuse_misnamed("ask", how, ("output", "output_validator", "settings"))
-        settings: Settings | None = how.get("settings")
+    def _asked(
+        self,
+        output: object,
+        validator: Validator[Any] | None,
+        settings: Settings | None,
+        misnamed: Mapping[str, object],
+    ) -> Asked:
+        Settings.refuse_misnamed("ask", misnamed, ("output", *How.__annotations__))
         if settings is not None and self.settings is not None:
             settings = settings.laid_over(self.settings)
-        if "output" not in how and "output_validator" not in how:
-            return Asked(self._outputs, settings or self.settings)
-        validator = how.get("output_validator")
-        return Asked(outputs_of(how.get("output", self._output), validator, self.retries), settings or self.settings)
+        outputs = self._outputs
+        if output is not None or validator is not None:
+            outputs = outputs_of(self._output if output is None else output, validator, self.retries)
+        return Asked(outputs, settings or self.settings)
 
     def _question(self, content: tuple[Content, ...]) -> tuple[Message, ...]:
         """The messages of a question, after the instructions where they are new or changed."""
@@ -284,7 +250,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output]):
         return (instructions, *said)
 
     def _performer(
-        self, made: type[Performer], evaluation: Evaluation, asked: Asked, tell: people.Watch | None
+        self, made: type[Performer], evaluation: Evaluation, asked: Asked, reader: people.Reader | None
     ) -> Performer:
         how = EvaluationArguments(
             options=self.options,
@@ -292,23 +258,23 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output]):
             strict=self.strict,
             budget=self.budget,
             approve=self.approve,
-            watch=_both(self.watch, tell),
+            watch=self.watch,
         )
-        return performer_of(made, self.adapter, self._kept.session, evaluation, asked.outputs, how)
+        return performer_of(made, self.adapter, self._kept.session, evaluation, asked.outputs, how, reader)
 
     async def _answered(
-        self, made: type[Performer], content: tuple[Content, ...], asked: Asked, tell: people.Watch | None
+        self, made: type[Performer], content: tuple[Content, ...], asked: Asked, reader: people.Reader | None
     ) -> Answer[Any]:
         with self._kept.asking():
             if self._kept.is_unfinished:
                 finishing = Asked(self._outputs, self.settings) if content else asked
-                await self._finish(made, finishing, tell)
+                await self._finish(made, finishing, reader)
             if content:
                 self._begin(made, self._question(content), asked)
             elif self._kept.evaluation is None:
                 nothing = f"nothing was asked in the conversation {self.name!r}"
                 raise ConversationNotFound(f"{nothing}, so there is nothing to finish; ask something")
-            return await self._finish(made, asked, tell)
+            return await self._finish(made, asked, reader)
 
     def _begin(self, made: type[Performer], question: tuple[Message, ...], asked: Asked) -> None:
         """Record a question that the model can be asked; raises what rendering it raises, and then records nothing."""
@@ -321,10 +287,10 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output]):
             io.record(record)
         kept.evaluation, evaluation.unrecorded = evaluation, ()
 
-    async def _finish(self, made: type[Performer], asked: Asked, tell: people.Watch | None) -> Answer[Any]:
+    async def _finish(self, made: type[Performer], asked: Asked, reader: people.Reader | None) -> Answer[Any]:
         evaluation = self._kept.evaluation
         assert evaluation is not None
-        io = self._performer(made, evaluation, asked, tell)
+        io = self._performer(made, evaluation, asked, reader)
         try:
             output = await proceed(evaluation, io)
         except sabir.CallError as error:
@@ -332,15 +298,3 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output]):
             raise
         messages, replies = evaluation.last_turn
         return Answer(replies, messages, output)
-
-
-def _both(watch: people.Watch | None, tell: people.Watch | None) -> people.Watch | None:
-    """A watcher that calls both; None if there is none."""
-    if watch is None or tell is None:
-        return watch or tell
-
-    def hear(event: people.Event) -> None:
-        tell(event)
-        watch(event)
-
-    return hear

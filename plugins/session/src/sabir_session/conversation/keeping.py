@@ -11,8 +11,9 @@ from pathlib import Path
 
 from sabir import Message
 
-from sabir_session.evaluation.evaluations import messages_of, resumed, turn_start
+from sabir_session.evaluation.evaluations import resumed, turn_start
 from sabir_session.evaluation.prompts import ConversationNotFound
+from sabir_session.evaluation.writing import SYSTEM, messages_of
 from sabir_session.records import (
     InnerMessage,
     as_recorded,
@@ -24,8 +25,6 @@ from sabir_session.state.session import Session
 from sabir_session.stores.claims import Claim
 from sabir_session.stores.engines import open_store
 from sabir_session.stores.store import Store
-
-SYSTEM = "system"
 
 
 class Kept:

@@ -174,6 +174,7 @@ def performer_of(
     evaluation: Evaluation,
     outputs: Outputs[Any] | None,
     how: EvaluationArguments,
+    reader: people.Reader | None = None,
 ) -> Performer:
     """What performs an evaluation; raises OptionInvalid for options that cannot run, or that open calls need."""
     offered = Option.all_of(how.get("options") or ())
@@ -190,8 +191,8 @@ def performer_of(
         raise OptionInvalid(f"{calls}; resume with options= that hold them, or abandon the calls with follow_up()")
     spending = Spending(how.get("budget") or Budget(turns=len(evaluation.replies) + MOST_REQUESTS))
     call = CallArguments(options=options if by_call else offered, settings=settings, strict=how.get("strict"))
-    people_of = (how.get("approve"), how.get("watch"))
-    return made(adapter, session, options, call, spending, *people_of, outputs, by_call)
+    heard_by = (how.get("approve"), how.get("watch"), reader)
+    return made(adapter, session, options, call, spending, *heard_by, outputs, by_call)
 
 
 def _check_types(function: str, adapter: object, how: EvaluateArguments) -> None:
@@ -235,11 +236,11 @@ async def proceed(evaluation: Evaluation, io: Performer) -> object:
 async def _ask(evaluation: Evaluation, io: Performer) -> None:
     """Ask for the next reply, and record it."""
     io.spending.check()
-    io.tell(people.RequestStarted(evaluation.turn + 1))
+    await io.show(people.RequestStarted(evaluation.turn + 1))
     reply = await io.complete(evaluation.messages)
     io.record(evaluation.take(reply, io.asked_about or ()))
     io.spending.add(reply)
-    io.tell(people.ReplyArrived(reply))
+    await io.show(people.ReplyArrived(reply))
 
 
 async def _output(evaluation: Evaluation, io: Performer) -> object:
@@ -273,14 +274,16 @@ async def _answer(evaluation: Evaluation, io: Performer) -> None:
             _settle(evaluation, io, call, people.denial(call.message, decision))
     io.start(runs)
     for _ in runs:
-        is_taken = False
+        is_recording = False
         try:
             run, result = await io.take()
-            is_taken = True
+            is_recording = True
             _settle(evaluation, io, run.open, result)
+            is_recording = False
+            await io.shown()
         except BaseException:
             late = await io.stop()
-            for run, result in () if is_taken else late:  # it ended although it was cancelled
+            for run, result in () if is_recording else late:  # it ended although it was cancelled
                 _settle(evaluation, io, run.open, result)
             raise
     if evaluation.open:

@@ -37,12 +37,12 @@ from sabir_session.records import OUTPUT_OPTION, is_output
 
 RETRIES = 2
 """How often a model is asked again where the caller names no other number."""
-TAKEN = "The answer was taken."
-"""The result of a call that gives the output."""
 _NO_SCHEMA = ("settings.response_format", "settings.response_format.schema")
 """Paths of the losses that say that the model takes no schema."""
 
-ANY_OUTPUT = Option.from_schema(OUTPUT_OPTION, "", {"type": "object"}, lambda **_: TAKEN)
+_RECEIVES = {"function": lambda: "The answer was received.", "binder": lambda arguments: Bound((), {})}
+"""What the option does: whether the arguments fit is said later, as of a text."""
+ANY_OUTPUT = Option(name=OUTPUT_OPTION).model_copy(update=_RECEIVES)
 """Answers a recorded call that gave an output, where nobody wants it any more."""
 
 
@@ -78,8 +78,8 @@ class Outputs(Generic[Output]):
         self.name = name
         self.format = ResponseFormat(name=name, schema=schema, description=description or None)
         parameters = {key: value for key, value in schema.items() if key not in ("title", "description")}
-        option = Option.from_schema(OUTPUT_OPTION, description or "Gives the answer.", parameters, lambda: TAKEN)
-        self.option = option.model_copy(update={"binder": self._fits})
+        shown = description or "Gives the answer."
+        self.option = Option.from_schema(OUTPUT_OPTION, shown, parameters).model_copy(update=_RECEIVES)
 
     def by_format(self, settings: Settings | None) -> Settings:
         """Settings that ask for text of the schema, unless they ask for another form."""
@@ -132,22 +132,12 @@ class Outputs(Generic[Output]):
         except ValueError:
             return None
 
-    def tries(self, messages: Sequence[Message]) -> int:
-        """How many answers in the messages of a turn were refused."""
-        results = [message.result for message in messages if message.result is not None]
-        calls = sum(result.option_name == OUTPUT_OPTION and result.is_error for result in results)
-        return calls + sum(message.kind == "parts" and message.policy == RUNTIME for message in messages)
+    def tries(self, messages: Iterable[Message]) -> int:
+        """How many answers of a turn with these messages were refused."""
+        return sum(message.kind == "parts" and message.policy == RUNTIME for message in messages)
 
     def _unwrapped(self, value: object) -> object:
         return value.value if isinstance(value, _Wrapper) else value
-
-    def _fits(self, arguments: JSONText) -> Bound:
-        """The option's function takes nothing; arguments that do not fit are refused here."""
-        try:
-            self._read(arguments)
-        except ValidationError as error:
-            raise ArgumentsRefused(describe(error)) from None
-        return Bound((), {})
 
 
 class _Wrapper(BaseModel):

@@ -14,7 +14,7 @@ Replies are streamed if there is a watcher, else requested whole.
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from sabir import (
     BlockDelta,
@@ -144,6 +144,16 @@ class OutputArrived:
 
 Event: TypeAlias = RequestStarted | TextArrived | OutputArrived | ReplyArrived | CallStarted | CallProgress | CallEnded
 Watch: TypeAlias = Callable[[Event], None]
+
+
+class Reader(Protocol):
+    """Reads the events of an evaluation, which goes no further than it reads."""
+
+    def tell(self, event: Event) -> None:
+        """Take an event."""
+
+    async def taken(self) -> None:
+        """Wait until all events that were told are read."""
 
 
 class Arriving:

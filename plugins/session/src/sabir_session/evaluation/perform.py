@@ -6,10 +6,9 @@ they run one after another in this thread. No loop is started. An error or a can
 
 import inspect
 import logging
-import types
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass, field
 from functools import partial
@@ -63,6 +62,7 @@ class Performer(ABC):
     spending: Spending
     approve: people.Approve | None = None
     watch: people.Watch | None = None
+    reader: people.Reader | None = None
     outputs: Outputs[Any] | None = None
     by_call: bool = False
     cancelled: Signal = field(default_factory=Signal, init=False)
@@ -81,15 +81,28 @@ class Performer(ABC):
 
     def tell(self, event: people.Event) -> None:
         """Report an event to the watcher. A watcher's error is logged: a broken display stops no evaluation."""
+        if self.reader is not None:
+            self.reader.tell(event)
         try:
             if self.watch is not None:
                 self.watch(event)
         except Exception as error:
             logger.warning("watch failed at %s: %s: %s", type(event).__name__, type(error).__name__, error)
 
+    async def show(self, event: people.Event) -> None:
+        """Report an event, and go on once the reader has read it."""
+        self.tell(event)
+        await self.shown()
+
     async def shown(self) -> None:
-        """Wait until a reader of the events has read those that were told; by default nobody reads."""
-        return
+        """Go on once the reader, if there is one, has read all events."""
+        if self.reader is not None:
+            await self.reader.taken()
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether anybody hears of texts as they arrive."""
+        return self.watch is not None or self.reader is not None
 
     @abstractmethod
     async def complete(self, messages: list[Message]) -> Reply:
@@ -147,13 +160,12 @@ class WaitingPerformer(Performer):
 
     async def complete(self, messages: list[Message]) -> Reply:
         """Ask the provider; streamed where somebody watches."""
-        if self.watch is None:
+        if not self.is_heard:
             return self.adapter.complete_sync(messages, **self.how)
         with self.adapter.stream_sync(messages, **self.how) as stream:
             for event in map(people.Arriving(), stream):
                 if event is not None:
-                    self.tell(event)
-                    await self.shown()
+                    await self.show(event)
             return stream.reply()
 
     async def ask(self, call: OptionCall) -> people.Decision:
@@ -199,20 +211,6 @@ class WaitingPerformer(Performer):
 
 
 @dataclass
-class PulledPerformer(WaitingPerformer):
-    """Performs as far as the next event, which a reader pulls: it suspends whenever something was told."""
-
-    async def shown(self) -> None:
-        """Suspend until the reader wants more."""
-        await _suspended()
-
-
-@types.coroutine
-def _suspended() -> Generator[None, None, None]:
-    yield
-
-
-@dataclass
 class LoopPerformer(Performer):
     """Performs in an event loop; holds the tasks of the calls that were started."""
 
@@ -221,18 +219,19 @@ class LoopPerformer(Performer):
 
     async def complete(self, messages: list[Message]) -> Reply:
         """Ask the provider; streamed where somebody watches."""
-        if self.watch is None:
+        if not self.is_heard:
             return await self.adapter.complete(messages, **self.how)
         async with self.adapter.stream(messages, **self.how) as stream:
             arriving = people.Arriving()
             async for each in stream:
                 if (event := arriving(each)) is not None:
-                    self.tell(event)
+                    await self.show(event)
             return await stream.reply()
 
     async def ask(self, call: OptionCall) -> people.Decision:
         """Ask the approving function, in a thread if it is a plain function."""
         assert self.approve is not None
+        await self.shown()
         return people.as_decision(await called(self.approve, call))
 
     async def apply(self, argument: str, function: Callable[[], Any]) -> Any:  # the function's own type

@@ -23,12 +23,13 @@ from sabir.authoring import KnownPart, Messages, OptionCall, as_messages
 from typing_extensions import TypeForm, TypeVar
 
 Output = TypeVar("Output", default=None)
-OutputType: TypeAlias = TypeForm[Output] | Callable[..., Awaitable[Output]] | Callable[..., Output]
-"""A type that pydantic validates, or a function that is called with the arguments that the model gives."""
 Validator: TypeAlias = Callable[[Output], Output | None] | Callable[[Output], Awaitable[Output | None]]
 """Checks an output: returns it or a better one (None keeps it), or raises ValueError with what is wrong."""
 
 _FIGURES = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
+
+
+_NO_OUTPUT: Any = None  # as a type it is that of no output
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Prompt(Generic[Output]):
     key: str = ""
     system: str | tuple[str | KnownPart, ...] = ""
     messages: Sequence[Message] = ()
-    output: OutputType[Output] | None = None
+    output: TypeForm[Output] = _NO_OUTPUT
 
     def __post_init__(self) -> None:
         """Store the messages as a tuple, so that they cannot change."""

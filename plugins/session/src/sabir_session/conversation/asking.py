@@ -1,0 +1,171 @@
+"""The four ways to ask a conversation, with the types of their answers: awaited or waiting, whole or as it arrives.
+
+chat.ask("…", output=Trip | Hotel) ──▶ Answer[Trip | Hotel]        a type, or the return type of a function
+chat.ask("…") ──▶ Answer[Output]                                   the conversation's own
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Generic, NamedTuple, Never, TypeAlias, TypedDict, TypeVar, Unpack, overload
+
+from sabir import Message, Settings
+from sabir.authoring import KnownPart
+from typing_extensions import TypeForm
+
+from sabir_session.conversation.answers import Answer, AnswerStream, SyncAnswerStream
+from sabir_session.evaluation import people
+from sabir_session.evaluation.evaluate import to_its_end
+from sabir_session.evaluation.outputs import Outputs
+from sabir_session.evaluation.perform import LoopPerformer, Performer, WaitingPerformer
+from sabir_session.evaluation.prompts import Output, Validator
+
+Wanted = TypeVar("Wanted")
+Content: TypeAlias = str | KnownPart | Message
+"""A text, a part such as `sabir.image(…)`, or a whole message."""
+
+
+AsyncFunction: TypeAlias = Callable[..., Coroutine[Any, Any, Wanted]]
+
+
+class How(TypedDict, Generic[Wanted], total=False):
+    """How one question is answered: `settings` are laid over the conversation's, `output_validator` takes its place."""
+
+    output_validator: Validator[Wanted] | None
+    settings: Settings | None
+
+
+class Asked(NamedTuple):
+    """How one question is answered."""
+
+    outputs: Outputs[Any] | None
+    settings: Settings | None
+
+
+class Asking(ABC, Generic[Output]):
+    """What can be asked."""
+
+    @overload
+    async def ask(self, *content: Content, output: TypeForm[Wanted], **how: Unpack[How[Wanted]]) -> Answer[Wanted]: ...
+    @overload
+    async def ask(
+        self, *content: Content, output: AsyncFunction[Wanted], **how: Unpack[How[Wanted]]
+    ) -> Answer[Wanted]: ...
+    @overload
+    async def ask(
+        self, *content: Content, output: Callable[..., Wanted], **how: Unpack[How[Wanted]]
+    ) -> Answer[Wanted]: ...
+    @overload
+    async def ask(self, *content: Content, **how: Unpack[How[Output]]) -> Answer[Output]: ...
+    async def ask(
+        self,
+        *content: Content,
+        output: Any = None,  # by the overloads
+        output_validator: Validator[Any] | None = None,
+        settings: Settings | None = None,
+        **misnamed: Never,
+    ) -> Answer[Any]:
+        """Ask, and return the answer once all option calls were made. Without content, finish the last question.
+
+        An unfinished question is finished first; its answer is in `messages`. `output` is this answer's type, or a
+        function to call with what the model gives; `settings` are laid over the conversation's.
+
+        Raises ConversationBusy, RenderingRefused before anything is recorded, ApprovalPending for calls that wait for a
+        person, BudgetExhausted, ConversationNotFound if there is nothing to finish, OutputError if the last answer does
+        not fit either, RecordingFailed, and the adapter's CallErrors, after which the question is unfinished.
+        """
+        return await self._answered(
+            LoopPerformer, content, self._asked(output, output_validator, settings, misnamed), None
+        )
+
+    @overload
+    def ask_sync(self, *content: Content, output: TypeForm[Wanted], **how: Unpack[How[Wanted]]) -> Answer[Wanted]: ...
+    @overload
+    def ask_sync(
+        self, *content: Content, output: AsyncFunction[Wanted], **how: Unpack[How[Wanted]]
+    ) -> Answer[Wanted]: ...
+    @overload
+    def ask_sync(
+        self, *content: Content, output: Callable[..., Wanted], **how: Unpack[How[Wanted]]
+    ) -> Answer[Wanted]: ...
+    @overload
+    def ask_sync(self, *content: Content, **how: Unpack[How[Output]]) -> Answer[Output]: ...
+    def ask_sync(
+        self,
+        *content: Content,
+        output: Any = None,  # by the overloads
+        output_validator: Validator[Any] | None = None,
+        settings: Settings | None = None,
+        **misnamed: Never,
+    ) -> Answer[Any]:
+        """As `ask`, waiting; no option may be a coroutine function."""
+        return to_its_end(
+            self._answered(WaitingPerformer, content, self._asked(output, output_validator, settings, misnamed), None)
+        )
+
+    @overload
+    def stream(
+        self, *content: Content, output: TypeForm[Wanted], **how: Unpack[How[Wanted]]
+    ) -> AnswerStream[Wanted]: ...
+    @overload
+    def stream(
+        self, *content: Content, output: AsyncFunction[Wanted], **how: Unpack[How[Wanted]]
+    ) -> AnswerStream[Wanted]: ...
+    @overload
+    def stream(
+        self, *content: Content, output: Callable[..., Wanted], **how: Unpack[How[Wanted]]
+    ) -> AnswerStream[Wanted]: ...
+    @overload
+    def stream(self, *content: Content, **how: Unpack[How[Output]]) -> AnswerStream[Output]: ...
+    def stream(
+        self,
+        *content: Content,
+        output: Any = None,  # by the overloads
+        output_validator: Validator[Any] | None = None,
+        settings: Settings | None = None,
+        **misnamed: Never,
+    ) -> AnswerStream[Any]:
+        """As `ask`: the answer as it arrives. Reading the first event asks, and raises what `ask` raises."""
+        asked = self._asked(output, output_validator, settings, misnamed)
+        return AnswerStream(lambda reader: self._answered(LoopPerformer, content, asked, reader), asked.outputs)
+
+    @overload
+    def stream_sync(
+        self, *content: Content, output: TypeForm[Wanted], **how: Unpack[How[Wanted]]
+    ) -> SyncAnswerStream[Wanted]: ...
+    @overload
+    def stream_sync(
+        self, *content: Content, output: AsyncFunction[Wanted], **how: Unpack[How[Wanted]]
+    ) -> SyncAnswerStream[Wanted]: ...
+    @overload
+    def stream_sync(
+        self, *content: Content, output: Callable[..., Wanted], **how: Unpack[How[Wanted]]
+    ) -> SyncAnswerStream[Wanted]: ...
+    @overload
+    def stream_sync(self, *content: Content, **how: Unpack[How[Output]]) -> SyncAnswerStream[Output]: ...
+    def stream_sync(
+        self,
+        *content: Content,
+        output: Any = None,  # by the overloads
+        output_validator: Validator[Any] | None = None,
+        settings: Settings | None = None,
+        **misnamed: Never,
+    ) -> SyncAnswerStream[Any]:
+        """As `stream`, waiting."""
+        asked = self._asked(output, output_validator, settings, misnamed)
+        return SyncAnswerStream(lambda reader: self._answered(WaitingPerformer, content, asked, reader), asked.outputs)
+
+    @abstractmethod
+    def _asked(
+        self,
+        output: object,
+        validator: Validator[Any] | None,
+        settings: Settings | None,
+        misnamed: Mapping[str, object],
+    ) -> Asked:
+        """The output that a question wants, and its settings; raises WrongWord for another library's argument."""
+
+    @abstractmethod
+    async def _answered(
+        self, made: type[Performer], content: tuple[Content, ...], asked: Asked, reader: people.Reader | None
+    ) -> Answer[Any]:
+        """Ask, and answer by what that class performs; `reader` reads the events."""

@@ -1,0 +1,445 @@
+"""One object holds a conversation: it asks, keeps, finishes, forks and takes back, under any model."""
+
+import asyncio
+import logging
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sabir
+from sabir import ToolContext
+from sabir.authoring import installed_hooks
+from sabir_session import (
+    Answer,
+    ApprovalPending,
+    Budget,
+    BudgetExhausted,
+    Conversation,
+    ConversationBusy,
+    ConversationNotFound,
+    Event,
+    JournalExists,
+    RecordingFailed,
+    SQLiteStore,
+    StoreError,
+    Watch,
+)
+from sabir_testing.scripted import Gate, ScriptedAdapter, calls, delayed, reply
+
+Ask = Callable[..., Answer[Any]]
+ROME = {"city": "Rome"}
+
+
+def weather(city: str) -> str:
+    """Current weather."""
+    return f"rain in {city}"
+
+
+@pytest.fixture(params=["waiting", "awaited", "pulled", "streamed"])
+def ask(request: pytest.FixtureRequest) -> Ask:
+    """Each of the four ways to ask, to the end."""
+
+    def pulled(chat: Conversation[Any], *content: Any, **how: Any) -> Answer[Any]:
+        with chat.stream_sync(*content, **how) as stream:
+            return stream.answer()
+
+    async def streamed(chat: Conversation[Any], *content: Any, **how: Any) -> Answer[Any]:
+        async with chat.stream(*content, **how) as stream:
+            return await stream.answer()
+
+    ways: dict[str, Ask] = {
+        "waiting": lambda chat, *content, **how: chat.ask_sync(*content, **how),
+        "awaited": lambda chat, *content, **how: asyncio.run(chat.ask(*content, **how)),
+        "pulled": pulled,
+        "streamed": lambda chat, *content, **how: asyncio.run(streamed(chat, *content, **how)),
+    }
+    return ways[request.param]
+
+
+def texts(chat: Conversation[Any]) -> list[str]:
+    """The text of each message with one."""
+    return [message.text for message in chat.messages if message.text]
+
+
+def test_a_question_is_answered_with_its_calls_made(ask: Ask) -> None:
+    """The answer has what this question added: messages, replies, usage; a second question sees the first."""
+    usage = sabir.Usage(input_tokens=5, output_tokens=2)
+    llm = ScriptedAdapter(reply(calls(weather=ROME), usage=usage), reply("It rains.", usage=usage), "Yes.")
+    chat = Conversation(llm, instructions="Be brief.", options=[weather])
+    first = ask(chat, "Umbrella?")
+    second = ask(chat, "Sure?")
+
+    assert (first.text, second.text) == ("It rains.", "Yes.")
+    assert [message.kind for message in first.messages] == ["parts", "parts", "option_call", "option_result", "parts"]
+    assert [message.text for message in second.messages] == ["Sure?", "Yes."]
+    assert (first.usage.total_tokens, len(first.replies), len(second.replies)) == (14, 2, 1)
+    assert llm.last.messages == chat.messages[:-1]
+    assert first.cost is None
+    assert not chat.unfinished
+
+
+def test_a_question_may_hold_parts_and_whole_messages() -> None:
+    """Texts and parts that stand together are one message of the user; a message stands as it is."""
+    chat = Conversation(ScriptedAdapter("Blue."))
+    from_alice = sabir.Message(policy="alice", payload=sabir.user("I see blue.").payload)
+    chat.ask_sync(from_alice, "What is this?", sabir.image(b"\x89PNG\r\n\x1a\n"))
+
+    assert chat.messages[0] == from_alice
+    assert [part.kind for part in chat.messages[1].parts] == ["text", "media"]
+
+
+def test_another_model_goes_on_with_the_same_conversation() -> None:
+    """The model is an attribute; the answer has the losses of the hand-over, each once."""
+    first, second = ScriptedAdapter(calls(weather=ROME), "Rain."), ScriptedAdapter("Still rain.", model="anthropic:c")
+    chat = Conversation(first, options=[weather], settings=sabir.Settings(seed=1, max_output_tokens=9))
+    chat.ask_sync("Umbrella?")
+    chat.model = second
+    answer = chat.ask_sync("And now?")
+
+    assert [message.policy for message in second.last.messages] == ["user", "llm", "weather", "llm", "user"]
+    assert [(loss.kind, loss.path) for loss in answer.losses] == [("dropped", "settings.seed")]
+    with pytest.raises(sabir.ProviderMissing):
+        chat.model = "nobody:m"
+    assert chat.model is second
+
+
+def test_what_a_preview_shows_is_what_is_sent() -> None:
+    """Nothing is sent or recorded by it."""
+    llm = ScriptedAdapter("Hello.", model="anthropic:c")
+    chat = Conversation(llm, instructions="Be brief.", settings=sabir.Settings(seed=1, max_output_tokens=9))
+    shown = chat.preview("Hi")
+
+    assert (llm.sent, chat.messages) == ((), ())
+    assert [loss.path for loss in shown.losses] == ["settings.seed"]
+    chat.ask_sync("Hi")
+    assert llm.last.rendering.body == shown.body
+
+
+def test_a_refused_rendering_leaves_the_conversation_as_it_was(ask: Ask) -> None:
+    """Nothing is recorded, so the next question is not stopped by it."""
+    llm = ScriptedAdapter("Hello.", model="anthropic:c")
+    chat = Conversation(llm, strict=True, settings=sabir.Settings(max_output_tokens=9))
+    for refused in (True, False):  # in an empty conversation, and after a turn
+        with pytest.raises(sabir.RenderingRefused):
+            ask(chat, "Listen.", sabir.audio(b"RIFF\x24\x00\x00\x00WAVEfmt "))
+        assert (len(chat.messages), chat.unfinished) == (0 if refused else 2, False)
+        if refused:
+            assert ask(chat, "Hi").text == "Hello."
+
+
+def test_it_goes_on_in_another_process(tmp_path: Path) -> None:
+    """What one process recorded, the next one has; instructions that did not change are not said again."""
+    kept: dict[str, Any] = {"keep": tmp_path / "chats.db", "name": "trip", "instructions": "Be brief."}
+    with Conversation(ScriptedAdapter("The Po."), **kept) as chat:
+        chat.ask_sync("Name a river.")
+    llm = ScriptedAdapter("The Rhine.")
+    with Conversation(llm, **kept) as chat:
+        assert texts(chat) == ["Be brief.", "Name a river.", "The Po."]
+        chat.ask_sync("Another.")
+    assert [message.text for message in llm.last.messages] == ["Be brief.", "Name a river.", "The Po.", "Another."]
+
+
+def test_changed_instructions_are_said_with_the_next_question(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The recorded prefix stays as it is, and the change is logged where another process made the records."""
+    with Conversation(ScriptedAdapter("Po."), instructions="Be brief.", keep=tmp_path / "c.db") as chat:
+        chat.ask_sync("Name a river.")
+    with (
+        caplog.at_level(logging.WARNING, "sabir"),
+        Conversation(ScriptedAdapter("Rhine!", "Elbe!"), instructions="Be loud.", keep=tmp_path / "c.db") as chat,
+    ):
+        chat.ask_sync("Another.")
+        chat.ask_sync("A third.")
+        assert texts(chat) == [
+            "Be brief.",
+            "Name a river.",
+            "Po.",
+            "Be loud.",
+            "Another.",
+            "Rhine!",
+            "A third.",
+            "Elbe!",
+        ]
+    assert "instructions of the conversation 'conversation' changed" in caplog.text
+
+
+CRASHING = """
+    import os, sys, sabir
+    from sabir_session import Conversation
+    from sabir_testing.scripted import ScriptedAdapter, calls
+    ran = open(sys.argv[2], "a", buffering=1)
+
+    def pay(amount: int) -> str:
+        print("pay", amount, file=ran)
+        if amount == 2:
+            os._exit(9)
+        return "paid"
+
+    llm = ScriptedAdapter(calls(pay=[{"amount": 1}, {"amount": 2}]), "Done.")
+    Conversation(llm, options=[pay], keep=sys.argv[1]).ask_sync("Pay both.")
+"""
+
+
+def test_what_a_crash_left_is_finished_first_and_no_finished_call_runs_again(tmp_path: Path, ask: Ask) -> None:
+    """The next question finds the earlier answer in the messages; the call that ended keeps its result."""
+    arguments = [str(tmp_path / "c.db"), str(tmp_path / "ran")]
+    died = subprocess.run([sys.executable, "-c", textwrap.dedent(CRASHING), *arguments], check=False)
+    assert died.returncode == 9
+
+    ran: list[tuple[int, bool]] = []
+
+    def pay(amount: int, context: ToolContext) -> str:
+        ran.append((amount, context.is_resume))
+        return "paid late"
+
+    llm = ScriptedAdapter("Both are paid.", "You are welcome.")
+    with Conversation(llm, options=[pay], keep=arguments[0]) as chat:
+        assert chat.unfinished
+        answer = ask(chat, "Thanks.")
+        assert (answer.text, ran) == ("You are welcome.", [(2, True)])
+        assert texts(chat) == ["Pay both.", "Both are paid.", "Thanks.", "You are welcome."]
+        assert [result.result for result in llm.sent[0].results] == ["paid", "paid late"]
+
+
+def test_asking_nothing_finishes_or_tells_the_last_answer() -> None:
+    """Where nothing was asked, there is nothing to finish."""
+    overloaded = sabir.errors.Overloaded("busy")
+    chat = Conversation(ScriptedAdapter(overloaded, "The Po."), settings=sabir.Settings(retries=0))
+    with pytest.raises(ConversationNotFound, match="nothing was asked in the conversation"):
+        chat.ask_sync()
+    with pytest.raises(sabir.errors.Overloaded) as met:
+        chat.ask_sync("Name a river.")
+
+    assert chat.unfinished
+    assert "ask() tries again, drop_last() takes it back" in met.value.__notes__[0]
+    assert chat.ask_sync().text == chat.ask_sync().text == "The Po."
+    assert texts(chat) == ["Name a river.", "The Po."]
+
+
+def test_a_call_that_waits_for_a_person_stops_the_next_question(ask: Ask) -> None:
+    """Nothing is sent and the question is not recorded; with the person's word, it goes on."""
+    llm = ScriptedAdapter(calls(weather=ROME), "Rain.", "Bye.")
+    chat = Conversation(llm, options=[weather], approve=lambda call: "wait")
+    for content in ("Umbrella?", "Well?"):
+        with pytest.raises(ApprovalPending) as met:
+            ask(chat, content)
+        assert [call.call.option_name for call in met.value.calls] == ["weather"]
+    assert (len(llm.sent), texts(chat)) == (1, ["Umbrella?"])
+
+    chat.approve = lambda call: "allow"
+    assert ask(chat, "Bye.").text == "Bye."
+    assert texts(chat) == ["Umbrella?", "Rain.", "Bye.", "Bye."]
+
+
+def test_a_budget_limits_the_whole_conversation() -> None:
+    """The question beyond it is kept; with a larger one it is answered."""
+    chat = Conversation(ScriptedAdapter("One.", "Two."), budget=Budget(turns=1))
+    chat.ask_sync("First?")
+    with pytest.raises(BudgetExhausted):
+        chat.ask_sync("Second?")
+    chat.budget = Budget(turns=2)
+
+    assert (chat.unfinished, chat.ask_sync().text) == (True, "Two.")
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_the_last_turn_can_be_taken_back(is_kept: bool, tmp_path: Path) -> None:
+    """What was said, and all that came of it; the next question follows on what was before, in any process."""
+    keep: Any = {"keep": tmp_path / "c.db"} if is_kept else {}
+    llm = ScriptedAdapter("Po.", calls(weather=ROME), "Rain.", "Rhine.", "Elbe.")
+    chat = Conversation(llm, options=[weather], **keep)
+    chat.ask_sync("Name a river.")
+    chat.ask_sync("Umbrella?")
+
+    dropped = chat.drop_last()
+    assert [message.kind for message in dropped] == ["parts", "option_call", "option_result", "parts"]
+    assert chat.ask_sync("Another.").text == "Rhine."
+    assert texts(chat) == ["Name a river.", "Po.", "Another.", "Rhine."]
+    chat.close()
+    if is_kept:
+        with Conversation(llm, **keep) as again:
+            assert texts(again) == texts(chat)
+    chat = Conversation(llm, **keep) if is_kept else chat
+    chat.drop_last()
+    chat.drop_last()
+    with pytest.raises(ConversationNotFound, match="there is nothing to take back"):
+        chat.drop_last()
+    assert chat.messages == ()
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_fork_goes_its_own_way(is_kept: bool, tmp_path: Path) -> None:
+    """Both have the past; neither sees what the other says. A name that is taken is refused."""
+    keep: Any = {"keep": tmp_path / "c.db"} if is_kept else {}
+    with Conversation(ScriptedAdapter("Po.", "Elbe.", "Rhine."), name="one", **keep) as chat:
+        chat.ask_sync("Name a river.")
+        with chat.fork("two") as other:
+            other.ask_sync("Go east.")
+            chat.ask_sync("Go north.")
+            assert (other.name, texts(other)) == ("two", ["Name a river.", "Po.", "Go east.", "Elbe."])
+            assert texts(chat) == ["Name a river.", "Po.", "Go north.", "Rhine."]
+        if is_kept:
+            with pytest.raises(JournalExists):
+                chat.fork("two")
+
+
+OPENING = "import sys; from sabir_session import Conversation; Conversation('echo:m', keep=sys.argv[1], name='trip')"
+
+
+def test_two_processes_cannot_hold_one_name(tmp_path: Path) -> None:
+    """Until the first one closes it; another name is free."""
+
+    def elsewhere() -> str:
+        command = [sys.executable, "-c", OPENING, str(tmp_path / "c.db")]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stderr
+
+    with Conversation("echo:m", keep=tmp_path / "c.db", name="trip"):
+        assert "ConversationBusy: another process holds the conversation 'trip'; close it there" in elsewhere()
+    assert elsewhere() == ""
+    with Conversation("echo:m", keep=tmp_path / "c.db", name="other"):
+        assert elsewhere() == ""
+
+
+def test_the_latest_object_of_a_process_writes(tmp_path: Path) -> None:
+    """As in a notebook, whose cell runs again: the earlier object is refused once the later one has written."""
+    llm = ScriptedAdapter("Po.", "Rhine.")
+    earlier = Conversation(llm, keep=tmp_path / "c.db")
+    later = Conversation(llm, keep=tmp_path / "c.db")
+    later.ask_sync("Name a river.")
+    with pytest.raises(RecordingFailed, match="open the journal again"):
+        earlier.ask_sync("Another.")
+    assert len(llm.sent) == 1
+
+
+async def test_one_question_at_a_time() -> None:
+    """A second one while the first is answered is refused, and disturbs nothing."""
+    gate = Gate()
+    chat = Conversation(ScriptedAdapter(delayed("Po.", gate), "Rhine."))
+    first = asyncio.ensure_future(chat.ask("Name a river."))
+    await gate.reached()
+    with pytest.raises(ConversationBusy, match="being answered"):
+        await chat.ask("Another.")
+    gate.open()
+    assert (await first).text == "Po."
+    assert (await chat.ask("Another.")).text == "Rhine."
+
+
+def test_a_place_that_cannot_keep_it_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    """By its reason."""
+    with pytest.raises(StoreError, match="its folder is not there"):
+        Conversation("echo:m", keep=tmp_path / "no" / "chats.db")
+    with pytest.raises(StoreError, match="it is a folder"):
+        Conversation("echo:m", keep=tmp_path)
+
+
+def test_a_store_and_its_url_keep_it_too(tmp_path: Path) -> None:
+    """An opened store is the caller's to close."""
+    with SQLiteStore(tmp_path / "c.db") as store:
+        with Conversation(ScriptedAdapter("Po."), keep=store, name="a") as chat:
+            chat.ask_sync("Name a river.")
+        assert store.names() == ("a",)
+    with Conversation("echo:m", keep=f"sqlite:///{tmp_path}/c.db", name="a") as chat:
+        assert texts(chat) == ["Name a river.", "Po."]
+
+
+def test_a_stream_shows_what_happens_as_it_happens() -> None:
+    """Texts as they come, a call before its result; a watcher of the conversation hears the same."""
+    heard: list[Event] = []
+    watch: Watch = heard.append
+    chat = Conversation(ScriptedAdapter(calls(weather=ROME), "It rains."), options=[weather], watch=watch)
+    seen: list[Event] = []
+    with chat.stream_sync("Umbrella?") as stream:
+        for event in stream:
+            seen.append(event)
+            assert seen == heard  # it runs no further than its reader
+        assert stream.answer().text == "It rains."
+
+    assert seen == heard
+    assert [type(event).__name__ for event in seen] == [
+        "RequestStarted", "ReplyArrived", "CallStarted", "CallEnded", "RequestStarted", "TextArrived", "TextArrived",
+        "ReplyArrived",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("is_awaited", [True, False])
+def test_a_stream_that_is_left_stops(is_awaited: bool) -> None:
+    """The question stays unfinished, and the next asking finishes it."""
+    chat = Conversation(ScriptedAdapter("One two three.", "One two three four."))
+
+    async def leave() -> None:
+        async with chat.stream("Count.") as stream:
+            async for _ in stream.text:
+                break
+        with pytest.raises(sabir.SettingsInvalid, match="left before its answer"):
+            await stream.answer()
+
+    if is_awaited:
+        asyncio.run(leave())
+    else:
+        with chat.stream_sync("Count.") as stream:
+            assert next(iter(stream.text)) == "One "
+        with pytest.raises(sabir.SettingsInvalid, match="left before its answer"):
+            stream.answer()
+    assert (chat.unfinished, texts(chat)) == (True, ["Count."])
+    assert chat.ask_sync().text == "One two three four."
+
+
+def test_options_get_what_they_need_without_globals() -> None:
+    """A bound method has its object, and a parameter of the type ToolContext is filled in and not shown."""
+
+    class Desk:
+        """Holds what a program holds."""
+
+        def __init__(self) -> None:
+            self.keys: list[str] = []
+
+        def note(self, text: str, context: ToolContext) -> str:
+            """Take a note."""
+            context.report(1, 1, text)
+            self.keys.append(context.idempotency_key)
+            return "noted"
+
+    desk, llm = Desk(), ScriptedAdapter(calls(note={"text": "milk"}), "Noted.")
+    with Conversation(llm, options=[desk.note]).stream_sync("Milk!") as stream:
+        progress = [event for event in stream if type(event).__name__ == "CallProgress"]
+
+    assert (len(desk.keys), len(progress)) == (1, 1)
+    assert list(llm.sent[0].options[0].parameters["properties"]) == ["text"]
+
+
+class Tariff:
+    """A plugin that knows what replies cost."""
+
+    def __init__(self, cost: Decimal | None) -> None:
+        self.cost = cost
+
+    @sabir.hookimpl
+    def sabir_reply_cost(self, reply: sabir.Reply) -> Decimal | None:
+        """A penny each."""
+        return self.cost
+
+
+@pytest.mark.parametrize(("cost", "total"), [(Decimal("0.01"), Decimal("0.02")), (None, None)])
+def test_the_cost_of_an_answer_is_the_sum_of_its_replies(cost: Decimal | None, total: Decimal | None) -> None:
+    """By the installed plugins; None as soon as one reply has no known cost."""
+    tariff = Tariff(cost)
+    installed_hooks().register(tariff)
+    try:
+        chat = Conversation(ScriptedAdapter(calls(weather=ROME), "Rain."), options=[weather])
+        assert (chat.ask_sync("Umbrella?").cost, chat.cost) == (total, total)
+    finally:
+        installed_hooks().unregister(tariff)
+
+
+def test_it_reads_in_a_line_or_two() -> None:
+    """Itself, and its answers, however long."""
+    chat = Conversation(ScriptedAdapter("It rains. " * 1000), name="trip")
+    answer = chat.ask_sync("Umbrella? " * 1000)
+
+    assert repr(chat) == "Conversation('scripted:model', name='trip', messages=2)"
+    assert len(repr(answer)) < 240
+    assert "It rains." in repr(answer)

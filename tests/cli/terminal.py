@@ -63,3 +63,34 @@ def lines_of(seen: bytes) -> list[str]:
     """The lines as they stand on the terminal, without colours; a line that was begun anew is as it was last."""
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode())
     return [line.rpartition("\r")[2] for line in plain.replace("\r\n", "\n").split("\n")]
+
+
+def screen_of(written: str, height: int) -> list[str]:
+    """The lines that a terminal of so many lines shows after a program wrote to it, those that scrolled away first.
+
+    It obeys what rich writes: moving up, erasing a line, colours, the cursor's look.
+    """
+    gone: list[str] = []
+    lines, row, column = [""], 0, 0
+    for sign in re.findall(r"\x1b\[[0-9;?]*[A-Za-z]|.", written, re.DOTALL):
+        if sign == "\n":
+            row, column = row + 1, 0
+            lines += [""] * (row == len(lines))
+            if len(lines) > height:
+                gone.append(lines.pop(0))
+                row -= 1
+        elif sign == "\r":
+            column = 0
+        elif sign.endswith("A") and len(sign) > 1:
+            row = max(0, row - int(sign[2:-1] or 1))
+        elif sign == "\x1b[2K":
+            lines[row] = ""
+        elif len(sign) == 1:
+            lines[row] = lines[row][:column].ljust(column) + sign + lines[row][column + 1 :]
+            column += 1
+        else:
+            assert sign[-1] in "mhl", f"a sign that is not known here: {sign!r}"
+    shown = [line.rstrip() for line in [*gone, *lines]]
+    while shown and not shown[-1]:
+        shown.pop()
+    return shown

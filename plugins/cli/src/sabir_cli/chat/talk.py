@@ -151,16 +151,18 @@ class Talk(ExitStack):
 
         What options did is not undone: a failed turn in which any ran is kept, a stopped one is taken back.
         """
-        if not self.chat.unfinished:
+        asked, self._asked = self._asked, ()
+        if not asked:
+            return Outcome(True, "the turn before is still unfinished") if self.chat.unfinished else None
+        if not self.chat.unfinished and self.shown.heard:
             return None
-        if not self._asked:
-            return Outcome(True, "the turn before is still unfinished")
         ran = ", ".join(dict.fromkeys(self.shown.ran))
         if ran and not stopped:
             return Outcome(True, f"this turn is kept, for {ran} ran")
-        self.chat.drop_last()
-        self.taken_back = self._asked
-        self.attached = [each for each in self._asked if isinstance(each, Part)]
+        if self.chat.unfinished:
+            self.chat.drop_last()
+        self.taken_back = asked
+        self.attached = [each for each in asked if isinstance(each, Part)]
         return Outcome(False, f"this turn is forgotten{f', but {ran} ran' if ran else ''}")
 
     def _ask(self, *content: Said) -> Answer:
@@ -179,7 +181,7 @@ class Talk(ExitStack):
                 raise
             text = f"{self.target} called options {len(heard)} times in a row; stopped"
             raise OutputError(text, heard[-1].reply) from None
-        answer = self.answer
+        answer, self._asked = self.answer, ()
         if self.shows_output and not self.output.machine:
             self.output.data(json.dumps(self.plain_output, ensure_ascii=False, indent=2) + "\n")
         if self.shown.heard:

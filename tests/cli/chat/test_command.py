@@ -129,6 +129,17 @@ def test_what_was_said_goes_on_with_c(command: Command) -> None:
     assert len(texts(out)) == 7
 
 
+def test_another_endpoint_than_that_of_the_last_answer_is_told(
+    relay: Relay, monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
+    """A conversation with a server of one's own does not go elsewhere without a word."""
+    monkeypatch.setenv("RELAY_API_KEY", "a key")
+    command("chat", "-m", "relay:any", "Hello")
+    monkeypatch.setattr(relay, "endpoint", lambda access: "https://elsewhere.example")
+
+    assert "the last answer came from echo:; --base-url goes on there" in command("chat", "-c", "more")[1]
+
+
 def test_a_new_one_is_begun_beside_the_last_and_a_name_finds_its_own(command: Command) -> None:
     """Without -c nothing is gone on with; -c takes the one that was spoken in last."""
     command(*ECHO, "--name", "trip", "first")

@@ -94,6 +94,21 @@ def test_a_reply_is_stopped_and_asked_again_and_two_keys_leave() -> None:
     assert run("chats", "--json").stdout == b"[]\n"
 
 
+def test_a_turn_that_a_killed_process_left_is_told_and_gone_on_with(tmp_path: Path) -> None:
+    """What ran does not run again: the option of the second process is another."""
+    for name, body in (("deadly", "import os; os._exit(9)"), ("lively", "return 'there'")):
+        (tmp_path / f"{name}.py").write_text(f"def look() -> str:\n    {body}\n")
+    env = {"PYTHONPATH": str(tmp_path)}
+    assert run(*ECHO, "--option", "deadly:look", "call look {}", env=env).returncode == 9
+
+    typed = [(READY, b"/retry\r"), (DONE, b"\x04")]
+    code, seen = on_terminal("chat", "-c", "--option", "lively:look", typed=typed, env=env)
+
+    assert code == 0
+    assert b"this turn was interrupted: /retry goes on with it" in seen
+    assert kept() == ["call look {}", "there"]
+
+
 def test_one_prompt_that_is_interrupted_keeps_nothing() -> None:
     """It ends as interrupted programs do."""
     code, seen = on_terminal("chat", "-m", "slow:any", "Tell me.", typed=[(b"word3", b"\x03")], program=SLOW)

@@ -87,6 +87,16 @@ def test_a_file_goes_with_the_next_message(talk: Talk, capsys: pytest.CaptureFix
     assert told(capsys).startswith("loss   downgraded")
 
 
+@pytest.mark.parametrize("written", ["'a sky.png'", "a\\ sky.png", "a sky.png", "it's.png"])
+def test_a_file_is_found_as_a_shell_writes_it_and_as_it_is(written: str, talk: Talk, tmp_path: Path) -> None:
+    """A file that is dropped on a terminal comes with quotes or backslashes."""
+    for name in ("a sky.png", "it's.png"):
+        (tmp_path / name).write_bytes(PNG)
+    obey(talk, f"/image {written}")
+
+    assert len(talk.attached) == 1
+
+
 def test_instructions_options_and_costs_are_changed_and_shown(talk: Talk, capsys: pytest.CaptureFixture[str]) -> None:
     """Without an argument nothing is changed."""
     obey(talk, "/system Be brief.")

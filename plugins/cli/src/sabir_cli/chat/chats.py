@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import sabir
 from cyclopts import Parameter
-from sabir.authoring import printable
+from sabir.authoring import one_line
 
 from sabir_cli.chat.export import Form, as_text, form_of, save
 from sabir_cli.config import Defaults
@@ -62,6 +62,8 @@ def chats(
     return Exit.OK
 
 
+LEAST_WORDS = 34
+"""Characters of the first words that are shown on the narrowest terminal."""
 TAKES: Mapping[Action, tuple[int, float, str]] = {
     "list": (0, 0, "no NAME"), "show": (1, 1, "one NAME"), "export": (1, 1, "one NAME"),
     "delete": (1, math.inf, "NAMES"),
@@ -77,9 +79,10 @@ def _list(home: "Home", output: Output) -> None:
     if not found:
         output.note(f"no conversation is kept in {str(home.folder)!r} yet; `sabir chat` begins one")
         return
+    room = max(LEAST_WORDS, output.out.width - 50)  # one line, beside names of an ordinary length
     sheet = Sheet("name", "when", "turns", "model", "first words", plain={"when", "model", "first words"})
     for each in found:
-        sheet.add(each.name, _when(each.when), str(each.turns), each.model, printable(each.words))
+        sheet.add(each.name, _when(each.when), str(each.turns), each.model, one_line(each.words, room))
     output.show(sheet)
 
 

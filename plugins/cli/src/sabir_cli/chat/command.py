@@ -121,8 +121,7 @@ def chat(
 
     with ExitStack() as stack:
         place = stack.enter_context(Place.of(defaults.home, keep.name, last=keep.goes_on, kept=not keep.no_keep))
-        named = model or place.model or inputs.choose_model(None)
-        llm = stack.enter_context(sabir.adapter(named, base_url=asked.base_url))
+        llm = stack.enter_context(place.adapter(model, asked.base_url, output))
         settings = asked.settings(defaults.settings, llm.target.provider)
         how = {"options": options, "output": form, "settings": settings}
         conversation = place.open(llm, system, defaults.system, **how)

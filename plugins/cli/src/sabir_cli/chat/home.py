@@ -19,7 +19,8 @@ import sabir_session
 from sabir.authoring import SyncClosing, one_line
 from sabir_session import InnerMessage, SQLiteStore
 
-from sabir_cli.output import UsageError
+from sabir_cli.inputs import choose_model
+from sabir_cli.output import Output, UsageError
 
 FILE = "chats.db"
 SYSTEM, USER = "system", "user"
@@ -41,10 +42,14 @@ class Summary(NamedTuple):
     words: str
 
 
-def last_model(records: Sequence[InnerMessage]) -> str:
-    """provider:model of the last reply; "" where there is none."""
+def last_origin(records: Sequence[InnerMessage]) -> sabir.Origin | None:
+    """Where the last reply came from; None where there is none."""
     origins = (message.origin for record in reversed(records) for message in record.messages)
-    origin = next(filter(None, origins), None)
+    return next(filter(None, origins), None)
+
+
+def model_of(origin: sabir.Origin | None) -> str:
+    """provider:model, as a user names it; "" for nothing."""
     return f"{origin.provider}:{origin.model}" if origin else ""
 
 
@@ -105,7 +110,7 @@ class Home(SyncClosing):
         if not said:
             return None
         words = one_line(next((text for text in said if text.strip()), ""), LONGEST_WORDS)
-        return Summary(name, records[-1].created_at, last_model(records), len(said), words)
+        return Summary(name, records[-1].created_at, model_of(last_origin(records)), len(said), words)
 
 
 class Place(ExitStack):
@@ -115,8 +120,8 @@ class Place(ExitStack):
         super().__init__()
         self.name = name
         self._home = None if home is None else self.enter_context(home)
-        self.model = last_model(home.records(name)) if home and name else ""
-        """The model of the conversation that goes on; "" for one that begins."""
+        self.origin = last_origin(home.records(name)) if home and name else None
+        """Where the last answer of the conversation that goes on came from."""
 
     @classmethod
     def of(cls, folder: Path, name: str | None, *, last: bool, kept: bool) -> "Place":
@@ -133,6 +138,13 @@ class Place(ExitStack):
                 raise UsageError("-c: there is no conversation to go on with yet; leave it out to begin one")
             name = found[0].name
         return cls(home, name)
+
+    def adapter(self, model: str | None, base_url: str | None, output: Output) -> sabir.ModelAdapter:
+        """The model that was named, else the one that answered last, else the user's default."""
+        llm = sabir.adapter(model or model_of(self.origin) or choose_model(None), base_url=base_url)
+        if self.origin and not (model or base_url) and llm.target.endpoint != self.origin.endpoint:
+            output.note(f"the last answer came from {self.origin.endpoint}; --base-url goes on there", "yellow")
+        return llm
 
     def open(
         self, model: sabir.ModelAdapter, instructions: str | None, default: str | None, **how: Any

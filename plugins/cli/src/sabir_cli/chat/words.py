@@ -5,6 +5,8 @@
 """
 
 import difflib
+import os
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -96,10 +98,20 @@ def _option(talk: Talk, spec: str) -> None:
 
 def _attach(kind: str) -> Callable[[Talk, str], None]:
     def run(talk: Talk, source: str) -> None:
+        source = _unquoted(source)
         talk.attached.append(attach(kind, source))
         talk.output.note(f"{one_line(source, 60)} goes with your next message; /drop takes it back")
 
     return run
+
+
+def _unquoted(path: str) -> str:
+    """A path without the quotes or backslashes that a shell, or a file dropped on a terminal, puts into it."""
+    try:
+        words = [path] if os.name == "nt" else shlex.split(path)
+    except ValueError:  # a quote that nothing closes is a sign of the name
+        return path
+    return words[0] if len(words) == 1 else path
 
 
 def _losses(talk: Talk, _: str) -> None:
@@ -118,7 +130,7 @@ def _cost(talk: Talk, _: str) -> None:
 
 
 def _save(talk: Talk, file: str) -> None:
-    path = Path(file).expanduser()
+    path = Path(_unquoted(file)).expanduser()
     save(path, talk.chat.messages)
     talk.output.note(f"saved in {str(path)!r}")
 

@@ -135,3 +135,16 @@ def test_a_standard_input_that_may_never_end_is_not_read_beside_a_prompt() -> No
         )  # fmt: skip
 
     assert finished.stdout == b"Hello\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a pipe cannot be asked there whether anything comes")
+def test_a_pipe_on_which_nothing_comes_is_told() -> None:
+    """As where a command runs without a terminal, and nobody closes its standard input; it is read all the same."""
+    command = [SCRIPT, "chat", "-m", "echo:any", "Hello"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, env=environment(), **pipes) as running:
+        assert running.stderr is not None
+        assert running.stderr.readline() == b"sabir: waiting for what is piped; < /dev/null where nothing is\n"
+        out, _ = running.communicate(b"Text.")
+
+    assert out == b"Text.\n\nHello\n"

@@ -94,6 +94,20 @@ def test_a_reply_is_stopped_and_asked_again_and_two_keys_leave() -> None:
     assert run("chats", "--json").stdout == b"[]\n"
 
 
+def test_what_is_typed_while_a_reply_comes_is_there_afterwards() -> None:
+    """It does not stand amid the reply, and Ctrl-C does not throw it away."""
+    typed = [
+        (READY, b"Tell me.\r"),
+        (b"word2", b"later"),
+        (b"word6", b"\x03"),
+        (b"forgotten.*" + READY + b".*later", b"\x03\x03\x03"),
+    ]
+    code, seen = on_terminal("chat", "-m", "slow:any", typed=typed, program=SLOW)
+
+    assert code == 0
+    assert b"later" not in seen.partition(b"forgotten")[0]
+
+
 def test_a_turn_that_a_killed_process_left_is_told_and_gone_on_with(tmp_path: Path) -> None:
     """What ran does not run again: the option of the second process is another."""
     for name, body in (("deadly", "import os; os._exit(9)"), ("lively", "return 'there'")):

@@ -34,8 +34,8 @@ SHOWN = """A title
 
 Some words, code, a link (https://x.example/y) and List<String> <b>as it is</b>.
 
- 1 one
- 2 two
+1. one
+2. two
    more of it
 
  city  rain

@@ -6,6 +6,7 @@
 import importlib
 import os
 import re
+import select
 import stat
 import sys
 from collections.abc import Iterable
@@ -33,6 +34,9 @@ def refuse_misspelt(kind: object, value: str | None) -> None:
 
 STDIN_TOO = Parameter(allow_leading_hyphen=True, validator=refuse_misspelt)
 """An argument for which - stands for standard input; such an argument would take a misspelt option too."""
+
+PATIENCE = 2.0
+"""Seconds until a pipe on which nothing comes is told."""
 
 JSONFlag: TypeAlias = Annotated[
     bool, Parameter(name="--json", negative="", help="One JSON document on standard output.")
@@ -108,10 +112,14 @@ def read_said(prompt: str | None) -> list[str]:
 
 
 def _is_piped() -> bool:
+    """Whether standard input is a pipe or a file; a pipe on which nothing comes is told."""
     try:
-        mode = os.fstat(sys.stdin.fileno()).st_mode
+        descriptor = sys.stdin.fileno()
+        mode = os.fstat(descriptor).st_mode
     except (OSError, ValueError, AttributeError):  # there is none, or it is closed
         return False
+    if stat.S_ISFIFO(mode) and os.name != "nt" and not select.select([descriptor], [], [], PATIENCE)[0]:
+        sys.stderr.write("sabir: waiting for what is piped; < /dev/null where nothing is\n")
     return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
 
 

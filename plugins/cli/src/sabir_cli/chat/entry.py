@@ -149,7 +149,7 @@ def unechoed() -> Iterator[None]:
     except (OSError, ValueError, AttributeError, termios.error):  # it is no terminal
         yield
         return
-    silent = [*before[:3], before[3] & ~termios.ECHO, *before[4:]]
+    silent = [*before[:3], before[3] & ~termios.ECHO | termios.NOFLSH, *before[4:]]  # Ctrl-C throws no key away
     termios.tcsetattr(descriptor, termios.TCSADRAIN, silent)
     try:
         yield

@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.live import Live
-from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement
+from rich.markdown import CodeBlock, Heading, ListItem, Markdown, MarkdownElement
 from rich.segment import Segment
 from rich.syntax import Syntax
 from rich.text import Text
@@ -45,11 +45,23 @@ class _Code(CodeBlock):
         yield Syntax(code, self.lexer_name, theme="ansi_dark", background_color="default", word_wrap=True)
 
 
+class _Item(ListItem):
+    """An item with its number as it was written."""
+
+    def render_number(self, console: Console, options: ConsoleOptions, number: int, last_number: int) -> RenderResult:
+        width = len(f"{last_number}. ")
+        lines = console.render_lines(self.elements, options.update(width=options.max_width - width), style=self.style)
+        for at, line in enumerate(lines):
+            yield Segment(("" if at else f"{number}. ").rjust(width), console.get_style("markdown.item.number"))
+            yield from line
+            yield Segment.line()
+
+
 class _Blocks(Markdown):
     """Some blocks that were parsed together with others."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
-        **Markdown.elements, "heading_open": _Heading, "fence": _Code, "code_block": _Code,
+        **Markdown.elements, "heading_open": _Heading, "fence": _Code, "code_block": _Code, "list_item_open": _Item,
     }  # fmt: skip
 
     def __init__(self, tokens: list[Token]) -> None:

@@ -123,6 +123,7 @@ def test_what_was_said_goes_on_with_c(command: Command) -> None:
     """By the model that answered last, unless another is named; with the instructions that it began with."""
     command(*ECHO, "--system", "Be brief.", "first")
     out, _ = command("chat", "-c", "--json", "second")
+    assert json.loads(out)["origin"]["provider"] == "echo"
     assert texts(out) == ["Be brief.", "first", "first", "second", "second"]
     out, _ = command("chat", "-c", "-m", "echo:other", "--json", "third")
     assert json.loads(out)["origin"]["model"] == "other"

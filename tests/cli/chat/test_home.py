@@ -44,6 +44,14 @@ def test_conversations_are_numbered_and_an_empty_one_leaves_no_trace(tmp_path: P
         assert [each.name for each in home.summaries()] == ["trip", "2", "1"]
 
 
+def test_a_number_that_was_taken_in_between_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process may begin and end its conversation after this one looked for a number."""
+    said(tmp_path, None, "Hello")
+    monkeypatch.setattr(Place, "_numbers", lambda _: iter(["1", "2"]))
+
+    assert said(tmp_path, None, "Hello") == "2"
+
+
 def test_a_number_that_another_process_holds_is_passed_over(tmp_path: Path) -> None:
     """Two that begin at once do not become one; nobody gets a name that is held."""
     code = (

@@ -12,9 +12,16 @@ KEYS = ("_API_KEY", "_ADMIN_KEY", "_TOKEN")
 
 
 def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
-    """This environment without keys, settings and what steers colours and widths, 80 columns wide."""
+    """This environment without keys, settings and what steers colours and widths, 80 columns wide.
+
+    The home of conversations stays as it is: every test has one of its own.
+    """
     steering = ("NO_COLOR", "FORCE_COLOR", "SABIR_")
-    kept = {name: value for name, value in os.environ.items() if not (name.endswith(KEYS) or name.startswith(steering))}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name == "SABIR_HOME" or not (name.endswith(KEYS) or name.startswith(steering))
+    }
     return {**kept, "COLUMNS": "80", "PYTHONWARNINGS": "error", "XDG_CONFIG_HOME": NO_FOLDER, **(changes or {})}
 
 

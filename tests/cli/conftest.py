@@ -17,12 +17,13 @@ from tests.cli.command import KEYS, NO_FOLDER, environment
 
 
 @pytest.fixture(autouse=True)
-def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No key and no settings of whoever runs the tests; 80 columns."""
+def plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """No key, no settings and no conversations of whoever runs the tests; 80 columns."""
     for name in [name for name in os.environ if name.endswith(KEYS) or name not in environment()]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("XDG_CONFIG_HOME", NO_FOLDER)
+    monkeypatch.setenv("SABIR_HOME", str(tmp_path_factory.mktemp("home")))
 
 
 class Relay(Echo):

@@ -1,14 +1,17 @@
 """What command lines name, found; and what cannot be found, said in one line."""
 
+import socket
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import sabir
 from sabir_cli import inputs
-from sabir_cli.inputs import choose_model, content, known_models, load_options, read_prompt
+from sabir_cli.inputs import choose_model, known_models, load_options, read_said
 from sabir_cli.output import UsageError
 
+from tests.cli.command import SCRIPT, environment
 from tests.cli.conftest import Relay, pipe
 
 
@@ -111,20 +114,37 @@ def test_a_piped_text_is_read_without_its_margins(monkeypatch: pytest.MonkeyPatc
     """echo ends every text with a line break, and some editors begin it with a BOM."""
     pipe(monkeypatch, "\ufeffHello,\nü\n".encode())
 
-    assert read_prompt() == "Hello,\nü"
+    assert read_said("-") == ["Hello,\nü"]
 
 
 def test_a_pipe_of_other_bytes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first byte that is no text is named."""
+    """The first byte that is no text is named, and how a medium is given."""
     pipe(monkeypatch, b"ab\xff")
 
-    with pytest.raises(UsageError, match=r"byte 2 .* no UTF-8"):
-        read_prompt()
+    with pytest.raises(UsageError, match=r"byte 2 .* no UTF-8; .*--image"):
+        read_said(None)
 
 
-def test_images_stand_before_the_text() -> None:
-    """Several, in the order given."""
-    message = content("What?", ["https://example.com/a.png", "https://example.com/b.png"])
+def test_a_standard_input_that_may_never_end_is_not_read_beside_a_prompt() -> None:
+    """A socket, say, of whatever started the command: only a pipe and a file are a part of the question."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        finished = subprocess.run(
+            [SCRIPT, "chat", "-m", "echo:any", "Hello"],
+            stdin=theirs, capture_output=True, env=environment(), timeout=60, check=False,
+        )  # fmt: skip
 
-    assert [part.kind for part in message.parts] == ["media", "media", "text"]
-    assert message.text == "What?"
+    assert finished.stdout == b"Hello\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a pipe cannot be asked there whether anything comes")
+def test_a_pipe_on_which_nothing_comes_is_told() -> None:
+    """As where a command runs without a terminal, and nobody closes its standard input; it is read all the same."""
+    command = [SCRIPT, "chat", "-m", "echo:any", "Hello"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, env=environment(), **pipes) as running:
+        assert running.stderr is not None
+        assert running.stderr.readline() == b"sabir: waiting for what is piped; < /dev/null where nothing is\n"
+        out, _ = running.communicate(b"Text.")
+
+    assert out == b"Text.\n\nHello\n"

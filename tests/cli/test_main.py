@@ -125,49 +125,6 @@ def test_colours_are_a_terminals_alone_and_nobodys_with_no_color() -> None:
 
 
 @posix
-def test_the_loop_talks_until_quit() -> None:
-    """A failed turn is forgotten and the next one asked for."""
-    typed = [
-        (b"you> ", b"Hello\n"),
-        (b"usage  1 in", b"fail 500\n"),
-        (b"forgotten", b"Bye\n"),
-        (b"usage  3 in", b"/quit\n"),
-    ]
-    code, seen = on_terminal("chat", "-m", "echo:any", typed=typed)
-
-    assert code == 0
-    assert b"Hello\r\n\x1b[2musage  1 in" in seen
-    assert b"you asked for 500 (this turn is forgotten)" in seen
-    assert b"Bye\r\n\x1b[2musage  3 in" in seen
-
-
-@posix
-def test_the_loop_takes_a_turn_back(tmp_path: Path) -> None:
-    """A session keeps a turn that failed; `/drop` takes it back, and says so where nothing is left to take."""
-    typed = [
-        (b"you> ", b"/drop\n"),
-        (b"nothing to take back", b"fail 400\n"),
-        (b"/drop takes it back", b"/drop\n"),
-        (b"taken back: fail 400", b"Hello\n"),
-        (b"usage  1 in", b"/quit\n"),
-    ]
-    code, seen = on_terminal("chat", "-m", "echo:any", "--session", str(tmp_path / "talk.db"), typed=typed)
-
-    assert code == 0
-    assert b"Traceback" not in seen
-
-
-@posix
-@pytest.mark.parametrize("key", [b"\x04", b"\x03"], ids=["Ctrl-D", "Ctrl-C"])
-def test_a_key_leaves_the_loop(key: bytes) -> None:
-    """Both are an ordinary end."""
-    code, seen = on_terminal("chat", "-m", "echo:any", typed=[(b"you> ", key)])
-
-    assert code == 0
-    assert b"Traceback" not in seen
-
-
-@posix
 def test_a_models_text_does_not_steer_the_terminal() -> None:
     """Somebody else wrote what the model repeats."""
     _, seen = on_terminal("chat", "-m", "echo:any", "\x1b]0;owned\x07\x1b[2J")

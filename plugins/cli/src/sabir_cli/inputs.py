@@ -6,8 +6,10 @@
 import importlib
 import os
 import re
+import select
+import stat
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -32,6 +34,9 @@ def refuse_misspelt(kind: object, value: str | None) -> None:
 
 STDIN_TOO = Parameter(allow_leading_hyphen=True, validator=refuse_misspelt)
 """An argument for which - stands for standard input; such an argument would take a misspelt option too."""
+
+PATIENCE = 2.0
+"""Seconds until a pipe on which nothing comes is told."""
 
 JSONFlag: TypeAlias = Annotated[
     bool, Parameter(name="--json", negative="", help="One JSON document on standard output.")
@@ -93,33 +98,43 @@ def read_bytes(file: str, what: str) -> bytes:
         raise UsageError(f"{file!r} cannot be read: {reason}; give {what} that is there") from None
 
 
-def read_prompt() -> str:
-    """A text from the pipe."""
+def read_said(prompt: str | None) -> list[str]:
+    """What a command line says: what is piped, and the PROMPT after it; UsageError for an empty or unreadable one.
+
+    Beside a PROMPT only a pipe and a file are read: another standard input may never end.
+    """
+    if prompt is not None and not prompt.strip():
+        raise UsageError("there is nothing to say: give a PROMPT, or pipe one")
+    if prompt not in (None, "-"):
+        return ["\n\n".join([*(_piped() if _is_piped() else []), prompt])]
+    is_silent = prompt is None and (sys.stdin is None or sys.stdin.isatty())
+    return [] if is_silent else _piped()
+
+
+def _is_piped() -> bool:
+    """Whether standard input is a pipe or a file; a pipe on which nothing comes is told."""
+    try:
+        descriptor = sys.stdin.fileno()
+        mode = os.fstat(descriptor).st_mode
+    except (OSError, ValueError, AttributeError):  # there is none, or it is closed
+        return False
+    if stat.S_ISFIFO(mode) and os.name != "nt" and not select.select([descriptor], [], [], PATIENCE)[0]:
+        sys.stderr.write("sabir: waiting for what is piped; < /dev/null where nothing is\n")
+    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
+
+
+def _piped() -> list[str]:
     data = read_pipe("a PROMPT")
     try:
-        return data.decode("utf-8-sig").strip()
+        text = data.decode("utf-8-sig").strip()
     except UnicodeDecodeError as error:
-        raise UsageError(f"byte {error.start} of standard input is no UTF-8; pipe UTF-8 text") from None
-
-
-def content(prompt: str, images: Sequence[str] | None) -> sabir.Message:
-    """The user's message: a text, and images by URL or from files before it; UsageError for no text."""
-    if not prompt.strip():
-        raise UsageError("there is nothing to say: give a PROMPT, or pipe one")
-    return sabir.user(*(sabir.image(source) for source in images or ()), prompt)
+        remedy = "pipe UTF-8 text, and give a medium by --image, --audio or --document"
+        raise UsageError(f"byte {error.start} of standard input is no UTF-8; {remedy}") from None
+    return [text] if text else []
 
 
 def _load_option(spec: str) -> sabir.Option:
-    module_name, colon, path = spec.partition(":")
-    if not (colon and module_name and path):
-        raise sabir.errors.OptionInvalid(f"--option {spec!r} names no function; write module:function")
-    found = _import_from_here(module_name, spec)
-    for name in path.split("."):
-        if not hasattr(found, name):
-            known = ", ".join(name for name in getattr(found, "__dict__", ()) if not name.startswith("_"))
-            reason = f"{module_name!r} has no {path!r}; it has {known or 'nothing'}"
-            raise sabir.errors.OptionInvalid(one_line(f"--option {spec!r}: {reason}", 300))
-        found = getattr(found, name)
+    found = load_named(spec, "--option", "function", sabir.errors.OptionInvalid)
     try:
         (option,) = Option.all_of([found])
     except sabir.errors.OptionInvalid as error:
@@ -127,7 +142,24 @@ def _load_option(spec: str) -> sabir.Option:
     return option
 
 
-def _import_from_here(module_name: str, spec: str) -> Any:  # a module, and what it holds may be anything
+def load_named(
+    spec: str, flag: str, what: str, refused: type[sabir.SabirError] = UsageError
+) -> Any:  # it may be anything
+    """What `module:name` names; `refused`, in the flag's name, for what cannot be found."""
+    module_name, colon, path = spec.partition(":")
+    if not (colon and module_name and path):
+        raise refused(f"{flag} {spec!r} names no {what}; write module:{what}")
+    found = _import_from_here(module_name, f"{flag} {spec!r}", refused)
+    for name in path.split("."):
+        if not hasattr(found, name):
+            known = ", ".join(name for name in getattr(found, "__dict__", ()) if not name.startswith("_"))
+            reason = f"{module_name!r} has no {path!r}; it has {known or 'nothing'}"
+            raise refused(one_line(f"{flag} {spec!r}: {reason}", 300))
+        found = getattr(found, name)
+    return found
+
+
+def _import_from_here(module_name: str, given: str, refused: type[sabir.SabirError]) -> Any:  # it holds anything
     """The module, from the working folder before all others; afterwards that folder is where it was.
 
     Left on the path, a file in it would take the place of a library's module that is imported later.
@@ -142,7 +174,7 @@ def _import_from_here(module_name: str, spec: str) -> Any:  # a module, and what
         raise
     except BaseException as error:
         where = f"{module_name!r} cannot be imported from {here!r} or the environment"
-        raise sabir.errors.OptionInvalid(f"--option {spec!r}: {where}: {one_line(error, 200)}") from error
+        raise refused(f"{given}: {where}: {one_line(error, 200)}") from error
     finally:
         if is_new and here in sys.path:
             sys.path.remove(here)

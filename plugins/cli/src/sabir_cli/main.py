@@ -25,7 +25,7 @@ from cyclopts import App, Parameter
 from sabir.authoring import load_point, one_line
 from sabir.errors import PluginError
 
-from sabir_cli.chat import chat
+from sabir_cli.chat import chat, chats
 from sabir_cli.configure import config
 from sabir_cli.demo import demo
 from sabir_cli.imports import import_
@@ -53,7 +53,7 @@ def build(output: Output) -> App:
         result_action="return_value",
         suppress_keyboard_interrupt=False,
     )
-    for command in (chat, config, demo, import_, models, new_plugin, providers, render):
+    for command in (chat, chats, config, demo, import_, models, new_plugin, providers, render):
         app.command(command)
     app.register_install_completion_command(help="Install completion for your shell (bash, zsh, fish, PowerShell).")
     return app

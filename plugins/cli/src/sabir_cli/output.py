@@ -13,6 +13,7 @@ control characters are shown, not obeyed. A pipe gets a model's text unchanged.
 import codecs
 import io
 import json
+import locale
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -135,10 +136,14 @@ ASCII = str.maketrans({
 
 
 def use_ascii_where_needed(stream: object) -> None:
-    """Have a stream of text write what its encoding lacks as ASCII instead of raising an error."""
+    """Have a stream of text write what its encoding lacks as ASCII instead of raising an error.
+
+    A terminal in a locale of ASCII is sent nothing else, though Python's UTF-8 mode would encode everything.
+    """
     if isinstance(stream, io.TextIOWrapper):
         codecs.register_error("sabir.ascii", _replaced)
-        stream.reconfigure(errors="sabir.ascii")
+        is_ascii = stream.isatty() and codecs.lookup(locale.getencoding()).name == "ascii"
+        stream.reconfigure(encoding="ascii" if is_ascii else None, errors="sabir.ascii")
 
 
 def _replaced(error: UnicodeError) -> tuple[str, int]:

@@ -1,0 +1,64 @@
+"""What goes with a message: media and texts, from files or URLs.
+
+--image sky.jpg   --audio …   --document …      as they are named
+--file notes.md                                 by its kind: an image, a sound, a video, a PDF, else a text
+"""
+
+import mimetypes
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import sabir
+from cyclopts import Parameter
+
+from sabir_cli.inputs import read_bytes
+from sabir_cli.output import UsageError
+
+MAKERS: Mapping[str, Callable[[str], sabir.MediaPart]] = {
+    "image": sabir.image, "audio": sabir.audio, "video": sabir.video, "document": sabir.document,
+}  # fmt: skip
+"""What a flag or a MIME type names → what makes such a part."""
+
+
+def attach(kind: str, source: str) -> sabir.MediaPart | sabir.TextPart:
+    """The part of a file or a URL; `kind` is one of MAKERS, or "file". Raises UsageError and MediaRefused."""
+    is_url = source.startswith(("http://", "https://", "data:", "provider-file:"))
+    source = source if is_url else str(Path(source).expanduser())
+    if kind != "file":
+        return MAKERS[kind](source)
+    mime = mimetypes.guess_type(source)[0] or ""
+    guessed = mime.partition("/")[0]
+    if guessed in MAKERS:
+        return MAKERS[guessed](source)
+    if is_url or mime == "application/pdf":
+        return sabir.document(source)
+    data = read_bytes(source, "a FILE")
+    try:
+        return sabir.TextPart(text=f"{Path(source).name}:\n{data.decode('utf-8-sig')}\n")
+    except UnicodeDecodeError:
+        raise UsageError(
+            f"{source!r} is neither a medium by its name nor UTF-8 text; say what it is: --image, --audio or --document"
+        ) from None
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Attached:
+    """What goes with the first message; each may be given several times."""
+
+    image: Annotated[list[str] | None, Parameter(negative="", help="URL or file of an image; repeatable.")] = None
+    audio: Annotated[list[str] | None, Parameter(negative="", help="URL or file of a sound; repeatable.")] = None
+    document: Annotated[
+        list[str] | None, Parameter(negative="", help="URL or file of a document, such as a PDF; repeatable.")
+    ] = None
+    file: Annotated[
+        list[str] | None, Parameter(negative="", help="File of any of these, or of text, by its kind; repeatable.")
+    ] = None
+
+    def parts(self) -> Iterator[sabir.MediaPart | sabir.TextPart]:
+        """The parts; raises UsageError and MediaRefused."""
+        for kind in ("image", "audio", "document", "file"):
+            for source in getattr(self, kind) or ():
+                yield attach(kind, source)

@@ -1,0 +1,110 @@
+"""`sabir chats`: the conversations that are kept; listed, shown, exported, deleted.
+
+home ──▶ list: a row each      show NAME: as it is read      export NAME: JSON Lines or Markdown, to read elsewhere
+"""
+
+import math
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+
+import sabir
+from cyclopts import Parameter
+from sabir.authoring import one_line
+
+from sabir_cli.chat.export import Form, as_text, form_of, save
+from sabir_cli.config import Defaults
+from sabir_cli.inputs import JSONFlag
+from sabir_cli.output import Exit, Output, UsageError
+from sabir_cli.sheet import Sheet
+
+if TYPE_CHECKING:
+    from sabir_cli.chat.home import Home
+
+Action: TypeAlias = Literal["list", "show", "export", "delete"]
+
+
+def chats(
+    action: Annotated[Action, Parameter(help="What to do.")] = "list",
+    /,
+    *names: Annotated[str, Parameter(help="The conversation's name; delete takes several.")],
+    to: Annotated[Path | None, Parameter(help="For export: the file; else standard output.")] = None,
+    form: Annotated[
+        Form | None, Parameter(name="--as", help="For export: the form; else the file's name says it, else jsonl.")
+    ] = None,
+    as_json: JSONFlag = False,
+) -> int:
+    """List the conversations that are kept, show one, export one, or delete some.
+
+    For example: sabir chats show 12, and sabir chats export 12 --to rome.md
+    """
+    from sabir_cli.chat.home import Home
+
+    output = Output(machine=as_json)
+    if (to is not None or form is not None) and action != "export":
+        raise UsageError("--to and --as are for export; leave them out")
+    least, most, told = TAKES[action]
+    if not least <= len(names) <= most:
+        raise UsageError(f"{action} takes {told}; `sabir chats` lists them")
+    with Home(Defaults.load().home) as home:
+        match action:
+            case "list":
+                _list(home, output)
+            case "show":
+                _show(home.messages(names[0]), output)
+            case "export":
+                _export(home.messages(names[0]), to, form, output)
+            case "delete":
+                for name in names:
+                    home.delete(name)
+                    output.note(f"deleted {name}")
+    return Exit.OK
+
+
+LEAST_WORDS = 34
+"""Characters of the first words that are shown on the narrowest terminal."""
+TAKES: Mapping[Action, tuple[int, float, str]] = {
+    "list": (0, 0, "no NAME"), "show": (1, 1, "one NAME"), "export": (1, 1, "one NAME"),
+    "delete": (1, math.inf, "NAMES"),
+}  # fmt: skip
+"""Action → the least and the most names that it takes, and that in words."""
+
+
+def _list(home: "Home", output: Output) -> None:
+    found = home.summaries()
+    if output.machine:
+        output.document([{**each._asdict(), "when": each.when.isoformat()} for each in found])
+        return
+    if not found:
+        output.note(f"no conversation is kept in {str(home.folder)!r} yet; `sabir chat` begins one")
+        return
+    room = max(LEAST_WORDS, output.out.width - 50)  # one line, beside names of an ordinary length
+    sheet = Sheet("name", "when", "turns", "model", "first words", plain={"when", "model", "first words"})
+    for each in found:
+        sheet.add(each.name, _when(each.when), str(each.turns), each.model, one_line(each.words, room))
+    output.show(sheet)
+
+
+def _when(when: datetime) -> str:
+    """A time as this place has it."""
+    return f"{when.astimezone():%Y-%m-%d %H:%M}"
+
+
+def _show(messages: list[sabir.Message], output: Output) -> None:
+    if output.machine:
+        output.document([message.model_dump(mode="json", exclude_none=True) for message in messages])
+        return
+    from sabir_cli.chat.shown import writer_for
+
+    writer = writer_for(output, plain=False)
+    writer.write(as_text(messages, "markdown"))
+    writer.end()
+
+
+def _export(messages: list[sabir.Message], to: Path | None, form: Form | None, output: Output) -> None:
+    if to is None:
+        output.data(as_text(messages, form or "jsonl"))
+        return
+    save(to, messages, form or form_of(to))
+    output.note(f"wrote  {to}")

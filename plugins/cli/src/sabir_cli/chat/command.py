@@ -1,0 +1,183 @@
+"""`sabir chat`: talk to a model, once or in a loop; the conversation is kept, and can be gone on with.
+
+PROMPT, a pipe, or both ──▶ one turn ──▶ text      no PROMPT on a terminal ──▶ a loop, until /quit or Ctrl-D
+
+All that can be refused is refused before anything is asked: files, options, the output's type, where it is kept.
+"""
+
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import sabir
+from cyclopts import Parameter
+from sabir.authoring import JSONValue, ReasoningEffort, decode_json
+from sabir.errors import NotJSON
+
+from sabir_cli import inputs
+from sabir_cli.chat.attachments import Attached
+from sabir_cli.chat.forms import load_form
+from sabir_cli.config import Defaults
+from sabir_cli.output import Exit, Output, UsageError
+
+if TYPE_CHECKING:  # conversations and their stores are loaded when needed, not at the start of every command
+    from sabir_cli.chat.home import Place
+    from sabir_cli.chat.talk import Answer, Talk
+
+NOTHING_ATTACHED = Attached()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Keep:
+    """Which conversation it is, and whether it is kept."""
+
+    goes_on: Annotated[
+        bool, Parameter(name=["-c", "--continue"], negative="", help="Go on with the last conversation.")
+    ] = False
+    name: Annotated[str | None, Parameter(help="Go on with the conversation of that name, or begin it.")] = None
+    no_keep: Annotated[bool, Parameter(negative="", help="Keep nothing of this conversation.")] = False
+
+    def __post_init__(self) -> None:
+        """Refuse contradictions."""
+        if self.goes_on and self.name is not None:
+            raise UsageError("-c goes on with the last conversation, --name with that of a name; give one")
+        if self.no_keep and (self.goes_on or self.name is not None):
+            raise UsageError("--no-keep keeps nothing, so there is nothing to go on with; leave it out")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Asked:
+    """How the model is asked."""
+
+    temperature: Annotated[float | None, Parameter(help="How freely it chooses its words; 0 is least.")] = None
+    max_output_tokens: Annotated[int | None, Parameter(help="Tokens of one reply at most.")] = None
+    reasoning_effort: Annotated[ReasoningEffort | None, Parameter(help="How much it thinks, if it can.")] = None
+    vendor: Annotated[
+        list[str] | None,
+        Parameter(negative="", help="key=value of the vendor's own settings; a value may be JSON; repeatable."),
+    ] = None
+
+    form: Annotated[
+        str | None,
+        Parameter(name="--output", help="Form of the answer: a JSON schema's file, or module:Model. It is checked."),
+    ] = None
+    base_url: Annotated[str | None, Parameter(help="Another endpoint of the same kind.")] = None
+
+    def settings(self, defaults: sabir.Settings, provider: str) -> sabir.Settings:
+        """The settings, laid over the defaults; raises SettingsInvalid and UsageError."""
+        names = ("temperature", "max_output_tokens", "reasoning_effort")
+        given: dict[str, Any] = {name: value for name in names if (value := getattr(self, name)) is not None}
+        if self.vendor:
+            given["vendor"] = {provider: dict(map(_vendor_setting, self.vendor))}
+        return sabir.Settings(**given).laid_over(defaults)
+
+
+def _vendor_setting(given: str) -> tuple[str, JSONValue]:
+    key, equals, value = given.partition("=")
+    if not (key and equals):
+        raise UsageError(f"--vendor {given!r} sets nothing; write key=value")
+    try:
+        return key, decode_json(value)
+    except NotJSON:
+        return key, value
+
+
+NEW_AND_KEPT = Keep()
+AS_DEFAULTS_SAY = Asked()
+
+
+def chat(
+    prompt: Annotated[str | None, inputs.STDIN_TOO, Parameter(help="What to say; - reads standard input.")] = None,
+    /,
+    *,
+    model: inputs.ModelFlag = None,
+    system: Annotated[str | None, Parameter(help="Instructions to the model.")] = None,
+    keep: Keep = NEW_AND_KEPT,
+    attached: Attached = NOTHING_ATTACHED,
+    option: inputs.OptionFlags = None,
+    asked: Asked = AS_DEFAULTS_SAY,
+    raw: Annotated[bool, Parameter(negative="", help="Show a terminal the text as it comes, not as Markdown.")] = False,
+    as_json: inputs.JSONFlag = False,
+) -> int:
+    """Talk to a model: one PROMPT, a pipe, both, or a loop on a terminal.
+
+    What is piped beside a PROMPT is part of the question. The text goes to standard output as it comes; calls,
+    results, losses, and a line with tokens and cost to standard error. Conversations are kept; `sabir chats` lists
+    them. With -c or --name and nothing to say, an interrupted turn is finished, or the last answer shown again.
+    """
+    output = Output(machine=as_json)
+    defaults = Defaults.load()
+    options = inputs.load_options(option)
+    form = None if asked.form is None else load_form(asked.form)
+    loops = prompt is None and not as_json and sys.stdin is not None and sys.stdin.isatty()
+    said = [] if loops else inputs.read_said(prompt)
+    parts = list(attached.parts())
+    if not said and not loops and not (keep.goes_on or keep.name):
+        raise UsageError("there is nothing to say: give a PROMPT, or pipe one")
+    from sabir_cli.chat.home import Place
+
+    with ExitStack() as stack:
+        place = stack.enter_context(Place.of(defaults.home, keep.name, last=keep.goes_on, kept=not keep.no_keep))
+        llm = stack.enter_context(place.adapter(model, asked.base_url, output))
+        settings = asked.settings(defaults.settings, llm.target.provider)
+        how = {"options": options, "output": form, "settings": settings}
+        conversation = place.open(llm, system, defaults.system, **how)
+        talk = stack.enter_context(_talk(conversation, output, plain=raw or not defaults.markdown, form=form))
+        talk.attached.extend(parts)
+        if loops:
+            return _loop(talk, place, defaults)
+        return _once(talk, said, as_json=as_json, name=place.name)
+
+
+def _once(talk: "Talk", said: list[str], *, as_json: bool, name: str | None) -> int:
+    was_begun = talk.is_begun
+    try:
+        if said and talk.chat.unfinished:
+            talk.catch_up()
+        answer = talk.say(*said) if said else talk.repeat()
+    except BaseException:
+        became = talk.recover()
+        if became is not None and (became.is_kept or was_begun):
+            talk.output.note(f"{became.text}{'; sabir chat -c goes on with it' if became.is_kept else ''}")
+        raise
+    if as_json:
+        talk.output.document(_document(talk, answer, name))
+    return Exit.FAILED if talk.shown.heard and talk.shown.heard[-1].failed else Exit.OK
+
+
+def _loop(talk: "Talk", place: "Place", defaults: Defaults) -> int:
+    from sabir_cli.chat.entry import open_entry
+    from sabir_cli.chat.loop import hold
+    from sabir_cli.chat.words import suggest
+
+    history = None if place.name is None else defaults.home / "history"
+    hold(talk, open_entry(talk.output, history, suggest), place.name)
+    return Exit.OK
+
+
+def _talk(conversation: Any, output: Output, *, plain: bool, form: object) -> "Talk":  # its output is of any type
+    from sabir_cli.chat.shown import writer_for
+    from sabir_cli.chat.talk import Talk
+
+    return Talk(conversation, output, writer_for(output, plain=plain), shows_output=form is not None)
+
+
+def _document(talk: "Talk", answer: "Answer", name: str | None) -> dict[str, Any]:  # whatever JSON holds
+    """The answer as `--json` gives it; `messages` is a history that `sabir render` reads."""
+    reply = answer.reply.model_dump(
+        mode="json", exclude={"messages", "alternatives", "details_json", "losses", "usage"}
+    )
+    return {
+        "name": name,
+        "text": answer.text,
+        **({"output": talk.plain_output} if talk.shows_output else {}),
+        **reply,
+        "usage": answer.usage.model_dump(mode="json", exclude={"details_json"}),
+        "cost": None if answer.cost is None else float(answer.cost),
+        "losses": [loss.model_dump(mode="json") for loss in answer.losses],
+        "tokens_per_second": talk.shown.heard[-1].rate if talk.shown.heard else None,
+        "messages": [message.model_dump(mode="json", exclude_none=True) for message in talk.chat.messages],
+    }

@@ -1,0 +1,157 @@
+"""What a user enters, one message at a time: with an editor where the terminal can carry one, else line by line.
+
+    keys ──▶ Enter: the message      Alt-Enter, or \\ and Enter: a new line      a paste: its lines, in one message
+
+The editor has a history, in a file where one is given, and completes slash words and what follows them.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from sabir_cli.output import Output
+
+if TYPE_CHECKING:  # the editor is loaded where it is used, not for a pipe
+    from prompt_toolkit.key_binding import KeyBindings
+    from prompt_toolkit.key_binding.key_processor import KeyPressEvent
+
+PROMPT = "> "
+MORE = "  "
+"""What stands before a further line of a message."""
+WITHOUT_CURSOR = frozenset({"", "dumb", "unknown", "network"})
+"""Kinds of terminal on which no cursor can be moved."""
+
+
+class Suggestion(NamedTuple):
+    """A completion: what it puts in the place of the last `replaced` characters, and what it means."""
+
+    text: str
+    replaced: int
+    help: str = ""
+
+
+Suggest = Callable[[str], Iterable[Suggestion]]
+"""Suggestions for the text before the cursor."""
+
+
+class Entry(Protocol):
+    """Where messages are entered."""
+
+    def read(self) -> str:
+        """The next message; raises EOFError when the user leaves, KeyboardInterrupt for Ctrl-C on an empty line."""
+        ...
+
+
+def open_entry(output: Output, history: Path | None, suggest: Suggest) -> Entry:
+    """An editor, or lines where standard input and output are not both a terminal with a cursor."""
+    has_cursor = os.name == "nt" or os.environ.get("TERM", "") not in WITHOUT_CURSOR
+    if has_cursor and sys.stdin.isatty() and sys.stdout.isatty():
+        return _Editor(history, suggest)
+    return _Lines(output)
+
+
+class _Lines:
+    def __init__(self, output: Output) -> None:
+        self._output = output
+
+    def read(self) -> str:
+        lines = [self._line(PROMPT)]
+        while lines[-1].endswith("\\"):
+            lines[-1] = lines[-1][:-1]
+            lines.append(self._line(MORE))
+        return "\n".join(lines)
+
+    def _line(self, prompt: str) -> str:
+        self._output.err.print(prompt, end="")
+        if not (line := sys.stdin.readline()):
+            self._output.err.print()
+            raise EOFError
+        return line.rstrip("\n")
+
+
+class _Editor:
+    def __init__(self, history: Path | None, suggest: Suggest) -> None:
+        from prompt_toolkit import PromptSession
+        from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+        from prompt_toolkit.document import Document
+        from prompt_toolkit.filters import Condition
+        from prompt_toolkit.history import FileHistory, InMemoryHistory
+
+        class Words(Completer):
+            def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
+                for found in suggest(document.text_before_cursor):
+                    yield Completion(found.text, -found.replaced, display_meta=found.help)
+
+        if history is not None:
+            with suppress(OSError):  # without the file, what is entered is remembered until the end
+                history.touch(0o600)
+        kept = history is not None and os.access(history, os.W_OK)
+        self._session: PromptSession[str] = PromptSession(
+            PROMPT,
+            history=FileHistory(str(history)) if kept else InMemoryHistory(),
+            completer=Words(),
+            complete_while_typing=Condition(lambda: self._session.default_buffer.text.startswith("/")),
+            reserve_space_for_menu=6,
+            key_bindings=_keys(),
+            prompt_continuation=MORE,
+            enable_open_in_editor=True,
+            enable_suspend=True,
+            tempfile_suffix=".md",
+        )
+
+    def read(self) -> str:
+        return self._session.prompt()
+
+
+def _keys() -> "KeyBindings":
+    from prompt_toolkit.key_binding import KeyBindings
+
+    keys = KeyBindings()
+
+    @keys.add("enter")
+    def enter(event: "KeyPressEvent") -> None:
+        buffer = event.current_buffer
+        if buffer.document.is_cursor_at_the_end and buffer.text.endswith("\\"):
+            buffer.delete_before_cursor()
+            buffer.newline(copy_margin=False)
+        else:
+            buffer.validate_and_handle()
+
+    @keys.add("escape", "enter")
+    def new_line(event: "KeyPressEvent") -> None:
+        event.current_buffer.newline(copy_margin=False)
+
+    @keys.add("c-c")
+    def clear(event: "KeyPressEvent") -> None:
+        buffer = event.current_buffer
+        if buffer.text:  # what was written can be had back with the upward key
+            buffer.reset(append_to_history=True)
+        else:
+            event.app.exit(exception=KeyboardInterrupt())
+
+    return keys
+
+
+@contextmanager
+def unechoed() -> Iterator[None]:
+    """Keys that are pressed meanwhile are not shown amid other text; they are there when the next entry begins."""
+    try:
+        import termios
+    except ImportError:
+        yield
+        return
+    try:
+        descriptor = sys.stdin.fileno()
+        before = termios.tcgetattr(descriptor)
+    except (OSError, ValueError, AttributeError, termios.error):  # it is no terminal
+        yield
+        return
+    silent = [*before[:3], before[3] & ~termios.ECHO | termios.NOFLSH, *before[4:]]  # Ctrl-C throws no key away
+    termios.tcsetattr(descriptor, termios.TCSADRAIN, silent)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)

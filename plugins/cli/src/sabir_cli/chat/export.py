@@ -1,0 +1,76 @@
+"""A conversation in a file of the user's own: JSON Lines or JSON, which load again, or Markdown, to be read.
+
+.jsonl .json ──▶ sabir's own history        .md .markdown ──▶ a heading for each speaker, and what was said
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import sabir
+
+from sabir_cli.conversation import describe_call, describe_result
+from sabir_cli.output import UsageError
+
+Form: TypeAlias = Literal["jsonl", "json", "markdown"]
+SUFFIXES: Mapping[str, Form] = {".jsonl": "jsonl", ".json": "json", ".md": "markdown", ".markdown": "markdown"}
+
+
+def form_of(path: Path) -> Form:
+    """The form that a file's name ends in; raises UsageError for another name."""
+    if path.suffix not in SUFFIXES:
+        raise UsageError(f"{str(path)!r} does not say in which form; end it in .jsonl, .json or .md")
+    return SUFFIXES[path.suffix]
+
+
+def save(path: Path, messages: Sequence[sabir.Message], form: Form | None = None) -> None:
+    """Write a conversation to a file, in the form that its name ends in unless another is given; raises UsageError."""
+    text = as_text(messages, form or form_of(path))
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise UsageError(f"{str(path)!r} cannot be written: {error.strerror}; name another file") from None
+
+
+def as_text(messages: Sequence[sabir.Message], form: Form) -> str:
+    """A conversation in a form."""
+    return WRITERS[form](messages)
+
+
+def as_markdown(messages: Iterable[sabir.Message]) -> str:
+    """A conversation as a person reads it; media by their names, calls and results in a line each."""
+    return "\n\n".join(_paragraphs(messages)) + "\n"
+
+
+WRITERS: Mapping[Form, Callable[[Sequence[sabir.Message]], str]] = {
+    "jsonl": sabir.dumps_lines, "json": sabir.dumps, "markdown": as_markdown,
+}  # fmt: skip
+
+
+def _paragraphs(messages: Iterable[sabir.Message]) -> Iterator[str]:
+    speaker = ""
+    for message in messages:
+        said = "\n\n".join(_said(message))
+        if said and message.result is None and speaker != (speaker := _speaker(message)):
+            yield f"## {speaker}"
+        if said:
+            yield said
+
+
+def _speaker(message: sabir.Message) -> str:
+    return f"{message.origin.provider}:{message.origin.model}" if message.origin else message.policy
+
+
+def _said(message: sabir.Message) -> Iterator[str]:
+    if message.call is not None:
+        yield f"`{describe_call(message)}`"
+        return
+    if message.result is not None:
+        yield f"> {describe_result(message)}"
+        return
+    for part in message.parts:
+        if isinstance(part, sabir.TextPart | sabir.RefusalPart):
+            yield part.text
+        elif isinstance(part, sabir.MediaPart):
+            where = part.url if part.url.startswith("http") else ""
+            yield f"[{part.modality}{f' {part.name}' if part.name else ''}]{f'({where})' if where else ''}"

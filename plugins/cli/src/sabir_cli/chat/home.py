@@ -1,0 +1,193 @@
+"""Where conversations are kept: one file in the user's folder of data, and a name for each.
+
+    home/chats.db   a store of sabir-session, a conversation under each name        home/history   what was entered
+
+    -c ──▶ the last one      --name N ──▶ N, made if it is not there      neither ──▶ the next number
+
+Nothing is asked before the file could be opened and written.
+"""
+
+import difflib
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import sabir
+import sabir_session
+from sabir.authoring import SyncClosing, one_line
+from sabir_session import InnerMessage, SQLiteStore
+
+from sabir_cli.inputs import choose_model
+from sabir_cli.output import Output, UsageError
+
+FILE = "chats.db"
+SYSTEM, USER = "system", "user"
+"""The policies of instructions and of the user's messages."""
+LONGEST_WORDS = 200
+"""Characters of a conversation's first words that a summary holds."""
+
+
+Conversation: TypeAlias = "sabir_session.Conversation[Any]"  # its output is of the type that the user named
+
+
+class Summary(NamedTuple):
+    """A kept conversation in short."""
+
+    name: str
+    when: datetime
+    model: str
+    turns: int
+    words: str
+
+
+def last_origin(records: Sequence[InnerMessage]) -> sabir.Origin | None:
+    """Where the last reply came from; None where there is none."""
+    origins = (message.origin for record in reversed(records) for message in record.messages)
+    return next(filter(None, origins), None)
+
+
+def model_of(origin: sabir.Origin | None) -> str:
+    """provider:model, as a user names it; "" for nothing."""
+    return f"{origin.provider}:{origin.model}" if origin else ""
+
+
+class Home(SyncClosing):
+    """The file of conversations, made if it is not there; raises UsageError where it cannot be written."""
+
+    def __init__(self, folder: Path, remedy: str = "") -> None:
+        self.folder = folder
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.store = SQLiteStore(folder / FILE)
+        except (OSError, sabir_session.StoreError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            remedy = f"set SABIR_HOME to a folder that can be written{remedy}"
+            raise UsageError(f"conversations cannot be kept in {str(folder)!r}: {reason}; {remedy}") from None
+
+    def close(self) -> None:
+        """Close the file."""
+        self.store.close()
+
+    def summaries(self) -> list[Summary]:
+        """All conversations in which something was said, in short, the latest first."""
+        found = map(self._summary, self.store.names())
+        return sorted((each for each in found if each), key=lambda each: each.when, reverse=True)
+
+    def messages(self, name: str) -> list[sabir.Message]:
+        """A conversation; raises UsageError for a name that is none."""
+        self._check(name)
+        return [message for record in self.records(name) for message in record.messages]
+
+    def delete(self, name: str) -> None:
+        """Delete a conversation; raises UsageError for a name that is none, ConversationBusy for one that is held."""
+        self._check(name)
+        claim = self.store.claim(name)
+        try:
+            self.store.delete(name)
+        finally:
+            claim.release()
+
+    def records(self, name: str) -> tuple[InnerMessage, ...]:
+        """What a conversation consists of, in order; nothing for a name that is none."""
+        if self.store.length(name) is None:
+            return ()
+        session = sabir_session.Session(journal=self.store.journal(name))
+        sabir_session.enable_inner_message_recording(session)
+        return tuple(sabir_session.get_inner_messages(session))
+
+    def _check(self, name: str) -> None:
+        known = self.store.names()
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]!r}?" if near else "`sabir chats` lists them"
+            raise UsageError(f"no conversation {name!r} is kept in {str(self.folder)!r}; {hint}")
+
+    def _summary(self, name: str) -> Summary | None:
+        records = self.records(name)
+        said = [message.text for record in records for message in record.messages if message.policy == USER]
+        if not said:
+            return None
+        words = one_line(next((text for text in said if text.strip()), ""), LONGEST_WORDS)
+        return Summary(name, records[-1].created_at, model_of(last_origin(records)), len(said), words)
+
+
+class Place(ExitStack):
+    """Where one conversation is kept: in the home under a name, or, without a home, in memory."""
+
+    def __init__(self, home: Home | None = None, name: str | None = None) -> None:
+        super().__init__()
+        self.name = name
+        self._home = None if home is None else self.enter_context(home)
+        self.origin = last_origin(home.records(name)) if home and name else None
+        """Where the last answer of the conversation that goes on came from."""
+
+    @classmethod
+    def of(cls, folder: Path, name: str | None, *, last: bool, kept: bool) -> "Place":
+        """The place that a command line names; raises UsageError where there is none, or it cannot be written."""
+        if not kept:
+            return cls()
+        if name is not None and not name.strip():
+            raise UsageError("--name is empty; give a name, or leave it out")
+        home = Home(folder, ", or give --no-keep")
+        if last:
+            found = home.summaries()
+            if not found:
+                home.close()
+                raise UsageError("-c: there is no conversation to go on with yet; leave it out to begin one")
+            name = found[0].name
+        return cls(home, name)
+
+    def adapter(self, model: str | None, base_url: str | None, output: Output) -> sabir.ModelAdapter:
+        """The model that was named, else the one that answered last, else the user's default."""
+        llm = sabir.adapter(model or model_of(self.origin) or choose_model(None), base_url=base_url)
+        if self.origin and not (model or base_url) and llm.target.endpoint != self.origin.endpoint:
+            output.note(f"the last answer came from {self.origin.endpoint}; --base-url goes on there", "yellow")
+        return llm
+
+    def open(
+        self, model: sabir.ModelAdapter, instructions: str | None, default: str | None, **how: Any
+    ) -> Conversation:
+        """The conversation, closed when the place is left; raises ConversationBusy for one that another process has.
+
+        A conversation that goes on keeps its instructions, unless there are others; `default` is for one that begins.
+        """
+        chat = self._open(model=model, **how)
+        recorded = [message.text for message in chat.messages if message.policy == SYSTEM]
+        chat.instructions = instructions if instructions is not None else recorded[-1] if recorded else default or ""
+        return chat
+
+    def _open(self, **how: Any) -> Conversation:  # as Conversation has its arguments
+        if self._home is None:
+            return self.enter_context(sabir_session.Conversation(**how))
+        if self.name is not None:
+            return self._held(sabir_session.Conversation(**how, keep=self._home.store, name=self.name))
+        for name in self._numbers():
+            try:
+                conversation = sabir_session.Conversation(**how, keep=self._home.store, name=name)
+            except sabir_session.ConversationBusy:
+                continue
+            if not conversation.messages:
+                self.name = name
+                return self._held(conversation)
+            conversation.close()
+        raise AssertionError("numbers have no end")
+
+    def _numbers(self) -> Iterator[str]:
+        assert self._home is not None
+        numbers = [int(name) for name in self._home.store.names() if name.isdecimal()]
+        following = max(numbers, default=0)
+        while True:
+            following += 1
+            yield str(following)
+
+    def _held(self, conversation: Conversation) -> Conversation:
+        self.callback(self._leave, conversation)
+        return conversation
+
+    def _leave(self, conversation: Conversation) -> None:
+        """Close it; one in which nothing was said leaves no trace."""
+        if not conversation.messages and self._home is not None and self.name is not None:
+            self._home.store.delete(self.name)
+        conversation.close()

@@ -1,0 +1,77 @@
+"""The conversation on a terminal: what is entered is said to the model, or to the program; until the user leaves.
+
+entry ──▶ /word ──▶ obey          text ──▶ say ──▶ the answer
+             └── error, Ctrl-C ──▶ a line that says what became of the turn, and the next entry
+"""
+
+import sabir
+from sabir.authoring import one_line
+
+from sabir_cli.chat.entry import Entry
+from sabir_cli.chat.talk import LONGEST_ANSWER, LONGEST_QUOTED, USER, Talk
+from sabir_cli.chat.words import Leave, is_word, obey
+from sabir_cli.output import explain
+
+AGAIN = "Ctrl-C again leaves"
+
+
+def hold(talk: Talk, entry: Entry, name: str | None) -> None:
+    """Talk until the user leaves; `name` is that of a conversation that is kept."""
+    _greet(talk, name)
+    is_leaving = False
+    while True:
+        try:
+            text = entry.read().strip()
+        except EOFError:
+            break
+        except KeyboardInterrupt:
+            if is_leaving:
+                break
+            is_leaving = True
+            talk.output.note(f"{AGAIN}; so does Ctrl-D")
+            continue
+        is_leaving = False
+        try:
+            if is_word(text):
+                obey(talk, text)
+            elif text:
+                talk.say(text[1:] if text.startswith("//") else text)
+                talk.output.note("")
+        except Leave:
+            break
+        except KeyboardInterrupt:
+            is_leaving = True
+            became = talk.recover(stopped=True)
+            told = (became.text, became.remedy) if became else ()
+            talk.output.note("; ".join(("stopped", *told, AGAIN)))
+        except BrokenPipeError:
+            raise
+        except Exception as error:
+            became = talk.recover()
+            talk.output.error(f"{explain(error)}{f' ({became.text}; {became.remedy})' if became else ''}")
+    _part(talk, name)
+
+
+def _greet(talk: Talk, name: str | None) -> None:
+    where = f"kept as {name}" if name else "not kept; /save FILE saves it"
+    talk.output.note(f"{talk.target} · {where} · /help")
+    said = [message for message in talk.chat.messages if message.policy == USER]
+    if said:
+        talk.output.note(f"> {one_line(said[-1].text, LONGEST_QUOTED)}", "bold dim")
+        last = _last_answer(talk.chat.messages)
+        if talk.chat.unfinished:
+            talk.output.note("this turn was interrupted: /retry goes on with it, /drop takes it back", "yellow")
+        elif last:
+            talk.output.note(one_line(last, LONGEST_ANSWER))
+
+
+def _last_answer(messages: tuple[sabir.Message, ...]) -> str:
+    texts = [message.text for message in messages if message.policy != USER and message.result is None]
+    return next((text for text in reversed(texts) if text), "")
+
+
+def _part(talk: Talk, name: str | None) -> None:
+    if talk.attached:
+        talk.output.note(f"{len(talk.attached)} attached and never sent")
+    if name and talk.is_begun:
+        talk.output.note(f"kept as {name}; sabir chat -c goes on with it")

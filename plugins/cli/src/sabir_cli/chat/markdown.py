@@ -1,0 +1,163 @@
+"""Markdown shown while it comes: finished blocks are printed once and stay, the last one is drawn anew as it grows.
+
+    text ──parse──▶ block ─ block ─ block   printed above, for good
+                                    block   drawn in a region of few lines, of which the end is shown
+
+A block is finished once another begins after it, so what has scrolled away is never drawn again. All text is shown:
+HTML stands as it was written, links show their address, and code has no margin, so that it can be copied.
+"""
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import ClassVar, NamedTuple
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.live import Live
+from rich.markdown import CodeBlock, Heading, ListItem, Markdown, MarkdownElement
+from rich.segment import Segment
+from rich.syntax import Syntax
+from rich.text import Text
+from rich.theme import Theme
+from sabir.authoring import printable
+
+SECONDS = 0.05
+"""The least time between two drawings of the region."""
+TALLEST = 20
+"""The most lines of the region."""
+STYLES = Theme({"markdown.code": "cyan", "markdown.h1": "bold underline", "markdown.h2": "bold"}, inherit=True)
+_PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+_PARSER.disable(["html_block", "html_inline", "reference"])
+
+
+class _Heading(Heading):
+    """A heading at the left margin."""
+
+    LEVEL_ALIGN: ClassVar = {}
+
+
+class _Code(CodeBlock):
+    """Code in the terminal's own colours, without a background and without margins."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        code = str(self.text).rstrip()
+        yield Syntax(code, self.lexer_name, theme="ansi_dark", background_color="default", word_wrap=True)
+
+
+class _Item(ListItem):
+    """An item with its number as it was written."""
+
+    def render_number(self, console: Console, options: ConsoleOptions, number: int, last_number: int) -> RenderResult:
+        width = len(f"{last_number}. ")
+        lines = console.render_lines(self.elements, options.update(width=options.max_width - width), style=self.style)
+        for at, line in enumerate(lines):
+            yield Segment(("" if at else f"{number}. ").rjust(width), console.get_style("markdown.item.number"))
+            yield from line
+            yield Segment.line()
+
+
+class _Blocks(Markdown):
+    """Some blocks that were parsed together with others."""
+
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements, "heading_open": _Heading, "fence": _Code, "code_block": _Code, "list_item_open": _Item,
+    }  # fmt: skip
+
+    def __init__(self, tokens: list[Token]) -> None:
+        super().__init__("", hyperlinks=False)
+        self.parsed = tokens
+
+
+class Block(NamedTuple):
+    """One block of the outermost level: the line at which it begins, and its tokens."""
+
+    line: int
+    tokens: list[Token]
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """The blocks of a text, in order."""
+    held: list[Token] = []
+    depth = 0
+    for token in _PARSER.parse(text):
+        held.append(token)
+        depth += token.nesting
+        if depth == 0:
+            yield Block(held[0].map[0] if held[0].map else 0, held)
+            held = []
+
+
+class _Lines:
+    """The lines of something, without blanks at its margins; only the last ones where a height is given."""
+
+    def __init__(self, whole: RenderableType, height: int | None = None) -> None:
+        self.whole, self.height = whole, height
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        lines = [*map(_stripped, console.render_lines(self.whole, options, pad=False))]
+        told = [number for number, line in enumerate(lines) if line]
+        for line in lines[told[0] : told[-1] + 1][-(self.height or 0) :] if told else ():
+            yield from line
+            yield Segment.line()
+
+
+def _stripped(line: list[Segment]) -> list[Segment]:
+    """A line without the blanks that fill it."""
+    while line and not line[-1].text.strip():
+        line = line[:-1]
+    return [*line[:-1], Segment(line[-1].text.rstrip(), line[-1].style)] if line else []
+
+
+class MarkdownWriter:
+    """Writes one text after another to a terminal; `end` finishes each."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        console.push_theme(STYLES)
+        self._live: Live | None = None
+        self._tail = ""
+        self._is_first = True
+        self._next = 0.0
+
+    def write(self, text: str) -> None:
+        """A piece of the text, as it comes."""
+        self._tail += printable(text)
+        began = time.monotonic()
+        if began >= self._next:
+            self._draw()
+            now = time.monotonic()
+            self._next = now + max(SECONDS, 3 * (now - began))  # what takes long to draw is drawn less often
+
+    def end(self) -> None:
+        """The text is whole, or was left: what is not printed yet is printed, and stays."""
+        tail, self._tail = self._tail, ""
+        if self._live is not None:
+            self._live.update("")
+            self._live.stop()
+            self._live = None
+        self._print(blocks(tail))
+        self._is_first = True
+
+    def _draw(self) -> None:
+        if self._live is None:
+            self._live = Live(console=self._console, auto_refresh=False, transient=True, redirect_stderr=False)
+            self._live.start()
+        *finished, last = [*blocks(self._tail[: self._tail.rfind("\n") + 1])] or [Block(0, [])]
+        self._print(finished)
+        if finished:
+            self._tail = "\n".join(self._tail.split("\n")[last.line :])
+        growing = Group(*self._shown(blocks(self._tail), self._is_first))
+        self._live.update(_Lines(growing, max(1, min(TALLEST, self._console.height - 2))), refresh=True)
+
+    def _print(self, found: Iterable[Block]) -> None:
+        for view in self._shown(found, self._is_first):
+            self._console.print(view)
+            self._is_first = False
+
+    @staticmethod
+    def _shown(found: Iterable[Block], is_first: bool) -> Iterator[RenderableType]:
+        """The blocks, an empty line before each but the first."""
+        for number, block in enumerate(found):
+            view = _Lines(_Blocks(block.tokens))
+            yield view if is_first and not number else Group(Text(""), view)

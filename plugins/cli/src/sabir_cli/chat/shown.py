@@ -1,0 +1,130 @@
+"""An answer shown while it comes: its text on standard output, calls, results, losses and a last line beside it.
+
+chat.watch ──event──▶ Shown ── text ──▶ Markdown on a terminal, else as it is
+                            └─ call, result, loss ──▶ a line each         status ──▶ model · tokens · cost · losses
+"""
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from decimal import Decimal
+from typing import Protocol
+
+import sabir
+import sabir_session
+
+from sabir_cli.conversation import Spoken, describe_call, describe_result
+from sabir_cli.output import Output
+
+
+class Writer(Protocol):
+    """What shows the text of replies."""
+
+    def write(self, text: str) -> None:
+        """A piece of it."""
+
+    def end(self) -> None:
+        """It is whole, or was left."""
+
+
+class Plain:
+    """The text as it is."""
+
+    def __init__(self, output: Output) -> None:
+        self.write, self.end = output.write, output.end_line
+
+
+class Unseen:
+    """No text, where the output is shown instead of it."""
+
+    def write(self, text: str) -> None:
+        """Nothing is written."""
+
+    def end(self) -> None:
+        """Nothing was written."""
+
+
+def writer_for(output: Output, *, plain: bool) -> Writer:
+    """Markdown laid out on a terminal that can show it, else the text as it is."""
+    out = output.out
+    if plain or output.machine or out.no_color or not out.is_terminal or out.is_dumb_terminal or out.options.ascii_only:
+        return Plain(output)
+    from sabir_cli.chat.markdown import MarkdownWriter
+
+    return MarkdownWriter(out)
+
+
+class NobodyReads(BaseException):
+    """Standard output was closed: leaves an answer past whatever keeps its errors."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class Shown(ExitStack):
+    """Shows the events of one answer, and remembers its replies and the options that ran."""
+
+    def __init__(self, output: Output, writer: Writer, target: object) -> None:
+        super().__init__()
+        self._output, self._writer, self._target = output, writer, target
+        self.heard: list[Spoken] = []
+        self.ran: list[str] = []
+        self._times: list[float] = []
+        self.callback(writer.end)
+
+    def __call__(self, event: sabir_session.Event) -> None:
+        """Show one event."""
+        try:
+            self._show(event)
+        except OSError as error:
+            raise NobodyReads(error) from None
+
+    def _show(self, event: sabir_session.Event) -> None:
+        match event:
+            case sabir_session.RequestStarted():
+                self._times = []
+                self._arrived = self.enter_context(self._output.waiting(f"waiting for {self._target}"))
+            case sabir_session.TextArrived(text):
+                if not self._times:
+                    self._arrived()
+                self._writer.write(text)
+                self._times.append(time.perf_counter())
+            case sabir_session.ReplyArrived(reply):
+                self._end(reply)
+                self._output.losses(reply.losses)
+            case sabir_session.CallStarted(call):
+                self.ran.append(call.call.option_name)
+                self._output.note(f"call   {describe_call(call)}")
+            case sabir_session.CallEnded(_, result):
+                failed = result.result is not None and result.result.is_error
+                self._output.note(f"result {describe_result(result)}", "red" if failed else "dim")
+
+    def _end(self, reply: sabir.Reply) -> None:
+        """The reply is whole; a refusal is written where nothing else was said."""
+        self._arrived()
+        if reply.refusal and not reply.text:
+            self._writer.write(reply.refusal)
+        self._writer.end()
+        self.heard.append(Spoken(reply, self._times[-1] - self._times[0] if self._times else 0.0))
+
+
+def status(
+    model: object, usage: sabir.Usage, cost: Decimal | None, losses: Sequence[sabir.Loss], last: Spoken | None
+) -> str:
+    """The line after an answer: who answered, at what cost, and what was lost."""
+    words = [str(model), str(usage)]
+    if cost is not None:
+        words.append(f"${money(cost)}")
+    if last is not None and last.reply.finish_reason != "stop":
+        words.append(last.reply.finish_reason)
+    if last is not None and last.rate is not None:
+        words.append(f"{last.rate:.1f} tokens/s")
+    words.append(f"{len(losses)} {'loss' if len(losses) == 1 else 'losses'}" if losses else "no losses")
+    return " · ".join(words)
+
+
+def money(amount: Decimal) -> str:
+    """An amount with two digits that say something, at least two after the point."""
+    rounded = amount.quantize(Decimal(1).scaleb(min(-2, amount.adjusted() - 1))) if amount else Decimal("0.00")
+    return f"{rounded:f}"

@@ -1,0 +1,200 @@
+"""A conversation as a user holds it: something is said, the answer is shown; and what becomes of a turn that failed.
+
+say(content) ──▶ an interrupted turn is finished ──▶ asked ──▶ shown
+                                                       └─ stopped, failed ──▶ recover: taken back, and told so
+                                                            └─ options ran ──▶ kept, to be gone on with
+"""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any, NamedTuple, TypeAlias
+
+import sabir
+import sabir_session
+from pydantic_core import to_jsonable_python
+from sabir.authoring import JSONValue, one_line
+from sabir.errors import OutputError
+
+from sabir_cli.chat.entry import unechoed
+from sabir_cli.chat.shown import NobodyReads, Shown, Unseen, Writer, status
+from sabir_cli.conversation import needs_loop
+from sabir_cli.output import LOSS_STYLES, Output, UsageError
+
+USER = "user"
+"""The policy of the user's messages."""
+LONGEST_QUOTED = 60
+"""Characters of a message that are quoted."""
+LONGEST_ANSWER = 200
+"""Characters of an earlier answer that are shown."""
+Part: TypeAlias = sabir.MediaPart | sabir.TextPart
+Said: TypeAlias = str | Part | sabir.Message
+Answer: TypeAlias = "sabir_session.Answer[Any]"  # its output is of the type that the user named
+
+
+class Outcome(NamedTuple):
+    """What became of a turn that failed, in words."""
+
+    is_kept: bool
+    text: str
+
+    @property
+    def remedy(self) -> str:
+        """What the user may say next."""
+        return "/retry goes on with it, /drop takes it back" if self.is_kept else "/retry asks it again"
+
+
+class Talk(ExitStack):
+    """One conversation, its answers shown; leaving it closes the models to which it was switched."""
+
+    def __init__(
+        self, chat: "sabir_session.Conversation[Any]", output: Output, writer: Writer, *, shows_output: bool = False
+    ) -> None:
+        super().__init__()
+        self.chat, self.output, self.shows_output = chat, output, shows_output
+        self.writer: Writer = Unseen() if shows_output else writer
+        self.attached: list[Part] = []
+        """What goes with the next message."""
+        self.taken_back: tuple[Said, ...] = ()
+        """What was said in a turn that failed and was taken back."""
+        self.answer: Answer | None = None
+        self.shown = Shown(output, writer, self.target)
+        self._asked: tuple[Said, ...] = ()
+
+    @property
+    def target(self) -> object:
+        """The model, as a user names it."""
+        return self.chat.adapter.target
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether anything was said."""
+        return any(message.policy == USER for message in self.chat.messages)
+
+    def say(self, *said: Said) -> Answer:
+        """Say something with what is attached, and show the answer; an interrupted turn is finished first.
+
+        Raises what a call raises, and OutputError; `recover` is to be called then.
+        """
+        if self.chat.unfinished:
+            self.finish()
+        self._asked = (*self.attached, *said)
+        self.attached, self.taken_back = [], ()
+        return self._ask(*self._asked)
+
+    def finish(self) -> Answer:
+        """Finish the turn that was interrupted, and show its answer; raises as `say` does."""
+        self._asked = ()
+        return self._ask()
+
+    def catch_up(self) -> None:
+        """Finish the turn that was interrupted, its answer told beside what is asked now; raises as `say` does."""
+        writer, shows_output = self.writer, self.shows_output
+        self.writer, self.shows_output = Unseen(), False
+        try:
+            answer = self.finish()
+        finally:
+            self.writer, self.shows_output = writer, shows_output
+        self.output.note(f"the turn before is finished: {one_line(answer.text, LONGEST_ANSWER)}")
+
+    def repeat(self) -> Answer:
+        """Finish an interrupted turn, or show the last answer again; raises UsageError for neither, and as `say`."""
+        self._refuse_nothing()
+        answer = self.finish()
+        if not self.shown.heard and not self.shows_output:  # it was finished: its record has the answer
+            self.writer.write(answer.text)
+            self.writer.end()
+        return answer
+
+    def retry(self) -> Answer:
+        """Finish an interrupted turn, or ask again what was asked last; raises UsageError for neither, and as `say`."""
+        if self.chat.unfinished:
+            return self.finish()
+        said: tuple[Said, ...] = self.taken_back
+        if not said:
+            self._refuse_nothing()
+            said = tuple(message for message in self.chat.drop_last() if message.policy == USER)
+        self.attached = []
+        return self.say(*said)
+
+    def drop(self) -> str:
+        """Take back what waits for the next message, else the last turn; return which, in words. Raises UsageError."""
+        if self.attached:
+            count, self.attached = len(self.attached), []
+            return f"{count} attachment{'s' * (count > 1)}"
+        self._refuse_nothing()
+        said = [message.text for message in self.chat.drop_last() if message.policy == USER]
+        return one_line(" ".join(said), LONGEST_QUOTED)
+
+    def switch(self, name: str) -> tuple[sabir.Loss, ...]:
+        """Go on with another model; return what it cannot take of the conversation. Raises what an adapter raises.
+
+        RenderingRefused leaves the model as it was.
+        """
+        before, self.chat.model = self.chat.model, self.enter_context(sabir.adapter(name))
+        try:
+            return self.chat.preview("?").losses if self.is_begun else ()
+        except sabir.RenderingRefused:
+            self.chat.model = before
+            raise
+
+    def tell_losses(self, losses: Sequence[sabir.Loss], none: str | None) -> None:
+        """The losses, a line each; `none` where there are none."""
+        for loss in losses:
+            self.output.note(f"loss   {loss}", LOSS_STYLES[loss.kind])
+        if none and not losses:
+            self.output.note(none)
+
+    def recover(self, *, stopped: bool = False) -> "Outcome | None":
+        """Decide what becomes of the turn that was stopped or failed; None for a turn that is whole.
+
+        What options did is not undone: a failed turn in which any ran is kept, a stopped one is taken back.
+        """
+        asked, self._asked = self._asked, ()
+        if not asked:
+            return Outcome(True, "the turn before is still unfinished") if self.chat.unfinished else None
+        if not self.chat.unfinished and self.shown.heard:
+            return None
+        ran = ", ".join(dict.fromkeys(self.shown.ran))
+        if ran and not stopped:
+            return Outcome(True, f"this turn is kept, for {ran} ran")
+        if self.chat.unfinished:
+            self.chat.drop_last()
+        self.taken_back = asked
+        self.attached = [each for each in asked if isinstance(each, Part)]
+        return Outcome(False, f"this turn is forgotten{f', but {ran} ran' if ran else ''}")
+
+    def _ask(self, *content: Said) -> Answer:
+        self.chat.watch = self.shown = Shown(self.output, self.writer, self.target)
+        try:
+            with unechoed(), self.shown:
+                if needs_loop(sabir.Option.all_of(self.chat.options)):
+                    self.answer = asyncio.run(self.chat.ask(*content))
+                else:
+                    self.answer = self.chat.ask_sync(*content)
+        except NobodyReads as left:
+            raise left.error from None
+        except sabir_session.BudgetExhausted:
+            heard = self.shown.heard
+            if not heard:
+                raise
+            text = f"{self.target} called options {len(heard)} times in a row; stopped"
+            raise OutputError(text, heard[-1].reply) from None
+        answer, self._asked = self.answer, ()
+        if self.shows_output and not self.output.machine:
+            self.output.data(json.dumps(self.plain_output, ensure_ascii=False, indent=2) + "\n")
+        if self.shown.heard:
+            last = self.shown.heard[-1]
+            self.output.note(status(self.target, answer.usage, answer.cost, answer.losses, last))
+        return answer
+
+    @property
+    def plain_output(self) -> JSONValue:
+        """The last answer's output as JSON, or None."""
+        plain: JSONValue = None if self.answer is None else to_jsonable_python(self.answer.output, fallback=str)
+        return plain
+
+    def _refuse_nothing(self) -> None:
+        if not self.is_begun:
+            raise UsageError("nothing was said in this conversation yet")

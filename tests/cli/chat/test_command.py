@@ -1,0 +1,255 @@
+"""`sabir chat` with a prompt, a pipe, or both: what goes out, what comes back, and what is refused before that."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import sabir
+import sabir_echo.dialect
+
+from tests.cli.command import run
+from tests.cli.conftest import Command, Relay
+
+ECHO = ["chat", "-m", "echo:any"]
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(50)
+
+
+@pytest.fixture
+def options_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A module with one option, in the current folder."""
+    source = 'def shout(text: str) -> str:\n    "Say it louder."\n    return text.upper()\n'
+    (tmp_path / "chat_options.py").write_text(source, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "chat_options", raising=False)
+    return "chat_options:shout"
+
+
+def texts(out: str) -> list[str]:
+    """What the messages of a document say."""
+    return [message.text for message in sabir.loads(json.dumps(json.loads(out)["messages"]))]
+
+
+def test_a_prompt_is_answered_on_standard_output(command: Command) -> None:
+    """The answer alone, so that it can be piped on; beside it who answered, for how much, and what was lost."""
+    answer, beside = command(*ECHO, "Hello **there**")
+
+    assert answer == "Hello **there**\n"
+    assert beside == "echo:any · 2 in, 2 out · no losses\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["-"]])
+def test_a_pipe_is_the_prompt(arguments: list[str], command: Command) -> None:
+    """With or without the customary dash."""
+    assert command(*ECHO, *arguments, given=b"piped text\n")[0] == "piped text\n"
+
+
+def test_a_pipe_beside_a_prompt_is_part_of_the_question(tmp_path: Path) -> None:
+    """`cat big.txt | sabir chat "summarise this"`; an empty one changes nothing."""
+    assert run(*ECHO, "Summarise this.", given=b"A long\ntext.\n").stdout == b"A long\ntext.\n\nSummarise this.\n"
+    assert run(*ECHO, "Summarise this.", given=b"").stdout == b"Summarise this.\n"
+
+
+def test_options_run_and_are_shown(options_module: str, command: Command) -> None:
+    """The whole cycle."""
+    out, err = command(*ECHO, "--option", options_module, 'call shout {"text": "hey"}')
+
+    assert out == "HEY\n"
+    assert err.splitlines() == ["call   shout(text='hey')", 'result "HEY"', "echo:any · 9 in, 2 out · no losses"]
+
+
+def test_json_is_one_document_and_nothing_else(options_module: str, command: Command) -> None:
+    """Its messages are a history that loads again; usage and cost are the whole answer's."""
+    said = 'call shout {"text": "hey"}'
+    out, err = command(*ECHO, "--option", options_module, "--system", "Be loud.", "--json", said)
+    document = json.loads(out)
+    messages = sabir.loads(json.dumps(document["messages"]))
+
+    assert err == ""
+    assert (document["text"], document["finish_reason"], document["usage"]["output_tokens"]) == ("HEY", "stop", 2)
+    assert (document["name"], document["cost"], document["losses"]) == ("1", None, [])
+    assert [message.kind for message in messages] == ["parts", "parts", "option_call", "option_result", "parts"]
+    assert messages[0].policy == "system"
+
+
+def test_settings_go_along(relay: Relay, monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
+    """The flags before the user's defaults."""
+    monkeypatch.setenv("RELAY_API_KEY", "a key")
+    monkeypatch.setenv("SABIR_TEMPERATURE", "0.9")
+    monkeypatch.setenv("SABIR_MAX_OUTPUT_TOKENS", "20")
+    command("chat", "-m", "relay:any", "--temperature", "0.1", "--reasoning-effort", "low", "Hello")
+
+    assert relay.requests[0]["settings"] == {"temperature": 0.1, "max_output_tokens": 20, "reasoning_effort": "low"}
+
+
+def test_a_vendors_own_settings_reach_its_plugin(command: Command) -> None:
+    """Under the provider of the model; echo has none, and says which it was given."""
+    said = command.error(*ECHO, "--vendor", "depth=3", "--vendor", "mode=fast", "Hello")
+
+    assert said == "echo has no settings of its own; remove depth, mode"
+
+
+def test_losses_are_shown(tmp_path: Path, command: Command) -> None:
+    """Law 2: echo reads no images, and the user who showed one is told."""
+    (tmp_path / "sky.png").write_bytes(PNG)
+    out, err = command(*ECHO, "--image", str(tmp_path / "sky.png"), "What is this?")
+
+    assert out.startswith("[image not shown: sky.png]")
+    assert err.startswith("loss   downgraded: ")
+    assert "· 1 loss\n" in err
+
+
+def test_an_answer_has_the_form_that_was_asked_for(tmp_path: Path, command: Command) -> None:
+    """By a schema from a file: what does not fit is asked again, and is no answer in the end."""
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    (tmp_path / "trip.json").write_text(json.dumps(schema))
+    asked = [*ECHO, "--output", str(tmp_path / "trip.json")]
+
+    assert json.loads(command(*asked, "--json", '{"city": "Rome"}')[0])["output"] == {"city": "Rome"}
+    assert json.loads(command(*asked, '{"city": "Rome"}')[0]) == {"city": "Rome"}
+    assert "does not fit" in command(*asked, '{"town": "Rome"}', code=1)[1]
+
+
+def test_a_filtered_reply_exits_1(monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
+    """The text may look like an answer; the exit code says that it is none."""
+    monkeypatch.setitem(sabir_echo.dialect.FINISH_REASONS, "done", "content_filter")  # type: ignore[arg-type]
+
+    command(*ECHO, "Hello", code=1)
+    command(*ECHO, "--json", "Hello", code=1)
+
+
+def test_what_was_said_goes_on_with_c(command: Command) -> None:
+    """By the model that answered last, unless another is named; with the instructions that it began with."""
+    command(*ECHO, "--system", "Be brief.", "first")
+    out, _ = command("chat", "-c", "--json", "second")
+    assert json.loads(out)["origin"]["provider"] == "echo"
+    assert texts(out) == ["Be brief.", "first", "first", "second", "second"]
+    out, _ = command("chat", "-c", "-m", "echo:other", "--json", "third")
+    assert json.loads(out)["origin"]["model"] == "other"
+    assert len(texts(out)) == 7
+
+
+def test_another_endpoint_than_that_of_the_last_answer_is_told(
+    relay: Relay, monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
+    """A conversation with a server of one's own does not go elsewhere without a word."""
+    monkeypatch.setenv("RELAY_API_KEY", "a key")
+    command("chat", "-m", "relay:any", "Hello")
+    monkeypatch.setattr(relay, "endpoint", lambda access: "https://elsewhere.example")
+
+    assert "the last answer came from echo:; --base-url goes on there" in command("chat", "-c", "more")[1]
+
+
+def test_a_new_one_is_begun_beside_the_last_and_a_name_finds_its_own(command: Command) -> None:
+    """Without -c nothing is gone on with; -c takes the one that was spoken in last."""
+    command(*ECHO, "--name", "trip", "first")
+    command(*ECHO, "other")
+
+    assert texts(command("chat", "--name", "trip", "--json", "second")[0]) == ["first", "first", "second", "second"]
+    assert json.loads(command("chat", "-c", "--json", "third")[0])["name"] == "trip"
+
+
+def test_without_a_prompt_the_last_answer_is_told_again_and_nothing_is_asked(command: Command) -> None:
+    """Its record has it: a model without a key is not asked."""
+    command(*ECHO, "Hello there")
+
+    assert command("chat", "-m", "openai:none", "-c", given=b"") == ("Hello there\n", "")
+
+
+def test_a_conversation_that_is_not_kept_leaves_nothing(command: Command) -> None:
+    """And there is nothing to go on with."""
+    command(*ECHO, "--no-keep", "Hello")
+
+    assert "no conversation to go on with" in command.error("chat", "-c", "Hello")
+
+
+def test_a_turn_that_failed_is_taken_back(command: Command) -> None:
+    """The same command says the same again; a question without an answer would change what the next one means."""
+    command.error(*ECHO, "fail 400", code=4)
+    assert command("chats", "--json")[0] == "[]\n"
+    command(*ECHO, "first")
+    _, err = command("chat", "-c", "fail 400", code=4)
+
+    assert err.startswith("this turn is forgotten\n")
+    assert texts(command("chat", "-c", "--json", "second")[0]) == ["first", "first", "second", "second"]
+
+
+def test_an_interrupted_turn_is_finished_before_anything_else(tmp_path: Path, options_module: str) -> None:
+    """WI-43: killed within the option, in a process of its own; the model is not asked for the call again."""
+    (tmp_path / "deadly.py").write_text('import os\n\ndef shout(text: str) -> str:\n    "Say it."\n    os._exit(9)\n')
+    said = 'call shout {"text": "hey"}'
+    killed = run(*ECHO, "--option", "deadly:shout", said, cwd=tmp_path)
+    assert killed.returncode == 9
+
+    resumed = run("chat", "-c", "--option", options_module, "more", cwd=tmp_path)
+    assert resumed.stdout == b"more\n"
+    assert b"the turn before is finished: HEY\n" in resumed.stderr
+    told = run("chats", "export", "1", cwd=tmp_path).stdout
+    assert [message.text for message in sabir.loads(told)] == [said, "", "", "HEY", "more", "more"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "complaint"),
+    [
+        (["-m", "nowhere:x", "Hello"], 3, "provider 'nowhere' is not installed"),
+        (["-m", "echo", "Hello"], 2, "write provider:model"),
+        (["-m", "echo.wave:x", "Hello"], 3, "does not speak 'wave'; it speaks plain"),
+        (["-m", "echo:any", "fail 503"], 4, "you asked for 503"),
+        (["-m", "echo:any", "--image", "missing.png", "Hello"], 2, "'missing.png' cannot be read"),
+        (["-m", "echo:any", "--file", "missing.md", "Hello"], 2, "'missing.md' cannot be read"),
+        (["-m", "echo:any", "--option", "nonsense", "Hello"], 2, "write module:function"),
+        (["-m", "echo:any", "--output", "nonsense", "Hello"], 2, "write module:Model"),
+        (["-m", "echo:any", "--vendor", "nonsense", "Hello"], 2, "write key=value"),
+        (["-m", "echo:any", "--temperature", "-1", "Hello"], 2, "temperature"),
+        (["-m", "echo:any", ""], 2, "nothing to say"),
+        (["-m", "echo:any", "two", "words"], 2, "'words' is too many; quote a text of several words"),
+        (["-m", "echo:any", "--sistem", "Hello"], 2, "There is no such option"),
+        (["-m", "openai:any", "Hello"], 4, "OPENAI_API_KEY"),
+        (["-m", "openai:any", "--base-url", "nonsense", "Hello"], 2, "base_url"),
+        (["-m", "echo:any", "-c", "Hello"], 2, "there is no conversation to go on with yet"),
+        (["-m", "echo:any", "-c", "--name", "trip", "Hello"], 2, "give one"),
+        (["-m", "echo:any", "--no-keep", "--name", "trip", "Hello"], 2, "--no-keep keeps nothing"),
+        (["-m", "echo:any", "--name", "", "Hello"], 2, "--name is empty"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_cannot_be_done_is_one_line_and_a_code(
+    arguments: list[str], code: int, complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
+    """The offender and the remedy, before anything is sent; never a traceback."""
+    monkeypatch.chdir(tmp_path)
+
+    assert complaint in command.error("chat", *arguments, code=code)
+
+
+def test_a_home_that_cannot_be_written_is_refused_before_anything_is_asked(
+    tmp_path: Path, relay: Relay, monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
+    """Nobody pays for an answer that cannot be kept; --no-keep asks all the same."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("SABIR_HOME", str(tmp_path / "file" / "home"))
+    monkeypatch.setenv("RELAY_API_KEY", "a key")
+
+    said = command.error("chat", "-m", "relay:any", "Hello")
+    assert "cannot be kept" in said and "set SABIR_HOME" in said and "--no-keep" in said
+    assert relay.requests == []
+    assert command("chat", "-m", "relay:any", "--no-keep", "Hello")[0] == "Hello\n"
+
+
+def test_an_endpoint_that_nobody_serves_is_a_failed_call(monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
+    """A refused connection, after the retries, in one line."""
+    monkeypatch.setenv("OPENAI_API_KEY", "not-a-real-key")
+    said = command.error("chat", "-m", "openai:any", "--base-url", "http://127.0.0.1:9/v1", "Hello", code=4)
+
+    assert "cannot be reached" in said
+    assert "not-a-real-key" not in said
+
+
+def test_one_prompt_loads_neither_the_editor_nor_the_layout(tmp_path: Path) -> None:
+    """A pipe pays for no terminal."""
+    source = "import atexit, sys\natexit.register(lambda: print(sorted(n for n in sys.modules if n in LOOKED)))\n"
+    looked = {"prompt_toolkit", "markdown_it", "jsonschema", "pygments"}
+    (tmp_path / "sitecustomize.py").write_text(f"LOOKED = {looked}\n{source}")
+
+    assert run(*ECHO, "Hello", env={"PYTHONPATH": str(tmp_path)}).stdout == b"Hello\n[]\n"

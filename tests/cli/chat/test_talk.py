@@ -1,0 +1,179 @@
+"""What is said, and what becomes of a turn that failed or was stopped."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+import pytest
+import sabir
+from sabir_cli.chat.shown import Plain, money
+from sabir_cli.chat.talk import Talk
+from sabir_cli.output import Output, UsageError
+from sabir_session import Conversation
+
+from tests.cli.conftest import Relay
+
+
+async def later(text: str) -> str:
+    """Something asynchronous."""
+    return text.upper()
+
+
+def insist() -> None:
+    """What echo hears of this failure makes it call again."""
+    raise RuntimeError("call insist {}")
+
+
+def fail_next() -> str:
+    """What echo hears of this makes the next request fail."""
+    return "fail 400"
+
+
+def stop() -> str:
+    """As if Ctrl-C were pressed meanwhile."""
+    raise KeyboardInterrupt
+
+
+@pytest.fixture
+def talk() -> Iterator[Talk]:
+    """A conversation in memory."""
+    output = Output()
+    with sabir.adapter("echo:any") as llm, Talk(Conversation(llm), output, Plain(output)) as made:
+        yield made
+
+
+def texts(talk: Talk) -> list[str]:
+    return [message.text for message in talk.chat.messages]
+
+
+def test_a_turn_that_failed_is_taken_back_and_can_be_asked_again(talk: Talk) -> None:
+    """It is told once, not with the next mistake again."""
+    talk.say("Hello")
+    with pytest.raises(sabir.CallError):
+        talk.say("fail 500")
+    became = talk.recover()
+
+    assert became is not None and not became.is_kept
+    assert talk.recover() is None
+    assert texts(talk) == ["Hello", "Hello"]
+    with pytest.raises(sabir.CallError):
+        talk.retry()
+
+
+def test_what_went_with_a_turn_that_was_refused_goes_with_the_next(talk: Talk) -> None:
+    """Before anything was sent, too: nothing is lost without a word."""
+    talk.chat.strict = {"downgraded"}
+    talk.attached.append(sabir.image("https://example.com/a.png"))
+    with pytest.raises(sabir.RenderingRefused):
+        talk.say("What is this?")
+    became = talk.recover()
+    talk.chat.strict = None
+    talk.say("And this?")
+
+    assert became is not None and not became.is_kept
+    assert [part.kind for part in talk.chat.messages[0].parts] == ["media", "text"]
+
+
+def test_a_failed_turn_in_which_an_option_ran_is_kept_and_gone_on_with(talk: Talk) -> None:
+    """What an option did is not undone, and it does not run again."""
+    talk.chat.options = (fail_next,)
+    with pytest.raises(sabir.CallError):
+        talk.say("call fail_next {}")
+    became = talk.recover()
+
+    assert became is not None and became.is_kept and "fail_next ran" in became.text
+    with pytest.raises(sabir.CallError):
+        talk.retry()
+    assert talk.shown.ran == []
+    assert talk.drop() == "call fail_next {}"
+    assert texts(talk) == []
+
+
+def test_a_stopped_turn_is_taken_back_though_an_option_ran(talk: Talk) -> None:
+    """Who stops a model does not want it to go on; that something ran is said."""
+    talk.chat.options = (stop,)
+    with pytest.raises(KeyboardInterrupt):
+        talk.say("call stop {}")
+    became = talk.recover(stopped=True)
+
+    assert became is not None and not became.is_kept and "but stop ran" in became.text
+    assert texts(talk) == []
+
+
+def test_a_turn_is_asked_again(talk: Talk) -> None:
+    """The answer before is forgotten; what was said stays as it was."""
+    talk.say("first")
+    talk.say("second", sabir.image("https://example.com/a.png"))
+    before = talk.chat.messages
+    talk.retry()
+
+    assert [message.payload for message in talk.chat.messages] == [message.payload for message in before]
+    assert len(before) == 4
+
+
+def test_what_is_attached_is_taken_back_before_a_turn(talk: Talk) -> None:
+    """Then turns, one by one; then there is nothing."""
+    talk.say("Hello")
+    talk.attached.append(sabir.image("https://example.com/a.png"))
+
+    assert [talk.drop(), talk.drop()] == ["1 attachment", "Hello"]
+    with pytest.raises(UsageError, match="nothing was said"):
+        talk.drop()
+    with pytest.raises(UsageError, match="nothing was said"):
+        talk.retry()
+
+
+def test_an_asynchronous_option_runs(talk: Talk) -> None:
+    """Options may be coroutine functions."""
+    talk.chat.options = (later,)
+
+    assert talk.say('call later {"text": "ü"}').text == "Ü"
+
+
+def test_a_model_that_only_calls_options_is_stopped(talk: Talk) -> None:
+    """It would go on for ever, and be paid for."""
+    talk.chat.options = (insist,)
+    with pytest.raises(sabir.errors.OutputError, match="called options 50 times in a row"):
+        talk.say("call insist {}")
+
+
+def test_a_loss_is_shown_once_however_often_it_is_sent(talk: Talk, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every request of a conversation carries the losses of all that went before."""
+    talk.say("Hello", sabir.image("https://example.com/a.png"))
+    talk.say("more")
+
+    assert capsys.readouterr().err.count("loss   downgraded") == 1
+
+
+def test_a_model_that_cannot_take_the_conversation_is_not_switched_to(
+    talk: Talk, relay: Relay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it loses is told; where it refuses, the model stays as it was."""
+    monkeypatch.setenv("RELAY_API_KEY", "a key")
+    talk.say("Hello", sabir.image("https://example.com/a.png"))
+    assert [loss.kind for loss in talk.switch("relay:any")] == ["downgraded"]
+    talk.chat.strict = {"downgraded"}
+    with pytest.raises(sabir.RenderingRefused):
+        talk.switch("relay:other")
+
+    assert str(talk.target) == "relay:any"
+    assert relay.requests == []
+
+
+def test_a_pipe_that_nobody_reads_ends_the_turn(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever left gets nothing more, and pays for nothing more."""
+
+    def closed(text: str) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(talk.writer, "write", closed)
+    with pytest.raises(BrokenPipeError):
+        talk.say("Hello there")
+
+
+@pytest.mark.parametrize(
+    ("amount", "shown"),
+    [("0", "0.00"), ("12.3456", "12.35"), ("0.0123", "0.012"), ("0.000012345", "0.000012"), ("1", "1.00")],
+)
+def test_an_amount_has_two_digits_that_say_something(amount: str, shown: str) -> None:
+    """At least two after the point."""
+    assert money(Decimal(amount)) == shown

@@ -141,6 +141,21 @@ def test_another_endpoint_than_that_of_the_last_answer_is_told(
     assert "the last answer came from echo:; --base-url goes on there" in command("chat", "-c", "more")[1]
 
 
+def test_a_saved_history_is_gone_on_with(
+    history: list[sabir.Message], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
+    """What `sabir import` wrote, its instructions in place of the user's default; the next question is a turn."""
+    monkeypatch.setenv("SABIR_SYSTEM", "Be as a default.")
+    sabir.save(tmp_path / "talk.json", history)
+    begun = json.loads(command(*ECHO, "--from", str(tmp_path / "talk.json"), "--json", "And in Rome?")[0])
+    told = sabir.loads(json.dumps(begun["messages"]))
+
+    assert [each.payload for each in told[:5]] == [each.payload for each in history]
+    assert [message.text for message in told[5:]] == ["And in Rome?", "And in Rome?"]
+    gone_on = json.loads(command("chat", "-c", "--json", "And in Oslo?")[0])
+    assert len(gone_on["messages"]) == 9
+
+
 def test_a_new_one_is_begun_beside_the_last_and_a_name_finds_its_own(command: Command) -> None:
     """Without -c nothing is gone on with; -c takes the one that was spoken in last."""
     command(*ECHO, "--name", "trip", "first")
@@ -198,6 +213,7 @@ def test_an_interrupted_turn_is_finished_before_anything_else(tmp_path: Path, op
         (["-m", "echo:any", "fail 503"], 4, "you asked for 503"),
         (["-m", "echo:any", "--image", "missing.png", "Hello"], 2, "'missing.png' cannot be read"),
         (["-m", "echo:any", "--file", "missing.md", "Hello"], 2, "'missing.md' cannot be read"),
+        (["-m", "echo:any", "--from", "missing.json", "Hello"], 2, "'missing.json' cannot be read"),
         (["-m", "echo:any", "--option", "nonsense", "Hello"], 2, "write module:function"),
         (["-m", "echo:any", "--output", "nonsense", "Hello"], 2, "write module:Model"),
         (["-m", "echo:any", "--vendor", "nonsense", "Hello"], 2, "write key=value"),

@@ -13,8 +13,10 @@ def test_a_schema_of_a_file_is_sent_and_checks(tmp_path: Path) -> None:
     """What it says beyond types too."""
     schema = {"type": "object", "properties": {"days": {"type": "integer", "maximum": 9}}, "required": ["days"]}
     (tmp_path / "trip.json").write_text(json.dumps(schema))
-    form = TypeAdapter(load_form(str(tmp_path / "trip.json")))
+    found = load_form(str(tmp_path / "trip.json"))
+    form = TypeAdapter(found)
 
+    assert found.__name__ == "trip"
     assert form.json_schema() == schema
     assert form.validate_json('{"days": 3}') == {"days": 3}
     with pytest.raises(ValidationError, match=r"\$\.days: 30 is greater than the maximum of 9"):

@@ -12,6 +12,7 @@ from typing import Annotated
 
 import sabir
 from cyclopts import Parameter
+from sabir.errors import HistoryInvalid
 
 from sabir_cli.inputs import read_bytes
 from sabir_cli.output import UsageError
@@ -56,6 +57,20 @@ class Attached:
     file: Annotated[
         list[str] | None, Parameter(negative="", help="File of any of these, or of text, by its kind; repeatable.")
     ] = None
+
+    history: Annotated[
+        str | None,
+        Parameter(name="--from", help="A saved history to begin with: what `sabir import` or /save wrote."),
+    ] = None
+
+    def messages(self) -> list[sabir.Message]:
+        """The messages of the history; raises UsageError and HistoryInvalid."""
+        if self.history is None:
+            return []
+        try:
+            return sabir.loads(read_bytes(self.history, "a history"))
+        except HistoryInvalid as error:
+            raise HistoryInvalid(f"--from {self.history!r}: {error}") from None
 
     def parts(self) -> Iterator[sabir.MediaPart | sabir.TextPart]:
         """The parts; raises UsageError and MediaRefused."""

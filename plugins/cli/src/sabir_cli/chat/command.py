@@ -114,7 +114,7 @@ def chat(
     form = None if asked.form is None else load_form(asked.form)
     loops = prompt is None and not as_json and sys.stdin is not None and sys.stdin.isatty()
     said = [] if loops else inputs.read_said(prompt)
-    parts = list(attached.parts())
+    before = [*attached.messages(), *attached.parts()]
     if not said and not loops and not (keep.goes_on or keep.name):
         raise UsageError("there is nothing to say: give a PROMPT, or pipe one")
     from sabir_cli.chat.home import Place
@@ -124,9 +124,9 @@ def chat(
         llm = stack.enter_context(place.adapter(model, asked.base_url, output))
         settings = asked.settings(defaults.settings, llm.target.provider)
         how = {"options": options, "output": form, "settings": settings}
-        conversation = place.open(llm, system, defaults.system, **how)
+        conversation = place.open(llm, system, None if attached.history else defaults.system, **how)
         talk = stack.enter_context(_talk(conversation, output, plain=raw or not defaults.markdown, form=form))
-        talk.attached.extend(parts)
+        talk.attached.extend(before)
         if loops:
             return _loop(talk, place, defaults)
         return _once(talk, said, as_json=as_json, name=place.name)

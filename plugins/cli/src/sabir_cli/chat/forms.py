@@ -3,10 +3,11 @@
 module:Model ──▶ the type that it names          schema.json ──▶ a type that is checked by that schema
 """
 
+import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import AfterValidator, WithJsonSchema
+from pydantic_core import core_schema
 from sabir.authoring import decode_json, one_line
 from sabir.errors import NotJSON
 
@@ -21,7 +22,7 @@ def load_form(given: str) -> Any:  # a type, which may be any
     return load_named(given, "--output", "Model")
 
 
-def _of_schema(file: str) -> Any:  # an annotated type has none of its own
+def _of_schema(file: str) -> type:
     from jsonschema.exceptions import SchemaError, best_match
     from jsonschema.validators import validator_for
     from referencing import Registry
@@ -44,4 +45,10 @@ def _of_schema(file: str) -> Any:  # an annotated type has none of its own
             raise ValueError(f"{error.json_path}: {error.message}")
         return value
 
-    return Annotated[Any, AfterValidator(check), WithJsonSchema(schema)]
+    checked = core_schema.no_info_after_validator_function(check, core_schema.any_schema())
+    name = re.sub(r"[^A-Za-z0-9_-]+", "_", str(schema.get("title") or Path(file).stem))  # what vendors take as a name
+    hooks = {
+        "__get_pydantic_core_schema__": lambda *_: checked,
+        "__get_pydantic_json_schema__": lambda *_: schema,
+    }
+    return type(name, (), {hook: staticmethod(function) for hook, function in hooks.items()})

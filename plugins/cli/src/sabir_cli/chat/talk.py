@@ -54,13 +54,14 @@ class Talk(ExitStack):
         super().__init__()
         self.chat, self.output, self.shows_output = chat, output, shows_output
         self.writer: Writer = Unseen() if shows_output else writer
-        self.attached: list[Part] = []
+        self.attached: list[Part | sabir.Message] = []
         """What goes with the next message."""
         self.taken_back: tuple[Said, ...] = ()
-        """What was said in a turn that failed and was taken back."""
+        """What was said in a turn that failed and was taken back; what went with it is attached again."""
         self.answer: Answer | None = None
         self.shown = Shown(output, writer, self.target)
         self._asked: tuple[Said, ...] = ()
+        self._with: tuple[Part | sabir.Message, ...] = ()
 
     @property
     def target(self) -> object:
@@ -79,9 +80,9 @@ class Talk(ExitStack):
         """
         if self.chat.unfinished:
             self.finish()
-        self._asked = (*self.attached, *said)
+        self._asked, self._with = said, tuple(self.attached)
         self.attached, self.taken_back = [], ()
-        return self._ask(*self._asked)
+        return self._ask(*self._with, *said)
 
     def finish(self) -> Answer:
         """Finish the turn that was interrupted, and show its answer; raises as `say` does."""
@@ -115,7 +116,6 @@ class Talk(ExitStack):
         if not said:
             self._refuse_nothing()
             said = tuple(message for message in self.chat.drop_last() if message.policy == USER)
-        self.attached = []
         return self.say(*said)
 
     def drop(self) -> str:
@@ -162,7 +162,7 @@ class Talk(ExitStack):
         if self.chat.unfinished:
             self.chat.drop_last()
         self.taken_back = asked
-        self.attached = [each for each in asked if isinstance(each, Part)]
+        self.attached = [*self._with]
         return Outcome(False, f"this turn is forgotten{f', but {ran} ran' if ran else ''}")
 
     def _ask(self, *content: Said) -> Answer:

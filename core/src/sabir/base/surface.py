@@ -23,8 +23,8 @@ from sabir.base.errors import SabirError
 
 Surface = TypeVar("Surface", bound=Callable[..., Any])
 _OURS = re.compile(r"sabir(_\w+)?(\.|$)")
-_READING = ("__next__", "__anext__")
-"""The special methods that do a user's work: those of streams."""
+_SPECIAL = ("__init__", "__next__", "__anext__")
+"""The special methods that do a user's work: making an object, and reading a stream."""
 logger = logging.getLogger("sabir")
 
 
@@ -44,7 +44,7 @@ def surface(called: Surface) -> Surface:
         return _surface(called)
     is_described_alone = getattr(called, "_is_protocol", False)
     for name, method in list(vars(called).items()):
-        if isinstance(method, FunctionType) and (name in _READING or not name.startswith("_")):
+        if isinstance(method, FunctionType) and (name in _SPECIAL or not name.startswith("_")):
             setattr(called, name, (described if is_described_alone else _surface)(method))
     return called
 

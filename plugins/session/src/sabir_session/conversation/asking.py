@@ -4,12 +4,12 @@ chat.ask("…", output=Trip | Hotel) ──▶ Answer[Trip | Hotel]        a typ
 chat.ask("…") ──▶ Answer[Output]                                   the conversation's own
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Generic, NamedTuple, Never, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 from sabir import Message, Settings
-from sabir.authoring import KnownPart
+from sabir.authoring import AsyncClosing, KnownPart, SyncClosing
 from typing_extensions import TypeForm
 
 from sabir_session.conversation.answers import Answer, AnswerStream, SyncAnswerStream
@@ -47,7 +47,7 @@ class Asked(NamedTuple):
     """Whether it is as the conversation's attributes say."""
 
 
-class Asking(ABC, Generic[Output]):
+class Asking(SyncClosing, AsyncClosing, Generic[Output]):
     """What can be asked."""
 
     @overload

@@ -31,7 +31,7 @@ from sabir import (
     SettingsInvalid,
     Usage,
 )
-from sabir.authoring import AsyncClosing, KnownPart, OptionLike, Strict, SyncClosing
+from sabir.authoring import KnownPart, OptionLike, Strict
 from typing_extensions import TypeForm
 
 from sabir_session.conversation.answers import Answer, cost_of
@@ -84,7 +84,7 @@ class ConversationArguments(TypedDict, Generic[Wanted], total=False):
     name: str
 
 
-class Conversation(Asking[Output], SyncClosing, AsyncClosing):
+class Conversation(Asking[Output]):
     """One conversation with a model, or with several in turn. A context manager; it answers one question at a time.
 
     `model` is `provider:model` or an adapter, `instructions` the system message, `options` what the model may call.

@@ -18,7 +18,7 @@ from threading import Lock
 from typing import TypeAlias, Unpack
 
 from sabir import Adapter, Rendering, Reply, ReplyStream, SettingsInvalid, SyncReplyStream, Target
-from sabir.authoring import CallArguments, Messages, OptionCall, Relay, Script
+from sabir.authoring import AsyncClosing, CallArguments, Messages, OptionCall, Relay, Script, SyncClosing
 
 from sabir_session.evaluation.prompts import BudgetExhausted
 
@@ -105,7 +105,7 @@ class Spending:
                 raise BudgetExhausted(name, allowed, used)
 
 
-class BudgetedAdapter:
+class BudgetedAdapter(AsyncClosing, SyncClosing):
     """An adapter that refuses a call once a budget is exhausted; made by `within`.
 
     Its methods raise BudgetExhausted and the adapter's own errors. Calls that run at the same time are each checked

@@ -10,6 +10,7 @@ and refuse the character U+0000.
 
 import re
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
@@ -73,13 +74,26 @@ class SQLiteStore(Store):
         try:
             self._open()
             with self._working("be opened"):
-                ((mode,),) = self._rows("PRAGMA journal_mode = WAL")
+                ((mode,),) = self._write_ahead(time.monotonic() + timeout)
                 if mode not in ("wal", "memory"):
                     raise StoreError(f"{self._described} lies where no write-ahead log can be; put it on a local disk")
                 self._connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
         except BaseException:
             self._connection.close()
             raise
+
+    def _write_ahead(self, until: float) -> list[Row]:
+        """Enter the mode of write-ahead logging.
+
+        SQLite does not wait for a process that leaves this mode at the same time, whatever the timeout.
+        """
+        while True:
+            try:
+                return self._rows("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorname.partition("_")[2][:4] != "BUSY" or time.monotonic() > until:
+                    raise
+                time.sleep(0.01)
 
     def claim(self, name: str) -> Claim:
         """This process's claim on a journal, by a lock file; a store in memory is its process's alone."""

@@ -8,11 +8,11 @@ import subprocess
 import sys
 import traceback
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pytest
 import sabir
-from sabir.authoring import CallArguments
+from sabir.authoring import CallArguments, SyncClosing
 
 OURS = re.compile(r'^  File "[^"]*/sabir(?:_\w+)?/', re.MULTILINE)
 FEW = 3
@@ -155,6 +155,30 @@ def test_help_shows_the_arguments_of_a_call(kind: type, name: str) -> None:
     )
     assert "`options` are offered to the model" in shown and "`strict` names the kinds of loss" in shown
     assert inspect.iscoroutinefunction(method) == (name == "complete")
+
+
+class Asking(SyncClosing):
+    """As a plugin writes an adapter around another."""
+
+    def ask(self, **how: Unpack[CallArguments]) -> str:
+        """Ask."""
+        return self._ask(how)
+
+    def _ask(self, how: CallArguments) -> str:
+        return sabir.adapter("echo:m").complete_sync([sabir.user("hi"), 42], **how).text  # type: ignore[list-item]
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_what_a_plugin_lets_a_user_hold_is_described_alike() -> None:
+    """What a block closes: nothing is written above its methods."""
+    with Asking() as asking, pytest.raises(sabir.errors.WrongWord) as caught:
+        asking.ask()
+
+    assert list(inspect.signature(asking.ask).parameters) == list(CallArguments.__annotations__)
+    assert "`strict` names the kinds of loss" in (asking.ask.__doc__ or "")
+    assert functions_of(caught.value)[1:] == ["ask", "_ask", "check_messages"]  # this file is not the library's
 
 
 def test_help_shows_what_sabir_adapter_takes() -> None:

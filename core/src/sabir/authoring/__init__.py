@@ -106,7 +106,6 @@ _GROUPS = {
     "Calls": (
         "Whoever wraps an adapter offers what an adapter does.",
         {
-            "base.surface": "surface",
             "calling.calls": "CallArguments Messages Relay",
             "vocabulary.constructors": "as_messages",
             "calling.exchange": "Script",

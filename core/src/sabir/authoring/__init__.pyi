@@ -36,7 +36,6 @@ from sabir.options.signatures import Signature
 from sabir.options.execution import RaisedError
 from sabir.options.execution import Depth
 from sabir.options.execution import called, start_thread
-from sabir.base.surface import surface
 from sabir.calling.calls import CallArguments, Messages
 from sabir.calling.exchange import Script
 from sabir.calling.drive import Performer
@@ -60,6 +59,5 @@ __all__ = [  # noqa: RUF022
     "Turn", "TurnMaker", "TurnScope", "WIRE_SETTINGS", "WaitingCall", "WaitingConnection", "WireHead", "WireRequest",
     "WireResponse", "as_messages", "called", "counting", "decode_json", "describe", "encode_json", "fields",
     "first_count", "installed_hooks", "items", "left_over", "load_as", "load_point", "name_kind", "one_line",
-    "packaged_models", "pair", "printable", "read_count", "side_of", "split_model", "start_thread", "surface",
-    "text", "without",
+    "packaged_models", "pair", "printable", "read_count", "side_of", "split_model", "start_thread", "text", "without",
 ]  # fmt: skip

@@ -1,7 +1,7 @@
 """What a user calls: its signature names every argument, and a traceback through it is short.
 
-    @surface
-    class ModelAdapter: …           each public method; above a function, that function
+    @surface                        above a function; above a class, each of its public methods: of what a user
+    def adapter(…): …               holds and closes, the base does it (SyncClosing, AsyncClosing)
 
     **how: Unpack[CallArguments]    ──▶ help(): options, settings and strict, their types and what they mean
     a call ▸ fifteen frames ▸ raise ──▶ traceback: the call, the function called, where the error was raised

@@ -44,7 +44,6 @@ _FACTORY = (
 )  # fmt: skip
 
 
-@surface
 class ModelAdapter(AsyncClosing, SyncClosing):
     """The adapter of one model; made by `sabir.adapter`.
 

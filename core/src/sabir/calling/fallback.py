@@ -158,7 +158,6 @@ class Counting(Protocol):
         """As `count_tokens`, waiting."""
 
 
-@surface
 class FallbackAdapter(AsyncClosing, SyncClosing):
     """Several adapters as one; made by `sabir.fallback`, which says when the next is asked.
 

@@ -23,8 +23,16 @@ Start: TypeAlias = Callable[[], Awaitable[tuple[Script[Reply], Performer]]]
 """Prepares the call: the script to drive, and the wire to drive it on, sync or async as the stream is."""
 
 
-class SyncClosing:
-    """Base of the objects that a `with` block closes."""
+class _Held:
+    """Base of the objects that a user holds: the public methods of a subclass are its surface."""
+
+    def __init_subclass__(cls, **named: object) -> None:
+        super().__init_subclass__(**named)
+        surface(cls)
+
+
+class SyncClosing(_Held):
+    """Base of the objects that a `with` block closes; a traceback through a method of one is short."""
 
     @abstractmethod
     def close(self) -> None:
@@ -39,8 +47,8 @@ class SyncClosing:
         self.close()
 
 
-class AsyncClosing:
-    """Base of the objects that an `async with` block closes."""
+class AsyncClosing(_Held):
+    """Base of the objects that an `async with` block closes; a traceback through a method of one is short."""
 
     @abstractmethod
     async def aclose(self) -> None:
@@ -135,7 +143,6 @@ class _Stream:
         return running
 
 
-@surface
 class ReplyStream(_Stream, AsyncClosing):
     """An asynchronous iterator of a reply's events, and a context manager that closes the connection.
 
@@ -184,7 +191,6 @@ class _Texts:
         return text
 
 
-@surface
 class SyncReplyStream(_Stream, SyncClosing):
     """An iterator of a reply's events, and a context manager that closes the connection; waits for each event.
 

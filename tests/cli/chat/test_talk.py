@@ -110,6 +110,25 @@ def test_a_turn_is_asked_again(talk: Talk) -> None:
     assert len(before) == 4
 
 
+def test_a_history_stays_when_the_first_turn_is_asked_again_or_taken_back(
+    talk: Talk, history: list[sabir.Message]
+) -> None:
+    """It went out with the question and is recorded with it; a second `/drop` takes it back too."""
+    talk.chat.instructions = "Be brief."
+    talk.attached.extend(history[1:])
+    talk.say("And in Rome?")
+    before = [message.payload for message in talk.chat.messages]
+    talk.retry()
+    assert [message.payload for message in talk.chat.messages] == before
+    assert talk.drop() == "And in Rome?"
+    talk.say("And in Rome?")
+    assert [message.payload for message in talk.chat.messages] == before
+    talk.drop()
+
+    assert talk.drop() == "4 attachments"
+    assert texts(talk) == []
+
+
 def test_what_is_attached_is_taken_back_before_a_turn(talk: Talk) -> None:
     """Then turns, one by one; then there is nothing."""
     talk.say("Hello")

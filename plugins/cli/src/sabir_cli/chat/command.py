@@ -104,9 +104,13 @@ def chat(
 ) -> int:
     """Talk to a model: one PROMPT, a pipe, both, or a loop on a terminal.
 
-    What is piped beside a PROMPT is part of the question. The text goes to standard output as it comes; calls,
-    results, losses, and a line with tokens and cost to standard error. Conversations are kept; `sabir chats` lists
-    them. With -c or --name and nothing to say, an interrupted turn is finished, or the last answer shown again.
+    What is piped beside a PROMPT is part of the question. The text goes to
+    standard output as it comes; calls, results, losses, and a line with
+    tokens and cost go to standard error.
+
+    Conversations are kept; `sabir chats` lists them. With -c or --name and
+    nothing to say, an interrupted turn is finished, or the last answer shown
+    again.
     """
     output = Output(machine=as_json)
     defaults = Defaults.load()

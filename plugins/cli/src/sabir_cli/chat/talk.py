@@ -22,8 +22,8 @@ from sabir_cli.chat.shown import NobodyReads, Shown, Unseen, Writer, status
 from sabir_cli.conversation import needs_loop
 from sabir_cli.output import LOSS_STYLES, Output, UsageError
 
-USER = "user"
-"""The policy of the user's messages."""
+SYSTEM, USER = "system", "user"
+"""The policies of instructions and of the user's messages."""
 LONGEST_QUOTED = 60
 """Characters of a message that are quoted."""
 LONGEST_ANSWER = 200
@@ -115,17 +115,28 @@ class Talk(ExitStack):
         said: tuple[Said, ...] = self.taken_back
         if not said:
             self._refuse_nothing()
-            said = tuple(message for message in self.chat.drop_last() if message.policy == USER)
+            said = self._dropped()
         return self.say(*said)
 
     def drop(self) -> str:
-        """Take back what waits for the next message, else the last turn; return which, in words. Raises UsageError."""
+        """Take back what waits for the next message, else the last turn; return which, in words. Raises UsageError.
+
+        A history that went before the first turn waits again.
+        """
         if self.attached:
             count, self.attached = len(self.attached), []
             return f"{count} attachment{'s' * (count > 1)}"
         self._refuse_nothing()
-        said = [message.text for message in self.chat.drop_last() if message.policy == USER]
-        return one_line(" ".join(said), LONGEST_QUOTED)
+        *before, said = self._dropped()
+        self.attached = [*before]
+        return one_line(said.text, LONGEST_QUOTED)
+
+    def _dropped(self) -> tuple[sabir.Message, ...]:
+        """Drop the last turn; what was said in it, the instructions apart, for those are said anew."""
+        dropped = self.chat.drop_last()
+        last = max(at for at, message in enumerate(dropped) if message.policy == USER)
+        own = (SYSTEM, self.chat.instructions)
+        return tuple(each for each in dropped[: last + 1] if (each.policy, each.text) != own)
 
     def switch(self, name: str) -> tuple[sabir.Loss, ...]:
         """Go on with another model; return what it cannot take of the conversation. Raises what an adapter raises.

@@ -10,7 +10,8 @@ from typing import Any
 
 import pydantic
 import sabir
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic_core import core_schema
 
 from tests.architecture.project import CORE, PACKAGES, nodes
 from tests.rules import check_each
@@ -70,6 +71,16 @@ class Read(Inner):
         yield "a", 1
 
 
+class Described:
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        return core_schema.any_schema()
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> Any:
+        return {"type": "string"}
+
+
 INTERNALS: dict[str, Callable[[], bool]] = {
     "__pydantic_base_init__": lambda: (made_by_validation(Counted), made_by_validation(Marked)) == (1, 0),
     "__pydantic_extra__": lambda: Inner.model_validate({"more": 1}).__pydantic_extra__ == {"more": 1},
@@ -85,6 +96,7 @@ INTERNALS: dict[str, Callable[[], bool]] = {
         Inner.__pydantic_core_schema__["type"] == "model"
         and Inner.__pydantic_core_schema__["schema"]["type"] == "model-fields"
     ),
+    "__get_pydantic_json_schema__": lambda: TypeAdapter(Described).json_schema() == {"type": "string"},
     "metaclass": lambda: (
         issubclass(type(sabir.Loss), type(BaseModel))
         and sabir.Loss.model_rebuild(force=True) is True  # here pydantic sets its own signature

@@ -62,13 +62,13 @@ BOUNDS: Mapping[str, int] = {
 }
 """Lines of code that a part may have; what a change adds may raise one, argued in 0013-sizes.md by the same commit."""
 NOT_MET: Mapping[str, int] = {
-    "core without authoring": 6359,
+    "core without authoring": 6707,
     "authoring": 1308,
-    "google": 1381,
+    "google": 1382,
     "openai": 1899,
     "testing": 5898,
-    "the eleven others together": 10979,
-    "tests/": 67957,
+    "the eleven others together": 13627,
+    "tests/": 72100,
 }
 """The parts that are larger than their bounds → what they may have until they are made smaller.
 

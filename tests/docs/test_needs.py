@@ -10,7 +10,8 @@ from tests.docs.needs import MOST, WEIGHTS, brought, is_local, named, says_weigh
 from tests.docs.pages import DOCS, Page, pages
 from tests.rules import check_each
 
-HOW_TOS = [page for page in pages() if page.path.parent == DOCS / "how-to"]
+HOW_TOS = [page for page in pages() if page.path.parent == DOCS / "how-to" and page.path.stem != "install"]
+"""All but the page that says how to install."""
 TOLD = [page for page in pages() if named(page) is not None]
 """Pages that say what they need: how-tos have to, others may."""
 

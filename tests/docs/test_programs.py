@@ -2,6 +2,7 @@
 
 import ast
 import asyncio
+import shutil
 import sys
 from decimal import Decimal
 from pathlib import Path
@@ -13,6 +14,7 @@ from sabir_testing.scripted import ScriptedAdapter, always, calls
 
 from tests.docs.examples import research_assistant, router, support_agent, two_servers
 from tests.docs.running import JPEG
+from tests.typing.checkers import mypy, pyright
 
 HERE = Path(__file__).parent / "examples"
 LIMITS = {"research_assistant": (90, 8), "support_agent": (60, 8), "router": (50, 8), "two_servers": (30, 8)}
@@ -42,6 +44,14 @@ def test_the_programs_are_short() -> None:
         source = (HERE / f"{name}.py").read_text("utf-8")
         assert source.count("\n") <= lines, name
         assert len(names_of_ours(source)) <= names, names_of_ours(source)
+
+
+def test_type_checkers_accept_the_programs(tmp_path: Path) -> None:
+    """As users run them: `mypy --strict` without a plugin, and pyright."""
+    for path in HERE.glob("[!_]*.py"):
+        shutil.copy(path, tmp_path)
+    assert mypy(tmp_path) == []
+    assert pyright(tmp_path, "standard") == []
 
 
 @pytest.fixture(autouse=True)

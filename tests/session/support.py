@@ -9,6 +9,8 @@ import pytest
 import sabir
 from sabir import Message, ToolContext
 from sabir_session import (
+    Answer,
+    Conversation,
     InnerMessage,
     Journal,
     PostgresStore,
@@ -84,6 +86,8 @@ def _named(value: Any, names: dict[str, str], key: str = "") -> Any:
     return names.setdefault(value, f"id-{len(names)}") if is_id else value
 
 
+Ask: TypeAlias = Callable[..., Answer[Any]]
+"""One way to ask a conversation, to the end."""
 Opener: TypeAlias = Callable[[], Store]
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
@@ -220,3 +224,8 @@ def interrupted(journal: ListJournal, *answers: Any, stops: str = "Rome") -> Tow
     with pytest.raises(Stopped):
         town.run(ScriptedAdapter(*answers), recording(journal))
     return town
+
+
+def texts_of(chat: Conversation[Any]) -> list[str]:
+    """The text of each message with one."""
+    return [message.text for message in chat.messages if message.text]

@@ -1,14 +1,10 @@
-"""One object holds a conversation: it asks, keeps, finishes, forks and takes back, under any model."""
+"""One object holds a conversation: it asks, finishes what was left, and goes on under any model."""
 
 import asyncio
-import gc
 import logging
-import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -18,60 +14,23 @@ import sabir
 from sabir import ToolContext
 from sabir.authoring import installed_hooks
 from sabir_session import (
-    Answer,
     ApprovalPending,
     Budget,
     BudgetExhausted,
     Conversation,
     ConversationBusy,
     ConversationNotFound,
-    Event,
-    JournalExists,
-    RecordingFailed,
-    Session,
-    SQLiteStore,
-    StoreError,
-    Watch,
-    enable_inner_message_recording,
-    evaluate_sync,
-    get_inner_messages,
 )
-from sabir_session.stores.store import StoredJournal
 from sabir_testing.scripted import Gate, ScriptedAdapter, calls, delayed, reply
 
-Ask = Callable[..., Answer[Any]]
+from tests.session.support import Ask, texts_of
+
 ROME = {"city": "Rome"}
 
 
 def weather(city: str) -> str:
     """Current weather."""
     return f"rain in {city}"
-
-
-@pytest.fixture(params=["waiting", "awaited", "pulled", "streamed"])
-def ask(request: pytest.FixtureRequest) -> Ask:
-    """Each of the four ways to ask, to the end."""
-
-    def pulled(chat: Conversation[Any], *content: Any, **how: Any) -> Answer[Any]:
-        with chat.stream_sync(*content, **how) as stream:
-            return stream.answer()
-
-    async def streamed(chat: Conversation[Any], *content: Any, **how: Any) -> Answer[Any]:
-        async with chat.stream(*content, **how) as stream:
-            return await stream.answer()
-
-    ways: dict[str, Ask] = {
-        "waiting": lambda chat, *content, **how: chat.ask_sync(*content, **how),
-        "awaited": lambda chat, *content, **how: asyncio.run(chat.ask(*content, **how)),
-        "pulled": pulled,
-        "streamed": lambda chat, *content, **how: asyncio.run(streamed(chat, *content, **how)),
-    }
-    return ways[request.param]
-
-
-def texts(chat: Conversation[Any]) -> list[str]:
-    """The text of each message with one."""
-    return [message.text for message in chat.messages if message.text]
 
 
 def test_a_question_is_answered_with_its_calls_made(ask: Ask) -> None:
@@ -147,7 +106,7 @@ def test_it_goes_on_in_another_process(tmp_path: Path) -> None:
         chat.ask_sync("Name a river.")
     llm = ScriptedAdapter("The Rhine.")
     with Conversation(llm, **kept) as chat:
-        assert texts(chat) == ["Be brief.", "Name a river.", "The Po."]
+        assert texts_of(chat) == ["Be brief.", "Name a river.", "The Po."]
         chat.ask_sync("Another.")
     assert [message.text for message in llm.last.messages] == ["Be brief.", "Name a river.", "The Po.", "Another."]
 
@@ -162,7 +121,7 @@ def test_changed_instructions_are_said_with_the_next_question(tmp_path: Path, ca
     ):
         chat.ask_sync("Another.")
         chat.ask_sync("A third.")
-        assert texts(chat) == [
+        assert texts_of(chat) == [
             "Be brief.",
             "Name a river.",
             "Po.",
@@ -209,7 +168,7 @@ def test_what_a_crash_left_is_finished_first_and_no_finished_call_runs_again(tmp
         assert chat.unfinished
         answer = ask(chat, "Thanks.")
         assert (answer.text, ran) == ("You are welcome.", [(2, True)])
-        assert texts(chat) == ["Pay both.", "Both are paid.", "Thanks.", "You are welcome."]
+        assert texts_of(chat) == ["Pay both.", "Both are paid.", "Thanks.", "You are welcome."]
         assert [result.result for result in llm.sent[0].results] == ["paid", "paid late"]
 
 
@@ -225,7 +184,7 @@ def test_asking_nothing_finishes_or_tells_the_last_answer() -> None:
     assert chat.unfinished
     assert "ask() tries again, drop_last() takes it back" in met.value.__notes__[0]
     assert chat.ask_sync().text == chat.ask_sync().text == "The Po."
-    assert texts(chat) == ["Name a river.", "The Po."]
+    assert texts_of(chat) == ["Name a river.", "The Po."]
 
 
 def test_a_call_that_waits_for_a_person_stops_the_next_question(ask: Ask) -> None:
@@ -236,11 +195,11 @@ def test_a_call_that_waits_for_a_person_stops_the_next_question(ask: Ask) -> Non
         with pytest.raises(ApprovalPending) as met:
             ask(chat, content)
         assert [call.call.option_name for call in met.value.calls] == ["weather"]
-    assert (len(llm.sent), texts(chat)) == (1, ["Umbrella?"])
+    assert (len(llm.sent), texts_of(chat)) == (1, ["Umbrella?"])
 
     chat.approve = lambda call: "allow"
     assert ask(chat, "Bye.").text == "Bye."
-    assert texts(chat) == ["Umbrella?", "Rain.", "Bye.", "Bye."]
+    assert texts_of(chat) == ["Umbrella?", "Rain.", "Bye.", "Bye."]
 
 
 def test_a_budget_limits_the_whole_conversation() -> None:
@@ -252,186 +211,6 @@ def test_a_budget_limits_the_whole_conversation() -> None:
     chat.budget = Budget(turns=2)
 
     assert (chat.unfinished, chat.ask_sync().text) == (True, "Two.")
-
-
-@pytest.mark.parametrize("is_kept", [True, False])
-def test_the_last_turn_can_be_taken_back(is_kept: bool, tmp_path: Path) -> None:
-    """What was said, and all that came of it; the next question follows on what was before, in any process."""
-    keep: Any = {"keep": tmp_path / "c.db"} if is_kept else {}
-    llm = ScriptedAdapter("Po.", calls(weather=ROME), "Rain.", "Rhine.", "Elbe.")
-    chat = Conversation(llm, options=[weather], **keep)
-    chat.ask_sync("Name a river.")
-    chat.ask_sync("Umbrella?")
-
-    dropped = chat.drop_last()
-    assert [message.kind for message in dropped] == ["parts", "option_call", "option_result", "parts"]
-    assert chat.ask_sync("Another.").text == "Rhine."
-    assert texts(chat) == ["Name a river.", "Po.", "Another.", "Rhine."]
-    if is_kept:
-        chat.close()
-        again = Conversation(llm, **keep)
-        assert texts(again) == texts(chat)
-        chat = again
-    chat.drop_last()
-    chat.drop_last()
-    with pytest.raises(ConversationNotFound, match="there is nothing to take back"):
-        chat.drop_last()
-    assert chat.messages == ()
-
-
-@pytest.mark.parametrize("is_kept", [True, False])
-def test_a_fork_goes_its_own_way(is_kept: bool, tmp_path: Path) -> None:
-    """Both have the past; neither sees what the other says. A name that is taken is refused."""
-    keep: Any = {"keep": tmp_path / "c.db"} if is_kept else {}
-    with Conversation(ScriptedAdapter("Po.", "Elbe.", "Rhine."), name="one", **keep) as chat:
-        chat.ask_sync("Name a river.")
-        with chat.fork("two") as other:
-            other.ask_sync("Go east.")
-            chat.ask_sync("Go north.")
-            assert (other.name, texts(other)) == ("two", ["Name a river.", "Po.", "Go east.", "Elbe."])
-            assert texts(chat) == ["Name a river.", "Po.", "Go north.", "Rhine."]
-        if is_kept:
-            with pytest.raises(JournalExists):
-                chat.fork("two")
-
-
-OPENING = "import sys; from sabir_session import Conversation; Conversation('echo:m', keep=sys.argv[1], name='trip')"
-
-
-def test_two_processes_cannot_hold_one_name(tmp_path: Path) -> None:
-    """Until the first one closes it; another name is free."""
-
-    def elsewhere() -> str:
-        command = [sys.executable, "-c", OPENING, str(tmp_path / "c.db")]
-        return subprocess.run(command, capture_output=True, text=True, check=False).stderr
-
-    with Conversation("echo:m", keep=tmp_path / "c.db", name="trip"):
-        assert "ConversationBusy: another process holds the conversation 'trip'; close it there" in elsewhere()
-    assert elsewhere() == ""
-    with Conversation("echo:m", keep=tmp_path / "c.db", name="other"):
-        assert elsewhere() == ""
-
-
-async def test_a_closed_conversation_is_free_for_others(tmp_path: Path) -> None:
-    """However it was closed; the object itself is of no more use."""
-    async with Conversation("echo:m", keep=tmp_path / "c.db", name="trip") as chat:
-        await chat.ask("Hi")
-    command = [sys.executable, "-c", OPENING, str(tmp_path / "c.db")]
-    assert subprocess.run(command, capture_output=True, text=True, check=False).stderr == ""
-    with pytest.raises(StoreError, match="is closed; open it again"):
-        await chat.ask("Hi")
-    chat.close()
-
-
-def test_a_record_that_cannot_be_written_leaves_what_was_recorded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The conversation says where it stands, and goes on from there once there is room again."""
-    append, places = StoredJournal.append, iter([True, True, False, True, False, True, True])
-
-    def full(journal: StoredJournal, kind: str, body: str) -> None:
-        if not next(places):
-            raise OSError("no space left on device")
-        append(journal, kind, body)
-
-    monkeypatch.setattr(StoredJournal, "append", full)
-    chat = Conversation(ScriptedAdapter("Po.", "Po.", "Rhine."), keep=tmp_path / "c.db")
-    for question in (
-        ["Name a river."],
-        ["Another."],
-    ):  # the reply to the first cannot be kept, then the second question
-        with pytest.raises(RecordingFailed, match="no space left"):
-            chat.ask_sync(*question)
-    assert (texts(chat), chat.unfinished) == (["Name a river.", "Po."], False)
-    assert chat.ask_sync("Another.").text == "Rhine."
-
-
-def test_the_latest_object_of_a_process_writes(tmp_path: Path) -> None:
-    """As in a notebook, whose cell runs again: the earlier object is refused once the later one has written."""
-    llm = ScriptedAdapter("Po.", "Rhine.")
-    earlier = Conversation(llm, keep=tmp_path / "c.db")
-    earlier.ask_sync("Name a river.")
-    later = Conversation(llm, keep=tmp_path / "c.db")
-    later.ask_sync("Another.")
-    for refused in (lambda: earlier.ask_sync("Another."), earlier.drop_last):
-        with pytest.raises(ConversationBusy, match="another object of this process"):
-            refused()
-    assert len(llm.sent) == 2
-    with Conversation(llm, keep=tmp_path / "c.db") as again:
-        assert texts(again) == ["Name a river.", "Po.", "Another.", "Rhine."]
-
-
-FORKING = """
-    import os, sys
-    from sabir_session import Conversation, ConversationBusy
-    chat = Conversation("echo:m", keep=sys.argv[1], name="trip")
-    if not (child := os.fork()):
-        try:
-            chat.ask_sync("Hi")
-        except ConversationBusy:
-            del chat
-            os._exit(7)
-        os._exit(1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-    os.execv(sys.executable, [sys.executable, "-c", sys.argv[2], sys.argv[1]]) if os.fork() == 0 else os.wait()
-    chat.ask_sync("Hi")
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no process forks here")
-def test_a_forked_process_neither_has_the_conversation_nor_gives_it_up(tmp_path: Path) -> None:
-    """Its parent keeps it."""
-    command = [sys.executable, "-c", textwrap.dedent(FORKING), str(tmp_path / "c.db"), OPENING]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
-    assert "another process holds the conversation 'trip'" in ended.stderr
-
-
-def test_a_name_that_is_opened_and_forgotten_is_free(tmp_path: Path) -> None:
-    """Threads that open and close one name disturb each other no more than one after the other."""
-
-    def use() -> None:
-        for _ in range(30):
-            Conversation("echo:m", keep=tmp_path / "c.db").close()
-
-    with ThreadPoolExecutor(3) as threads:
-        [done.result() for done in [threads.submit(use) for _ in range(3)]]
-    Conversation("echo:m", keep=tmp_path / "c.db", name="trip")
-    gc.collect()
-    command = [sys.executable, "-c", OPENING, str(tmp_path / "c.db")]
-    assert subprocess.run(command, capture_output=True, text=True, check=False).stderr == ""
-
-
-def test_forks_share_a_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also one in memory, and one whose path was relative; closing one leaves the other."""
-    monkeypatch.chdir(tmp_path)
-    for keep in (":memory:", "c.db"):
-        chat = Conversation(ScriptedAdapter("Po.", "Elbe."), keep=keep)
-        chat.ask_sync("Name a river.")
-        (tmp_path / "sub").mkdir(exist_ok=True)
-        monkeypatch.chdir(tmp_path / "sub")
-        other = chat.fork("other")
-        chat.close()
-        assert (len(other.messages), other.ask_sync("Another.").text) == (2, "Elbe.")
-        other.close()
-        monkeypatch.chdir(tmp_path)
-    assert not list((tmp_path / "sub").iterdir())
-
-
-def test_what_others_recorded_behind_the_last_turn_is_not_taken_back(tmp_path: Path) -> None:
-    """A journal may hold several evaluations; the conversation is one of them, and stays it."""
-    with SQLiteStore(tmp_path / "c.db") as store:
-        session = Session(journal=store.journal("a"))
-        evaluate_sync(ScriptedAdapter("Po."), "Name a river.", session=session)
-        with Conversation(ScriptedAdapter("Rhine."), keep=store, name="a") as chat:
-            assert texts(chat) == ["Name a river.", "Po."]
-            session = Session(journal=store.journal("a"))
-            evaluate_sync(ScriptedAdapter("Blue."), "Name a colour.", session=session)
-            with pytest.raises((StoreError, ConversationBusy)):
-                chat.drop_last()
-        again = Session(journal=store.journal("a"))
-        enable_inner_message_recording(again)
-        assert len(get_inner_messages(again)) == 6
 
 
 def test_a_question_of_several_messages_is_one_turn(tmp_path: Path) -> None:
@@ -446,7 +225,7 @@ def test_a_question_of_several_messages_is_one_turn(tmp_path: Path) -> None:
     assert len(chat.drop_last()) == 3
     assert [message.text for message in chat.drop_last()][1:] == ["Name one.", "Po.", "Name another.", "Rhine."]
     chat.ask_sync("Begin anew.")
-    assert texts(chat) == ["Be loud.", "Begin anew.", "Oder."]
+    assert texts_of(chat) == ["Be loud.", "Begin anew.", "Oder."]
     with pytest.raises(sabir.SettingsInvalid, match="no policy 'runtime'"):
         chat.ask_sync(sabir.Message(policy="runtime", payload=sabir.user("Hi").payload))
 
@@ -461,23 +240,6 @@ def test_what_was_asked_for_is_remembered_until_it_is_answered() -> None:
         chat.ask_sync("And why?")
     assert "the new one was not asked" in met.value.__notes__[-1]
     assert chat.ask_sync().output == 7
-
-
-async def test_a_stream_that_was_left_asks_nothing() -> None:
-    """Nor does one that nobody read; two readers share the events."""
-    chat = Conversation(ScriptedAdapter("One two.", "Three four."))
-    async with chat.stream("Count.") as stream:
-        pass
-    assert [event async for event in stream] == []
-    assert (chat.messages, chat.unfinished) == ((), False)
-
-    stream = chat.stream("Count.")
-
-    async def read() -> list[Event]:
-        return [event async for event in stream]
-
-    first, second = await asyncio.gather(read(), read())
-    assert len([*first, *second]) == 4
 
 
 WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
@@ -516,66 +278,6 @@ async def test_one_question_at_a_time() -> None:
     gate.open()
     assert (await first).text == "Po."
     assert (await chat.ask("Another.")).text == "Rhine."
-
-
-def test_a_place_that_cannot_keep_it_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
-    """By its reason."""
-    with pytest.raises(StoreError, match="its folder is not there"):
-        Conversation("echo:m", keep=tmp_path / "no" / "chats.db")
-    with pytest.raises(StoreError, match="it is a folder"):
-        Conversation("echo:m", keep=tmp_path)
-
-
-def test_a_store_and_its_url_keep_it_too(tmp_path: Path) -> None:
-    """An opened store is the caller's to close."""
-    with SQLiteStore(tmp_path / "c.db") as store:
-        with Conversation(ScriptedAdapter("Po."), keep=store, name="a") as chat:
-            chat.ask_sync("Name a river.")
-        assert store.names() == ("a",)
-    with Conversation("echo:m", keep=f"sqlite:///{tmp_path}/c.db", name="a") as chat:
-        assert texts(chat) == ["Name a river.", "Po."]
-
-
-def test_a_stream_shows_what_happens_as_it_happens() -> None:
-    """Texts as they come, a call before its result; a watcher of the conversation hears the same."""
-    heard: list[Event] = []
-    watch: Watch = heard.append
-    chat = Conversation(ScriptedAdapter(calls(weather=ROME), "It rains."), options=[weather], watch=watch)
-    seen: list[Event] = []
-    with chat.stream_sync("Umbrella?") as stream:
-        for event in stream:
-            seen.append(event)
-            assert seen == heard  # it runs no further than its reader
-        assert stream.answer().text == "It rains."
-
-    assert seen == heard
-    assert [type(event).__name__ for event in seen] == [
-        "RequestStarted", "ReplyArrived", "CallStarted", "CallEnded", "RequestStarted", "TextArrived", "TextArrived",
-        "ReplyArrived",
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("is_awaited", [True, False])
-def test_a_stream_that_is_left_stops(is_awaited: bool) -> None:
-    """The question stays unfinished, and the next asking finishes it."""
-    chat = Conversation(ScriptedAdapter("One two three.", "One two three four."))
-
-    async def leave() -> None:
-        async with chat.stream("Count.") as stream:
-            async for _ in stream.text:
-                break
-        with pytest.raises(sabir.SettingsInvalid, match="left before its answer"):
-            await stream.answer()
-
-    if is_awaited:
-        asyncio.run(leave())
-    else:
-        with chat.stream_sync("Count.") as stream:
-            assert next(iter(stream.text)) == "One "
-        with pytest.raises(sabir.SettingsInvalid, match="left before its answer"):
-            stream.answer()
-    assert (chat.unfinished, texts(chat)) == (True, ["Count."])
-    assert chat.ask_sync().text == "One two three four."
 
 
 def test_options_get_what_they_need_without_globals() -> None:

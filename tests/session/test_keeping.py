@@ -1,0 +1,234 @@
+"""A conversation is kept where it was told to be: forked, taken back, closed, and held by one process."""
+
+import gc
+import os
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sabir_session import (
+    Conversation,
+    ConversationBusy,
+    ConversationNotFound,
+    JournalExists,
+    RecordingFailed,
+    Session,
+    SQLiteStore,
+    StoreError,
+    enable_inner_message_recording,
+    evaluate_sync,
+    get_inner_messages,
+)
+from sabir_session.stores.store import StoredJournal
+from sabir_testing.scripted import ScriptedAdapter, calls
+
+from tests.session.support import texts_of
+
+ROME = {"city": "Rome"}
+
+
+def weather(city: str) -> str:
+    """Current weather."""
+    return f"rain in {city}"
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_the_last_turn_can_be_taken_back(is_kept: bool, tmp_path: Path) -> None:
+    """What was said, and all that came of it; the next question follows on what was before, in any process."""
+    keep: Any = {"keep": tmp_path / "c.db"} if is_kept else {}
+    llm = ScriptedAdapter("Po.", calls(weather=ROME), "Rain.", "Rhine.", "Elbe.")
+    chat = Conversation(llm, options=[weather], **keep)
+    chat.ask_sync("Name a river.")
+    chat.ask_sync("Umbrella?")
+
+    dropped = chat.drop_last()
+    assert [message.kind for message in dropped] == ["parts", "option_call", "option_result", "parts"]
+    assert chat.ask_sync("Another.").text == "Rhine."
+    assert texts_of(chat) == ["Name a river.", "Po.", "Another.", "Rhine."]
+    if is_kept:
+        chat.close()
+        again = Conversation(llm, **keep)
+        assert texts_of(again) == texts_of(chat)
+        chat = again
+    chat.drop_last()
+    chat.drop_last()
+    with pytest.raises(ConversationNotFound, match="there is nothing to take back"):
+        chat.drop_last()
+    assert chat.messages == ()
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_fork_goes_its_own_way(is_kept: bool, tmp_path: Path) -> None:
+    """Both have the past; neither sees what the other says. A name that is taken is refused."""
+    keep: Any = {"keep": tmp_path / "c.db"} if is_kept else {}
+    with Conversation(ScriptedAdapter("Po.", "Elbe.", "Rhine."), name="one", **keep) as chat:
+        chat.ask_sync("Name a river.")
+        with chat.fork("two") as other:
+            other.ask_sync("Go east.")
+            chat.ask_sync("Go north.")
+            assert (other.name, texts_of(other)) == ("two", ["Name a river.", "Po.", "Go east.", "Elbe."])
+            assert texts_of(chat) == ["Name a river.", "Po.", "Go north.", "Rhine."]
+        if is_kept:
+            with pytest.raises(JournalExists):
+                chat.fork("two")
+
+
+OPENING = "import sys; from sabir_session import Conversation; Conversation('echo:m', keep=sys.argv[1], name='trip')"
+
+
+def test_two_processes_cannot_hold_one_name(tmp_path: Path) -> None:
+    """Until the first one closes it; another name is free."""
+
+    def elsewhere() -> str:
+        command = [sys.executable, "-c", OPENING, str(tmp_path / "c.db")]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stderr
+
+    with Conversation("echo:m", keep=tmp_path / "c.db", name="trip"):
+        assert "ConversationBusy: another process holds the conversation 'trip'; close it there" in elsewhere()
+    assert elsewhere() == ""
+    with Conversation("echo:m", keep=tmp_path / "c.db", name="other"):
+        assert elsewhere() == ""
+
+
+async def test_a_closed_conversation_is_free_for_others(tmp_path: Path) -> None:
+    """However it was closed; the object itself is of no more use."""
+    async with Conversation("echo:m", keep=tmp_path / "c.db", name="trip") as chat:
+        await chat.ask("Hi")
+    command = [sys.executable, "-c", OPENING, str(tmp_path / "c.db")]
+    assert subprocess.run(command, capture_output=True, text=True, check=False).stderr == ""
+    with pytest.raises(StoreError, match="is closed; open it again"):
+        await chat.ask("Hi")
+    chat.close()
+
+
+def test_a_record_that_cannot_be_written_leaves_what_was_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The conversation says where it stands, and goes on from there once there is room again."""
+    append, places = StoredJournal.append, iter([True, True, False, True, False, True, True])
+
+    def full(journal: StoredJournal, kind: str, body: str) -> None:
+        if not next(places):
+            raise OSError("no space left on device")
+        append(journal, kind, body)
+
+    monkeypatch.setattr(StoredJournal, "append", full)
+    chat = Conversation(ScriptedAdapter("Po.", "Po.", "Rhine."), keep=tmp_path / "c.db")
+    for question in (
+        ["Name a river."],
+        ["Another."],
+    ):  # the reply to the first cannot be kept, then the second question
+        with pytest.raises(RecordingFailed, match="no space left"):
+            chat.ask_sync(*question)
+    assert (texts_of(chat), chat.unfinished) == (["Name a river.", "Po."], False)
+    assert chat.ask_sync("Another.").text == "Rhine."
+
+
+def test_the_latest_object_of_a_process_writes(tmp_path: Path) -> None:
+    """As in a notebook, whose cell runs again: the earlier object is refused once the later one has written."""
+    llm = ScriptedAdapter("Po.", "Rhine.")
+    earlier = Conversation(llm, keep=tmp_path / "c.db")
+    earlier.ask_sync("Name a river.")
+    later = Conversation(llm, keep=tmp_path / "c.db")
+    later.ask_sync("Another.")
+    for refused in (lambda: earlier.ask_sync("Another."), earlier.drop_last):
+        with pytest.raises(ConversationBusy, match="another object of this process"):
+            refused()
+    assert len(llm.sent) == 2
+    with Conversation(llm, keep=tmp_path / "c.db") as again:
+        assert texts_of(again) == ["Name a river.", "Po.", "Another.", "Rhine."]
+
+
+FORKING = """
+    import os, sys
+    from sabir_session import Conversation, ConversationBusy
+    chat = Conversation("echo:m", keep=sys.argv[1], name="trip")
+    if not (child := os.fork()):
+        try:
+            chat.ask_sync("Hi")
+        except ConversationBusy:
+            del chat
+            os._exit(7)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    os.execv(sys.executable, [sys.executable, "-c", sys.argv[2], sys.argv[1]]) if os.fork() == 0 else os.wait()
+    chat.ask_sync("Hi")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no process forks here")
+def test_a_forked_process_neither_has_the_conversation_nor_gives_it_up(tmp_path: Path) -> None:
+    """Its parent keeps it."""
+    command = [sys.executable, "-c", textwrap.dedent(FORKING), str(tmp_path / "c.db"), OPENING]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert "another process holds the conversation 'trip'" in ended.stderr
+
+
+def test_a_name_that_is_opened_and_forgotten_is_free(tmp_path: Path) -> None:
+    """Threads that open and close one name disturb each other no more than one after the other."""
+
+    def use() -> None:
+        for _ in range(30):
+            Conversation("echo:m", keep=tmp_path / "c.db").close()
+
+    with ThreadPoolExecutor(3) as threads:
+        [done.result() for done in [threads.submit(use) for _ in range(3)]]
+    Conversation("echo:m", keep=tmp_path / "c.db", name="trip")
+    gc.collect()
+    command = [sys.executable, "-c", OPENING, str(tmp_path / "c.db")]
+    assert subprocess.run(command, capture_output=True, text=True, check=False).stderr == ""
+
+
+def test_forks_share_a_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one in memory, and one whose path was relative; closing one leaves the other."""
+    monkeypatch.chdir(tmp_path)
+    for keep in (":memory:", "c.db"):
+        chat = Conversation(ScriptedAdapter("Po.", "Elbe."), keep=keep)
+        chat.ask_sync("Name a river.")
+        (tmp_path / "sub").mkdir(exist_ok=True)
+        monkeypatch.chdir(tmp_path / "sub")
+        other = chat.fork("other")
+        chat.close()
+        assert (len(other.messages), other.ask_sync("Another.").text) == (2, "Elbe.")
+        other.close()
+        monkeypatch.chdir(tmp_path)
+    assert not list((tmp_path / "sub").iterdir())
+
+
+def test_what_others_recorded_behind_the_last_turn_is_not_taken_back(tmp_path: Path) -> None:
+    """A journal may hold several evaluations; the conversation is one of them, and stays it."""
+    with SQLiteStore(tmp_path / "c.db") as store:
+        session = Session(journal=store.journal("a"))
+        evaluate_sync(ScriptedAdapter("Po."), "Name a river.", session=session)
+        with Conversation(ScriptedAdapter("Rhine."), keep=store, name="a") as chat:
+            assert texts_of(chat) == ["Name a river.", "Po."]
+            session = Session(journal=store.journal("a"))
+            evaluate_sync(ScriptedAdapter("Blue."), "Name a colour.", session=session)
+            with pytest.raises((StoreError, ConversationBusy)):
+                chat.drop_last()
+        again = Session(journal=store.journal("a"))
+        enable_inner_message_recording(again)
+        assert len(get_inner_messages(again)) == 6
+
+
+def test_a_place_that_cannot_keep_it_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    """By its reason."""
+    with pytest.raises(StoreError, match="its folder is not there"):
+        Conversation("echo:m", keep=tmp_path / "no" / "chats.db")
+    with pytest.raises(StoreError, match="it is a folder"):
+        Conversation("echo:m", keep=tmp_path)
+
+
+def test_a_store_and_its_url_keep_it_too(tmp_path: Path) -> None:
+    """An opened store is the caller's to close."""
+    with SQLiteStore(tmp_path / "c.db") as store:
+        with Conversation(ScriptedAdapter("Po."), keep=store, name="a") as chat:
+            chat.ask_sync("Name a river.")
+        assert store.names() == ("a",)
+    with Conversation("echo:m", keep=f"sqlite:///{tmp_path}/c.db", name="a") as chat:
+        assert texts_of(chat) == ["Name a river.", "Po."]

@@ -47,3 +47,11 @@ def ask(request: pytest.FixtureRequest) -> Ask:
         "streamed": lambda chat, *content, **how: asyncio.run(streamed(chat, *content, **how)),
     }
     return ways[request.param]
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
+    """The argument of a conversation that says where it is kept, if it is."""
+    if request.param == "memory":
+        return {}
+    return {"keep": tmp_path / "c.db" if request.param == "sqlite" else request.getfixturevalue("database")}

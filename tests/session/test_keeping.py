@@ -9,12 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from sabir_session import (
     Conversation,
     ConversationBusy,
     ConversationNotFound,
     JournalExists,
+    PostgresStore,
     RecordingFailed,
     Session,
     SQLiteStore,
@@ -36,12 +38,10 @@ def weather(city: str) -> str:
     return f"rain in {city}"
 
 
-@pytest.mark.parametrize("is_kept", [True, False])
-def test_the_last_turn_can_be_taken_back(is_kept: bool, tmp_path: Path) -> None:
+def test_the_last_turn_can_be_taken_back(place: dict[str, Any]) -> None:
     """What was said, and all that came of it; the next question follows on what was before, in any process."""
-    keep: Any = {"keep": tmp_path / "c.db"} if is_kept else {}
     llm = ScriptedAdapter("Po.", calls(weather=ROME), "Rain.", "Rhine.", "Elbe.")
-    chat = Conversation(llm, options=[weather], **keep)
+    chat = Conversation(llm, options=[weather], **place)
     chat.ask_sync("Name a river.")
     chat.ask_sync("Umbrella?")
 
@@ -49,9 +49,9 @@ def test_the_last_turn_can_be_taken_back(is_kept: bool, tmp_path: Path) -> None:
     assert [message.kind for message in dropped] == ["parts", "option_call", "option_result", "parts"]
     assert chat.ask_sync("Another.").text == "Rhine."
     assert texts_of(chat) == ["Name a river.", "Po.", "Another.", "Rhine."]
-    if is_kept:
+    if place:
         chat.close()
-        again = Conversation(llm, **keep)
+        again = Conversation(llm, **place)
         assert texts_of(again) == texts_of(chat)
         chat = again
     chat.drop_last()
@@ -59,20 +59,19 @@ def test_the_last_turn_can_be_taken_back(is_kept: bool, tmp_path: Path) -> None:
     with pytest.raises(ConversationNotFound, match="there is nothing to take back"):
         chat.drop_last()
     assert chat.messages == ()
+    chat.close()
 
 
-@pytest.mark.parametrize("is_kept", [True, False])
-def test_a_fork_goes_its_own_way(is_kept: bool, tmp_path: Path) -> None:
+def test_a_fork_goes_its_own_way(place: dict[str, Any]) -> None:
     """Both have the past; neither sees what the other says. A name that is taken is refused."""
-    keep: Any = {"keep": tmp_path / "c.db"} if is_kept else {}
-    with Conversation(ScriptedAdapter("Po.", "Elbe.", "Rhine."), name="one", **keep) as chat:
+    with Conversation(ScriptedAdapter("Po.", "Elbe.", "Rhine."), name="one", **place) as chat:
         chat.ask_sync("Name a river.")
         with chat.fork("two") as other:
             other.ask_sync("Go east.")
             chat.ask_sync("Go north.")
             assert (other.name, texts_of(other)) == ("two", ["Name a river.", "Po.", "Go east.", "Elbe."])
             assert texts_of(chat) == ["Name a river.", "Po.", "Go north.", "Rhine."]
-        if is_kept:
+        if place:
             with pytest.raises(JournalExists):
                 chat.fork("two")
 
@@ -167,6 +166,28 @@ def test_a_forked_process_neither_has_the_conversation_nor_gives_it_up(tmp_path:
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     assert "another process holds the conversation 'trip'" in ended.stderr
+
+
+def test_a_name_in_postgres_has_one_holder(database: str) -> None:
+    """By its connection: until it closes the conversation, or is lost."""
+    store = PostgresStore(database)
+    with Conversation(ScriptedAdapter("Po.", "Rhine."), keep=store, name="trip") as chat:
+        chat.ask_sync("Name a river.")
+        with pytest.raises(ConversationBusy, match="another process holds the conversation 'trip'"):
+            Conversation("echo:m", keep=database, name="trip")
+        Conversation("echo:m", keep=database, name="other").close()
+    other = Conversation("echo:m", keep=database, name="trip")
+    with pytest.raises(ConversationBusy):
+        Conversation("echo:m", keep=store, name="trip")
+    other.close()
+    chat = Conversation(ScriptedAdapter("Elbe."), keep=store, name="trip")
+    with psycopg.connect(database, autocommit=True) as killer:
+        killer.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted")
+    with pytest.raises((RecordingFailed, StoreError)):
+        chat.ask_sync("Another.")
+    assert chat.ask_sync("Another.").text == "Elbe."
+    chat.close()
+    store.close()
 
 
 def test_a_name_that_is_opened_and_forgotten_is_free(tmp_path: Path) -> None:

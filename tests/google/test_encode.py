@@ -87,7 +87,7 @@ def test_models_before_gemini_3_take_no_resolution_of_one_medium(model: str, tak
     assert lost(rendering) == ([] if takes else [("dropped", "parts[0].vendor")])
 
 
-FORMAT = [("dropped", "settings.response_format")]
+FORMAT = [("dropped", "settings.response_format.title"), ("dropped", "settings.response_format.description")]
 NODE = {"$ref": "#/$defs/Node", "$defs": {"Node": {"type": "object"}}}
 MORE = {"type": "object", "properties": {"pattern": {"type": "string", "pattern": "a+"}, "b": {"not": {}}}}
 SAID_TWICE = {"reasoning_effort": "low", "vendor": {"thinking_config": {"thinking_level": "LOW"}}}
@@ -99,7 +99,7 @@ BESIDE = {"reasoning_effort": "low", "vendor": {"thinking_config": {"include_tho
     [
         ({"name": "sum", "schema": {"type": "integer"}, "description": "All."},
          {"type": "integer", "title": "sum", "description": "All."}, []),
-        ({"name": "tree", "schema": NODE, "description": "All."}, NODE, FORMAT * 2),
+        ({"name": "tree", "schema": NODE, "description": "All."}, NODE, FORMAT),
         ({"name": "output", "schema": MORE}, MORE, [("downgraded", "settings.response_format")] * 2),
     ],
 )  # fmt: skip

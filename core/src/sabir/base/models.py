@@ -7,8 +7,10 @@ is made by `model_copy(update=...)`, which validates. Construction is strict eve
     stored ──load_as──▶ model                      unknown fields are kept verbatim, and written back
 """
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from inspect import Parameter, Signature
+from contextlib import suppress
+from inspect import Parameter, Signature, signature
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, get_type_hints
 
@@ -122,11 +124,13 @@ else:
     class AsRead(type(BaseModel)):
         """A class of values as help(), pydoc and a prompt read it: its own names and fields, in our words.
 
-        What pydantic adds to every model is there, but is not listed.
+        What pydantic adds to every model is there, and listed, but on no page of help.
         """
 
         def __dir__(cls) -> list[str]:
-            """The public names that we define, the methods of pydantic that we define again among them."""
+            """All names; for a page of help those that we define, pydantic's that we define again among them."""
+            if sys._getframe(1).f_code.co_name != "classify_class_attrs":  # of the module inspect, for pydoc
+                return super().__dir__()
             ours = [vars(base) for base in cls.__mro__ if base not in (BaseModel, object)]
             found = {name: value for names in ours for name, value in names.items() if not name.startswith("_")}
             return sorted(name for name, value in found.items() if name not in _PYDANTICS or _is_routine(value))
@@ -134,11 +138,17 @@ else:
         @property
         def __signature__(cls) -> Signature:
             """The constructor's arguments: all fields, by the names under which they are given."""
-            if own := getattr(cls.__init__, "__signature__", None):
+            if hasattr(cls.__init__, "__signature__") or cls.__init__.__module__ not in (
+                __name__,
+                BaseModel.__module__,
+            ):
+                own = signature(cls.__init__)
                 return own.replace(parameters=list(own.parameters.values())[1:])
             fields = cls.model_fields
             kinds = SimpleNamespace(__annotations__={name: field.annotation for name, field in fields.items()})
-            plain = get_type_hints(kinds)  # without what pydantic checks
+            plain = dict(kinds.__annotations__)
+            with suppress(NameError):  # of a class that is not there yet
+                plain = get_type_hints(kinds)  # without what pydantic checks
             return Signature(_parameter(fields[name], name, kind) for name, kind in plain.items())
 
         @__signature__.setter

@@ -12,7 +12,6 @@ keeps its whole traceback, and the logger `sabir` has every other at the level D
 
 import inspect
 import logging
-import re
 from collections.abc import Callable, Iterator
 from functools import wraps
 from traceback import format_tb
@@ -22,7 +21,12 @@ from typing import Any, Never, TypeVar, Unpack, get_args, get_origin
 from sabir.base.errors import SabirError
 
 Surface = TypeVar("Surface", bound=Callable[..., Any])
-_OURS = re.compile(r"sabir(_\w+)?(\.|$)")
+_OURS = frozenset((
+    "sabir", "sabir_session", "sabir_runtime", "sabir_durable", "sabir_distributed", "sabir_actors", "sabir_roles",
+    "sabir_media", "sabir_mcp", "sabir_testing",
+))  # fmt: skip
+"""The packages whose frames tell a user nothing; a plugin's author wants to see the plugin's."""
+_GENERATOR = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 _SPECIAL = ("__init__", "__next__", "__anext__")
 """The special methods that do a user's work: making an object, and reading a stream."""
 logger = logging.getLogger("sabir")
@@ -44,7 +48,13 @@ def surface(called: Surface) -> Surface:
         return _surface(called)
     is_described_alone = getattr(called, "_is_protocol", False)
     for name, method in list(vars(called).items()):
-        if isinstance(method, FunctionType) and (name in _SPECIAL or not name.startswith("_")):
+        if (
+            not isinstance(method, FunctionType)
+            or inspect.isgeneratorfunction(method)
+            or inspect.isasyncgenfunction(method)
+        ):
+            continue
+        if name in _SPECIAL or not name.startswith("_"):
             setattr(called, name, (described if is_described_alone else _surface)(method))
     return called
 
@@ -108,7 +118,7 @@ def _shorten(error: SabirError) -> None:
     frames = list(_frames(error.__traceback__))[1:]
     short: TracebackType | None = None
     for number, each in reversed(list(enumerate(frames))):
-        is_ours = _OURS.match(each.tb_frame.f_globals.get("__name__", ""))
+        is_ours = each.tb_frame.f_globals.get("__name__", "").partition(".")[0] in _OURS
         if is_ours and number not in (0, len(frames) - 1):
             continue
         short = TracebackType(short, each.tb_frame, each.tb_lasti, each.tb_lineno)

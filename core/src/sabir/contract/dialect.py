@@ -236,12 +236,7 @@ class Rendering(Frozen):
         return freeze(decode_json(self.body_bytes))
 
     def __repr_args__(self) -> Arguments:
-        """Its fields but the headers, which may hold secrets; then the body."""
-        yield from super().__repr_args__()
-        yield "body", self.body
-
-    def __brief_args__(self) -> Arguments:
-        """Its fields; of the body the size, because it may hold what is in no repr, as a server's own key."""
+        """Its fields but the headers; of the body the size: both may hold what is in no repr, as a server's own key."""
         yield from super().__repr_args__()
         yield "body_bytes", Plain(f"<{len(self.body_bytes)} bytes>")
 

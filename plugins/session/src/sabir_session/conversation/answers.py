@@ -111,6 +111,7 @@ class SyncAnswerStream(SyncClosing, Generic[Output]):
         self._events: deque[Event] = deque()
         self._steps: Coroutine[Any, Any, Answer[Output]] | None = None
         self._answer: Answer[Output] | None = None
+        self._error: BaseException | None = None
         self._is_over = False
 
     def __iter__(self) -> Iterator[Event]:
@@ -118,6 +119,8 @@ class SyncAnswerStream(SyncClosing, Generic[Output]):
         while True:
             while self._events:
                 yield self._events.popleft()
+            if self._error is not None:
+                raise self._error
             if self._is_over:
                 return
             try:
@@ -125,8 +128,8 @@ class SyncAnswerStream(SyncClosing, Generic[Output]):
                 self._steps.send(None)
             except StopIteration as end:
                 self._answer, self._is_over = end.value, True
-            except BaseException:
-                self._is_over = True
+            except BaseException as error:
+                self._error = error
                 raise
 
     @property
@@ -147,9 +150,9 @@ class SyncAnswerStream(SyncClosing, Generic[Output]):
 
     def close(self) -> None:
         """Stop; the connection is closed, and what was recorded stays."""
-        self._is_over = True
         if self._steps is not None:
             self._steps.close()
+        self._is_over = True
 
 
 class _Pulling(NamedTuple):

@@ -32,6 +32,7 @@ from sabir import (
     Usage,
 )
 from sabir.authoring import KnownPart, OptionLike, Strict
+from sabir.errors import OptionInvalid
 from typing_extensions import TypeForm
 
 from sabir_session.conversation.answers import Answer, cost_of
@@ -58,7 +59,6 @@ from sabir_session.evaluation.prompts import (
     Validator,
     total,
 )
-from sabir_session.evaluation.writing import SYSTEM
 from sabir_session.stores.store import Store
 
 logger = logging.getLogger("sabir")
@@ -237,6 +237,7 @@ class Conversation(Asking[Output]):
 
         Raises JournalExists if the store holds a conversation of that name.
         """
+        check_value("name", name)
         other = copy(self)
         other._adapters = {}
         other.model = self._model
@@ -287,10 +288,9 @@ class Conversation(Asking[Output]):
             said += messages or [sabir.user(*(item for item in together if not isinstance(item, Message)))]
         if any(message.policy == RUNTIME for message in said):
             raise SettingsInvalid(f"a question is of no policy {RUNTIME!r}, which complaints have; give another policy")
-        wanted = (self.instructions,) if isinstance(self.instructions, str) else self.instructions
-        if not said or not any(wanted):
+        instructions = self._instructions()
+        if not said or instructions is None:
             return tuple(said)
-        instructions = sabir.system(*wanted)
         recorded = [message.payload for message in self.messages if message.policy == instructions.policy]
         if instructions.payload == (self._said or (recorded[-1] if recorded else None)):
             return tuple(said)
@@ -298,6 +298,11 @@ class Conversation(Asking[Output]):
             changed = f"the instructions of the conversation {self.name!r} changed since they were recorded"
             logger.warning("%s; the new ones are said with the next question", changed)
         return (instructions, *said)
+
+    def _instructions(self) -> Message | None:
+        """The instructions as a message; None if there are none."""
+        content = (self.instructions,) if isinstance(self.instructions, str) else self.instructions
+        return sabir.system(*content) if any(content) else None
 
     def _arguments(self, asked: Asked) -> tuple[Outputs[Any] | None, EvaluationArguments]:
         """The output of a question, and how it is evaluated."""
@@ -335,15 +340,18 @@ class Conversation(Asking[Output]):
         self.adapter.render([*self.messages, *question], **requests.how)
         self._kept.say(question, str(getattr(self.adapter, "speaks_as", "llm")))
         self._unanswered = asked
-        self._said = next((each.payload for each in question if each.policy == SYSTEM), self._said)
+        wanted = self._instructions()
+        self._said = question[0].payload if wanted and question[0].payload == wanted.payload else self._said
 
     async def _finish(self, made: type[Performer], asked: Asked, reader: people.Reader | None) -> Answer[Any]:
         evaluation = self._kept.evaluation
         assert evaluation is not None
-        io = performer_of(made, self.adapter, self._kept.session, evaluation, *self._arguments(asked), reader)
+        session, arguments = self._kept.session, self._arguments(asked)
         try:
             with telling("The question is kept: ask() tries again, drop_last() takes it back.", *UNANSWERED):
-                output = await proceed(evaluation, io)
+                output = await proceed(
+                    evaluation, performer_of(made, self.adapter, session, evaluation, *arguments, reader)
+                )
         except BudgetExhausted as error:
             error.response = response_of(evaluation, None) if evaluation.replies else None
             raise
@@ -352,7 +360,7 @@ class Conversation(Asking[Output]):
         return Answer(replies, messages, output)
 
 
-UNANSWERED = (sabir.CallError, ApprovalPending, BudgetExhausted)
+UNANSWERED = (sabir.CallError, ApprovalPending, BudgetExhausted, OptionInvalid)
 """The errors after which a question has no answer yet."""
 
 

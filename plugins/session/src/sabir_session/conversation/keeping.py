@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sabir import Message
 
-from sabir_session.errors import ConversationBusy, PositionTaken, StoreError
+from sabir_session.errors import ConversationBusy, StoreError
 from sabir_session.evaluation.evaluations import Evaluation, begin, resumed, turn_start
 from sabir_session.evaluation.prompts import ConversationNotFound, Prompt
 from sabir_session.evaluation.writing import SYSTEM, messages_of
@@ -22,7 +22,7 @@ from sabir_session.records import (
     as_recorded,
     enable_inner_message_recording,
     get_inner_messages,
-    get_latest_evaluation_id,
+    get_last_records,
 )
 from sabir_session.state.session import Session
 from sabir_session.stores.claims import Claim
@@ -76,8 +76,10 @@ class Kept:
 
     def _reload(self) -> None:
         """Make the evaluation from its records again, as after an error that left it half-way."""
-        held = self.evaluation
-        name = get_latest_evaluation_id(self.session) if held is None else held.heading.evaluation_id
+        lasts = get_last_records(self.session)
+        name = None if self.evaluation is None else self.evaluation.heading.evaluation_id
+        if lasts and name is None:
+            name = max(lasts, key=lambda record: record.created_at).evaluation_id
         records = () if name is None else get_inner_messages(self.session, name)
         self.evaluation = resumed(records) if records else None
 
@@ -87,12 +89,11 @@ class Kept:
         if self._claim is None:
             raise StoreError(f"the conversation {self.name!r} is closed; open it again")
         with self._claim.asking():
+            if self._journal is not None and not self._journal.is_latest:
+                shown = f"another object of this process has carried on the conversation {self.name!r}"
+                raise ConversationBusy(f"{shown}; use that one, or open it again")
             try:
                 yield
-            except PositionTaken as error:
-                self._reload()
-                shown = f"another object of this process has carried on the conversation {self.name!r}"
-                raise ConversationBusy(f"{shown}; use that one, or open it again") from error
             except BaseException:
                 self._reload()
                 raise
@@ -163,6 +164,6 @@ class Kept:
             if claim is not None:
                 claim.release()
         finally:
-            if opened is not None and (claim is not None or self.evaluation is None):
-                self._opened = None
+            self._opened = None
+            if opened is not None:
                 opened.leave()

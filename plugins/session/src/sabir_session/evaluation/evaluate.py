@@ -192,7 +192,7 @@ def performer_of(
         option.check_runs(asynchronous=made is LoopPerformer)
     if outputs is not None and outputs.is_asynchronous and made is not LoopPerformer:
         raise SettingsInvalid("output or its validator is a coroutine function; await the asynchronous method")
-    called = {call.message.call.option_name for call in evaluation.open if not requests.is_output(call.message)}
+    called = {call.message.call.option_name for call in evaluation.open if not requests.is_named(call.message)}
     if missing := sorted(called.difference(option.name for option in options)):  # these would end in errors for good
         calls = f"calls of evaluation {evaluation.heading.evaluation_id} wait for {', '.join(missing)}"
         raise OptionInvalid(f"{calls}; resume with options= that hold them, or abandon the calls with follow_up()")

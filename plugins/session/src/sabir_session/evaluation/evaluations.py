@@ -9,7 +9,7 @@ Both begin with records, so a new evaluation continues in the same way as an int
 """
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import count
 from typing import NamedTuple, cast
 from uuid import uuid4
@@ -232,7 +232,7 @@ def restore(
             raise PromptMismatch(f"{shown}; {remedy}")
         logger.warning("%s than %s has now; what was recorded goes on", shown, given.prompt)
     missing: tuple[InnerMessage, ...] = ()
-    if not any(record.is_reply for record in records):
+    if not any(record.is_reply for record in records) and len(_contents(records)) < len(_contents(opening)):
         missing = opening[len(records) :]
     return Evaluation(heading, (*records, *missing), missing, is_resume=True)
 
@@ -286,14 +286,15 @@ def resumed(records: Sequence[InnerMessage]) -> Evaluation:
 
 def _begin_alike(records: Sequence[InnerMessage], opening: Sequence[InnerMessage]) -> bool:
     """Whether an evaluation's recorded beginning has the contents of an opening; role hints and steps do not count."""
-    recorded = [record for record in records if record.turn == 0]
-    if len(recorded) != len(opening) and any(record.is_reply for record in records):
+    recorded = _contents(record for record in records if record.turn == 0)
+    wanted = _contents(opening)
+    if len(recorded) != len(wanted) and any(record.is_reply for record in records):
         return False
-    return all(_contents(one) == _contents(other) for one, other in zip(recorded, opening, strict=False))
+    return all(one == other for one, other in zip(recorded, wanted, strict=False))
 
 
-def _contents(record: InnerMessage) -> list[tuple[str, object]]:
-    return [(message.policy, message.payload) for message in messages_of(record)]
+def _contents(records: Iterable[InnerMessage]) -> list[tuple[str, object]]:
+    return [(message.policy, message.payload) for record in records for message in messages_of(record)]
 
 
 def _other_of(session: Session, given: Heading) -> str:

@@ -91,7 +91,8 @@ class Outputs(Generic[Output]):
 
     def read(self, reply: Reply, call: str | None) -> object:
         """The value in a reply: of its call of that invocation id, else of its text; raises OutputError."""
-        given = [each.call for each in reply.option_calls if each.call.invocation_id == call]
+        named = [each.call for each in reply.option_calls if each.call.option_name == OUTPUT_OPTION]
+        given = [each for each in named if each.invocation_id == call]
         if not given:
             with suppress(OutputInvalid, OutputTruncated):  # what follows says it better
                 reply.parse(object)  # raises for a refusal
@@ -209,8 +210,11 @@ class Requests:
 
     def is_output(self, call: OptionCall) -> bool:
         """Whether a call gives the output that is wanted: no option of the caller has its name."""
-        is_named = call.call.option_name == OUTPUT_OPTION
-        return self.outputs is not None and is_named and OUTPUT_OPTION not in [each.name for each in self._offered]
+        return self.outputs is not None and self.is_named(call)
+
+    def is_named(self, call: OptionCall) -> bool:
+        """Whether a call gives an output, wanted or not; one that nobody wants any more is answered as not offered."""
+        return call.call.option_name == OUTPUT_OPTION not in [each.name for each in self._offered]
 
     def complaint(self, error: OutputInvalid) -> Message:
         """The message after which the model answers again."""

@@ -1,7 +1,7 @@
 """An evaluation's messages as records, and records as messages.
 
-    instructions · others' messages · one reply, its calls included · one result
-         system  ·       user       ·          assistant            ·    tool
+    instructions · what others say, of one message or more · one reply, its calls included · one result
+       system    ·                 user                    ·            assistant          ·    tool
 
 A record's `messages` are authoritative; its text and its calls are for reading, and are used if it has no messages.
 """
@@ -81,7 +81,7 @@ class RecordWriter:
         held = tuple(messages)
         if sequence is None:
             sequence, self._sequence = self._sequence, self._sequence + 1
-        content = "".join(map(_text_of, held))
+        content = ("\n\n" if role == USER else "").join(map(_text_of, held))
         known = {"role": role, "content": content, "messages": held, "sequence": sequence, "turn": self.turn}
         return InnerMessage.model_validate({**self._heading._asdict(), **known, **fields})
 

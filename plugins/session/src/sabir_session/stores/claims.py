@@ -26,7 +26,8 @@ from sabir_session.errors import ConversationBusy, StoreError
 class Claim:
     """The right to write to one journal. `holds` says whether it is still held, `release` gives it up.
 
-    `asking` is held while a question is answered; the claims of one process on one file share it.
+    `forget` is called instead where the claim is collected, at whatever moment that is. `lock` is held while a question
+    is answered; the claims of one process on one file share it.
     """
 
     def __init__(
@@ -34,12 +35,14 @@ class Claim:
         journal: str,
         holds: Callable[[], bool] = lambda: True,
         release: Callable[[], None] = lambda: None,
-        asking: "Lock | None" = None,
+        forget: Callable[[], None] | None = None,
+        lock: "Lock | None" = None,
     ) -> None:
         self._journal = journal
         self._holds = holds
-        self._asking = asking or Lock()
-        self._release = finalize(self, release)
+        self._asking = lock or Lock()
+        self._release = release
+        self._forget = finalize(self, forget or release)
 
     @contextmanager
     def asking(self) -> Iterator[None]:
@@ -47,7 +50,7 @@ class Claim:
         if not self._holds():
             raise busy(self._journal)
         if not self._asking.acquire(blocking=False):
-            remedy = "wait for its answer, or leave its stream"
+            remedy = "wait for its answer, or leave the block of its stream"
             raise ConversationBusy(f"a question of the conversation {self._journal!r} is being answered; {remedy}")
         try:
             yield
@@ -56,7 +59,8 @@ class Claim:
 
     def release(self) -> None:
         """Give it up; doing so twice is harmless."""
-        self._release()
+        if self._forget.detach() is not None:
+            self._release()
 
 
 def busy(journal: str) -> ConversationBusy:
@@ -93,10 +97,12 @@ def file_claim(path: Path, journal: str) -> Claim:
     key = (path.resolve(), journal)
     with _counting:
         held = _held.get(key)
+        if held is not None:
+            held.count += 1  # at once: collecting an older claim gives that one up
         if held is None or held.process != os.getpid():
             held = _held[key] = _Held(*key)
-        held.count += 1
-    return Claim(journal, partial(_is_here, held), partial(_give_up, key, held), held.asking)
+            held.count = 1
+    return Claim(journal, partial(_is_here, held), partial(_give_up, key, held), lock=held.asking)
 
 
 def _is_here(held: _Held) -> bool:

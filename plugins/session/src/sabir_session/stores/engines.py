@@ -168,6 +168,7 @@ class PostgresStore(Store):
         self._taken = psycopg.errors.UniqueViolation
         self._url = url
         self._is_closed = False
+        self._forgotten: list[int] = []  # keys of claims that were collected, in the middle of a statement perhaps
         self._described = "the Postgres database"
         with self._working("be reached"):
             self._connection = self._connect()
@@ -192,12 +193,17 @@ class PostgresStore(Store):
         def release() -> None:
             with suppress(StoreError):  # a connection that is gone holds nothing
                 if not self._is_closed:
-                    with self._working(f"release the journal {name!r}"):
-                        self._rows("SELECT pg_advisory_unlock(?)", (key,))
+                    self._unlock(key)
 
+        while self._forgotten:
+            self._unlock(self._forgotten.pop())
         if not holds():
             raise busy(name)
-        return Claim(name, holds, release)
+        return Claim(name, holds, release, lambda: self._forgotten.append(key))
+
+    def _unlock(self, key: int) -> None:
+        with self._working("release a journal"):
+            self._rows("SELECT pg_advisory_unlock(?)", (key,))
 
     def close(self) -> None:
         """Close the connection; later appends fail."""

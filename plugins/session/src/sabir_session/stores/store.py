@@ -302,6 +302,13 @@ class StoredJournal:
         self._key = identity * POSITIONS + length
         self._lock, self._execute, self._statement = store._lock, store._execute, store._append
 
+    @property
+    def is_latest(self) -> bool:
+        """Whether it is all that the store holds under its name: nobody else wrote to it, or took it back."""
+        with self._store._working(f"look for the journal {self.name!r}"):
+            found = self._store._rows(FIND, (self.name,))
+            return found == [(self._identity,)] and self._store._length(self._identity) == len(self)
+
     def __len__(self) -> int:
         """How many records it holds."""
         return self._key - self._identity * POSITIONS

@@ -1,5 +1,6 @@
 """What a user sees of the library beside its results: tracebacks, help(), pydoc, completion at a prompt."""
 
+import importlib
 import inspect
 import json
 import pydoc
@@ -9,14 +10,18 @@ import sys
 import traceback
 from pathlib import Path
 from typing import Any, Unpack
+from unittest.mock import create_autospec
 
 import pytest
 import sabir
-from sabir.authoring import CallArguments, SyncClosing
+from sabir.authoring import CallArguments, Frozen, SyncClosing
+from sabir.base.surface import surface
 
 OURS = re.compile(r'^  File "[^"]*/sabir(?:_\w+)?/', re.MULTILINE)
 FEW = 3
 """The most frames of ours in a traceback."""
+NOTE = "The question is kept: ask() tries again, drop_last() takes it back."
+"""What a conversation adds to an error."""
 PROGRAMS = {
     "a key that is missing": "sabir.adapter('openai:gpt-5').complete_sync('hi')",
     "a key that is missing in a loop": "asyncio.run(sabir.adapter('anthropic:claude-sonnet-4-5').complete('hi'))",
@@ -24,6 +29,9 @@ PROGRAMS = {
     "a key that is missing at the end of a stream": "sabir.adapter('google:gemini-3').stream_sync('hi').reply()",
     "a key that a stream misses in a loop": "asyncio.run(sabir.adapter('openai:gpt-5').stream('hi').reply())",
     "a key that every member misses": "sabir.fallback('openai:gpt-5', 'anthropic:claude').complete_sync('hi')",
+    "a key that a conversation misses": "sabir_session.Conversation('openai:gpt-5').ask_sync('hi')",
+    "a key that a conversation misses in a loop": "asyncio.run(sabir_session.Conversation('openai:gpt-5').ask('hi'))",
+    "a plugin that a conversation misses": "sabir_session.Conversation('nobody:x')",
     "a plugin that is missing": "sabir.adapter('nobody:x')",
     "a dialect that is unknown": "sabir.adapter('openai.talk:gpt-5')",
     "a pure dialect that is unknown": "sabir.dialect('openai.talk')",
@@ -50,7 +58,7 @@ PROGRAMS = {
 
 
 EACH = """
-import asyncio, json, sys, traceback, sabir
+import asyncio, json, sys, traceback, sabir, sabir_session
 told = {}
 for name, line in json.load(sys.stdin).items():
     try:
@@ -79,7 +87,8 @@ def test_a_traceback_has_few_frames_of_ours(what: str, told: dict[str, str]) -> 
     """It ends with one error of ours, and no other was raised before it."""
     assert 1 <= len(OURS.findall(told[what])) <= FEW, told[what]
     assert told[what].count("Traceback") == 1, told[what]
-    assert told[what].splitlines()[-1].startswith(("sabir.errors.", "AttributeError: module 'sabir'"))
+    last = told[what].rstrip().removesuffix(NOTE).splitlines()[-1]
+    assert last.startswith(("sabir.errors.", "AttributeError: module 'sabir'"))
 
 
 def test_a_program_that_a_user_runs_ends_so(tmp_path: Path) -> None:
@@ -209,9 +218,38 @@ def test_a_class_is_read_with_its_fields() -> None:
     """By the names under which they are given; a model can still do all that pydantic's can."""
     assert str(inspect.signature(sabir.Loss)).startswith("(*, kind: Literal['dropped',")
     assert str(inspect.signature(sabir.ModelInfo)).endswith("facts: Any = {})")
-    assert {"text", "parts", "model_copy"} <= set(dir(sabir.Message))
-    assert not [name for name in dir(sabir.Message) if name.startswith("_")] and "model_dump" not in dir(sabir.Message)
-    assert "model_dump" in dir(sabir.user("hi"))
+    assert {"text", "parts", "model_copy", "model_dump"} <= set(dir(sabir.Message)) & set(dir(sabir.user("hi")))
+    assert create_autospec(sabir.Message).model_dump is not None
+
+    class Own(Frozen):
+        """With a constructor of its own, and a class that is not there yet."""
+
+        other: "NotThere | None" = None  # type: ignore[name-defined]  # noqa: F821
+
+        def __init__(self, number: int) -> None: ...
+
+    class Later(Frozen):
+        """With a class that is not there yet."""
+
+        other: "NotThere | None" = None  # type: ignore[name-defined]  # noqa: F821
+
+    assert str(inspect.signature(Own)) == "(number: int) -> None"
+    assert "NotThere" in str(inspect.signature(Later))
+
+
+def test_frames_of_a_plugin_of_another_author_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever writes one wants to see where it failed."""
+    (tmp_path / "sabir_acme.py").write_text("import sabir\ndef ring(): inner()\ndef inner(): sabir.user(7)\n", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    @surface
+    def outer() -> None:
+        importlib.import_module("sabir_acme").ring()
+
+    with pytest.raises(sabir.SabirError) as met:
+        outer()
+    names = [frame.name for frame in traceback.extract_tb(met.value.__traceback__)]
+    assert {"ring", "inner"} <= set(names)
 
 
 def test_a_prompt_completes_public_names() -> None:

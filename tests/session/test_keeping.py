@@ -190,6 +190,17 @@ def test_a_name_in_postgres_has_one_holder(database: str) -> None:
     store.close()
 
 
+def test_a_forgotten_conversation_on_postgres_is_free_at_the_next_claim(database: str) -> None:
+    """Collecting it runs no statement: it may happen in the middle of another one."""
+    with PostgresStore(database) as store, PostgresStore(database) as elsewhere:
+        Conversation("echo:m", keep=store, name="trip")
+        gc.collect()
+        with pytest.raises(ConversationBusy):
+            Conversation("echo:m", keep=elsewhere, name="trip")
+        Conversation("echo:m", keep=store, name="other").close()
+        Conversation("echo:m", keep=elsewhere, name="trip").close()
+
+
 def test_a_name_that_is_opened_and_forgotten_is_free(tmp_path: Path) -> None:
     """Threads that open and close one name disturb each other no more than one after the other."""
 

@@ -1,6 +1,7 @@
 """An output has the type that was asked for, or the model is told why not and asked again."""
 
 import asyncio
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -8,7 +9,16 @@ import sabir
 from pydantic import BaseModel, Field
 from sabir import RUNTIME
 from sabir.errors import OutputRefused, OutputTruncated
-from sabir_session import Conversation, OutputArrived, Prompt, Session, evaluate, evaluate_sync, unfinished_evaluations
+from sabir_session import (
+    Conversation,
+    OutputArrived,
+    Prompt,
+    ReplyArrived,
+    Session,
+    evaluate,
+    evaluate_sync,
+    unfinished_evaluations,
+)
 from sabir_testing.scripted import ScriptedAdapter, calls, pieces, reply
 
 
@@ -234,6 +244,19 @@ def test_a_crash_beside_the_call_that_gives_the_output_leaves_the_question_unfin
 
     chat.options = [working(note)]
     assert (chat.ask_sync().output, chat.unfinished) == (Trip(**TRIP), False)
+
+
+def test_a_call_that_gave_an_output_that_nobody_wants_any_more_is_no_obstacle(tmp_path: Path) -> None:
+    """A crash between the call and its result, and a program that asks for no type: the model is told, and goes on."""
+    llm = ScriptedAdapter(calls(final_answer=TRIP), "Well.", "Bye.", model=NO_SCHEMA)
+    with Conversation(llm, keep=tmp_path / "c.db") as chat, chat.stream_sync("?", output=Trip) as stream:
+        for event in stream:
+            if isinstance(event, ReplyArrived):
+                break
+    chat = Conversation(llm, keep=tmp_path / "c.db")
+    assert chat.unfinished
+    assert chat.ask_sync("Bye.").text == "Bye."
+    assert sabir.unanswered(chat.messages) == []
 
 
 def working(function: Any) -> sabir.Option:

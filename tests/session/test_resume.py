@@ -2,16 +2,19 @@
 
 import asyncio
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import sabir
 from sabir import ToolContext
 from sabir_session import (
+    Conversation,
     ConversationNotFound,
     InnerMessage,
     Prompt,
     PromptMismatch,
     Session,
+    SQLiteStore,
     ToolCallRecord,
     enable_inner_message_recording,
     evaluate,
@@ -337,3 +340,13 @@ def test_calls_that_the_user_did_not_wait_for_are_abandoned() -> None:
     check_pairing("anthropic.messages", llm.last.rendering.body_bytes)
     assert town.ran == []
     assert numbers_of(session)[3:] == [("tool", 3, 1), ("user", 5, 1), ("assistant", 6, 2)]
+
+
+def test_a_conversations_records_are_those_of_the_same_prompt(tmp_path: Path) -> None:
+    """However the messages are divided among records."""
+    with SQLiteStore(tmp_path / "c.db") as store:
+        with Conversation(ScriptedAdapter("Po."), instructions="Be brief.", keep=store, name="a") as chat:
+            chat.ask_sync("Name a river.")
+        prompt = Prompt[None](system="Be brief.", messages=(sabir.user("Name a river."),))
+        session = Session(journal=store.journal("a"))
+        assert evaluate_sync(ScriptedAdapter(), prompt, session=session, resume=True).text == "Po."

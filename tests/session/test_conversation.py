@@ -99,6 +99,19 @@ def test_a_refused_rendering_leaves_the_conversation_as_it_was(ask: Ask) -> None
             assert ask(chat, "Hi").text == "Hello."
 
 
+def test_a_function_that_cannot_run_leaves_the_conversation_as_it_was() -> None:
+    """A coroutine function where nobody awaits is told before anything is recorded."""
+
+    async def look() -> str:
+        """Look."""
+        return "grey"
+
+    chat = Conversation(ScriptedAdapter("Hi."), options=[look])
+    with pytest.raises(sabir.errors.OptionInvalid, match="look"):
+        chat.ask_sync("Hi")
+    assert (chat.messages, chat.unfinished) == ((), False)
+
+
 def test_it_goes_on_in_another_process(tmp_path: Path) -> None:
     """What one process recorded, the next one has; instructions that did not change are not said again."""
     kept: dict[str, Any] = {"keep": tmp_path / "chats.db", "name": "trip", "instructions": "Be brief."}

@@ -43,6 +43,7 @@ from sabir_session.evaluation import people
 from sabir_session.evaluation.budgets import Budget
 from sabir_session.evaluation.evaluate import (
     EvaluationArguments,
+    check_functions,
     outputs_of,
     performer_of,
     proceed,
@@ -328,14 +329,15 @@ class Conversation(Asking[Output]):
                 ):
                     await self._finish(made, self._unanswered or Asked(self._own(), self.settings, True), reader)
             if content:
-                self._begin(self._question(content), asked)
+                self._begin(made, self._question(content), asked)
             elif self._kept.evaluation is None:
                 nothing = f"nothing was asked in the conversation {self.name!r}"
                 raise ConversationNotFound(f"{nothing}, so there is nothing to finish; ask something")
             return await self._finish(made, asked, reader)
 
-    def _begin(self, question: tuple[Message, ...], asked: Asked) -> None:
+    def _begin(self, made: type[Performer], question: tuple[Message, ...], asked: Asked) -> None:
         """Record a question that the model can be asked; raises what rendering it raises, and then records nothing."""
+        check_functions(made, self.options, asked.outputs)
         requests = requests_of(self.adapter, *self._arguments(asked))
         self.adapter.render([*self.messages, *question], **requests.how)
         self._kept.say(question, str(getattr(self.adapter, "speaks_as", "llm")))

@@ -12,7 +12,7 @@ never suspends. Everything is recorded before it is used. Errors pass through, a
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any, Generic, TypedDict, TypeVar, Unpack, cast
 
 from sabir import Adapter, Message, Option, OutputInvalid, Settings, SettingsInvalid
@@ -176,6 +176,14 @@ def requests_of(adapter: Adapter, outputs: Outputs[Any] | None, how: EvaluationA
     return Requests(adapter, call, outputs)
 
 
+def check_functions(made: type[Performer], options: Sequence[Option], outputs: Outputs[Any] | None) -> None:
+    """Raise OptionInvalid or SettingsInvalid for a function that cannot run in that manner."""
+    for option in options:
+        option.check_runs(asynchronous=made is LoopPerformer)
+    if outputs is not None and outputs.is_asynchronous and made is not LoopPerformer:
+        raise SettingsInvalid("output or its validator is a coroutine function; await the asynchronous method")
+
+
 def performer_of(
     made: type[Performer],
     adapter: Adapter,
@@ -188,10 +196,7 @@ def performer_of(
     """What performs an evaluation; raises OptionInvalid for options that cannot run, or that open calls need."""
     requests = requests_of(adapter, outputs, how)
     options = Option.all_of(how.get("options") or ())
-    for option in options:
-        option.check_runs(asynchronous=made is LoopPerformer)
-    if outputs is not None and outputs.is_asynchronous and made is not LoopPerformer:
-        raise SettingsInvalid("output or its validator is a coroutine function; await the asynchronous method")
+    check_functions(made, options, outputs)
     called = {call.message.call.option_name for call in evaluation.open if not requests.is_named(call.message)}
     if missing := sorted(called.difference(option.name for option in options)):  # these would end in errors for good
         calls = f"calls of evaluation {evaluation.heading.evaluation_id} wait for {', '.join(missing)}"

@@ -129,6 +129,31 @@ def test_a_history_stays_when_the_first_turn_is_asked_again_or_taken_back(
     assert texts(talk) == []
 
 
+@pytest.mark.parametrize("own", ["", "Be brief.", "Speak Latin."])
+def test_instructions_of_a_turn_that_is_taken_back_are_not_said_again(
+    talk: Talk, history: list[sabir.Message], own: str
+) -> None:
+    """The present ones are, once; those of a history stay, whether or not the conversation had the same."""
+    talk.chat.instructions = own
+    talk.attached.extend(history)
+    talk.say("And in Rome?")
+    talk.chat.instructions = "Speak Greek."
+    for _ in range(2):
+        talk.retry()
+        instructions = [message.text for message in talk.chat.messages if message.policy == "system"]
+        assert instructions == ["Speak Greek.", "Be brief."]
+    talk.drop()
+    talk.drop()
+    talk.chat.instructions = "Speak Latin."
+    talk.say("Hello")
+    talk.chat.instructions = "Speak Greek."
+    talk.retry()
+    assert texts(talk)[:2] == ["Speak Greek.", "Hello"]
+    talk.drop()
+
+    assert talk.attached == []
+
+
 def test_what_is_attached_is_taken_back_before_a_turn(talk: Talk) -> None:
     """Then turns, one by one; then there is nothing."""
     talk.say("Hello")

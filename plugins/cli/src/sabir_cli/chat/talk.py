@@ -62,6 +62,7 @@ class Talk(ExitStack):
         self.shown = Shown(output, writer, self.target)
         self._asked: tuple[Said, ...] = ()
         self._with: tuple[Part | sabir.Message, ...] = ()
+        self._history: list[object] = []  # the payloads of one that was given and begins with instructions
 
     @property
     def target(self) -> object:
@@ -82,6 +83,9 @@ class Talk(ExitStack):
             self.finish()
         self._asked, self._with = said, tuple(self.attached)
         self.attached, self.taken_back = [], ()
+        given = [each for each in (*self._with, *said) if isinstance(each, sabir.Message)]
+        if given and given[0].policy == SYSTEM:
+            self._history = [message.payload for message in given]
         return self._ask(*self._with, *said)
 
     def finish(self) -> Answer:
@@ -132,11 +136,15 @@ class Talk(ExitStack):
         return one_line(said.text, LONGEST_QUOTED)
 
     def _dropped(self) -> tuple[sabir.Message, ...]:
-        """Drop the last turn; what was said in it, the instructions apart, for those are said anew."""
+        """Drop the last turn; what was said in it, without the instructions that the conversation said.
+
+        It says its present ones itself; those of a history that was given stay.
+        """
         dropped = self.chat.drop_last()
         last = max(at for at, message in enumerate(dropped) if message.policy == USER)
-        own = (SYSTEM, self.chat.instructions)
-        return tuple(each for each in dropped[: last + 1] if (each.policy, each.text) != own)
+        given = [message.payload for message in dropped[: len(self._history)]] == self._history
+        is_own = dropped[0].policy == SYSTEM and not (self._history and given)
+        return dropped[is_own : last + 1]
 
     def switch(self, name: str) -> tuple[sabir.Loss, ...]:
         """Go on with another model; return what it cannot take of the conversation. Raises what an adapter raises.

@@ -166,6 +166,34 @@ def test_what_is_attached_is_taken_back_before_a_turn(talk: Talk) -> None:
         talk.retry()
 
 
+def test_a_turn_that_failed_is_not_taken_back_twice(talk: Talk) -> None:
+    """The one before it was good, and goes only when that is said again; what was attached since goes first."""
+    talk.say("Hello")
+    talk.chat.strict = {"downgraded"}
+    talk.attached.append(sabir.image("https://example.com/a.png"))
+    with pytest.raises(sabir.RenderingRefused):
+        talk.say("What is this?")
+    talk.recover()
+    assert talk.drop() == "What is this?, which was forgotten already; 1 attached still"
+    with pytest.raises(sabir.RenderingRefused):
+        talk.say("And this?")
+    talk.recover()
+    talk.attached.append(sabir.image("https://example.com/b.png"))
+    dropped = [talk.drop(), talk.drop()]
+
+    assert dropped == ["2 attachments", "And this?, which was forgotten already"]
+    assert texts(talk) == ["Hello", "Hello"]
+    assert talk.drop() == "Hello"
+
+
+def test_what_was_said_is_quoted_without_what_went_with_it(talk: Talk) -> None:
+    """The text of a file stands before it in the same message."""
+    talk.attached.append(sabir.TextPart(text="notes.md:\na note\n"))
+    talk.say("Read\nit.")
+
+    assert talk.drop() == "Read it."
+
+
 def test_an_asynchronous_option_runs(talk: Talk) -> None:
     """Options may be coroutine functions."""
     talk.chat.options = (later,)

@@ -45,6 +45,13 @@ class Outcome(NamedTuple):
         return "/retry goes on with it, /drop takes it back" if self.is_kept else "/retry asks it again"
 
 
+def quoted(said: Said) -> str:
+    """The last text of what was said, in one line: what is attached goes before it."""
+    parts = (said,) if isinstance(said, Part) else said.parts if isinstance(said, sabir.Message) else ()
+    text = said if isinstance(said, str) else next((part.text for part in reversed(parts) if part.kind == "text"), "")
+    return one_line(text, LONGEST_QUOTED)
+
+
 class Talk(ExitStack):
     """One conversation, its answers shown; leaving it closes the models to which it was switched."""
 
@@ -125,15 +132,21 @@ class Talk(ExitStack):
     def drop(self) -> str:
         """Take back what waits for the next message, else the last turn; return which, in words. Raises UsageError.
 
-        A history that went before the first turn waits again.
+        A history that went before the first turn waits again. A turn that failed was taken back already, with which it
+        ends; what went with it still waits.
         """
+        if self.taken_back and len(self.attached) <= len(self._with):  # nothing was attached since
+            *_, said = self.taken_back
+            self.taken_back = ()
+            waiting = f"; {len(self.attached)} attached still" if self.attached else ""
+            return f"{quoted(said)}, which was forgotten already{waiting}"
         if self.attached:
             count, self.attached = len(self.attached), []
             return f"{count} attachment{'s' * (count > 1)}"
         self._refuse_nothing()
         *before, said = self._dropped()
         self.attached = [*before]
-        return one_line(said.text, LONGEST_QUOTED)
+        return quoted(said)
 
     def _dropped(self) -> tuple[sabir.Message, ...]:
         """Drop the last turn; what was said in it, without the instructions that the conversation said.

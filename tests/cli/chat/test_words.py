@@ -119,6 +119,26 @@ def test_instructions_options_and_costs_are_changed_and_shown(talk: Talk, capsys
     ]
 
 
+@pytest.mark.usefixtures("relay")
+def test_a_switch_is_told_when_it_is_done_and_a_missing_key_at_once(
+    talk: Talk, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not with the first message that cannot be sent."""
+    talk.say("Hello")
+    told(capsys)
+    with pytest.raises(sabir.SabirError, match="not installed"):
+        obey(talk, "/model nowhere:x")
+    assert told(capsys) == ""
+    obey(talk, "/model relay:a")
+    assert told(capsys).splitlines() == [
+        "echo:any ▸ relay:a",
+        "relay cannot be asked: there is no RELAY_API_KEY; set it before you start",
+    ]
+    monkeypatch.setenv("RELAY_API_KEY", "a key")
+    obey(talk, "/model relay:b")
+    assert told(capsys).splitlines() == ["relay:a ▸ relay:b", "this conversation loses nothing there"]
+
+
 def test_what_would_be_sent_is_shown_and_not_sent(talk: Talk, capsys: pytest.CaptureFixture[str]) -> None:
     """With what is attached, and a text."""
     obey(talk, "/image sky.png")

@@ -25,6 +25,7 @@ from sabir_cli.chat.shown import money
 from sabir_cli.chat.talk import Talk
 from sabir_cli.inputs import known_models, load_options
 from sabir_cli.output import UsageError
+from sabir_cli.providers import first_missing
 from sabir_cli.render import View, show
 
 SENDS = "// sends a /"
@@ -85,9 +86,14 @@ def _model(talk: Talk, name: str) -> None:
     if not name:
         talk.output.note(f"{talk.target}; /model provider:model switches")
         return
-    talk.output.note(f"{talk.target} ▸ {name}")
+    before = talk.target
     losses = talk.switch(name)
-    talk.tell_losses(losses, "this conversation loses nothing there" if talk.is_begun else None)
+    talk.output.note(f"{before} ▸ {name}")
+    provider = talk.chat.adapter.target.provider
+    missing = next((first_missing(each.credentials) for each in sabir.providers() if each.name == provider), "")
+    talk.tell_losses(losses, "this conversation loses nothing there" if talk.is_begun and not missing else None)
+    if missing:
+        talk.output.note(f"{provider} cannot be asked: there is no {missing}; set it before you start", "yellow")
 
 
 def _system(talk: Talk, text: str) -> None:

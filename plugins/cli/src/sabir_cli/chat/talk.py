@@ -18,12 +18,11 @@ from sabir.authoring import JSONValue, one_line
 from sabir.errors import OutputError
 
 from sabir_cli.chat.entry import unechoed
+from sabir_cli.chat.home import SYSTEM, USER
 from sabir_cli.chat.shown import NobodyReads, Shown, Unseen, Writer, status
 from sabir_cli.conversation import needs_loop
 from sabir_cli.output import LOSS_STYLES, Output, UsageError
 
-SYSTEM, USER = "system", "user"
-"""The policies of instructions and of the user's messages."""
 LONGEST_QUOTED = 60
 """Characters of a message that are quoted."""
 LONGEST_ANSWER = 200

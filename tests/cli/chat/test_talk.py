@@ -129,6 +129,31 @@ def test_a_history_stays_when_the_first_turn_is_asked_again_or_taken_back(
     assert texts(talk) == []
 
 
+@pytest.mark.parametrize("own", ["", "Be brief.", "Speak Latin."])
+def test_instructions_of_a_turn_that_is_taken_back_are_not_said_again(
+    talk: Talk, history: list[sabir.Message], own: str
+) -> None:
+    """The present ones are, once; those of a history stay, whether or not the conversation had the same."""
+    talk.chat.instructions = own
+    talk.attached.extend(history)
+    talk.say("And in Rome?")
+    talk.chat.instructions = "Speak Greek."
+    for _ in range(2):
+        talk.retry()
+        instructions = [message.text for message in talk.chat.messages if message.policy == "system"]
+        assert instructions == ["Speak Greek.", "Be brief."]
+    talk.drop()
+    talk.drop()
+    talk.chat.instructions = "Speak Latin."
+    talk.say("Hello")
+    talk.chat.instructions = "Speak Greek."
+    talk.retry()
+    assert texts(talk)[:2] == ["Speak Greek.", "Hello"]
+    talk.drop()
+
+    assert talk.attached == []
+
+
 def test_what_is_attached_is_taken_back_before_a_turn(talk: Talk) -> None:
     """Then turns, one by one; then there is nothing."""
     talk.say("Hello")
@@ -139,6 +164,34 @@ def test_what_is_attached_is_taken_back_before_a_turn(talk: Talk) -> None:
         talk.drop()
     with pytest.raises(UsageError, match="nothing was said"):
         talk.retry()
+
+
+def test_a_turn_that_failed_is_not_taken_back_twice(talk: Talk) -> None:
+    """The one before it was good, and goes only when that is said again; what was attached since goes first."""
+    talk.say("Hello")
+    talk.chat.strict = {"downgraded"}
+    talk.attached.append(sabir.image("https://example.com/a.png"))
+    with pytest.raises(sabir.RenderingRefused):
+        talk.say("What is this?")
+    talk.recover()
+    assert talk.drop() == "What is this?, which was forgotten already; 1 attached still"
+    with pytest.raises(sabir.RenderingRefused):
+        talk.say("And this?")
+    talk.recover()
+    talk.attached.append(sabir.image("https://example.com/b.png"))
+    dropped = [talk.drop(), talk.drop()]
+
+    assert dropped == ["2 attachments", "And this?, which was forgotten already"]
+    assert texts(talk) == ["Hello", "Hello"]
+    assert talk.drop() == "Hello"
+
+
+def test_what_was_said_is_quoted_without_what_went_with_it(talk: Talk) -> None:
+    """The text of a file stands before it in the same message."""
+    talk.attached.append(sabir.TextPart(text="notes.md:\na note\n"))
+    talk.say("Read\nit.")
+
+    assert talk.drop() == "Read it."
 
 
 def test_an_asynchronous_option_runs(talk: Talk) -> None:

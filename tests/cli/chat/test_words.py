@@ -52,13 +52,17 @@ def test_what_begins_with_a_slash_is_for_the_program(text: str) -> None:
     ("text", "complaint"),
     [
         ("/hepl", "did you mean /help?"),
-        ("/xyzzy", "/help lists the words"),
+        ("/xyzzy", "/help lists the words; // sends a /$"),
+        ("/etc/passwd\nroot:x:0:0", "^/etc/passwd is no word"),
+        ("/ help", "^/ is no word"),
         ("/image", "/image takes FILE"),
         ("/image none.png", "none.png.* cannot be read"),
         ("/file none.txt", "none.txt.* cannot be read"),
         ("/model nowhere:x", "'nowhere' is not installed"),
         ("/option nonsense", "write module:function"),
         ("/losses", "no answer here yet"),
+        ("/quit smoking is hard", "^/quit takes nothing; // sends a /$"),
+        ("/drop\nit gently", "^/drop takes nothing; // sends a /$"),
         ("/drop", "nothing was said"),
         ("/retry", "nothing was said"),
         ("/save talk.txt", "end it in"),
@@ -99,7 +103,7 @@ def test_a_file_is_found_as_a_shell_writes_it_and_as_it_is(written: str, talk: T
 
 def test_instructions_options_and_costs_are_changed_and_shown(talk: Talk, capsys: pytest.CaptureFixture[str]) -> None:
     """Without an argument nothing is changed."""
-    obey(talk, "/system Be brief.")
+    obey(talk, "/system\nBe brief.")
     obey(talk, "/option my_words_options:shout")
     talk.say("Hello")
     told(capsys)
@@ -113,6 +117,26 @@ def test_instructions_options_and_costs_are_changed_and_shown(talk: Talk, capsys
         "3 in, 1 out · cost not known",
         "echo:any; /model provider:model switches",
     ]
+
+
+@pytest.mark.usefixtures("relay")
+def test_a_switch_is_told_when_it_is_done_and_a_missing_key_at_once(
+    talk: Talk, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not with the first message that cannot be sent."""
+    talk.say("Hello")
+    told(capsys)
+    with pytest.raises(sabir.SabirError, match="not installed"):
+        obey(talk, "/model nowhere:x")
+    assert told(capsys) == ""
+    obey(talk, "/model relay:a")
+    assert told(capsys).splitlines() == [
+        "echo:any ▸ relay:a",
+        "relay cannot be asked: there is no RELAY_API_KEY; set it before you start",
+    ]
+    monkeypatch.setenv("RELAY_API_KEY", "a key")
+    obey(talk, "/model relay:b")
+    assert told(capsys).splitlines() == ["relay:a ▸ relay:b", "this conversation loses nothing there"]
 
 
 def test_what_would_be_sent_is_shown_and_not_sent(talk: Talk, capsys: pytest.CaptureFixture[str]) -> None:

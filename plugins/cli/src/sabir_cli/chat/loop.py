@@ -8,7 +8,8 @@ import sabir
 from sabir.authoring import one_line
 
 from sabir_cli.chat.entry import Entry
-from sabir_cli.chat.talk import LONGEST_ANSWER, LONGEST_QUOTED, USER, Talk
+from sabir_cli.chat.home import USER
+from sabir_cli.chat.talk import LONGEST_ANSWER, Talk, quoted
 from sabir_cli.chat.words import Leave, is_word, obey
 from sabir_cli.output import explain
 
@@ -57,7 +58,7 @@ def _greet(talk: Talk, name: str | None) -> None:
     talk.output.note(f"{talk.target} · {where} · /help")
     said = [message for message in talk.chat.messages if message.policy == USER]
     if said:
-        talk.output.note(f"> {one_line(said[-1].text, LONGEST_QUOTED)}", "bold dim")
+        talk.output.note(f"> {quoted(said[-1])}", "bold dim")
         last = _last_answer(talk.chat.messages)
         if talk.chat.unfinished:
             talk.output.note("this turn was interrupted: /retry goes on with it, /drop takes it back", "yellow")

@@ -18,12 +18,11 @@ from sabir.authoring import JSONValue, one_line
 from sabir.errors import OutputError
 
 from sabir_cli.chat.entry import unechoed
+from sabir_cli.chat.home import SYSTEM, USER
 from sabir_cli.chat.shown import NobodyReads, Shown, Unseen, Writer, status
 from sabir_cli.conversation import needs_loop
 from sabir_cli.output import LOSS_STYLES, Output, UsageError
 
-SYSTEM, USER = "system", "user"
-"""The policies of instructions and of the user's messages."""
 LONGEST_QUOTED = 60
 """Characters of a message that are quoted."""
 LONGEST_ANSWER = 200
@@ -45,6 +44,13 @@ class Outcome(NamedTuple):
         return "/retry goes on with it, /drop takes it back" if self.is_kept else "/retry asks it again"
 
 
+def quoted(said: Said) -> str:
+    """The last text of what was said, in one line: what is attached goes before it."""
+    parts = (said,) if isinstance(said, Part) else said.parts if isinstance(said, sabir.Message) else ()
+    text = said if isinstance(said, str) else next((part.text for part in reversed(parts) if part.kind == "text"), "")
+    return one_line(text, LONGEST_QUOTED)
+
+
 class Talk(ExitStack):
     """One conversation, its answers shown; leaving it closes the models to which it was switched."""
 
@@ -62,6 +68,7 @@ class Talk(ExitStack):
         self.shown = Shown(output, writer, self.target)
         self._asked: tuple[Said, ...] = ()
         self._with: tuple[Part | sabir.Message, ...] = ()
+        self._history: list[object] = []  # the payloads of one that was given and begins with instructions
 
     @property
     def target(self) -> object:
@@ -82,6 +89,9 @@ class Talk(ExitStack):
             self.finish()
         self._asked, self._with = said, tuple(self.attached)
         self.attached, self.taken_back = [], ()
+        given = [each for each in (*self._with, *said) if isinstance(each, sabir.Message)]
+        if given and given[0].policy == SYSTEM:
+            self._history = [message.payload for message in given]
         return self._ask(*self._with, *said)
 
     def finish(self) -> Answer:
@@ -121,22 +131,32 @@ class Talk(ExitStack):
     def drop(self) -> str:
         """Take back what waits for the next message, else the last turn; return which, in words. Raises UsageError.
 
-        A history that went before the first turn waits again.
+        A history that went before the first turn waits again. A turn that failed was taken back already, with which it
+        ends; what went with it still waits.
         """
+        if self.taken_back and len(self.attached) <= len(self._with):  # nothing was attached since
+            *_, said = self.taken_back
+            self.taken_back = ()
+            waiting = f"; {len(self.attached)} attached still" if self.attached else ""
+            return f"{quoted(said)}, which was forgotten already{waiting}"
         if self.attached:
             count, self.attached = len(self.attached), []
             return f"{count} attachment{'s' * (count > 1)}"
         self._refuse_nothing()
         *before, said = self._dropped()
         self.attached = [*before]
-        return one_line(said.text, LONGEST_QUOTED)
+        return quoted(said)
 
     def _dropped(self) -> tuple[sabir.Message, ...]:
-        """Drop the last turn; what was said in it, the instructions apart, for those are said anew."""
+        """Drop the last turn; what was said in it, without the instructions that the conversation said.
+
+        It says its present ones itself; those of a history that was given stay.
+        """
         dropped = self.chat.drop_last()
         last = max(at for at, message in enumerate(dropped) if message.policy == USER)
-        own = (SYSTEM, self.chat.instructions)
-        return tuple(each for each in dropped[: last + 1] if (each.policy, each.text) != own)
+        given = [message.payload for message in dropped[: len(self._history)]] == self._history
+        is_own = dropped[0].policy == SYSTEM and not (self._history and given)
+        return dropped[is_own : last + 1]
 
     def switch(self, name: str) -> tuple[sabir.Loss, ...]:
         """Go on with another model; return what it cannot take of the conversation. Raises what an adapter raises.

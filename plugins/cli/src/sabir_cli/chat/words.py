@@ -1,11 +1,13 @@
 """The words that a user says to the program, not to the model: each begins with a slash, and is never sent.
 
 /word argument ──find──▶ a row of WORDS ──▶ its function        //text ──▶ "/text" is said to the model
-      └── unknown ──▶ UsageError, with the nearest word
+      ├── unknown ──▶ UsageError, with the nearest word
+      └── an argument where the row has none, or none where it needs one ──▶ UsageError
 """
 
 import difflib
 import os
+import re
 import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,7 +25,10 @@ from sabir_cli.chat.shown import money
 from sabir_cli.chat.talk import Talk
 from sabir_cli.inputs import known_models, load_options
 from sabir_cli.output import UsageError
+from sabir_cli.providers import first_missing
 from sabir_cli.render import View, show
+
+SENDS = "// sends a /"
 
 
 class Word(NamedTuple):
@@ -42,16 +47,19 @@ def is_word(text: str) -> bool:
 
 
 def obey(talk: Talk, text: str) -> None:
-    """Do what a slash word says; raises UsageError for an unknown one, and what its function raises."""
-    name, _, argument = text[1:].partition(" ")
+    """Do what a slash word says; raises UsageError for an unknown or misused one, and what its function raises."""
+    name, *rest = re.split(r"\s", text[1:], maxsplit=1)
+    argument = "".join(rest).strip()
     found = next((word for word in WORDS if word.name == name), None)
     if found is None:
         near = difflib.get_close_matches(name, [word.name for word in WORDS], 1, 0.5)
-        hint = f"did you mean /{near[0]}?" if near else "/help lists the words"
-        raise UsageError(f"/{one_line(name, 40)} is no word of this program, and was not sent; {hint} // sends a /")
-    if found.argument.isupper() and not argument.strip():
+        hint = f"did you mean /{near[0]}?" if near else "/help lists the words;"
+        raise UsageError(f"/{one_line(name, 40)} is no word of this program, and was not sent; {hint} {SENDS}")
+    if found.argument.isupper() and not argument:
         raise UsageError(f"/{found.name} takes {found.argument}: {found.help}")
-    found.run(talk, argument.strip())
+    if argument and not found.argument:
+        raise UsageError(f"/{found.name} takes nothing; {SENDS}")
+    found.run(talk, argument)
 
 
 class Leave(Exception):
@@ -78,9 +86,14 @@ def _model(talk: Talk, name: str) -> None:
     if not name:
         talk.output.note(f"{talk.target}; /model provider:model switches")
         return
-    talk.output.note(f"{talk.target} ▸ {name}")
+    before = talk.target
     losses = talk.switch(name)
-    talk.tell_losses(losses, "this conversation loses nothing there" if talk.is_begun else None)
+    talk.output.note(f"{before} ▸ {name}")
+    provider = talk.chat.adapter.target.provider
+    missing = next((first_missing(each.credentials) for each in sabir.providers() if each.name == provider), "")
+    talk.tell_losses(losses, "this conversation loses nothing there" if talk.is_begun and not missing else None)
+    if missing:
+        talk.output.note(f"{provider} cannot be asked: there is no {missing}; set it before you start", "yellow")
 
 
 def _system(talk: Talk, text: str) -> None:

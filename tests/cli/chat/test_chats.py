@@ -44,6 +44,16 @@ def test_the_list_fits_its_width(columns: int, monkeypatch: pytest.MonkeyPatch, 
     assert all(word in out for word in ("trip", "echo:any", "Rome in spring"))
 
 
+def test_a_name_that_another_program_gave_stays_in_its_row(home: Path, command: Command) -> None:
+    """Signs that steer a terminal are shown, and a long one is cut."""
+    with Conversation("echo:any", keep=home / "chats.db", name="two\n\x1b[2J" + "x" * 3000) as chat:
+        chat.ask_sync("Hello")
+    out, _ = command("chats")
+
+    assert "\x1b" not in out
+    assert len(out) < 1000
+
+
 @pytest.mark.usefixtures("home")
 def test_one_is_shown_as_it_is_read(command: Command) -> None:
     """Each speaker once, and what was said."""

@@ -1,6 +1,8 @@
 """`sabir chat` with a prompt, a pipe, or both: what goes out, what comes back, and what is refused before that."""
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -8,7 +10,7 @@ import pytest
 import sabir
 import sabir_echo.dialect
 
-from tests.cli.command import run
+from tests.cli.command import SCRIPT, environment, run
 from tests.cli.conftest import Command, Relay
 
 ECHO = ["chat", "-m", "echo:any"]
@@ -269,3 +271,23 @@ def test_one_prompt_loads_neither_the_editor_nor_the_layout(tmp_path: Path) -> N
     (tmp_path / "sitecustomize.py").write_text(f"LOOKED = {looked}\n{source}")
 
     assert run(*ECHO, "Hello", env={"PYTHONPATH": str(tmp_path)}).stdout == b"Hello\n[]\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no device that is full")
+@pytest.mark.parametrize(("file", "code", "told"), [("pipe", 141, b""), ("/dev/full", 2, b"No space left on device")])
+def test_an_answer_that_cannot_be_written_is_kept(file: str, code: int, told: bytes, command: Command) -> None:
+    """Who goes on finds the turn that nobody read."""
+    command(*ECHO, "one")
+    arguments = [str(SCRIPT), *ECHO, "--name", "two", "unread " * 5000]
+    if file == "pipe":
+        reader, writer = os.pipe()
+        os.close(reader)
+    else:
+        writer = os.open(file, os.O_WRONLY)
+    ended = subprocess.run(
+        arguments, stdin=subprocess.DEVNULL, stdout=writer, stderr=-1, env=environment(), check=False
+    )
+    os.close(writer)
+
+    assert ended.returncode == code and told in ended.stderr
+    assert json.loads(command("chat", "-c", "--json", "more")[0])["name"] == "two"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import sabir
 from sabir_cli.chat.home import Home, Place
+from sabir_cli.output import UsageError
 from sabir_session import ConversationBusy
 
 from tests.cli.command import environment, run
@@ -105,3 +106,13 @@ def test_a_name_that_another_process_holds_is_refused(tmp_path: Path) -> None:
 
     assert finished.returncode == 2
     assert b"another process" in finished.stderr
+
+
+@pytest.mark.parametrize("name", ["\udcff", "two\nlines", "\x1b[2J", "x" * 121])
+def test_a_name_that_no_list_can_show_is_refused(name: str, tmp_path: Path) -> None:
+    """Before anything is asked; nothing is made."""
+    with pytest.raises(UsageError, match="is no name: give one line of at most 120 printable characters") as refused:
+        Place.of(tmp_path / "home", name, last=False, kept=True)
+
+    assert str(refused.value).isprintable() and len(str(refused.value)) < 160
+    assert not (tmp_path / "home").exists()

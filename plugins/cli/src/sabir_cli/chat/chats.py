@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import sabir
 from cyclopts import Parameter
-from sabir.authoring import one_line
+from sabir.authoring import one_line, printable
 
 from sabir_cli.chat.export import Form, as_text, form_of, save
 from sabir_cli.config import Defaults
@@ -72,6 +72,8 @@ TAKES: Mapping[Action, tuple[int, float, str]] = {
 
 
 def _list(home: "Home", output: Output) -> None:
+    from sabir_cli.chat.home import LONGEST_NAME
+
     found = home.summaries()
     if output.machine:
         output.document([{**each._asdict(), "when": each.when.isoformat()} for each in found])
@@ -82,7 +84,13 @@ def _list(home: "Home", output: Output) -> None:
     room = max(LEAST_WORDS, output.out.width - 50)  # one line, beside names of an ordinary length
     sheet = Sheet("name", "when", "turns", "model", "first words", plain={"when", "model", "first words"})
     for each in found:
-        sheet.add(each.name, _when(each.when), str(each.turns), each.model, one_line(each.words, room))
+        sheet.add(
+            one_line(printable(each.name), LONGEST_NAME),
+            _when(each.when),
+            str(each.turns),
+            each.model,
+            one_line(each.words, room),
+        )
     output.show(sheet)
 
 

@@ -5,8 +5,10 @@ PROMPT, a pipe, or both ──▶ one turn ──▶ text      no PROMPT on a te
 All that can be refused is refused before anything is asked: files, options, the output's type, where it is kept.
 """
 
+import os
 import sys
-from contextlib import ExitStack
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +25,7 @@ from sabir_cli.output import Exit, Output, UsageError
 
 if TYPE_CHECKING:  # conversations and their stores are loaded when needed, not at the start of every command
     from sabir_cli.chat.home import Place
+    from sabir_cli.chat.shown import Writer
     from sabir_cli.chat.talk import Answer, Talk
 
 NOTHING_ATTACHED = Attached()
@@ -133,7 +136,35 @@ def chat(
         talk.attached.extend(before)
         if loops:
             return _loop(talk, place, defaults)
-        return _once(talk, said, as_json=as_json, name=place.name)
+        lasting = talk.writer = _Lasting(talk.writer)
+        code = _once(talk, said, as_json=as_json, name=place.name)
+        if lasting.error is not None:
+            raise lasting.error
+        return code
+
+
+class _Lasting:
+    """A writer that writes no more once it fails, so that the answer is recorded all the same."""
+
+    def __init__(self, writer: "Writer") -> None:
+        self._writer = writer
+        self.error: OSError | None = None
+
+    def write(self, text: str) -> None:
+        self._try(lambda: self._writer.write(text))
+
+    def end(self) -> None:
+        self._try(self._writer.end)
+
+    def _try(self, act: Callable[[], None]) -> None:
+        if self.error is not None:
+            return
+        try:
+            act()
+        except OSError as error:
+            self.error = error
+            with suppress(OSError, ValueError):  # what is left in its buffer goes nowhere
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _once(talk: "Talk", said: list[str], *, as_json: bool, name: str | None) -> int:

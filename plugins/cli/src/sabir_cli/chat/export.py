@@ -18,9 +18,9 @@ SUFFIXES: Mapping[str, Form] = {".jsonl": "jsonl", ".json": "json", ".md": "mark
 
 def form_of(path: Path) -> Form:
     """The form that a file's name ends in; raises UsageError for another name."""
-    if path.suffix not in SUFFIXES:
+    if path.suffix.lower() not in SUFFIXES:
         raise UsageError(f"{str(path)!r} does not say in which form; end it in .jsonl, .json or .md")
-    return SUFFIXES[path.suffix]
+    return SUFFIXES[path.suffix.lower()]
 
 
 def save(path: Path, messages: Sequence[sabir.Message], form: Form | None = None) -> None:

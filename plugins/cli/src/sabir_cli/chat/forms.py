@@ -4,9 +4,11 @@ module:Model ──▶ the type that it names          schema.json ──▶ a t
 """
 
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from pydantic import GetJsonSchemaHandler
 from pydantic_core import core_schema
 from sabir.authoring import decode_json, one_line
 from sabir.errors import NotJSON
@@ -45,10 +47,76 @@ def _of_schema(file: str) -> type:
             raise ValueError(f"{error.json_path}: {error.message}")
         return value
 
-    checked = core_schema.no_info_after_validator_function(check, core_schema.any_schema())
     name = re.sub(r"[^A-Za-z0-9_-]+", "_", str(schema.get("title") or Path(file).stem))  # what vendors take as a name
-    hooks = {
-        "__get_pydantic_core_schema__": lambda *_: checked,
-        "__get_pydantic_json_schema__": lambda *_: schema,
+    referred = _referred(schema, file)
+
+    def describe(_schema: object, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """The schema, what it refers to in pydantic's own definitions, wherever the schema comes to stand."""
+        stands: dict[str, dict[str, Any]] = {}
+        for number, reference in enumerate(referred):
+            short = reference.rpartition("/")[2].strip("#") or name
+            definition = core_schema.any_schema(ref=f"{short}:{number}")
+            stands[reference] = handler(core_schema.chain_schema([definition]))
+        for reference, target in referred.items():
+            handler.resolve_ref_schema(stands[reference]).update(_moved(_own(target), stands))
+        root = schema
+        for _ in referred:  # pydantic takes no reference for a root
+            if isinstance(meant := root.get("$ref"), str):
+                root = {**referred[meant], **{key: each for key, each in root.items() if key != "$ref"}}
+        return cast("dict[str, Any]", _moved(_own(root) if stands else schema, stands))
+
+    checked = core_schema.no_info_after_validator_function(check, core_schema.any_schema())
+    hooks: dict[str, Any] = {
+        "__get_pydantic_core_schema__": staticmethod(lambda *_: checked),
+        "__get_pydantic_json_schema__": staticmethod(describe),
     }
-    return type(name, (), {hook: staticmethod(function) for hook, function in hooks.items()})
+    return type(name, (), hooks)
+
+
+def _referred(schema: dict[str, Any], file: str) -> dict[str, Any]:
+    """Reference → the part of the schema that it names; UsageError for one that names no part."""
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import DRAFT202012
+
+    resource = DRAFT202012.detect(schema).create_resource(schema)
+    resolver = Registry[Any]().with_resource("", resource).resolver_with_root(resource)
+    found: dict[str, Any] = {}
+    waiting = [*_references(schema)]
+    while waiting:
+        if (reference := waiting.pop(0)) in found:
+            continue
+        try:
+            target = found[reference] = resolver.lookup(reference).contents
+        except Unresolvable:
+            target = None
+        if not isinstance(target, dict):
+            remedy = "put that under $defs, and refer to it as #/$defs/NAME"
+            raise UsageError(f"--output {file!r} refers to {reference!r}, which is no schema in it; {remedy}")
+        waiting.extend(_references(target))
+    return found
+
+
+def _references(value: Any) -> Iterator[str]:  # whatever JSON holds
+    if isinstance(value, dict):
+        if isinstance(reference := value.get("$ref"), str):
+            yield reference
+        value = [*value.values()]
+    if isinstance(value, list):
+        for each in value:
+            yield from _references(each)
+
+
+def _own(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema without the parts that are there to be referred to."""
+    return {key: value for key, value in schema.items() if key not in ("$defs", "definitions")}
+
+
+def _moved(value: Any, stands: Mapping[str, Mapping[str, Any]]) -> Any:  # whatever JSON holds
+    """The same, with each reference as it is where its target stands now."""
+    if isinstance(value, list):
+        return [_moved(each, stands) for each in value]
+    if not isinstance(value, dict):
+        return value
+    moved = {key: _moved(each, stands) for key, each in value.items()}
+    return {**moved, **stands[value["$ref"]]} if isinstance(value.get("$ref"), str) else moved

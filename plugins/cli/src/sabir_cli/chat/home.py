@@ -25,6 +25,8 @@ from sabir_cli.output import Output, UsageError
 FILE = "chats.db"
 SYSTEM, USER = "system", "user"
 """The policies of instructions and of the user's messages."""
+LONGEST_NAME = 120
+"""Characters of a conversation's name."""
 LONGEST_WORDS = 200
 """Characters of a conversation's first words that a summary holds."""
 
@@ -130,6 +132,9 @@ class Place(ExitStack):
             return cls()
         if name is not None and not name.strip():
             raise UsageError("--name is empty; give a name, or leave it out")
+        if name is not None and (not name.isprintable() or len(name) > LONGEST_NAME):
+            shown = one_line(ascii(name), 60)
+            raise UsageError(f"--name {shown} is no name: give one line of at most {LONGEST_NAME} printable characters")
         home = Home(folder, ", or give --no-keep")
         if last:
             found = home.summaries()

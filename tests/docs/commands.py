@@ -1,9 +1,10 @@
-"""The reference of the command line: its commands, their arguments and the exit codes, as it has them itself."""
+"""The reference of the command line: commands, arguments, slash words and exit codes, as it has them itself."""
 
 from collections.abc import Iterator
 
 from cyclopts import App
 from sabir_actors.command import threads
+from sabir_cli.chat.words import WORDS
 from sabir_cli.main import build
 from sabir_cli.output import ROWS, Output
 from sabir_distributed.command import worker
@@ -33,6 +34,12 @@ def command_list() -> str:
 def exit_codes() -> str:
     rows = (f"| {row.code.value} | {row.meaning} |" for row in sorted(ROWS, key=lambda row: row.code))
     return "\n".join(["| code | meaning |", "|---|---|", *rows])
+
+
+def slash_words() -> str:
+    """What a user says to the program in a conversation, as /help lists it."""
+    rows = (f"| `{f'/{word.name} {word.argument}'.rstrip()}` | {word.help} |" for word in WORDS)
+    return "\n".join(["| word | what it does |", "|---|---|", *rows])
 
 
 def _command(name: str) -> Iterator[str]:

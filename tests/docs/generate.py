@@ -32,6 +32,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "quirks": providers.quirk_table,
     "hand over": hand_over.matrix,
     "commands": commands.command_list,
+    "slash words": commands.slash_words,
     "exit codes": commands.exit_codes,
     "conformance cases": conformance.case_list,
     "questions": conformance.question_table,

@@ -163,17 +163,17 @@ def _quit(talk: Talk, _: str) -> None:
 
 WORDS = (
     Word("help", "", "show these words", _help),
-    Word("model", "[name]", "switch to another model, or show which it is", _model, "model"),
-    Word("system", "[text]", "change the instructions, or show them", _system),
+    Word("model", "[name]", "switch to another model, and tell what that loses; or show which it is", _model, "model"),
+    Word("system", "[text]", "change the instructions from the next message on, or show them", _system),
     Word("option", "[module:function]", "offer a function to the model, or show which are offered", _option),
     Word("image", "FILE", "show an image, a file or a URL, with the next message", _attach("image"), "path"),
     Word("file", "FILE", "attach a file of any kind to the next message", _attach("file"), "path"),
     Word("losses", "", "what the last answer's requests could not carry", _losses),
-    Word("render", "[text]", "show what would be sent", _render),
+    Word("render", "[text]", "show what would be sent; nothing is", _render),
     Word("cost", "", "tokens and cost of this conversation, without what was taken back", _cost),
     Word("save", "FILE", "save it: JSON Lines in a .jsonl, JSON in a .json, Markdown in a .md", _save, "path"),
-    Word("drop", "", "take back what is attached, or the last turn", _drop),
-    Word("retry", "", "ask the last turn again", _retry),
+    Word("drop", "", "take back what is attached, else the last turn", _drop),
+    Word("retry", "", "ask the last turn again, or finish an interrupted one", _retry),
     Word("quit", "", "leave", _quit),
 )
 

@@ -49,10 +49,10 @@ def add(a, b):
 """
 
 
-def written(*pieces: str, height: int = 24) -> list[str]:
+def written(*pieces: str, height: int = 24, width: int = 80) -> list[str]:
     """The lines that a terminal shows, those that have scrolled away among them."""
     file = io.StringIO()
-    writer = MarkdownWriter(Console(file=file, force_terminal=True, width=80, height=height, highlight=False))
+    writer = MarkdownWriter(Console(file=file, force_terminal=True, width=width, height=height, highlight=False))
     for piece in pieces:
         writer.write(piece)
     writer.end()
@@ -95,3 +95,17 @@ def test_a_block_that_is_longer_than_the_screen_stays_whole() -> None:
 def test_what_was_left_in_the_middle_stays() -> None:
     """An interruption loses nothing of what came."""
     assert written("First.\n\n", "Second **half") == ["First.", "", "Second **half"]
+
+
+def test_an_image_keeps_its_place_and_its_address() -> None:
+    """As a link does."""
+    assert written("Look: ![a sky](http://x.example/z.png) here.\n") == ["Look: a sky (http://x.example/z.png) here."]
+
+
+def test_a_narrow_table_loses_nothing_of_its_cells() -> None:
+    """Long words are folded."""
+    words = ["alphabetically" * 2, "beta" * 6, "gamma" * 5]
+    lines = written(f"| a | b | c |\n|---|---|---|\n| {' | '.join(words)} |\n", width=40)
+
+    assert not any("…" in line for line in lines)
+    assert sorted("".join("".join(lines[2:]).split())) == sorted("".join(words))

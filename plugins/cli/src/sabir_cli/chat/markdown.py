@@ -4,7 +4,7 @@
                                     block   drawn in a region of few lines, of which the end is shown
 
 A block is finished once another begins after it, so what has scrolled away is never drawn again. All text is shown:
-HTML stands as it was written, links show their address, and code has no margin, so that it can be copied.
+HTML stands as it was written, links and images show their address, and code has no margin, so that it can be copied.
 """
 
 import time
@@ -15,9 +15,10 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.live import Live
-from rich.markdown import CodeBlock, Heading, ListItem, Markdown, MarkdownElement
+from rich.markdown import CodeBlock, Heading, ListItem, Markdown, MarkdownElement, TableElement
 from rich.segment import Segment
 from rich.syntax import Syntax
+from rich.table import Table
 from rich.text import Text
 from rich.theme import Theme
 from sabir.authoring import printable
@@ -57,11 +58,22 @@ class _Item(ListItem):
             yield Segment.line()
 
 
+class _Table(TableElement):
+    """A table whose cells are folded where it is narrow."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for table in super().__rich_console__(console, options):
+            for column in table.columns if isinstance(table, Table) else ():
+                column.overflow = "fold"
+            yield table
+
+
 class _Blocks(Markdown):
     """Some blocks that were parsed together with others."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements, "heading_open": _Heading, "fence": _Code, "code_block": _Code, "list_item_open": _Item,
+        "table_open": _Table,
     }  # fmt: skip
 
     def __init__(self, tokens: list[Token]) -> None:
@@ -81,11 +93,19 @@ def blocks(text: str) -> Iterator[Block]:
     held: list[Token] = []
     depth = 0
     for token in _PARSER.parse(text):
+        token.children = [*map(_told, token.children)] if token.children else token.children
         held.append(token)
         depth += token.nesting
         if depth == 0:
             yield Block(held[0].map[0] if held[0].map else 0, held)
             held = []
+
+
+def _told(token: Token) -> Token:
+    """An image as its description and its address; another token as it is."""
+    if token.type != "image":
+        return token
+    return Token("text", "", 0, content=f"{token.content} ({token.attrs.get('src', '')})".lstrip())
 
 
 class _Lines:

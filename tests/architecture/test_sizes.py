@@ -67,7 +67,7 @@ NOT_MET: Mapping[str, int] = {
     "google": 1382,
     "openai": 1899,
     "testing": 5898,
-    "the eleven others together": 13627,
+    "the eleven others together": 13880,
     "tests/": 72100,
 }
 """The parts that are larger than their bounds → what they may have until they are made smaller.

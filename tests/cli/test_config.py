@@ -59,7 +59,8 @@ def test_every_setting_has_its_variable(file: Path, monkeypatch: pytest.MonkeyPa
 def test_all_settings_are_shown_with_their_values_and_whence(
     file: Path, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
-    """The file is named, whether it is there or not."""
+    """The file is named, whether it is there or not; its path may be long."""
+    monkeypatch.setenv("COLUMNS", "400")
     assert f"{file}isnotthereyet" in "".join(command("config")[0].split())
     write(file, 'model = "echo:any"\nmarkdown = "off"\n')
     monkeypatch.setenv("SABIR_SYSTEM", "Be brief.")

@@ -33,6 +33,25 @@ def test_they_are_listed_the_latest_first(command: Command) -> None:
     assert [line.split()[0] for line in out.splitlines()] == ["name", "trip", "1"]
 
 
+def test_a_file_that_is_there_is_replaced_only_by_force(home: Path, command: Command) -> None:
+    """And then whole."""
+    kept = home / "mine.md"
+    kept.write_text("mine", "utf-8")
+    said = command.error("chats", "export", "trip", "--to", str(kept))
+    assert "is there already; name another, or add --force" in said
+    assert kept.read_text("utf-8") == "mine"
+    command("chats", "export", "trip", "--to", str(kept), "--force")
+    assert kept.read_text("utf-8").startswith("## ")
+    assert [path.name for path in home.glob(".mine*")] == []
+
+
+@pytest.mark.usefixtures("home")
+def test_json_gives_one_document_or_is_refused(command: Command) -> None:
+    """What was deleted is one; an export has its own forms."""
+    assert "write --as json" in command.error("chats", "export", "trip", "--json")
+    assert json.loads(command("chats", "delete", "trip", "--json")[0]) == {"deleted": ["trip"]}
+
+
 @pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_the_list_fits_its_width(columns: int, monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
@@ -99,7 +118,7 @@ def test_a_home_without_conversations_is_told(command: Command) -> None:
         (["delete"], "delete takes NAMES"),
         (["show", "tripp"], "did you mean 'trip'?"),
         (["delete", "9"], "no conversation '9'"),
-        (["show", "1", "--to", "x.md"], "--to and --as are for export"),
+        (["show", "1", "--to", "x.md"], "--to, --as and --force are for export"),
         (["export", "1", "--to", "x.txt"], "end it in .jsonl, .json or .md"),
         (["export", "1", "--to", "no/such/x.md"], "cannot be written"),
     ],

@@ -8,7 +8,7 @@ import sabir
 from sabir_cli.chat.shown import Plain
 from sabir_cli.chat.talk import Talk
 from sabir_cli.chat.words import WORDS, Leave, is_word, obey, suggest
-from sabir_cli.output import Output
+from sabir_cli.output import Output, UsageError
 from sabir_session import Conversation
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(50)
@@ -153,9 +153,13 @@ def test_a_conversation_is_saved_in_the_form_of_the_files_name(talk: Talk, tmp_p
     """JSON Lines load again."""
     talk.say("Hello")
     obey(talk, "/save talk.jsonl")
+    obey(talk, "/save talk.jsonl")  # its own file
     obey(talk, "/save talk.md")
 
     assert sabir.load(tmp_path / "talk.jsonl") == [*talk.chat.messages]
+    (tmp_path / "mine.md").write_text("mine", "utf-8")
+    with pytest.raises(UsageError, match="is there already; name another"):
+        obey(talk, "/save mine.md")
     assert (tmp_path / "talk.md").read_text("utf-8") == "## user\n\nHello\n\n## echo:any\n\nHello\n"
 
 

@@ -7,7 +7,6 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
-from uuid import uuid4
 
 from cyclopts import Parameter
 from pydantic_core import to_jsonable_python
@@ -16,7 +15,7 @@ from sabir.authoring import one_line, printable
 
 from sabir_cli.config import BUILT_IN, NAMES, Row, check, file_path, gather, read, variable_of
 from sabir_cli.inputs import JSONFlag
-from sabir_cli.output import Exit, Output, UsageError
+from sabir_cli.output import Exit, Output, UsageError, replace_file
 from sabir_cli.sheet import Sheet
 
 Action: TypeAlias = Literal["show", "set", "unset", "path"]
@@ -70,18 +69,10 @@ def store(path: Path, name: str, value: str | None = None) -> str:
         document.remove(name)
     else:
         document[name] = value if isinstance(checked, Path) else checked
-    _replace(path.resolve(), tomlkit.dumps(document))  # a link stays one
+    whole = path.resolve()  # a link stays one
+    whole.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(whole, tomlkit.dumps(document))
     return f"{name} is {'no longer set' if value is None else 'set'} in {path}"
-
-
-def _replace(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{uuid4().hex}")
-    try:
-        temporary.write_text(text, "utf-8")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _sheet(rows: Sequence[Row]) -> Sheet:

@@ -18,7 +18,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
+from uuid import uuid4
 
 from cyclopts import CycloptsError, UnusedCliTokensError
 from cyclopts.completion import ShellDetectionError
@@ -230,3 +232,13 @@ def help_text() -> str:
     """The table as the help page shows it."""
     rows = sorted(ROWS, key=lambda row: row.code)
     return "Exit codes:\n" + "\n".join(f"{row.code.value:>5}  {row.meaning}" for row in rows)
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write a file whole or not at all: beside it first; raises OSError."""
+    temporary = path.with_name(f".{path.name}.{uuid4().hex}")
+    try:
+        temporary.write_text(text, "utf-8")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

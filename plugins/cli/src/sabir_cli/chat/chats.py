@@ -33,6 +33,7 @@ def chats(
     form: Annotated[
         Form | None, Parameter(name="--as", help="For export: the form; else the file's name says it, else jsonl.")
     ] = None,
+    force: Annotated[bool, Parameter(negative="", help="For export: replace what --to names.")] = False,
     as_json: JSONFlag = False,
 ) -> int:
     """List the conversations that are kept, show one, export one, or delete some.
@@ -42,8 +43,10 @@ def chats(
     from sabir_cli.chat.home import Home
 
     output = Output(machine=as_json)
-    if (to is not None or form is not None) and action != "export":
-        raise UsageError("--to and --as are for export; leave them out")
+    if (to is not None or form is not None or force) and action != "export":
+        raise UsageError("--to, --as and --force are for export; leave them out")
+    if as_json and action == "export":
+        raise UsageError("--json gives one document, and an export has a form of its own; write --as json")
     least, most, told = TAKES[action]
     if not least <= len(names) <= most:
         raise UsageError(f"{action} takes {told}; `sabir chats` lists them")
@@ -54,11 +57,13 @@ def chats(
             case "show":
                 _show(home.messages(names[0]), output)
             case "export":
-                _export(home.messages(names[0]), to, form, output)
+                _export(home.messages(names[0]), to, form, output, force=force)
             case "delete":
                 for name in names:
                     home.delete(name)
                     output.note(f"deleted {name}")
+                if as_json:
+                    output.document({"deleted": list(names)})
     return Exit.OK
 
 
@@ -110,9 +115,9 @@ def _show(messages: list[sabir.Message], output: Output) -> None:
     writer.end()
 
 
-def _export(messages: list[sabir.Message], to: Path | None, form: Form | None, output: Output) -> None:
+def _export(messages: list[sabir.Message], to: Path | None, form: Form | None, output: Output, *, force: bool) -> None:
     if to is None:
         output.data(as_text(messages, form or "jsonl"))
         return
-    save(to, messages, form or form_of(to))
+    save(to, messages, form or form_of(to), may_replace=force, remedy=", or add --force")
     output.note(f"wrote  {to}")

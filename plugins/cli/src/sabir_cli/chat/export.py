@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 import sabir
 
 from sabir_cli.conversation import describe_call, describe_result
-from sabir_cli.output import UsageError
+from sabir_cli.output import UsageError, replace_file
 
 Form: TypeAlias = Literal["jsonl", "json", "markdown"]
 SUFFIXES: Mapping[str, Form] = {".jsonl": "jsonl", ".json": "json", ".md": "markdown", ".markdown": "markdown"}
@@ -23,11 +23,19 @@ def form_of(path: Path) -> Form:
     return SUFFIXES[path.suffix.lower()]
 
 
-def save(path: Path, messages: Sequence[sabir.Message], form: Form | None = None) -> None:
-    """Write a conversation to a file, in the form that its name ends in unless another is given; raises UsageError."""
+def save(
+    path: Path, messages: Sequence[sabir.Message], form: Form | None = None, *, may_replace: bool, remedy: str = ""
+) -> None:
+    """Write a conversation to a file, in the form that its name ends in unless another is given.
+
+    Raises UsageError for a file that cannot be written, and for one that is there already unless `may_replace`;
+    `remedy` says how else it may be replaced.
+    """
     text = as_text(messages, form or form_of(path))
+    if path.exists() and not may_replace:
+        raise UsageError(f"{str(path)!r} is there already; name another{remedy}")
     try:
-        path.write_text(text, "utf-8")
+        replace_file(path.resolve(), text)
     except OSError as error:
         raise UsageError(f"{str(path)!r} cannot be written: {error.strerror}; name another file") from None
 

@@ -9,6 +9,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import sabir
@@ -64,6 +65,8 @@ class Talk(ExitStack):
         """What goes with the next message."""
         self.taken_back: tuple[Said, ...] = ()
         """What was said in a turn that failed and was taken back; what went with it is attached again."""
+        self.saved: set[Path] = set()
+        """The files that it was saved in, which may be replaced."""
         self.answer: Answer | None = None
         self.shown = Shown(output, writer, self.target)
         self._asked: tuple[Said, ...] = ()

@@ -144,7 +144,8 @@ def _cost(talk: Talk, _: str) -> None:
 
 def _save(talk: Talk, file: str) -> None:
     path = Path(_unquoted(file)).expanduser()
-    save(path, talk.chat.messages)
+    save(path, talk.chat.messages, may_replace=path.absolute() in talk.saved)
+    talk.saved.add(path.absolute())
     talk.output.note(f"saved in {str(path)!r}")
 
 

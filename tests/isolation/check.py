@@ -186,7 +186,7 @@ def template_faults() -> Iterator[str]:
 
 
 EXPECTED = {
-    "actors": Expected(packages=frozenset({"sabir", "sabir-actors", "sabir-session"}), alone=True),
+    "actors": Expected(packages=frozenset({"sabir", "sabir-actors", "sabir-session"})),
     "core": Expected(packages=frozenset({"sabir"}), alone=True),
     "echo": Expected(packages=frozenset({"sabir", "sabir-echo"}), alone=True),
     "openai": Expected(packages=frozenset({"sabir", "sabir-openai"}), sdks=frozenset({"openai"})),
@@ -199,7 +199,7 @@ EXPECTED = {
     "otel": Expected(packages=frozenset({"sabir", "sabir-otel"})),
     "prices": Expected(packages=frozenset({"sabir", "sabir-prices"})),
     "roles": Expected(packages=frozenset({"sabir", "sabir-roles"}), extra=template_faults),
-    "session": Expected(packages=frozenset({"sabir", "sabir-session"}), alone=True),
+    "session": Expected(packages=frozenset({"sabir", "sabir-session"})),
     "runtime": Expected(packages=frozenset({"sabir", "sabir-runtime"}), alone=True),
     "durable": Expected(packages=frozenset({"sabir", "sabir-durable", "sabir-runtime"})),
     "distributed": Expected(packages=frozenset({"sabir", "sabir-distributed", "sabir-runtime"})),

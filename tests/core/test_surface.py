@@ -239,7 +239,8 @@ def test_a_class_is_read_with_its_fields() -> None:
 
 def test_frames_of_a_plugin_of_another_author_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever writes one wants to see where it failed."""
-    (tmp_path / "sabir_ringing.py").write_text("import sabir\ndef ring(): inner()\ndef inner(): sabir.user(7)\n", "utf-8")
+    plugin = "import sabir\ndef ring(): inner()\ndef inner(): sabir.user(7)\n"
+    (tmp_path / "sabir_ringing.py").write_text(plugin, "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
 
     @surface

@@ -48,9 +48,8 @@ from sabir_session.evaluation.evaluate import (
     performer_of,
     proceed,
     requests_of,
-    response_of,
 )
-from sabir_session.evaluation.outputs import RETRIES, Outputs
+from sabir_session.evaluation.outputs import RETRIES, Outputs, Requests
 from sabir_session.evaluation.perform import Performer
 from sabir_session.evaluation.prompts import (
     ApprovalPending,
@@ -145,6 +144,7 @@ class Conversation(Asking[Output]):
         self._adapters: dict[str, Adapter] = {}
         self._said: object = None
         self._unanswered: Asked | None = None
+        self._wanted: tuple[object, Outputs[Any] | None] | None = None
         self.model = model
         self.instructions = instructions
         self.options = options
@@ -221,7 +221,7 @@ class Conversation(Asking[Output]):
 
     def preview(self, *content: Content, output: object = OWN, settings: Settings | None = None) -> Rendering:
         """What `ask` would send first, and its losses; nothing is sent or recorded. Raises RenderingRefused."""
-        requests = requests_of(self.adapter, *self._arguments(self._asked(output, None, settings, {})))
+        requests = self._requests(self._asked(output, None, settings, {}))
         return self.adapter.render([*self.messages, *self._question(content)], **requests.how)
 
     def drop_last(self) -> tuple[Message, ...]:
@@ -262,8 +262,11 @@ class Conversation(Asking[Output]):
         return f"Conversation({str(self.adapter.target)!r}, name={self.name!r}, messages={len(self.messages)})"
 
     def _own(self) -> Outputs[Any] | None:
-        """The output that every question wants that says nothing else."""
-        return outputs_of(self.output, self.output_validator, self.retries)
+        """The output that every question wants that says nothing else; its schema is made once."""
+        given = (self.output, self.output_validator, self.retries)
+        if self._wanted is None or self._wanted[0] != given:
+            self._wanted = given, outputs_of(*given)
+        return self._wanted[1]
 
     def _asked(
         self,
@@ -305,9 +308,12 @@ class Conversation(Asking[Output]):
         content = (self.instructions,) if isinstance(self.instructions, str) else self.instructions
         return sabir.system(*content) if any(content) else None
 
-    def _arguments(self, asked: Asked) -> tuple[Outputs[Any] | None, EvaluationArguments]:
-        """The output of a question, and how it is evaluated."""
-        how = EvaluationArguments(
+    def _requests(self, asked: Asked) -> Requests:
+        return requests_of(self.adapter, asked.outputs, self._how(asked))
+
+    def _how(self, asked: Asked) -> EvaluationArguments:
+        """How a question is evaluated."""
+        return EvaluationArguments(
             options=self.options,
             settings=asked.settings,
             strict=self.strict,
@@ -315,7 +321,6 @@ class Conversation(Asking[Output]):
             approve=self.approve,
             watch=self.watch,
         )
-        return asked.outputs, how
 
     async def _answered(
         self, made: type[Performer], content: tuple[Content, ...], asked: Asked, reader: people.Reader | None
@@ -324,44 +329,41 @@ class Conversation(Asking[Output]):
             if not content and asked.is_own and self._unanswered is not None:
                 asked = self._unanswered
             if self._kept.is_unfinished and content:
-                with telling(
-                    "It came while the unfinished question was finished; the new one was not asked.", SabirError
-                ):
-                    await self._finish(made, self._unanswered or Asked(self._own(), self.settings, True), reader)
+                first = self._unanswered or Asked(self._own(), self.settings, True)
+                with telling(NOT_ASKED, SabirError):
+                    await self._finish(made, first, self._requests(first), reader)
+            requests = self._requests(asked)
             if content:
-                self._begin(made, self._question(content), asked)
+                self._begin(made, self._question(content), asked, requests)
             elif self._kept.evaluation is None:
                 nothing = f"nothing was asked in the conversation {self.name!r}"
                 raise ConversationNotFound(f"{nothing}, so there is nothing to finish; ask something")
-            return await self._finish(made, asked, reader)
+            return await self._finish(made, asked, requests, reader)
 
-    def _begin(self, made: type[Performer], question: tuple[Message, ...], asked: Asked) -> None:
+    def _begin(self, made: type[Performer], question: tuple[Message, ...], asked: Asked, requests: Requests) -> None:
         """Record a question that the model can be asked; raises what rendering it raises, and then records nothing."""
-        check_functions(made, self.options, asked.outputs)
-        requests = requests_of(self.adapter, *self._arguments(asked))
-        self.adapter.render([*self.messages, *question], **requests.how)
-        self._kept.say(question, str(getattr(self.adapter, "speaks_as", "llm")))
+        check_functions(made, requests)
+        requests.adapter.render([*self.messages, *question], **requests.how)
+        self._kept.say(question, requests.speaks_as)
         self._unanswered = asked
         wanted = self._instructions()
         self._said = question[0].payload if wanted and question[0].payload == wanted.payload else self._said
 
-    async def _finish(self, made: type[Performer], asked: Asked, reader: people.Reader | None) -> Answer[Any]:
+    async def _finish(
+        self, made: type[Performer], asked: Asked, requests: Requests, reader: people.Reader | None
+    ) -> Answer[Any]:
         evaluation = self._kept.evaluation
         assert evaluation is not None
-        session, arguments = self._kept.session, self._arguments(asked)
-        try:
-            with telling("The question is kept: ask() tries again, drop_last() takes it back.", *UNANSWERED):
-                output = await proceed(
-                    evaluation, performer_of(made, self.adapter, session, evaluation, *arguments, reader)
-                )
-        except BudgetExhausted as error:
-            error.response = response_of(evaluation, None) if evaluation.replies else None
-            raise
+        with telling(KEPT, *UNANSWERED):
+            io = performer_of(made, self._kept.session, evaluation, requests, self._how(asked), reader)
+            output = await proceed(evaluation, io)
         self._unanswered = None
         messages, replies = evaluation.last_turn
         return Answer(replies, messages, output)
 
 
+KEPT = "The question is kept: ask() tries again, drop_last() takes it back."
+NOT_ASKED = "It came while the unfinished question was finished; the new one was not asked."
 UNANSWERED = (sabir.CallError, ApprovalPending, BudgetExhausted, OptionInvalid)
 """The errors after which a question has no answer yet."""
 

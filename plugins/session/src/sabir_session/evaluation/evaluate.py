@@ -12,11 +12,11 @@ never suspends. Everything is recorded before it is used. Errors pass through, a
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable
 from typing import Any, Generic, TypedDict, TypeVar, Unpack, cast
 
 from sabir import Adapter, Message, Option, OutputInvalid, Settings, SettingsInvalid
-from sabir.authoring import CallArguments, OptionLike, Strict
+from sabir.authoring import OptionLike, Strict
 from sabir.errors import OptionInvalid
 
 from sabir_session.evaluation import people
@@ -122,16 +122,10 @@ async def _evaluated(
 ) -> PromptResponse[Output]:
     """Check the arguments, run the steps, and make the response."""
     evaluation, io = _prepared(function, made, adapter, prompt, how)
-    try:
-        output = await proceed(evaluation, io)
-    except BudgetExhausted as error:
-        if evaluation.replies:
-            error.response = response_of(evaluation, None)
-        raise
-    return response_of(evaluation, cast("Output", output))
+    return _response(evaluation, cast("Output", await proceed(evaluation, io)))
 
 
-def response_of(evaluation: Evaluation, output: Output) -> PromptResponse[Output]:
+def _response(evaluation: Evaluation, output: Output) -> PromptResponse[Output]:
     """The response of an evaluation with at least one reply."""
     return PromptResponse(
         **evaluation.heading._asdict(),
@@ -152,14 +146,14 @@ def _prepared(
     outputs = outputs_of(prompt.output, how.get("output_validator"), how.get("retries", RETRIES))
     if session is not None:
         enable_inner_message_recording(session)
-    speaks_as = str(getattr(adapter, "speaks_as", "llm"))
+    requests = requests_of(adapter, outputs, how)
     if how.get("resume"):
-        evaluation = restore(session, prompt, speaks_as, evaluation_id)
+        evaluation = restore(session, prompt, requests.speaks_as, evaluation_id)
     elif evaluation_id is not None:
         raise SettingsInvalid(f"{function}: evaluation_id names what a resume goes on with; add resume=True")
     else:
-        evaluation = begin(prompt, speaks_as)
-    return evaluation, performer_of(made, adapter, session, evaluation, outputs, how)
+        evaluation = begin(prompt, requests.speaks_as)
+    return evaluation, performer_of(made, session, evaluation, requests, how)
 
 
 def outputs_of(output: object, validator: Validator[Any] | None, retries: int) -> Outputs[Any] | None:
@@ -172,37 +166,34 @@ def outputs_of(output: object, validator: Validator[Any] | None, retries: int) -
 def requests_of(adapter: Adapter, outputs: Outputs[Any] | None, how: EvaluationArguments) -> Requests:
     """With what the requests of an evaluation are made."""
     options = Option.all_of(how.get("options") or ())
-    call = CallArguments(options=options, settings=how.get("settings"), strict=how.get("strict"))
-    return Requests(adapter, call, outputs)
+    return Requests(adapter, options, outputs, how.get("settings"), how.get("strict"))
 
 
-def check_functions(made: type[Performer], options: Sequence[Option], outputs: Outputs[Any] | None) -> None:
+def check_functions(made: type[Performer], requests: Requests) -> None:
     """Raise OptionInvalid or SettingsInvalid for a function that cannot run in that manner."""
-    for option in options:
+    for option in requests.offered:
         option.check_runs(asynchronous=made is LoopPerformer)
-    if outputs is not None and outputs.is_asynchronous and made is not LoopPerformer:
+    if requests.outputs is not None and requests.outputs.is_asynchronous and made is not LoopPerformer:
         raise SettingsInvalid("output or its validator is a coroutine function; await the asynchronous method")
 
 
 def performer_of(
     made: type[Performer],
-    adapter: Adapter,
     session: Session | None,
     evaluation: Evaluation,
-    outputs: Outputs[Any] | None,
+    requests: Requests,
     how: EvaluationArguments,
     reader: people.Reader | None = None,
 ) -> Performer:
     """What performs an evaluation; raises OptionInvalid for options that cannot run, or that open calls need."""
-    requests = requests_of(adapter, outputs, how)
-    options = Option.all_of(how.get("options") or ())
-    check_functions(made, options, outputs)
+    check_functions(made, requests)
     called = {call.message.call.option_name for call in evaluation.open if not requests.is_named(call.message)}
-    if missing := sorted(called.difference(option.name for option in options)):  # these would end in errors for good
+    missing = sorted(called.difference(option.name for option in requests.offered))
+    if missing:  # these would end in errors for good
         calls = f"calls of evaluation {evaluation.heading.evaluation_id} wait for {', '.join(missing)}"
         raise OptionInvalid(f"{calls}; resume with options= that hold them, or abandon the calls with follow_up()")
     spending = Spending(how.get("budget") or Budget(turns=len(evaluation.replies) + MOST_REQUESTS))
-    return made(adapter, session, options, requests, spending, how.get("approve"), how.get("watch"), reader)
+    return made(requests, session, spending, how.get("approve"), how.get("watch"), reader)
 
 
 def _check_types(function: str, adapter: object, how: EvaluateArguments) -> None:
@@ -239,6 +230,10 @@ async def proceed(evaluation: Evaluation, io: Performer) -> object:
                     _ask_again(evaluation, io, error)
             else:
                 await _ask(evaluation, io)
+    except BudgetExhausted as error:
+        if evaluation.replies:
+            error.response = _response(evaluation, None)
+        raise
     finally:
         io.cancelled.set()
 

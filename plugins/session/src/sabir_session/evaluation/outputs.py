@@ -34,7 +34,17 @@ from sabir import (
     TextPart,
     user,
 )
-from sabir.authoring import ArgumentsRefused, Bound, CallArguments, JSONText, OptionCall, Signature, describe, one_line
+from sabir.authoring import (
+    ArgumentsRefused,
+    Bound,
+    CallArguments,
+    JSONText,
+    OptionCall,
+    Signature,
+    Strict,
+    describe,
+    one_line,
+)
 from sabir.errors import OptionInvalid, OutputTruncated
 
 from sabir_session.evaluation.prompts import Output, Validator
@@ -75,8 +85,7 @@ class Outputs(Generic[Output]):
             name, schema, description = said.name, said.parameters, said.description
             self._read: Callable[[JSONText], object] = said.binder
         else:
-            name, adapter = _adapter_of(form)
-            schema = adapter.json_schema()
+            name, adapter, schema = _adapter_of(form)
             description = str(schema.get("description", ""))
             self._read = partial(_read, adapter, form)
         self.name = name
@@ -144,8 +153,8 @@ class _Wrapper(BaseModel):
     value: Any
 
 
-def _adapter_of(form: Any) -> tuple[str, TypeAdapter[Any]]:  # any type, for the caller knows which
-    """A name, and what validates the type, or the object around it."""
+def _adapter_of(form: Any) -> tuple[str, TypeAdapter[Any], dict[str, Any]]:  # any type, for the caller knows which
+    """A name, what validates the type or the object around it, and the JSON schema of that."""
     name = getattr(form, "__name__", "") or "output"
     is_typing = isinstance(form, type) or get_origin(form) is not None or hasattr(form, "__supertype__")
     if isinstance(form, list | tuple | dict) or (callable(form) and not is_typing):
@@ -156,12 +165,11 @@ def _adapter_of(form: Any) -> tuple[str, TypeAdapter[Any]]:  # any type, for the
         schema = adapter.json_schema()
         root = schema["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
         if root.get("type") == "object" and "properties" in root:
-            return name, adapter
+            return name, adapter, schema
         adapter = TypeAdapter(create_model(name, __base__=_Wrapper, value=(form, ...)))
-        adapter.json_schema()
+        return name, adapter, adapter.json_schema()
     except (PydanticUserError, TypeError) as error:
         raise SettingsInvalid(f"output={one_line(repr(form), 80)} has no JSON schema: {one_line(error)}") from None
-    return name, adapter
 
 
 def _read(adapter: TypeAdapter[Any], form: Any, text: JSONText) -> object:  # any type, for the caller knows which
@@ -178,35 +186,47 @@ def _read(adapter: TypeAdapter[Any], form: Any, text: JSONText) -> object:  # an
 class Requests:
     """With what the requests of an evaluation are made; whether the output goes by a call is found out at the first."""
 
-    def __init__(self, adapter: Adapter, how: CallArguments, outputs: Outputs[Any] | None) -> None:
-        self._adapter = adapter
-        self._how = how
-        self._offered = Option.all_of(how.get("options") or ())
+    def __init__(
+        self,
+        adapter: Adapter,
+        offered: tuple[Option, ...],
+        outputs: Outputs[Any] | None,
+        settings: Settings | None,
+        strict: Strict | None,
+    ) -> None:
+        self.adapter = adapter
+        self.offered = offered
         self.outputs = outputs
+        self._settings = settings
+        self._strict = strict
+
+    @property
+    def speaks_as(self) -> str:
+        """The policy on whose behalf the adapter speaks."""
+        return str(getattr(self.adapter, "speaks_as", "llm"))
 
     @cached_property
     def by_call(self) -> bool:
         """Whether the output goes by a call: the model, or one that a fallback may ask, takes no schema."""
         if self.outputs is None:
             return False
-        how = CallArguments(options=self._offered, settings=self._by_format(self.outputs), strict=False)
-        members = getattr(self._adapter, "members", (self._adapter,))
+        how = CallArguments(options=self.offered, settings=self._by_format(self.outputs), strict=False)
+        members = getattr(self.adapter, "members", (self.adapter,))
         losses = [loss for each in members for loss in each.render([user("?")], **how).losses]
         return any(loss.kind == "dropped" and loss.path in _NO_SCHEMA for loss in losses)
 
     @cached_property
     def how(self) -> CallArguments:
         """The arguments of each call; raises OptionInvalid if an option has the name of the output's."""
-        if self.outputs is None:
-            return self._how
-        strict = self._how.get("strict")
-        if not self.by_call:
-            return CallArguments(options=self._offered, settings=self._by_format(self.outputs), strict=strict)
-        if any(option.name == OUTPUT_OPTION for option in self._offered):
-            shown = f"{self._adapter.target} takes no schema, and gives an output by the option {OUTPUT_OPTION!r}"
-            raise OptionInvalid(f"{shown}; rename yours of that name: sabir.option(name=…)")
-        required = self._laid_over(Settings(option_choice="required"))
-        return CallArguments(options=(*self._offered, self.outputs.option), settings=required, strict=strict)
+        options, settings = self.offered, self._settings
+        if self.outputs is not None and self.by_call:
+            if OUTPUT_OPTION in [option.name for option in options]:
+                shown = f"{self.adapter.target} takes no schema, and gives an output by the option {OUTPUT_OPTION!r}"
+                raise OptionInvalid(f"{shown}; rename yours of that name: sabir.option(name=…)")
+            options, settings = (*options, self.outputs.option), self._laid_over(Settings(option_choice="required"))
+        elif self.outputs is not None:
+            settings = self._by_format(self.outputs)
+        return CallArguments(options=options, settings=settings, strict=self._strict)
 
     def is_output(self, call: OptionCall) -> bool:
         """Whether a call gives the output that is wanted: no option of the caller has its name."""
@@ -214,7 +234,7 @@ class Requests:
 
     def is_named(self, call: OptionCall) -> bool:
         """Whether a call gives an output, wanted or not; one that nobody wants any more is answered as not offered."""
-        return call.call.option_name == OUTPUT_OPTION not in [each.name for each in self._offered]
+        return call.call.option_name == OUTPUT_OPTION not in [each.name for each in self.offered]
 
     def complaint(self, error: OutputInvalid) -> Message:
         """The message after which the model answers again."""
@@ -225,8 +245,7 @@ class Requests:
         return self._laid_over(Settings(response_format=outputs.format))
 
     def _laid_over(self, asked: Settings) -> Settings:
-        given = self._how.get("settings")
-        return asked if given is None else given.laid_over(asked)
+        return asked if self._settings is None else self._settings.laid_over(asked)
 
 
 def received(call: OptionCall) -> Message:

@@ -16,7 +16,7 @@ from threading import Event as Signal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sabir
-from sabir import Adapter, Message, Option, Reply, SettingsInvalid, ToolContext
+from sabir import Message, Reply, SettingsInvalid, ToolContext
 from sabir.authoring import Depth, OptionCall, Signature, called, start_thread
 
 from sabir_session.evaluation import people
@@ -53,12 +53,10 @@ class Ended(NamedTuple):
 
 @dataclass
 class Performer(ABC):
-    """The I/O of an evaluation: the adapter, the session, the options, and the functions that approve and watch."""
+    """The I/O of an evaluation: what is asked, the session, and the functions that approve and watch."""
 
-    adapter: Adapter
-    session: Session | None
-    options: tuple[Option, ...]
     requests: Requests
+    session: Session | None
     spending: Spending
     approve: people.Approve | None = None
     watch: people.Watch | None = None
@@ -68,7 +66,7 @@ class Performer(ABC):
     @property
     def asked_about(self) -> frozenset[str] | None:
         """The options whose calls need a person's approval, None if nobody is asked."""
-        return None if self.approve is None else frozenset(option.name for option in self.options)
+        return None if self.approve is None else frozenset(option.name for option in self.requests.offered)
 
     def record(self, record: InnerMessage) -> None:
         """Append a record to the session."""
@@ -112,9 +110,11 @@ class Performer(ABC):
     async def apply(self, argument: str, function: Callable[[], Any]) -> Any:  # the function's own type
         """Call a function that was given as that argument; raises SettingsInvalid for one that cannot be awaited."""
 
-    @abstractmethod
     async def ask(self, call: OptionCall) -> people.Decision:
         """Ask whether a call may run."""
+        assert self.approve is not None
+        await self.shown()
+        return people.as_decision(await self.apply("approve", partial(self.approve, call)))
 
     @abstractmethod
     def start(self, runs: Sequence[Run]) -> None:
@@ -161,18 +161,12 @@ class WaitingPerformer(Performer):
     async def complete(self, messages: list[Message]) -> Reply:
         """Ask the provider; streamed where somebody watches."""
         if not self.is_heard:
-            return self.adapter.complete_sync(messages, **self.requests.how)
-        with self.adapter.stream_sync(messages, **self.requests.how) as stream:
+            return self.requests.adapter.complete_sync(messages, **self.requests.how)
+        with self.requests.adapter.stream_sync(messages, **self.requests.how) as stream:
             for event in map(self.arriving(), stream):
                 if event is not None:
                     await self.show(event)
             return stream.reply()
-
-    async def ask(self, call: OptionCall) -> people.Decision:
-        """Ask a plain function; raises SettingsInvalid for a coroutine function."""
-        assert self.approve is not None
-        await self.shown()
-        return people.as_decision(await self.apply("approve", partial(self.approve, call)))
 
     async def apply(self, argument: str, function: Callable[[], Any]) -> Any:  # the function's own type
         """Call a plain function here."""
@@ -206,7 +200,7 @@ class WaitingPerformer(Performer):
 
     def _run(self, run: Run, context: ToolContext) -> Ended:
         with context.entered(), Depth.deeper(run.message.call.option_name):
-            (result,) = sabir.answer_sync([run.message], self.options)
+            (result,) = sabir.answer_sync([run.message], self.requests.offered)
         return Ended(run, result)
 
 
@@ -220,22 +214,18 @@ class LoopPerformer(Performer):
     async def complete(self, messages: list[Message]) -> Reply:
         """Ask the provider; streamed where somebody watches."""
         if not self.is_heard:
-            return await self.adapter.complete(messages, **self.requests.how)
-        async with self.adapter.stream(messages, **self.requests.how) as stream:
+            return await self.requests.adapter.complete(messages, **self.requests.how)
+        async with self.requests.adapter.stream(messages, **self.requests.how) as stream:
             arriving = self.arriving()
             async for each in stream:
                 if (event := arriving(each)) is not None:
                     await self.show(event)
             return await stream.reply()
 
-    async def ask(self, call: OptionCall) -> people.Decision:
-        """Ask the approving function, in a thread if it is a plain function."""
-        assert self.approve is not None
-        await self.shown()
-        return people.as_decision(await called(self.approve, call))
-
     async def apply(self, argument: str, function: Callable[[], Any]) -> Any:  # the function's own type
         """Call a function: a coroutine function is awaited here, any other runs in a thread."""
+        if Signature.is_asynchronous(function):
+            return await function()
         return await called(lambda _: function(), None)
 
     def start(self, runs: Sequence[Run]) -> None:
@@ -246,7 +236,7 @@ class LoopPerformer(Performer):
 
     async def _run(self, run: Run) -> Ended:
         with self.context(run, _here(self.tell)).entered(), Depth.deeper(run.message.call.option_name):
-            (result,) = await sabir.answer([run.message], self.options)
+            (result,) = await sabir.answer([run.message], self.requests.offered)
         return Ended(run, result)
 
     async def take(self) -> Ended:
@@ -276,7 +266,11 @@ class LoopPerformer(Performer):
 
         self.cancelled.set()
         running = self._running
-        plain = {each.name for each in self.options if each.function and not Signature.is_asynchronous(each.function)}
+        plain = {
+            each.name
+            for each in self.requests.offered
+            if each.function and not Signature.is_asynchronous(each.function)
+        }
         in_threads = [run for run in running.values() if run.message.call.option_name in plain]  # no cancel ends these
         for task in running:
             if not task.cancelling():

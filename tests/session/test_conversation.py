@@ -23,14 +23,7 @@ from sabir_session import (
 )
 from sabir_testing.scripted import Gate, ScriptedAdapter, calls, delayed, reply
 
-from tests.session.support import Ask, texts_of
-
-ROME = {"city": "Rome"}
-
-
-def weather(city: str) -> str:
-    """Current weather."""
-    return f"rain in {city}"
+from tests.session.support import ROME, Ask, texts_of, weather
 
 
 def test_a_question_is_answered_with_its_calls_made(ask: Ask) -> None:

@@ -28,14 +28,7 @@ from sabir_session import (
 from sabir_session.stores.store import StoredJournal
 from sabir_testing.scripted import ScriptedAdapter, calls
 
-from tests.session.support import texts_of
-
-ROME = {"city": "Rome"}
-
-
-def weather(city: str) -> str:
-    """Current weather."""
-    return f"rain in {city}"
+from tests.session.support import ROME, texts_of, weather
 
 
 def test_the_last_turn_can_be_taken_back(place: dict[str, Any]) -> None:

@@ -11,14 +11,7 @@ from sabir_session import (
 )
 from sabir_testing.scripted import ScriptedAdapter, calls
 
-from tests.session.support import texts_of
-
-ROME = {"city": "Rome"}
-
-
-def weather(city: str) -> str:
-    """Current weather."""
-    return f"rain in {city}"
+from tests.session.support import ROME, texts_of, weather
 
 
 async def test_a_stream_that_was_left_asks_nothing() -> None:

@@ -1,6 +1,7 @@
 """`sabir chats`: what is kept is listed, shown, exported and deleted."""
 
 import json
+import stat
 from pathlib import Path
 
 import pytest
@@ -37,11 +38,16 @@ def test_a_file_that_is_there_is_replaced_only_by_force(home: Path, command: Com
     """And then whole."""
     kept = home / "mine.md"
     kept.write_text("mine", "utf-8")
+    kept.chmod(0o600)
     said = command.error("chats", "export", "trip", "--to", str(kept))
     assert "is there already; name another, or add --force" in said
     assert kept.read_text("utf-8") == "mine"
     command("chats", "export", "trip", "--to", str(kept), "--force")
     assert kept.read_text("utf-8").startswith("## ")
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert "is no file; name one" in command.error(
+        "chats", "export", "trip", "--to", str(home), "--as", "json", "--force"
+    )
     assert [path.name for path in home.glob(".mine*")] == []
 
 

@@ -37,8 +37,8 @@ def stop() -> str:
 def talk() -> Iterator[Talk]:
     """A conversation in memory."""
     output = Output()
-    with sabir.adapter("echo:any") as llm, Talk(Conversation(llm), output, Plain(output)) as made:
-        yield made
+    with Conversation("echo:any") as chat:
+        yield Talk(chat, output, Plain(output))
 
 
 def texts(talk: Talk) -> list[str]:

@@ -21,8 +21,8 @@ def talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Talk]:
     (tmp_path / "my_words_options.py").write_text("def shout(text: str) -> str:\n    return text.upper()\n")
     monkeypatch.chdir(tmp_path)
     output = Output()
-    with sabir.adapter("echo:any") as llm, Talk(Conversation(llm), output, Plain(output)) as made:
-        yield made
+    with Conversation("echo:any") as chat:
+        yield Talk(chat, output, Plain(output))
 
 
 def told(capsys: pytest.CaptureFixture[str]) -> str:

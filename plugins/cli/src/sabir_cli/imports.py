@@ -26,7 +26,7 @@ from sabir.authoring import JSONValue, one_line
 from sabir.errors import HistoryInvalid
 
 from sabir_cli.inputs import STDIN_TOO, JSONFlag, read_bytes
-from sabir_cli.output import Exit, Output, UsageError
+from sabir_cli.output import Exit, Output, UsageError, refuse_replacing
 from sabir_cli.providers import spoken_dialects
 
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -182,10 +182,8 @@ def _refuse_overwriting(targets: Iterable[Path], file: str, force: bool) -> None
         if same is not None:
             raise UsageError(f"--output {str(same)!r} is the file that is read; name another")
     for target in targets:
-        if target.exists() and not target.is_file():
-            raise UsageError(f"--output {str(target)!r} is no file; name one, or leave it out for standard output")
-        if target.exists() and not force:
-            raise UsageError(f"--output {str(target)!r} is there already; name another, or add --force")
+        otherwise, remedy = ", or leave it out for standard output", ", or add --force"
+        refuse_replacing(f"--output {str(target)!r}", target, may_replace=force, otherwise=otherwise, remedy=remedy)
 
 
 def _report(found: Sequence[Imported], console: Output) -> None:

@@ -14,6 +14,7 @@ import codecs
 import io
 import json
 import locale
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -234,10 +235,24 @@ def help_text() -> str:
     return "Exit codes:\n" + "\n".join(f"{row.code.value:>5}  {row.meaning}" for row in rows)
 
 
+def refuse_replacing(named: str, path: Path, *, may_replace: bool, otherwise: str = "", remedy: str = "") -> None:
+    """Raise UsageError for a path that is no file, or a file that may not be replaced.
+
+    `otherwise` and `remedy` say what else may be given in each case.
+    """
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{named} is no file; name one{otherwise}")
+    if path.exists() and not may_replace:
+        raise UsageError(f"{named} is there already; name another{remedy}")
+
+
 def replace_file(path: Path, text: str) -> None:
-    """Write a file whole or not at all: beside it first; raises OSError."""
+    """Write a file whole or not at all, beside it first; it keeps its permissions. Raises OSError."""
     temporary = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
+        temporary.touch()
+        if path.exists():
+            temporary.chmod(stat.S_IMODE(path.stat().st_mode))  # before it has any content
         temporary.write_text(text, "utf-8")
         temporary.replace(path)
     finally:

@@ -13,10 +13,10 @@ import sabir
 from cyclopts import Parameter
 from sabir.authoring import one_line, printable
 
-from sabir_cli.chat.export import Form, as_text, form_of, save
+from sabir_cli.chat.export import Form, as_text, save
 from sabir_cli.config import Defaults
 from sabir_cli.inputs import JSONFlag
-from sabir_cli.output import Exit, Output, UsageError
+from sabir_cli.output import Exit, Output, UsageError, refuse_replacing
 from sabir_cli.sheet import Sheet
 
 if TYPE_CHECKING:
@@ -119,5 +119,7 @@ def _export(messages: list[sabir.Message], to: Path | None, form: Form | None, o
     if to is None:
         output.data(as_text(messages, form or "jsonl"))
         return
-    save(to, messages, form or form_of(to), may_replace=force, remedy=", or add --force")
+    otherwise, remedy = ", or leave it out for standard output", ", or add --force"
+    refuse_replacing(f"{str(to)!r}", to, may_replace=force, otherwise=otherwise, remedy=remedy)
+    save(to, messages, form)
     output.note(f"wrote  {to}")

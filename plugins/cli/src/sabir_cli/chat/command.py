@@ -132,7 +132,7 @@ def chat(
         settings = asked.settings(defaults.settings, llm.target.provider)
         how = {"options": options, "output": form, "settings": settings}
         conversation = place.open(llm, system, None if attached.history else defaults.system, **how)
-        talk = stack.enter_context(_talk(conversation, output, plain=raw or not defaults.markdown, form=form))
+        talk = _talk(conversation, output, plain=raw or not defaults.markdown, form=form)
         talk.attached.extend(before)
         if loops:
             return _loop(talk, place, defaults)

@@ -23,17 +23,9 @@ def form_of(path: Path) -> Form:
     return SUFFIXES[path.suffix.lower()]
 
 
-def save(
-    path: Path, messages: Sequence[sabir.Message], form: Form | None = None, *, may_replace: bool, remedy: str = ""
-) -> None:
-    """Write a conversation to a file, in the form that its name ends in unless another is given.
-
-    Raises UsageError for a file that cannot be written, and for one that is there already unless `may_replace`;
-    `remedy` says how else it may be replaced.
-    """
+def save(path: Path, messages: Sequence[sabir.Message], form: Form | None = None) -> None:
+    """Write a conversation to a file, in the form that its name ends in unless another is given; raises UsageError."""
     text = as_text(messages, form or form_of(path))
-    if path.exists() and not may_replace:
-        raise UsageError(f"{str(path)!r} is there already; name another{remedy}")
     try:
         replace_file(path.resolve(), text)
     except OSError as error:

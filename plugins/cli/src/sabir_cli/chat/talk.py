@@ -8,7 +8,6 @@ say(content) ──▶ an interrupted turn is finished ──▶ asked ──▶
 import asyncio
 import json
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -52,13 +51,12 @@ def quoted(said: Said) -> str:
     return one_line(text, LONGEST_QUOTED)
 
 
-class Talk(ExitStack):
-    """One conversation, its answers shown; leaving it closes the models to which it was switched."""
+class Talk:
+    """One conversation, its answers shown."""
 
     def __init__(
         self, chat: "sabir_session.Conversation[Any]", output: Output, writer: Writer, *, shows_output: bool = False
     ) -> None:
-        super().__init__()
         self.chat, self.output, self.shows_output = chat, output, shows_output
         self.writer: Writer = Unseen() if shows_output else writer
         self.attached: list[Part | sabir.Message] = []
@@ -166,7 +164,7 @@ class Talk(ExitStack):
 
         RenderingRefused leaves the model as it was.
         """
-        before, self.chat.model = self.chat.model, self.enter_context(sabir.adapter(name))
+        before, self.chat.model = self.chat.model, name
         try:
             return self.chat.preview("?").losses if self.is_begun else ()
         except sabir.RenderingRefused:
@@ -203,7 +201,7 @@ class Talk(ExitStack):
         self.chat.watch = self.shown = Shown(self.output, self.writer, self.target)
         try:
             with unechoed(), self.shown:
-                if needs_loop(sabir.Option.all_of(self.chat.options)):
+                if needs_loop(self.chat.options):
                     self.answer = asyncio.run(self.chat.ask(*content))
                 else:
                     self.answer = self.chat.ask_sync(*content)

@@ -24,7 +24,7 @@ from sabir_cli.chat.export import save
 from sabir_cli.chat.shown import money
 from sabir_cli.chat.talk import Talk
 from sabir_cli.inputs import known_models, load_options
-from sabir_cli.output import UsageError
+from sabir_cli.output import UsageError, refuse_replacing
 from sabir_cli.providers import first_missing
 from sabir_cli.render import View, show
 
@@ -105,8 +105,8 @@ def _system(talk: Talk, text: str) -> None:
 def _option(talk: Talk, spec: str) -> None:
     if spec:
         talk.chat.options = (*talk.chat.options, *load_options([spec]))
-    names = [option.name for option in sabir.Option.all_of(talk.chat.options)]
-    talk.output.note(f"options: {', '.join(names) or 'none; /option module:function offers one'}")
+    names = ", ".join(option.name for option in talk.chat.options)
+    talk.output.note(f"options: {names or 'none; /option module:function offers one'}")
 
 
 def _attach(kind: str) -> Callable[[Talk, str], None]:
@@ -144,7 +144,8 @@ def _cost(talk: Talk, _: str) -> None:
 
 def _save(talk: Talk, file: str) -> None:
     path = Path(_unquoted(file)).expanduser()
-    save(path, talk.chat.messages, may_replace=path.absolute() in talk.saved)
+    refuse_replacing(repr(str(path)), path, may_replace=path.absolute() in talk.saved)
+    save(path, talk.chat.messages)
     talk.saved.add(path.absolute())
     talk.output.note(f"saved in {str(path)!r}")
 

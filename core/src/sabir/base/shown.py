@@ -3,8 +3,8 @@
     repr(reply)        ──▶ Reply(text='Take an umbrella…' (9120 characters), finish_reason='stop', usage=Usage(…))
     rich.print(reply)  ──▶ all that is set, each field on its own line; of a data URL its beginning
 
-What is short is shown whole; what is long shares the room that is left. Of a text its beginning is read, of a collection
-its first items; what is held as JSON, the arguments of a call for example, is read whole.
+What is short is shown whole; what is long shares the room that is left. Of a text its beginning is read, of a
+collection its first items; what is held as JSON, the arguments of a call for example, is read whole.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set

@@ -234,6 +234,7 @@ def test_a_question_of_several_messages_is_one_turn(tmp_path: Path) -> None:
     assert texts_of(chat) == ["Be loud.", "Begin anew.", "Oder."]
     with pytest.raises(sabir.SettingsInvalid, match="no policy 'runtime'"):
         chat.ask_sync(sabir.Message(policy="runtime", payload=sabir.user("Hi").payload))
+    chat.close()
 
 
 def test_what_was_asked_for_is_remembered_until_it_is_answered() -> None:

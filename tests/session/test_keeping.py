@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,7 @@ def test_a_record_that_cannot_be_written_leaves_what_was_recorded(
             chat.ask_sync(*question)
     assert (texts_of(chat), chat.unfinished) == (["Name a river.", "Po."], False)
     assert chat.ask_sync("Another.").text == "Rhine."
+    chat.close()
 
 
 def test_the_latest_object_of_a_process_writes(tmp_path: Path) -> None:
@@ -131,6 +133,8 @@ def test_the_latest_object_of_a_process_writes(tmp_path: Path) -> None:
         with pytest.raises(ConversationBusy, match="another object of this process"):
             refused()
     assert len(llm.sent) == 2
+    earlier.close()
+    later.close()
     with Conversation(llm, keep=tmp_path / "c.db") as again:
         assert texts_of(again) == ["Name a river.", "Po.", "Another.", "Rhine."]
 
@@ -181,6 +185,29 @@ def test_a_name_in_postgres_has_one_holder(database: str) -> None:
     assert chat.ask_sync("Another.").text == "Elbe."
     chat.close()
     store.close()
+
+
+def test_a_conversation_in_memory_is_collected_however_deep(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has nothing to give up, so that no call of ours fails where Python's own depth is used up."""
+    failed: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", failed.append)
+
+    def collect(left: int) -> None:
+        if left:
+            collect(left - 1)
+        else:
+            gc.collect()
+
+    gc.collect()  # what other tests left
+    limit = sys.getrecursionlimit()
+    for depth in range(limit - 100, limit):
+        circle: list[object] = [Conversation(ScriptedAdapter())]
+        circle.append(circle)
+        del circle
+        with suppress(RecursionError):
+            collect(depth)
+    gc.collect()
+    assert failed == []
 
 
 def test_a_forgotten_conversation_on_postgres_is_free_at_the_next_claim(database: str) -> None:

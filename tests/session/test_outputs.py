@@ -257,6 +257,7 @@ def test_a_call_that_gave_an_output_that_nobody_wants_any_more_is_no_obstacle(tm
     assert chat.unfinished
     assert chat.ask_sync("Bye.").text == "Bye."
     assert sabir.unanswered(chat.messages) == []
+    chat.close()
 
 
 def working(function: Any) -> sabir.Option:

@@ -26,23 +26,24 @@ from sabir_session.errors import ConversationBusy, StoreError
 class Claim:
     """The right to write to one journal. `holds` says whether it is still held, `release` gives it up.
 
-    `forget` is called instead where the claim is collected, at whatever moment that is. `lock` is held while a question
-    is answered; the claims of one process on one file share it.
+    `forget` is called instead where the claim is collected, at whatever moment that is; one in memory has nothing to
+    give up, and is collected without a call. `lock` is held while a question is answered; the claims of one process on
+    one file share it.
     """
 
     def __init__(
         self,
         journal: str,
         holds: Callable[[], bool] = lambda: True,
-        release: Callable[[], None] = lambda: None,
+        release: Callable[[], None] | None = None,
         forget: Callable[[], None] | None = None,
         lock: "Lock | None" = None,
     ) -> None:
         self._journal = journal
         self._holds = holds
         self._asking = lock or Lock()
-        self._release = release
-        self._forget = finalize(self, forget or release)
+        self._release = release or (lambda: None)
+        self._forget = finalize(self, forget or release) if release is not None else None
 
     @contextmanager
     def asking(self) -> Iterator[None]:
@@ -59,7 +60,7 @@ class Claim:
 
     def release(self) -> None:
         """Give it up; doing so twice is harmless."""
-        if self._forget.detach() is not None:
+        if self._forget is not None and self._forget.detach():
             self._release()
 
 

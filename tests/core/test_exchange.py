@@ -382,7 +382,7 @@ def test_a_readers_own_time_is_no_silence() -> None:
 
 def test_a_stream_is_bounded_as_a_body() -> None:
     """Its events are small, their sum is not; nor may white space go on for ever where nobody reads."""
-    bounded = replace(exchange(), bounds=Bounds(body_bytes=100))
+    bounded = replace(exchange(), scope=replace(SCOPE, bounds=Bounds(body_bytes=100)))
     endless = streamed(*[{"open": "r"}, *[{"text": "a"}] * 100])
     with pytest.raises(ResponseInvalid, match="body_bytes"):
         drain(stream_script(bounded, StreamState(DIALECT, SCOPE)), Scripted(endless))

@@ -89,7 +89,9 @@ _GROUPS = {
     "Values": (
         "A value cannot change, is JSON, and keeps what a newer writer added where it is stored.",
         {
-            "base.values": "FrozenDict JSONObjectDocumentField JSONText JSONValue decode_json encode_json",
+            "base.values": (
+                "FrozenDict JSONObjectDocumentField JSONText JSONValue decode_json encode_json has_more_values"
+            ),
             "base.models": "AtRest Frozen load_as",
             "vocabulary.parts": "KnownPart NonEmpty Part Text",
             "vocabulary.messages": "OptionCall RoleHint",

@@ -16,6 +16,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from itertools import islice
 from json.encoder import c_make_encoder, encode_basestring  # type: ignore[attr-defined]
 from typing import Annotated, Any, NoReturn, Self, TypeAlias
 
@@ -37,6 +38,10 @@ _SHALLOW = 2 * DEEPEST
 
 _SHOWN = 200
 """How many characters of a text are read to show its beginning."""
+_TO_SEPARATOR = re.compile(
+    rb'[^",\[{]*+(?:"[^"\\]*+(?:\\(?:.|\Z)[^"\\]*+)*+(?:"|\Z)[^",\[{]*+)*+(?:[,\[{]|\Z)', re.DOTALL
+)
+"""JSON text up to the next comma or opening bracket outside strings, or up to its end: matches leave no gap."""
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+"')
 _NO_BRACKETS = re.compile(r"[^\[\]]++")
 _ONE_KIND = str.maketrans("{}", "[]")
@@ -227,6 +232,25 @@ def decode_json(text: str | bytes) -> JSONValue:
     except (ValueError, RecursionError) as error:
         raise NotJSON(f"{_shorten(text)} is no JSON text: {_reason(error, DEEPEST_TEXT)}") from None
     return value
+
+
+def has_more_values(text: str | bytes, most: int) -> bool:
+    """Return whether JSON text has more than `most` values, without parsing it.
+
+    Each comma and each opening bracket outside strings counts as one value, because a value follows it.
+    """
+    if len(text) <= most:
+        return False
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    if sum(map(data.count, (b",", b"[", b"{"))) <= most:  # an upper limit: commas in strings are counted
+        return False
+    return count_values(data, most) > most
+
+
+def count_values(text: str | bytes, most: int) -> int:
+    """Return how many values JSON text has, or `most + 1` if it has more; nothing is parsed."""
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    return sum(1 for _ in islice(_TO_SEPARATOR.finditer(data), most + 1))
 
 
 def _finite(text: str) -> float:

@@ -213,7 +213,8 @@ class ModelAdapter(AsyncClosing, SyncClosing):
             )
 
     def _scope(self, rendering: Rendering) -> DecodeScope:
-        return DecodeScope(target=self._target, policy=self._speaks_as, option_names=rendering.option_names)
+        names, bounds = rendering.option_names, rendering.bounds
+        return DecodeScope(self._target, self._speaks_as, names, bounds=bounds)
 
     def _call(
         self, kind: Kind, rendering: Rendering, state: StreamState | None = None
@@ -243,7 +244,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
 
     def _exchange(self, rendering: Rendering, request: WireRequest, losses: tuple[Loss, ...] = ()) -> Exchange:
         scope, ids = self._scope(rendering), tuple(self._provider.request_ids)
-        return Exchange(request, self._dialect, scope, rendering.retries, losses, rendering.bounds, ids)
+        return Exchange(request, self._dialect, scope, rendering.retries, losses, ids)
 
     def _wire(
         self,

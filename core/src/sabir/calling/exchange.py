@@ -18,7 +18,7 @@ takes between two events does not.
 
 from codecs import BOM_UTF8
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import wraps
 from io import BytesIO
 from math import inf
@@ -26,13 +26,14 @@ from time import monotonic
 from typing import Concatenate, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 from sabir.base.failures import CallError, CallTimedOut, Loss, ResponseInvalid, ServerFailed
+from sabir.base.values import has_more_values
 from sabir.contract.dialect import Dialect
 from sabir.contract.provider import TokenCount, WireRequest
 from sabir.contract.scope import DecodeScope
 from sabir.reading import incoming
 from sabir.reading.incoming import StreamState, labelled
 from sabir.vocabulary.reply import Reply, StreamEvent
-from sabir.vocabulary.settings import Bounds, RetryPolicy
+from sabir.vocabulary.settings import RetryPolicy
 
 
 class Clock:
@@ -162,7 +163,6 @@ class Exchange:
     retries: RetryPolicy
     losses: tuple[Loss, ...] = ()
     """The rendering's losses; they come first in the reply's losses."""
-    bounds: Bounds = incoming.BOUNDS
     request_ids: tuple[str, ...] = ()
     """Response headers that may hold the provider's id of the request; the first found counts."""
 
@@ -206,7 +206,7 @@ def call_script(exchange: Exchange, attempt: int) -> Script[Reply]:
 def count_script(exchange: Exchange, attempt: int) -> Script[TokenCount]:
     """A call that asks how many tokens a request has."""
     scope = yield from _opened(exchange, attempt)
-    body, _ = yield from _whole_body(exchange, scope)
+    body, _ = yield from _whole_body(scope)
     try:
         return TokenCount(input_tokens=exchange.dialect.decode_count(body), estimated=False)
     except Exception as error:
@@ -225,22 +225,22 @@ def folded_script(exchange: Exchange, attempt: int) -> Script[Reply]:
     while is_text and BOM_UTF8.startswith(begun) and (chunk := (yield _NEXT)) is not None:
         assert isinstance(chunk, bytes)
         begun, came = (begun + chunk).lstrip(), came + len(chunk)
-        if came > exchange.bounds.body_bytes:
-            raise incoming.too_long(scope, "a body", exchange.bounds, "body_bytes")
+        if came > scope.bounds.body_bytes:
+            raise incoming.too_long(scope, "a body", "body_bytes")
     if begun.removeprefix(BOM_UTF8).lstrip().startswith(b"{"):
         return (yield from _whole(exchange, scope, attempt, begun))
     state = StreamState(exchange.dialect, scope)
     state.mute()
-    state.begin(scope, attempt, exchange.losses, exchange.bounds)
+    state.begin(scope, attempt, exchange.losses)
     return (yield from _streamed(exchange, state, scope, begun))
 
 
 @_repeated
 def stream_script(exchange: Exchange, attempt: int, state: StreamState) -> Script[Reply]:
     """A call whose answer is a stream; the script feeds `state`, which shows the partial reply."""
-    state.begin(exchange.scope, attempt, exchange.losses, exchange.bounds)
+    state.begin(exchange.scope, attempt, exchange.losses)
     scope = yield from _opened(exchange, attempt)
-    state.begin(scope, attempt, exchange.losses, exchange.bounds)
+    state.begin(scope, attempt, exchange.losses)
     try:
         return (yield from _streamed(exchange, state, scope))
     except CallError as error:
@@ -252,15 +252,15 @@ def stream_script(exchange: Exchange, attempt: int, state: StreamState) -> Scrip
 
 def _streamed(exchange: Exchange, state: StreamState, scope: DecodeScope, begun: bytes = b"") -> Script[Reply]:
     """The reply of an open stream, whose first bytes are `begun`; its events are emitted."""
-    bounds, came = exchange.bounds, 0
+    arrived = 0
     chunk: Outcome = begun or (yield _NEXT)
     while chunk is not None:
         assert isinstance(chunk, bytes)
         for event in state.feed(chunk):
             yield Emit(event)
-        came += len(chunk)
-        if came > bounds.body_bytes:
-            raise incoming.too_long(scope, "a stream", bounds, "body_bytes")
+        arrived += len(chunk)
+        if arrived > scope.bounds.body_bytes:
+            raise incoming.too_long(scope, "a stream", "body_bytes")
         if state.ended:
             break  # do not wait for bytes after the terminal marker: a server may keep its connection open
         chunk = yield _AFTER_AN_EVENT if state.had_event else _NEXT
@@ -271,7 +271,7 @@ def _streamed(exchange: Exchange, state: StreamState, scope: DecodeScope, begun:
 
 def _whole(exchange: Exchange, scope: DecodeScope, attempt: int, begun: bytes = b"") -> Script[Reply]:
     """The reply of an open response that is read whole, whose first bytes are `begun`."""
-    body, was_broken = yield from _whole_body(exchange, scope, begun)
+    body, was_broken = yield from _whole_body(scope, begun)
     try:
         reply = exchange.dialect.decode(body, scope)
         return incoming.finished(reply, exchange.losses, attempt, was_broken=was_broken)
@@ -284,26 +284,24 @@ def _opened(exchange: Exchange, attempt: int) -> Script[DecodeScope]:
     head = yield Open(exchange.request, attempt)
     assert isinstance(head, Head)
     request_id = next(filter(None, map(head.headers.get, exchange.request_ids)), None)
-    scope = replace(exchange.scope, request_id=request_id, content_type=head.headers.get("content-type", ""))
+    scope = exchange.scope.counted(request_id=request_id, content_type=head.headers.get("content-type", ""))
     if head.status < 300:
         return scope
     if head.status < 400:
         raise labelled(incoming.redirected(scope, head.status, head.headers.get("location", "")), scope, head.status)
     try:
-        body = yield from _body(exchange.bounds.error_bytes)
+        body = yield from _body(scope.bounds.error_bytes)
     except CallError:
         body = b""  # the status says enough
+    if has_more_values(body, scope.bounds.most_values):
+        body = body[: incoming.SHOWN_CHARACTERS]  # too many values to parse: only its beginning is shown
     yield Close()  # free the response's own buffers before the body is decoded
     raise labelled(_refusal(exchange.dialect, head, incoming.mend(body)[0], scope), scope, head.status)
 
 
-def _whole_body(exchange: Exchange, scope: DecodeScope, begun: bytes = b"") -> Script[tuple[bytes, bool]]:
-    """The body as valid Unicode, and whether it was invalid; raises ResponseInvalid for a body that is too long."""
-    bounds = exchange.bounds
-    body = yield from _body(bounds.body_bytes, begun)
-    if len(body) > bounds.body_bytes:
-        raise incoming.too_long(scope, "a body", bounds, "body_bytes")
-    return incoming.mend(body)
+def _whole_body(scope: DecodeScope, begun: bytes = b"") -> Script[tuple[bytes, bool]]:
+    """Read the body, in valid Unicode, and whether it was invalid; raises ResponseInvalid for one that is too large."""
+    return incoming.read_body((yield from _body(scope.bounds.body_bytes, begun)), scope)
 
 
 def _body(most: int, begun: bytes = b"") -> Script[bytes]:

@@ -21,7 +21,7 @@ from sabir.contract.provider import Access
 from sabir.contract.scope import DecodeScope
 from sabir.discovery import default_registry as registry
 from sabir.options.option import Option, OptionLike
-from sabir.reading.incoming import finished, mend, raise_unreadable, shown
+from sabir.reading.incoming import finished, mend, raise_unreadable, read_body, shown
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.constructors import as_messages
 from sabir.vocabulary.messages import Message
@@ -74,7 +74,7 @@ class PureDialect:
         scope = self._scope(policy)
         text = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body
         _check_type(text, bytes, scope, "decode takes a response's JSON as str or bytes; give its text, not the object")
-        mended, was_broken = mend(text)
+        mended, was_broken = read_body(text, scope)
         try:
             return finished(self.dialect.decode(mended, scope), (), 1, was_broken=was_broken)
         except Exception as error:
@@ -110,7 +110,7 @@ class PureDialect:
         return history.model_copy(update={"losses": (loss, *history.losses)})
 
     def _scope(self, policy: str) -> DecodeScope:
-        return DecodeScope(self.target, policy=checked_policy(policy))
+        return DecodeScope(self.target, policy=checked_policy(policy)).counted()
 
 
 @surface

@@ -6,24 +6,35 @@ DecodeScope    who answered, for which policy, under which option names
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import urandom
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from sabir.base.errors import NotJSON, SettingsInvalid
 from sabir.base.failures import ResponseInvalid
-from sabir.base.values import FrozenDict, JSONText, JSONValue, decode_json, encode_json, parse_json
+from sabir.base.values import (
+    FrozenDict,
+    JSONText,
+    JSONValue,
+    count_values,
+    decode_json,
+    encode_json,
+    has_more_values,
+    parse_json,
+)
 from sabir.contract.turns import LossLog, Side, Turn
 from sabir.vocabulary.messages import Message, OptionCallPayload, Origin
 from sabir.vocabulary.parts import Sections, read_section
-from sabir.vocabulary.settings import ModelInfo, SettingsReader, Target
+from sabir.vocabulary.settings import Bounds, ModelInfo, SettingsReader, Target
 
 if TYPE_CHECKING:
     from sabir.options.option import Option
+
+Item = TypeVar("Item")
 
 Place: TypeAlias = Literal["closed", "end"]
 """The place of a splice: at the end of the closed prefix, or of all messages."""
@@ -159,9 +170,21 @@ class RequestScope:
         return SettingsInvalid(f"option_choice names {choice!r}, which is not offered; offered are: {offered}")
 
 
+DEFAULT_BOUNDS = Bounds()
+
+
+class Tally:
+    """Counts what one reply keeps while it is decoded: blocks, JSON values of events, and copied bytes."""
+
+    __slots__ = ("blocks", "copied", "values")
+
+    def __init__(self) -> None:
+        self.blocks = self.values = self.copied = 0
+
+
 @dataclass(frozen=True, slots=True)
 class DecodeScope:
-    """The target that answers, the policy on whose behalf, and the options behind the names on the wire."""
+    """The facts from which a dialect reads one answer: who answers, for which policy, and how large it may be."""
 
     target: Target
     policy: str = "llm"
@@ -170,6 +193,60 @@ class DecodeScope:
     request_id: str | None = None
     content_type: str = ""
     """The content type in the answer's headers; "" before there is an answer."""
+    bounds: Bounds = DEFAULT_BOUNDS
+    """How large the answer may be."""
+    tally: Tally | None = field(default=None, repr=False, compare=False)
+    """The counts of the answer that is being read; None outside a call: then nothing is counted."""
+
+    def counted(self, **changes: Any) -> "DecodeScope":
+        """Return a copy for one answer, with its counts at zero; `changes` are values of other fields."""
+        return replace(self, tally=Tally(), **changes)
+
+    def count_blocks(self, number: int = 1) -> None:
+        """Count parts, option calls, alternatives or citations; raise ResponseInvalid above `bounds.blocks`.
+
+        A dialect calls this before it makes many of them from one answer. ReplyBuilder and Fold count by themselves.
+        """
+        if self.tally is not None:
+            self.tally.blocks += number
+            self.check_blocks(self.tally.blocks)
+
+    def check_blocks(self, number: int) -> None:
+        """Raise ResponseInvalid if a reply with so many blocks is larger than `bounds.blocks` allows."""
+        most = self.bounds.most_blocks
+        if number > most:
+            raise self.exceeds(f"more than {most:,} parts, calls and citations", "blocks")
+
+    def each_counted(self, blocks: Iterable[Item]) -> Iterator[Item]:
+        """Yield blocks and count each before the next is made."""
+        for block in blocks:
+            self.count_blocks()
+            yield block
+
+    def count_kept(self, event: str) -> None:
+        """Count the JSON values of an event of which the decoder keeps more than a text.
+
+        They add up over a stream. Raises ResponseInvalid above `bounds.values`.
+        """
+        if self.tally is not None:
+            most = self.bounds.most_values
+            self.tally.values += count_values(event, most)
+            if self.tally.values > most:
+                raise self.exceeds(f"events that hold more than {most:,} JSON values", "values")
+
+    def count_copied(self, size: int) -> None:
+        """Count bytes that a dialect stores again with another block; raise ResponseInvalid above `bounds.body_bytes`.
+
+        An item's own fields may be stored with each of its parts, so that few bytes would become many.
+        """
+        if self.tally is not None:
+            self.tally.copied += size
+            if self.tally.copied > self.bounds.body_bytes:
+                raise self.exceeds("fields that its parts repeat too often", "body_bytes")
+
+    def exceeds(self, what: str, bound: str) -> ResponseInvalid:
+        """Return the error for an answer that is larger than the bound of that name allows; `what` says by what."""
+        return self.invalid(f"answered with {what}; if it may, raise Settings.bounds.{bound}")
 
     def invalid(self, said: str) -> ResponseInvalid:
         """The error for an answer that breaks the dialect; `said` is what the target did, and the remedy."""
@@ -218,11 +295,14 @@ class DecodeScope:
 
         The name is mapped back through `option_names`. Argument text is kept as it came in `raw_arguments`; text that
         is no JSON object marks the call `invalid_arguments`; empty text or None means no arguments. A missing id is
-        made up. Raises ResponseInvalid for a call without a name, NotJSON for a state that is no JSON.
+        made up. Raises ResponseInvalid for a call without a name and for arguments with more JSON values than
+        `bounds.values`, NotJSON for a state that is not JSON.
         """
         if not wire_name:
             call = repr(wire_id) if wire_id else "without id"
             raise self.invalid(f"chose an option but named none (call {call}); send the request again")
+        if isinstance(arguments, str) and has_more_values(arguments, self.bounds.most_values):
+            raise self.exceeds(f"arguments of more than {self.bounds.most_values:,} JSON values", "values")
         raw, parsed = _read_arguments(arguments)
         return OptionCallPayload(
             state=None if state is None else encode_json(state),

@@ -34,16 +34,22 @@ _TEXT_PARTS: Mapping[str, Callable[..., KnownPart]] = dict(zip(("text", "reasoni
 
 
 class ReplyBuilder:
-    """Collects the parts and calls of one answer, in order; `finish` makes the reply."""
+    """Collects the parts and calls of one answer, in order; `finish` makes the reply.
+
+    Adding more than `Settings.bounds.blocks` raises ResponseInvalid.
+    """
 
     def __init__(self, scope: DecodeScope, blocks: Iterable[Part | OptionCallPayload] = ()) -> None:
         self._scope = scope
+        self._number = 0
         self._payloads: list[OptionCallPayload | list[Part]] = []
         for block in blocks:
             self.add(block)
 
     def add(self, block: Part | OptionCallPayload) -> None:
         """Add the next part or option call; a part that carries nothing is left out."""
+        self._number += 1
+        self._scope.check_blocks(self._number)
         if isinstance(block, OptionCallPayload):
             self._payloads.append(block)
         elif self.leaves_out(block):
@@ -139,6 +145,7 @@ class Fold:
             if event.index in self._blocks:
                 raise self._out_of_order(event)
             self._blocks[event.index] = _Block(event)
+            self._scope.check_blocks(len(self._blocks))
         elif isinstance(event, BlockEnd):
             self._open(event, event.kind).end = event
         elif isinstance(event, ReplyStart):

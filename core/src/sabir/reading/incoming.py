@@ -8,46 +8,86 @@ block an error is raised as it is and the call may be repeated; afterwards it be
 the partial reply.
 """
 
+import codecs
 import json
 import re
 from collections.abc import Iterator, Sequence
+from io import BytesIO
 from typing import NoReturn
 from urllib.parse import urlsplit
 
 from sabir.base.errors import one_line
 from sabir.base.failures import CallError, Loss, ResponseInvalid
+from sabir.base.values import has_more_values
 from sabir.contract.dialect import Decoder, Dialect, ServerEvent
 from sabir.contract.scope import DecodeScope
 from sabir.reading.fold import Fold
 from sabir.vocabulary.parts import TextPart
 from sabir.vocabulary.reply import BlockDelta, BlockEnd, Reply, ReplyStart, StreamBroken, StreamEvent
-from sabir.vocabulary.settings import Bounds
+from sabir.vocabulary.settings import LEAST_VALUES
 
-_ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F]..)|\\.", re.DOTALL)
-"""An escaped surrogate pair, half of one (group 1), or any other escape."""
+_LONE_SURROGATE = re.compile(
+    rb"(?:[^\\]++|\\(?:[^u]|\Z)|\\u(?![dD][89a-fA-F])|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})*+"
+    rb"(?:(\\u[dD][89a-fA-F].{0,2})|\Z)",
+    re.DOTALL,
+)
+"""Text up to and with the next escape of half a surrogate pair (group 1), or up to its end: matches leave no gap."""
+_PIECE = 2**20
+"""How many bytes are decoded at once: all of a large body would take four times its size, if it has an emoji."""
 
 
-def mend(body: bytes) -> tuple[bytes, bool]:
-    """The body as valid UTF-8 without lone surrogates, and whether anything was replaced."""
+def mend(body: bytes, most: int | None = None) -> tuple[bytes, bool]:
+    """Return the body as valid UTF-8 without lone surrogates, and whether anything was replaced by U+FFFD.
+
+    A replacement is longer than the byte that it replaces: a result of more than `most` bytes is cut off behind them.
+    """
+    is_valid = body.isascii() or _is_utf8(body)
+    valid = body if is_valid else _replace_invalid(body, most)
+    mended = _mend_escapes(valid)
+    return mended, not is_valid or mended is not valid
+
+
+def _is_utf8(body: bytes) -> bool:
     try:
-        text, was_invalid = body.decode(), False
+        for _ in _decoded(body, "strict"):
+            pass
     except UnicodeDecodeError:
-        text, was_invalid = body.decode(errors="replace"), True
-    text, was_broken = mend_escapes(text)
-    return (text.encode(), True) if was_invalid or was_broken else (body, False)
+        return False
+    return True
 
 
-def mend_escapes(text: str) -> tuple[str, bool]:
-    """JSON text in which U+FFFD replaces escapes of lone surrogates, and whether there were any."""
-    if r"\ud" not in text and r"\uD" not in text:
-        return text, False
-    mended = _ESCAPE.sub(lambda found: r"\ufffd" if found[1] else found[0], text)
-    return mended, mended != text
+def _replace_invalid(body: bytes, most: int | None) -> bytes:
+    valid = BytesIO()
+    for text in _decoded(body, "replace"):
+        valid.write(text.encode())
+        if most is not None and valid.tell() > most:
+            break
+    return valid.getvalue()
+
+
+def _decoded(body: bytes, errors: str) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder("utf-8")(errors)
+    for start in range(0, len(body), _PIECE):
+        yield decoder.decode(body[start : start + _PIECE])
+    yield decoder.decode(b"", final=True)
+
+
+def _mend_escapes(body: bytes) -> bytes:
+    """Return JSON text in which U+FFFD replaces escapes of lone surrogates; the same object if there are none."""
+    if rb"\ud" not in body and rb"\uD" not in body:
+        return body
+    mended = bytearray(body)
+    for match in _LONE_SURROGATE.finditer(body):
+        if match[1]:
+            mended[slice(*match.span(1))] = rb"\ufffd"  # of the same length
+    return body if mended == body else bytes(mended)
 
 
 SHOWN_CHARACTERS = 200
 """How many characters of an unreadable answer the error shows."""
-BOUNDS = Bounds()
+_WIDE_BYTE = re.compile(rb"[\xf0-\xff]")
+"""The first byte of a character beyond U+FFFF in UTF-8."""
+_WIDE_CHARACTER = re.compile(r"[^\x00-\uffff]")
 KEPT_BYTES = 65_536
 """About how many bytes of an answer without any event are kept, to read the error that it may report."""
 
@@ -86,10 +126,25 @@ def raise_unreadable(scope: DecodeScope, body: bytes | str, error: Exception) ->
     raise scope.invalid(f"answered with {what}, {shown(body)}: {reason}") from error
 
 
-def too_long(scope: DecodeScope, what: str, bounds: Bounds, name: str) -> ResponseInvalid:
-    """The error for an answer that is longer than the bound `name` of `Settings.bounds`."""
-    longer = f"{what} of more than {getattr(bounds, name)} bytes"
-    return scope.invalid(f"answered with {longer}; if it may, raise Settings.bounds.{name}")
+def too_long(scope: DecodeScope, what: str, bound: str) -> ResponseInvalid:
+    """Return the error for a body, an event or a stream with more bytes than the bound of that name allows."""
+    return scope.exceeds(f"{what} of more than {getattr(scope.bounds, bound):,} bytes", bound)
+
+
+def read_body(body: bytes, scope: DecodeScope) -> tuple[bytes, bool]:
+    """Return the body as valid Unicode, and whether anything was replaced in it.
+
+    Raises ResponseInvalid, before anything is parsed, for a body that would take too much memory.
+    """
+    bounds = scope.bounds
+    if len(body) > bounds.body_bytes // 2 and _WIDE_BYTE.search(body):
+        raise scope.exceeds(f"emoji in a body of more than {bounds.body_bytes // 2:,} bytes", "body_bytes")
+    if has_more_values(body, bounds.most_values):
+        raise scope.exceeds(f"more than {bounds.most_values:,} JSON values", "values")
+    mended, was_broken = mend(body, bounds.body_bytes)
+    if len(mended) > bounds.body_bytes:
+        raise too_long(scope, "a body", "body_bytes")
+    return mended, was_broken
 
 
 def finished(reply: Reply, losses: tuple[Loss, ...], attempt: int, *, was_broken: bool = False) -> Reply:
@@ -112,17 +167,14 @@ class StreamState:
         """Whether the last chunk ended an event."""
         self.begin(scope)
 
-    def begin(
-        self, scope: DecodeScope, attempt: int = 1, losses: tuple[Loss, ...] = (), bounds: Bounds = BOUNDS
-    ) -> None:
-        """Forget what was fed; the next bytes belong to a new response."""
+    def begin(self, scope: DecodeScope, attempt: int = 1, losses: tuple[Loss, ...] = ()) -> None:
+        """Discard everything that was fed; the next bytes belong to a new response."""
         self._scope = scope
         self._attempt = attempt
         self._losses = losses
-        self._bounds = bounds
         self._fold = Fold(scope)
         self._reader = self._dialect.framing(scope.content_type)
-        self._most = bounds.event_bytes
+        self._wide_bytes = 0
         self._decoder: Decoder | None = None
         self._held: ReplyStart | None = None
         self._seen = bytearray()
@@ -143,10 +195,10 @@ class StreamState:
         self._is_mute = True
 
     def feed(self, chunk: bytes) -> Iterator[StreamEvent]:
-        """The events that a chunk completes. Bytes after the terminal marker are ignored."""
+        """Return the events that a chunk completes. Bytes after the terminal marker are ignored."""
         if self._decoder is None and len(self._seen) <= KEPT_BYTES:
             self._seen += chunk
-        reader, most = self._reader, self._most
+        reader, most = self._reader, self._scope.bounds.event_bytes
         longest = reader.kept + len(chunk)
         try:
             events = reader.feed(chunk)
@@ -154,7 +206,7 @@ class StreamState:
             raise_unreadable(self._scope, chunk, error)
         self.had_event = bool(events)
         if longest > most and (reader.kept > most or any(len(event.data) > most for event in events)):
-            raise too_long(self._scope, "an event", self._bounds, "event_bytes")
+            raise too_long(self._scope, "an event", "event_bytes")
         return self._take(events)
 
     def close(self) -> Iterator[StreamEvent]:
@@ -176,12 +228,12 @@ class StreamState:
                 raise  # the provider reported a failure; for any other error, `reply` says what is wrong
 
     def _take(self, wire_events: Sequence[ServerEvent | None]) -> Iterator[StreamEvent]:
-        """The core events of wire events; None stands for the end of the bytes."""
+        """Yield the core events of wire events; None is the end of the bytes."""
         fold = self._fold
-        for came in wire_events:
+        for arrived in wire_events:
             if fold.ended:
                 return
-            wire_event = self._mended(came) if came is not None and "\\" in came.data else came
+            wire_event = None if arrived is None else self._checked(arrived)
             try:
                 if self._decoder is None:
                     self._decoder = self._dialect.decoder(self._scope)
@@ -202,10 +254,24 @@ class StreamState:
             except Exception as error:
                 raise_unreadable(self._scope, wire_event.data if wire_event else "", error)
 
-    def _mended(self, wire_event: ServerEvent) -> ServerEvent:
-        data, was_broken = mend_escapes(wire_event.data)
-        self._was_broken = self._was_broken or was_broken
-        return wire_event._replace(data=data) if was_broken else wire_event
+    def _checked(self, wire_event: ServerEvent) -> ServerEvent:
+        """Return the event in valid Unicode; raises ResponseInvalid if reading it would take too much memory."""
+        data, bounds = wire_event.data, self._scope.bounds
+        if not data.isascii() and _WIDE_CHARACTER.search(data):
+            self._wide_bytes += len(data)
+            most = bounds.body_bytes // 4
+            if self._wide_bytes > most:
+                raise self._scope.exceeds(f"emoji in events of more than {most:,} bytes", "body_bytes")
+        if len(data) > LEAST_VALUES and has_more_values(data, bounds.most_values):
+            raise self._scope.exceeds(f"an event of more than {bounds.most_values:,} JSON values", "values")
+        if r"\ud" not in data and r"\uD" not in data:
+            return wire_event
+        text = data.encode("utf-8", "surrogatepass")
+        mended = _mend_escapes(text)
+        if mended is text:
+            return wire_event
+        self._was_broken = True
+        return wire_event._replace(data=mended.decode("utf-8", "surrogatepass"))
 
     def reply(self) -> Reply:
         """The whole reply; raises StreamBroken where the terminal marker is missing."""

@@ -143,17 +143,46 @@ class RetryPolicy(Frozen):
         return min(doubled, self.longest_delay) * jitter
 
 
-class Bounds(Frozen):
-    """How many bytes an answer may have, decompressed; no real answer comes near the defaults.
+MEGABYTE = 2**20
+BYTES_PER_VALUE = 128
+"""A parsed JSON value takes up to 250 bytes of memory, however few its characters."""
+BYTES_PER_BLOCK = 4096
+"""An option call and its message take up to 2,500 bytes of memory."""
+LEAST_VALUES = 10_000
+LEAST_BLOCKS = 256
 
-    `body_bytes` bounds a whole answer, as one body or as a stream, `event_bytes` one event of a stream, `error_bytes`
-    how much of an error's body is read. A longer answer or event raises ResponseInvalid; an error response raises the
-    error of its status, whatever its length. At most twice a bound is held in memory before the call ends.
+
+class Bounds(Frozen):
+    """The largest answer that a call accepts; a larger one raises ResponseInvalid, which names the bound.
+
+    `body_bytes` limits a whole answer, as one body or as a stream; `event_bytes` one event of a stream. Both count
+    decompressed bytes. Python stores a text with characters beyond U+FFFF, such as emoji, in four bytes a character:
+    a body with such characters may have half of its bound, and so may all events with such characters together.
+    `error_bytes` limits how much of an error's body is read; the error of the status is raised whatever its length.
+
+    `values` limits the JSON values of a body, of an event, and of all that a stream leaves to be kept; they are counted
+    before parsing. By default they are one for each 128 bytes of `body_bytes`. `blocks` limits the parts, option calls,
+    alternatives and citations of a reply: by default one for each 4,096 bytes of `body_bytes`.
+
+    A call allocates at most four times `body_bytes`, if `event_bytes` is at most half of it and the others are left at
+    their defaults. The largest of 3,700 recorded replies had 0.7 MB, 1,344 values in one body and 8 option calls.
     """
 
-    body_bytes: int = Field(default=256 * 2**20, gt=0)
-    event_bytes: int = Field(default=256 * 2**20, gt=0)
-    error_bytes: int = Field(default=2**20, gt=0)
+    body_bytes: int = Field(default=64 * MEGABYTE, gt=0)
+    event_bytes: int = Field(default=32 * MEGABYTE, gt=0)
+    error_bytes: int = Field(default=MEGABYTE, gt=0)
+    values: int | None = Field(default=None, gt=0)
+    blocks: int | None = Field(default=None, gt=0)
+
+    @property
+    def most_values(self) -> int:
+        """The value of `values`, or its default for this `body_bytes`."""
+        return self.values or max(LEAST_VALUES, self.body_bytes // BYTES_PER_VALUE)
+
+    @property
+    def most_blocks(self) -> int:
+        """The value of `blocks`, or its default for this `body_bytes`."""
+        return self.blocks or max(LEAST_BLOCKS, self.body_bytes // BYTES_PER_BLOCK)
 
 
 class ResponseFormat(Frozen):

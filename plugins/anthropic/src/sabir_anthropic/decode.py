@@ -58,7 +58,7 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     raise_reported(found, scope)
     if not isinstance(found.get("content"), list):
         raise scope.invalid("answered without content; expected a list of blocks: send the request again")
-    blocks = [decode_block(block, scope) for block in found["content"]]
+    blocks = (decode_block(block, scope) for block in found["content"])
     return ReplyBuilder(scope, blocks).finish(**read_end(found, scope))
 
 
@@ -76,7 +76,8 @@ def origin_of(found: Fields, scope: DecodeScope) -> Origin:
 
 def read_end(found: Fields, scope: DecodeScope) -> dict[str, Any]:
     """The fields of a reply, or of a stream's ReplyEnd, from everything in a response but its blocks."""
-    raw, changes = text(found.get("stop_reason")), map(fields, items(found.get("input_transformations")))
+    raw = text(found.get("stop_reason"))
+    changes = map(fields, scope.each_counted(items(found.get("input_transformations"))))
     return {
         "finish_reason": FINISH_REASONS.get(raw, "other"),
         "raw_finish_reason": raw or None,
@@ -122,7 +123,7 @@ def decode_block(block: JSONValue, scope: DecodeScope) -> Block:
 def _text(found: Fields, scope: DecodeScope) -> Block | None:
     if not isinstance(found.get("text"), str):
         return None
-    citations = tuple([_citation(each) for each in items(found.get("citations"))])
+    citations = tuple([_citation(each) for each in scope.each_counted(items(found.get("citations")))])
     return TextPart(text=found["text"], citations=citations, state=left_over(found, _TEXT_FIELDS) or None)
 
 

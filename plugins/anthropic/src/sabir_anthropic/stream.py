@@ -99,6 +99,8 @@ class MessagesDecoder:
             self._is_started = True
             self._message = dict(fields(found.get("message")))
             yield ReplyStart(origin=origin_of(self._message, self._scope))
+        if fields(found.get("delta")).get("type") not in TEXTS:
+            self._scope.count_kept(data)
         if reader:
             yield from reader(found)
 

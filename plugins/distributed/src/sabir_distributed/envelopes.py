@@ -16,7 +16,6 @@ name. Envelopes carry the time that is left, not a time of day: clocks differ.
 """
 
 import operator
-import re
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
@@ -25,7 +24,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 from sabir import Message
-from sabir.authoring import AtRest, decode_json, describe, load_as, one_line
+from sabir.authoring import AtRest, decode_json, describe, has_more_values, load_as, one_line
 from sabir_runtime.failures import Failure
 
 from sabir_distributed.errors import EnvelopeInvalid, PayloadTooLarge
@@ -197,7 +196,6 @@ Reply: TypeAlias = Annotated[
 ]
 Notice: TypeAlias = Annotated[Cancelled | Sought, Field(discriminator="kind")]
 
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"')
 _OBSERVATIONS = {"observations"}
 _OPENED, _CLOSED, _EMPTY = b',"observations":[\n', b"\n]}", b',"observations":[]}'
 """Around the lines of a request's messages; a JSON string contains no raw line break."""
@@ -245,13 +243,9 @@ def decode_reply(data: bytes) -> Reply:
 
 def _check_values(what: str, data: bytes) -> None:
     """Raise EnvelopeInvalid if the JSON has more values than `MOST_VALUES`; checked without parsing."""
-    if _count(data) > MOST_VALUES and _count(_STRING.sub(b"", data)) > MOST_VALUES:
+    if has_more_values(data, MOST_VALUES):
         remedy = "send fewer messages, or shorter lists"
         raise EnvelopeInvalid(f"{what} has more than {MOST_VALUES:,} JSON values; {remedy}")
-
-
-def _count(data: bytes) -> int:
-    return sum(map(data.count, (b",", b"[", b"{")))
 
 
 def _decode(adapter: TypeAdapter[Enveloped], what: str, data: bytes) -> Enveloped:

@@ -69,6 +69,9 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 }
 """The wire's reason → the neutral one; all others are `other`."""
 
+MOST_SEARCHED = 2**28
+"""Characters to search for the positions of all citations; above that, citations have no position."""
+
 PAIRS: Mapping[str, Literal["opens", "closes"]] = {
     "executableCode": "opens",
     "codeExecutionResult": "closes",
@@ -87,8 +90,9 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     if not candidates and not found.keys() & {"promptFeedback", "usageMetadata"}:
         raise scope.invalid("answered without candidates; expected at least one: send the request again")
     answers = []
-    for each in candidates:
-        answers.append(cite([part_block(part, scope) for part in join_calls(parts_of(each), scope)], each))
+    for each in scope.each_counted(candidates):
+        parts = scope.each_counted(join_calls(parts_of(each), scope))
+        answers.append(cite([part_block(part, scope) for part in parts], each, scope))
     return ReplyBuilder(scope, answers[0] if answers else ()).finish(**read_end(found, candidates, answers, scope))
 
 
@@ -236,11 +240,12 @@ READERS = {"functionCall": _call, "inlineData": _media, "text": _text}
 """Field of a part → the function that reads it; every other part is opaque."""
 
 
-def cite(blocks: Sequence[Block], candidate: Fields) -> list[Block]:
-    """The blocks of a candidate, its texts with the citations from its metadata."""
+def cite(blocks: Sequence[Block], candidate: Fields, scope: DecodeScope) -> list[Block]:
+    """Return the blocks of a candidate, its texts with the citations from its metadata."""
     texts = {place: block.text for place, block in enumerate(blocks) if isinstance(block, TextPart) and block.text}
     found: dict[int, list[Citation]] = {}
-    for place, citation in _citations(texts, candidate) if texts else ():
+    for place, citation in scope.each_counted(_citations(texts, candidate)) if texts else ():
+        scope.count_copied(len(citation.source_json or ""))
         found.setdefault(place, []).append(citation)
     return [
         block.model_copy(update={"citations": tuple(found[place])}) if place in found else block
@@ -249,17 +254,19 @@ def cite(blocks: Sequence[Block], candidate: Fields) -> list[Block]:
 
 
 def _citations(texts: Mapping[int, str], candidate: Fields) -> Iterator[tuple[int, Citation]]:
-    grounding = fields(candidate.get("groundingMetadata"))
-    chunks = items(grounding.get("groundingChunks"))
-    for support in map(fields, items(grounding.get("groundingSupports"))):
+    grounding, metadata = fields(candidate.get("groundingMetadata")), fields(candidate.get("citationMetadata"))
+    chunks, supports = items(grounding.get("groundingChunks")), items(grounding.get("groundingSupports"))
+    sources = [*items(metadata.get("citations")), *items(metadata.get("citationSources"))]
+    if (len(supports) + len(sources)) * sum(map(len, texts.values())) > MOST_SEARCHED:
+        texts = dict.fromkeys(texts, "")
+    for support in map(fields, supports):
         place, start, end = _locate(texts, fields(support.get("segment")))
         named = [at for at in items(support.get("groundingChunkIndices")) if isinstance(at, int)]
         for chunk in [fields(chunks[at]) for at in named if 0 <= at < len(chunks)] or [{}]:
             kind, about = next(((name, fields(value)) for name, value in chunk.items() if value), ("grounding", {}))
             whole = {"support": support, "chunk": chunk}
             yield place, _citation(kind or "grounding", about, start, end, whole, text(about.get("text")))
-    metadata = fields(candidate.get("citationMetadata"))
-    for source in map(fields, [*items(metadata.get("citations")), *items(metadata.get("citationSources"))]):
+    for source in map(fields, sources):
         place, start, end = _locate(texts, source)
         yield place, _citation("citation", source, start, end, source)
 

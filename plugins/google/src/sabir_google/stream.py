@@ -11,6 +11,7 @@ still have text, metadata and usage, so the reply ends where the bytes end. Usag
 leaves out keep their earlier values.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +25,7 @@ from sabir.authoring import (
     ServerEvent,
     fields,
     first_count,
+    has_more_values,
     items,
     left_over,
     text,
@@ -34,6 +36,10 @@ from sabir_google.arguments import GrowingCall, is_piece
 from sabir_google.decode import Block, cite, origin_of, part_block, parts_of, read_end, read_response
 
 _PLAIN = frozenset({"text", "thought"})
+_FIELD_NAME = re.compile(r'"([^"\\]*)"\s*:')
+FEW_VALUES = 64
+MOST_SHAPES = 64
+"""Sets of field names that are remembered; a stream of the vendor's has fewer than ten."""
 
 
 @dataclass(slots=True)
@@ -79,13 +85,14 @@ class _Candidate:
     def _add(self, part: Any, scope: DecodeScope) -> Iterable[StreamEvent]:
         words = fields(part).get("text")
         if isinstance(words, str) and len(part) == 1:  # as most parts are
-            return self._grow(part, "text", words) if words else ()
+            return self._grow(part, "text", words, scope) if words else ()
         if is_piece(part) or (self.calling is not None and self.calling.call.is_continued_by(part)):
             return self._call(part, scope)
         block = part_block(part, scope)
         if isinstance(block, TextPart | ReasoningPart):
-            return () if ReplyBuilder.leaves_out(block) else self._grow(part, block.kind, block.text)
+            return () if ReplyBuilder.leaves_out(block) else self._grow(part, block.kind, block.text, scope)
         index = len(self.grown)
+        scope.count_blocks()
         self.grown.append(block)
         return BlockStart.of(index, block), BlockEnd(index=index, block=block)
 
@@ -95,6 +102,7 @@ class _Candidate:
         if calling is None or not calling.call.is_continued_by(part):
             begun = part_block({"functionCall": without(part["functionCall"], "args")}, scope)
             calling = self.calling = _Calling(GrowingCall(scope), BlockStart.of(len(self.grown), begun))
+            scope.count_blocks()
             self.grown.append(calling)
             yield calling.start
         index, was_whole, more = calling.start.index, calling.call.is_whole, calling.call.take(part)
@@ -104,7 +112,7 @@ class _Candidate:
             block = self.grown[index] = calling.whole(scope)
             yield BlockEnd(index=index, block=block)
 
-    def _grow(self, part: Fields, kind: BlockKind, more: str) -> tuple[StreamEvent, ...]:
+    def _grow(self, part: Fields, kind: BlockKind, more: str, scope: DecodeScope) -> tuple[StreamEvent, ...]:
         """Continue the last text with one of its kind, if neither part has other fields."""
         is_plain = len(part) == 1 or part.keys() <= _PLAIN
         index = len(self.grown) - 1
@@ -112,6 +120,7 @@ class _Candidate:
         if is_plain and isinstance(last, _Growing) and last.is_plain and last.kind == kind:
             last.words.append(more)
             return (BlockDelta.of(index, kind, more),) if more else ()
+        scope.count_blocks()
         self.grown.append(_Growing(part, kind, is_plain, [more]))
         start = BlockStart(index=index + 1, kind=kind)
         return (start, BlockDelta.of(index + 1, kind, more)) if more else (start,)
@@ -119,7 +128,7 @@ class _Candidate:
     def blocks(self, scope: DecodeScope) -> list[Block]:
         """All blocks, whole."""
         whole = [each.whole(scope) if isinstance(each, _Growing | _Calling) else each for each in self.grown]
-        return cite(whole, self.told)
+        return cite(whole, self.told, scope)
 
 
 def _merge(held: dict[str, Any], found: Fields, *, but: str = "") -> None:
@@ -139,12 +148,15 @@ class GenerateContentDecoder:
         self._response: dict[str, Any] = {}
         self._candidates: dict[int, _Candidate] = {}
         self._is_started = False
+        self._shapes: set[int] = set()
 
     def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
         """The core events for one chunk; raises the CallError that it reports."""
         if event.data.strip() in ("", "[DONE]"):
             return
         found = read_response(event.data, self._scope)
+        if not self._is_repeated(event.data):
+            self._scope.count_kept(event.data)
         _merge(self._response, found, but="candidates")
         if not self._is_started:
             self._is_started = True
@@ -155,6 +167,15 @@ class GenerateContentDecoder:
             for each in held.take(candidate, self._scope):
                 if index == next(iter(self._candidates)):  # only the first candidate's blocks become events
                     yield each
+
+    def _is_repeated(self, data: str) -> bool:
+        """Return whether a chunk has few values, in fields of an earlier chunk: then it replaces what is kept."""
+        names = hash(tuple(_FIELD_NAME.findall(data)))
+        if names in self._shapes:
+            return not has_more_values(data, FEW_VALUES)
+        if len(self._shapes) < MOST_SHAPES:
+            self._shapes.add(names)
+        return False
 
     def close(self) -> Iterator[StreamEvent]:
         """The ends of the texts and of the reply; no events without the terminal marker."""

@@ -82,7 +82,7 @@ def origin_of(found: Fields, scope: DecodeScope) -> Origin:
 def read_answer(found: Fields, scope: DecodeScope) -> tuple[tuple[Placed, ...], dict[str, Any]]:
     """The first choice's blocks, and the other fields of a reply or ReplyEnd; choices may come in any order."""
     origin = origin_of(found, scope)
-    choices = [fields(choice) for choice in items(found.get("choices"))]
+    choices = [fields(choice) for choice in scope.each_counted(items(found.get("choices")))]
     first, *others = [_read_choice(choice, scope) for choice in sorted(choices, key=index_of)]
     details = left_over(found, _BODY_FIELDS)
     if further := [left for *_, left in (first, *others) if left]:
@@ -113,7 +113,7 @@ def _built(placed: Iterable[Placed], scope: DecodeScope) -> ReplyBuilder:
 def message_blocks(message: Fields, scope: DecodeScope) -> tuple[tuple[Placed, ...], dict[str, Any]]:
     """An assistant message's blocks in their order, and its remaining fields."""
     reader = _Message(message, scope)
-    return tuple(sorted(reader.blocks(), key=itemgetter(0))), reader.left
+    return tuple(sorted(scope.each_counted(reader.blocks()), key=itemgetter(0))), reader.left
 
 
 def _read_choice(
@@ -174,7 +174,8 @@ class _Message:
             yield REASONING, ReasoningPart(text=said, state=kept)
 
     def _content(self) -> Iterator[Placed]:
-        content, annotations = self.message.get("content"), items(self.message.get("annotations"))
+        content = self.message.get("content")
+        annotations = list(self.scope.each_counted(items(self.message.get("annotations"))))
         if isinstance(content, str) and not annotations:
             yield CONTENT, TextPart(text=content)
             return

@@ -53,7 +53,9 @@ class ChatDecoder:
             self._body |= {name: value for name, value in chunk.items() if value not in (None, "")}
         for found in map(fields, items(choices)):
             number = chat_decode.index_of(found)
-            choice = self._choices.get(number) or self._choices.setdefault(number, _Choice(number))
+            choice = self._choices.get(number) or self._begun_choice(number)
+            if not choice.is_text(found):
+                self._scope.count_kept(data)
             for place, kind, more in choice.take(found):
                 if number != 0:
                     continue
@@ -61,6 +63,10 @@ class ChatDecoder:
                     yield from self._begun(place, kind, more, choice)
                 elif more:
                     yield BlockDelta.of(place, kind, more)
+
+    def _begun_choice(self, number: int) -> "_Choice":
+        self._scope.count_blocks()
+        return self._choices.setdefault(number, _Choice(number))
 
     def _begun(self, place: int, kind: BlockKind, more: str, choice: "_Choice") -> Iterator[StreamEvent]:
         """A block's start and its content so far; a call's start waits for the call's name."""
@@ -100,6 +106,10 @@ ANY = None
 _OWN_FIELDS = frozenset({"index", "id", "type", "function", "custom"})
 
 
+_TEXT_FIELDS = frozenset({"role", "content", "refusal", *chat_decode.REASONING_FIELDS})
+"""Fields of a delta whose texts are joined."""
+
+
 class _Words(list[str]):
     """A text that may still grow; its pieces are joined once."""
 
@@ -118,6 +128,13 @@ class _Choice:
         """The latest call's place by index and id, by index alone (ANY), and by id alone."""
         self._without_id: list[int] = []
         self._reasoning_field: str | None = None
+
+    @staticmethod
+    def is_text(found: Fields) -> bool:
+        """Return whether a chunk's part of a choice only adds text, which takes no more memory than its characters."""
+        return not found.get("logprobs") and all(
+            name in _TEXT_FIELDS and isinstance(value, str | None) for name, value in fields(found.get("delta")).items()
+        )
 
     def take(self, found: Fields) -> Iterator[Grown]:
         """Add a chunk's part of this choice; yields the blocks that grew."""

@@ -20,6 +20,7 @@ from sabir.authoring import (
     FinishReason,
     JSONValue,
     ReplyBuilder,
+    encode_json,
     fields,
     items,
     left_over,
@@ -84,7 +85,7 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
         remedy = "stream it, fetch it later by that id, or leave out `background`"
         provider, request_id = scope.target.provider, scope.request_id
         raise CallError(f"{said}; {remedy}", provider=provider, code=status, request_id=request_id)
-    blocks = [block for item in found["output"] for block in item_blocks(item, scope)]
+    blocks = [block for item in scope.each_counted(found["output"]) for block in item_blocks(item, scope)]
     return ReplyBuilder(scope, blocks).finish(**read_end(found, blocks, scope))
 
 
@@ -104,6 +105,7 @@ def read_end(response: Fields, blocks: Collection[Block], scope: DecodeScope) ->
     status = text(response.get("status"))
     raw = text(fields(response.get("incomplete_details")).get("reason")) or status
     reason = FINISH_REASONS.get(raw, "other")
+    changes = scope.each_counted(items(response.get("input_transformations")))
     return {
         "finish_reason": _reason_of(blocks) if reason == "stop" else reason,
         "raw_finish_reason": raw or None,
@@ -115,7 +117,7 @@ def read_end(response: Fields, blocks: Collection[Block], scope: DecodeScope) ->
                 path=f"input_transformations[{index}]",
                 reason=f"the server removed {text(change.get('id'))} ({text(change.get('reason'))})",
             )
-            for index, change in enumerate(map(fields, items(response.get("input_transformations"))))
+            for index, change in enumerate(map(fields, changes))
         ),
         "details": left_over(response, PLACED) or None,
     }
@@ -136,20 +138,25 @@ def _reason_of(blocks: Collection[Block]) -> FinishReason:
 
 
 def item_blocks(item: JSONValue, scope: DecodeScope) -> list[Block]:
-    """The blocks of one output item: one for each content part of a message, one for any other item."""
+    """Return the blocks of one output item: one for each content part of a message, one for any other item."""
     reader = READERS.get(text(fields(item).get("type")))
     return [opaque_item(item)] if reader is None else reader(item, scope)
 
 
 def _message(item: Fields, scope: DecodeScope) -> list[Block]:
     head = without(item, "content")
-    return [_content(content, head) for content in items(item.get("content"))] or [opaque_item(item)]
+    contents = items(item.get("content"))
+    if len(contents) > 1:  # each of them keeps the head
+        scope.count_copied(len(contents) * len(encode_json(head)))
+    blocks = [_content(content, head, scope) for content in scope.each_counted(contents)]
+    return blocks or [opaque_item(item)]
 
 
-def _content(content: JSONValue, head: Fields) -> Block:
+def _content(content: JSONValue, head: Fields, scope: DecodeScope) -> Block:
     found = fields(content)
     if found.get("type") == "output_text" and isinstance(found.get("text"), str):
-        citations = tuple(read_citation(annotation) for annotation in items(found.get("annotations")))
+        annotations = scope.each_counted(items(found.get("annotations")))
+        citations = tuple(read_citation(annotation) for annotation in annotations)
         state = {"item": head, "part": without(found, "text", "annotations")}
         return TextPart(text=found["text"], citations=citations, state=state)
     if found.get("type") == "refusal" and isinstance(found.get("refusal"), str):

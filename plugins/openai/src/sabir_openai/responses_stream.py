@@ -96,6 +96,8 @@ class ResponsesDecoder:
         if not self._is_started:  # the first event, of any type, begins the reply
             self._is_started = True
             yield ReplyStart(origin=origin_of(response, self._scope))
+        if name not in DELTAS:
+            self._scope.count_kept(data)
         if reader := self._readers.get(name):
             yield from reader(found)
 

@@ -1,0 +1,73 @@
+"""No answer takes more than four times its bound of memory, in any dialect, and large ordinary answers are read."""
+
+import zlib
+from collections.abc import Iterator
+from functools import cache
+from itertools import islice
+
+import pytest
+from sabir_testing.loopback import Server, head
+
+from tests.servers.attacks import ATTACKS, BOUND, MIB, ORDINARY, WIRES, Attack, says
+from tests.servers.measuring import METHODS, Measured, Outcome
+
+BOUNDS = {"body_bytes": BOUND, "event_bytes": BOUND // 2}
+UNLIMITED = dict.fromkeys(("body_bytes", "event_bytes", "error_bytes", "values", "blocks"), 2**40)
+UNEVEN = 3 * MIB
+"""How much the size of a process differs between two equal calls."""
+
+
+@pytest.fixture(scope="module")
+def measured() -> Iterator[Measured]:
+    with Measured() as calls:
+        yield calls
+
+
+def answer(attack: Attack, wire: str, *, is_error: bool = False) -> bytes | None:
+    """The attack as a compressed response, or None if the wire cannot say it."""
+    plain = attack.build(wire, attack.size)
+    packing = zlib.compressobj(9, wbits=zlib.MAX_WBITS | 16)
+    kind = "text/event-stream" if attack.streamed else "application/json"
+    start = head(400 if is_error else 200, kind, content_encoding="gzip")
+    return start + packing.compress(plain) + packing.flush() if plain else None
+
+
+def outcomes(measured: Measured, name: str, attack: Attack, wire: str, bounds: dict[str, int]) -> Iterator[Outcome]:
+    """The outcomes of all ways to ask, with `peak` above that of a short answer."""
+    response = answer(attack, wire, is_error="error" in name)
+    for method in METHODS if response else ():
+        if attack.streamed == method.startswith("stream"):
+            with Server([response]) as server:
+                outcome = measured.call(server.url, wire, method, bounds)
+            yield outcome._replace(peak=outcome.peak - usual_peak(measured, wire, method))
+
+
+@cache
+def usual_peak(measured: Measured, wire: str, method: str) -> int:
+    whole = head() + says(wire, b'"a"')
+    with Server([whole]) as server:
+        return measured.call(server.url, wire, method, BOUNDS).peak
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("name", ATTACKS)
+def test_an_attack_ends_within_four_times_the_bound(measured: Measured, name: str, wire: str) -> None:
+    for outcome in outcomes(measured, name, ATTACKS[name], wire, BOUNDS):
+        assert outcome.error in ("ResponseInvalid", "StreamBroken", "InvalidRequest"), outcome
+        assert outcome.peak < 4 * BOUND + UNEVEN
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_an_attack_takes_more_than_that_without_limits(measured: Measured, name: str) -> None:
+    """Else the test above would prove nothing."""
+    for wire in WIRES:
+        for outcome in islice(outcomes(measured, name, ATTACKS[name], wire, UNLIMITED), 1):
+            assert outcome.peak > 4 * BOUND + UNEVEN, (wire, outcome)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("name", ORDINARY)
+def test_a_large_ordinary_answer_is_read(measured: Measured, name: str, wire: str) -> None:
+    for outcome in outcomes(measured, name, ORDINARY[name], wire, BOUNDS):
+        assert outcome.error == "", outcome
+        assert outcome.peak < 4 * BOUND + UNEVEN

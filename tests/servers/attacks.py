@@ -144,6 +144,10 @@ def wide(wire: str, size: int) -> bytes:
     return says(wire, '"\N{GRINNING FACE}'.encode() + b"a" * size + b'"')
 
 
+def wide_escape(wire: str, size: int) -> bytes:
+    return says(wire, b'"\\ud83d\\ude00' + b"a" * size + b'"')
+
+
 def surrogates(wire: str, size: int) -> bytes:
     return says(wire, b'"%b"' % (b"\\ud800" * (size // 6)))
 
@@ -231,6 +235,7 @@ ATTACKS: Mapping[str, Attack] = {
     "arguments with many values": Attack(arguments, 2 * MIB),
     "a long field that many parts share": Attack(copies, MIB),
     "a long text with one emoji": Attack(wide, 7 * MIB // 2),
+    "a long text with one escaped emoji": Attack(wide_escape, 7 * MIB // 2),
     "an error with many values": Attack(error, MIB - 100),
     "a stream: an event with many values": Attack(event_beside, 2 * MIB - MIB // 4, streamed=True),
     "two long events with one emoji each": Attack(wide_event, 7 * MIB // 2, streamed=True),

@@ -24,7 +24,6 @@ from sabir.contract.scope import DecodeScope
 from sabir.reading.fold import Fold
 from sabir.vocabulary.parts import TextPart
 from sabir.vocabulary.reply import BlockDelta, BlockEnd, Reply, ReplyStart, StreamBroken, StreamEvent
-from sabir.vocabulary.settings import LEAST_VALUES
 
 _LONE_SURROGATE = re.compile(
     rb"(?:[^\\]++|\\(?:[^u]|\Z)|\\u(?![dD][89a-fA-F])|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})*+"
@@ -85,9 +84,9 @@ def _mend_escapes(body: bytes) -> bytes:
 
 SHOWN_CHARACTERS = 200
 """How many characters of an unreadable answer the error shows."""
-_WIDE_BYTE = re.compile(rb"[\xf0-\xff]")
-"""The first byte of a character beyond U+FFFF in UTF-8."""
-_WIDE_CHARACTER = re.compile(r"[^\x00-\uffff]")
+_WIDE_BYTES = re.compile(rb"[\xf0-\xff]|\\u[dD]")
+"""The beginning of a character beyond U+FFFF in UTF-8, or of its escape in JSON."""
+_WIDE = re.compile(r"[^\x00-\uffff]")
 KEPT_BYTES = 65_536
 """About how many bytes of an answer without any event are kept, to read the error that it may report."""
 
@@ -137,7 +136,7 @@ def read_body(body: bytes, scope: DecodeScope) -> tuple[bytes, bool]:
     Raises ResponseInvalid, before anything is parsed, for a body that would take too much memory.
     """
     bounds = scope.bounds
-    if len(body) > bounds.body_bytes // 2 and _WIDE_BYTE.search(body):
+    if len(body) > bounds.body_bytes // 2 and _WIDE_BYTES.search(body):
         raise scope.exceeds(f"emoji in a body of more than {bounds.body_bytes // 2:,} bytes", "body_bytes")
     if has_more_values(body, bounds.most_values):
         raise scope.exceeds(f"more than {bounds.most_values:,} JSON values", "values")
@@ -174,6 +173,7 @@ class StreamState:
         self._losses = losses
         self._fold = Fold(scope)
         self._reader = self._dialect.framing(scope.content_type)
+        self._most_values = scope.bounds.most_values
         self._wide_bytes = 0
         self._decoder: Decoder | None = None
         self._held: ReplyStart | None = None
@@ -257,14 +257,15 @@ class StreamState:
     def _checked(self, wire_event: ServerEvent) -> ServerEvent:
         """Return the event in valid Unicode; raises ResponseInvalid if reading it would take too much memory."""
         data, bounds = wire_event.data, self._scope.bounds
-        if not data.isascii() and _WIDE_CHARACTER.search(data):
+        has_escape = r"\ud" in data or r"\uD" in data
+        if has_escape or (not data.isascii() and _WIDE.search(data)):
             self._wide_bytes += len(data)
             most = bounds.body_bytes // 4
             if self._wide_bytes > most:
                 raise self._scope.exceeds(f"emoji in events of more than {most:,} bytes", "body_bytes")
-        if len(data) > LEAST_VALUES and has_more_values(data, bounds.most_values):
-            raise self._scope.exceeds(f"an event of more than {bounds.most_values:,} JSON values", "values")
-        if r"\ud" not in data and r"\uD" not in data:
+        if len(data) > self._most_values and has_more_values(data, self._most_values):
+            raise self._scope.exceeds(f"an event of more than {self._most_values:,} JSON values", "values")
+        if not has_escape:
             return wire_event
         text = data.encode("utf-8", "surrogatepass")
         mended = _mend_escapes(text)

@@ -1,8 +1,10 @@
 """Copies of frozen stores, one for each test: a file of its own, or a database of its own on a server of the tests."""
 
+import asyncio
+import functools
 import gzip
 import shutil
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,19 @@ __all__ = ["postgres"]
 
 FOLDERS = sorted(path for path in Path(__file__).parent.iterdir() if (path / "expected").is_dir())
 """The folders of frozen data, one for each version that wrote some."""
+SECONDS = 120
+"""How long a test may wait for a worker or a thread, which never ends where frozen data cannot be continued."""
+
+
+def bounded(test: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    """Let a test fail instead of waiting for good."""
+
+    @functools.wraps(test)
+    async def ends(*arguments: Any, **named: Any) -> None:
+        async with asyncio.timeout(SECONDS):
+            await test(*arguments, **named)
+
+    return ends
 
 
 @dataclass(frozen=True)

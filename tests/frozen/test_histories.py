@@ -47,6 +47,23 @@ def test_histories_read_as_they_were_written(folder: Path, name: str) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("name", FILES)
+def test_signatures_are_read_where_they_were_written(folder: Path, name: str) -> None:
+    """Of parts and of calls; a field under another name would be kept, and never sent back."""
+    path = folder / "histories" / name
+    read = [
+        plain.state
+        for message in sabir.load(path)
+        for plain in (*message.parts, message.call)
+        if plain is not None and getattr(plain, "state", None) is not None
+    ]
+    payloads = [each["payload"] for each in objects(path.read_text("utf-8"))]
+    holders = [each for payload in payloads for each in (*(payload.get("parts") or ()), payload) if each]
+    written = [each["state"] for each in holders if "state" in each]
+
+    assert readable.plain(read) == written and len(written) == 4
+
+
 @pytest.mark.parametrize("form", ["json", "jsonl"])
 @pytest.mark.parametrize("name", FILES)
 def test_histories_are_appended_to_and_keep_what_is_unknown(folder: Path, tmp_path: Path, name: str, form: str) -> None:

@@ -8,7 +8,7 @@ from sabir_durable import Runs
 from sabir_runtime import PolicyFailed, ReplayMismatch
 
 from tests.frozen import readable
-from tests.frozen.conftest import Frozen
+from tests.frozen.conftest import Frozen, bounded
 from tests.frozen.programs import OPTIONS, Journey, Places
 from tests.frozen.writing.runs import POLL, runner_of
 
@@ -30,6 +30,7 @@ def reached(places: Places, run: str) -> list[str]:
     return [place.partition(": ")[2] for place in places.reached if place.startswith(f"{run}: ")]
 
 
+@bounded
 async def test_runs_read_as_they_were_written(frozen: Frozen) -> None:
     written, url = frozen.expected("runs"), frozen.url("runs")
 
@@ -39,6 +40,7 @@ async def test_runs_read_as_they_were_written(frozen: Frozen) -> None:
     assert set(states.values()) == {"queued", "running", "waiting", "paused", "cancelled", "done", "failed"}
 
 
+@bounded
 async def test_a_worker_carries_on_what_a_killed_one_left(frozen: Frozen) -> None:
     """Also what waited in the queue; each effect that was recorded is not repeated."""
     places = Places()
@@ -53,6 +55,7 @@ async def test_a_worker_carries_on_what_a_killed_one_left(frozen: Frozen) -> Non
         assert reached(places, "finished") == ["model 1"]  # a fork asks what its origin asked
 
 
+@bounded
 async def test_ended_runs_give_their_results_again(frozen: Frozen) -> None:
     """The same messages, for the run's name and for the same request; another request is refused."""
     written, places = frozen.expected("runs"), Places()
@@ -73,6 +76,7 @@ async def test_ended_runs_give_their_results_again(frozen: Frozen) -> None:
     assert not {place.partition(":")[0] for place in places.reached} & {"option-failed", "branched", "failed"}
 
 
+@bounded
 async def test_a_person_resumes_decides_and_deletes(frozen: Frozen) -> None:
     places = Places()
     async with runner_of(frozen.url("runs")) as runner:
@@ -91,6 +95,7 @@ async def test_a_person_resumes_decides_and_deletes(frozen: Frozen) -> None:
     assert not {"finished", "failed"} & {each.run for each in listed}
 
 
+@bounded
 async def test_a_run_is_forked_from_frozen_records(frozen: Frozen) -> None:
     url, places = frozen.url("runs"), Places()
     with Runs(url) as runs:
@@ -105,6 +110,7 @@ async def test_a_run_is_forked_from_frozen_records(frozen: Frozen) -> None:
     assert reached(places, "finished") == ["model 1", "model 1"]
 
 
+@bounded
 async def test_another_version_takes_its_own_runs_alone(frozen: Frozen) -> None:
     url, places = frozen.url("runs"), Places()
     async with runner_of(url, version="2") as runner:

@@ -8,7 +8,7 @@ from sabir_actors import AEIOUY, ThreadClient
 from sabir_durable import Runs
 
 from tests.frozen import readable
-from tests.frozen.conftest import Frozen
+from tests.frozen.conftest import Frozen, bounded
 from tests.frozen.writing.conversations import open_store
 from tests.frozen.writing.runs import POLL
 from tests.frozen.writing.threads import Model, system_of
@@ -28,6 +28,7 @@ def remaining(written: dict[str, Any], text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", STORES)
+@bounded
 async def test_threads_read_as_they_were_written(frozen: Frozen, name: str) -> None:
     written = frozen.expected(name)
     with open_store(frozen.address(name)) as store:
@@ -40,6 +41,7 @@ async def test_threads_read_as_they_were_written(frozen: Frozen, name: str) -> N
 
 
 @pytest.mark.parametrize("is_queued", [False, True], ids=["alone", "queued"])
+@bounded
 async def test_threads_go_on_where_their_process_was_killed(frozen: Frozen, is_queued: bool) -> None:
     """Only the phases that were not done are asked; what is over and what is paused stays so."""
     name = STORES[is_queued]
@@ -61,6 +63,7 @@ async def test_threads_go_on_where_their_process_was_killed(frozen: Frozen, is_q
 
 
 @pytest.mark.parametrize("is_queued", [False, True], ids=["alone", "queued"])
+@bounded
 async def test_paused_and_created_threads_are_moved_on(frozen: Frozen, is_queued: bool) -> None:
     """A paused thread is resumed; a created one starts, with the agent that was configured."""
     name = STORES[is_queued]
@@ -81,6 +84,7 @@ async def test_paused_and_created_threads_are_moved_on(frozen: Frozen, is_queued
             assert (await client.result(new, every=POLL)).status == "completed"
 
 
+@bounded
 async def test_the_runs_of_threads_read_as_they_were_written(frozen: Frozen) -> None:
     written, url = frozen.expected("queued-runs"), frozen.url("queued-runs")
     readable.check(written, await asyncio.to_thread(readable.of_runs, url))

@@ -24,8 +24,18 @@ from sabir_runtime.failures import ReplayMismatch
 from sabir_runtime.policies import Batch
 from sqlalchemy.exc import DBAPIError
 
-from sabir_durable.errors import DurableFault, RunCancelled, RunConflict, RunnerInUse, RunPaused, RunTaken, StoreInvalid
+from sabir_durable.errors import (
+    DurableFault,
+    RowRefused,
+    RunCancelled,
+    RunConflict,
+    RunnerInUse,
+    RunPaused,
+    RunTaken,
+    StoreInvalid,
+)
 from sabir_durable.execution import place
+from sabir_durable.faults import parse_fault
 from sabir_durable.ledger import OPEN, name_of
 from sabir_durable.runs import check_one_class
 from sabir_durable.stores import Durability, Settings, close_store, open_store, parse_store, shown, unusable
@@ -257,6 +267,8 @@ class DurableRunner(Runner, AsyncClosing):
             if worker.is_closed:
                 raise _left(name) from None
             raise
+        except RowRefused as refused:
+            raise RowRefused(refused.detail, refused.run or name) from None
         except StoreInvalid:  # nothing of it could be recorded
             raise
         except Exception as error:  # the ledger has the error
@@ -341,9 +353,10 @@ def _left(name: str) -> RunTaken:
 
 
 def _stopped(run: Run) -> Exception:
-    kind, _, text = (run.fault or "").partition(": ")
-    if kind == ReplayMismatch.__name__:
-        return ReplayMismatch(text)
+    """Make the error for a run that ended here without a result."""
+    fault = parse_fault(run.fault)
+    if fault is not None:
+        return fault
     if run.wish == "pause":
         why = f": {run.fault}" if run.fault else ""
         return RunPaused(f"run {run.run!r} is paused{why}; `sabir runs resume {run.run}` carries it on")

@@ -21,15 +21,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from uuid import uuid4
 
-from dbos._error import DBOSWorkflowCancelledError
+from dbos import error as engine_errors
 from sabir_runtime.contexts import BoundCall, BoundPolicy
 from sabir_runtime.failures import PolicyFailed, PolicyInvalid, ReplayMismatch
 from sqlalchemy import URL, Engine
 from sqlalchemy.exc import DBAPIError
 
 from sabir_durable import engine
-from sabir_durable.errors import DurableFault, RunStopped, RunTaken, StoreInvalid
+from sabir_durable.errors import DurableFault, RowRefused, RunStopped, RunTaken, StoreInvalid
 from sabir_durable.execution import Execution
+from sabir_durable.faults import fault_text
 from sabir_durable.ledger import Ledger
 from sabir_durable.runs import Runs, check_one_class, patience_of, queue_of, recover
 from sabir_durable.statuses import WorkerList
@@ -196,22 +197,27 @@ class Worker:
         self._threads.shutdown()
         close_store(self.engine)
 
-    async def _execute(self, name: str) -> None:
-        """The engine's function: performs one run to its end, or to the end of this worker."""
+    async def _execute(self, name: str, refused: RowRefused | None = None) -> None:
+        """Perform one run for the engine, to its end or to the end of this worker.
+
+        A run whose row was refused is paused with that reason.
+        """
         ended: Future[None] = Future()
         ended.set_running_or_notify_cancel()  # a caller that stops waiting does not cancel it
         self._performing[ended] = asyncio.get_running_loop()
         try:
             if self.is_closed:
                 raise asyncio.CancelledError  # nothing is taken: another worker continues it
-            await self._perform(name)
+            await self._perform(name, refused)
         finally:
             del self._performing[ended]
             ended.set_result(None)
 
-    async def _perform(self, name: str) -> None:
+    async def _perform(self, name: str, refused: RowRefused | None) -> None:
         execution: Execution | None = None
         try:
+            if refused is not None:
+                raise refused
             run, execution = await self._take(name)
             await execution.perform(self._call_of(run))
         except (RunStopped, asyncio.CancelledError) as stopped:
@@ -219,14 +225,15 @@ class Worker:
                 raise asyncio.CancelledError from None  # nothing is recorded: another worker continues it
             if execution is None:
                 await self.store(self.runs.stay_stopped, name)
-            raise DBOSWorkflowCancelledError(str(stopped)) from None  # the engine waits for its present worker
+            # The engine then waits for the outcome that the run's present worker records.
+            raise engine_errors.DBOSWorkflowCancelledError(str(stopped)) from None
         except (ReplayMismatch, PolicyInvalid, DurableFault) as fault:
             if isinstance(fault, PolicyFailed):
                 raise  # the policy's own, and in the ledger
             if self.is_closed:
                 raise asyncio.CancelledError from None
-            await self.store(self.runs.park, name, f"{type(fault).__name__}: {fault}")
-            raise DBOSWorkflowCancelledError(str(fault)) from None
+            await self.store(self.runs.park, name, fault_text(fault))
+            raise engine_errors.DBOSWorkflowCancelledError(str(fault)) from None
         finally:
             if execution is not None:
                 await asyncio.shield(asyncio.ensure_future(self._release(execution)))

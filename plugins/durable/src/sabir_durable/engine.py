@@ -18,6 +18,7 @@ from sabir.authoring import one_line
 from sqlalchemy import Engine
 
 from sabir_durable.errors import DurableFault, RowRefused, RunnerInUse
+from sabir_durable.faults import OTHER, fault_name
 from sabir_durable.row_guard import REFUSED, SERIALIZATION, guard_engine, refused
 from sabir_durable.stores import Settings, version_of
 
@@ -33,7 +34,7 @@ class ReadableJSON(Serializer):
     """Serializes DBOS's own data as JSON. `row_guard` ensures that rows in no other serialization are read."""
 
     def serialize(self, data: Any) -> str:
-        """Return JSON text; an exception is written by its class and message."""
+        """Return JSON text; an exception is written by its stored name and its message."""
         return json.dumps(data, default=_readable)
 
     def deserialize(self, serialized_data: str) -> Any:
@@ -57,9 +58,11 @@ class ReadableJSON(Serializer):
 
 
 def _readable(value: object) -> object:
+    """Return what is stored of a value that JSON does not know: an exception's stored name and its message."""
     if isinstance(value, BaseException):
-        return {"error": type(value).__name__, "message": one_line(str(value))}
-    raise TypeError(f"a {type(value).__name__} is no part of a run's state")
+        name = fault_name(value)
+        return {"error": name, "message": one_line(value) if name == OTHER else one_line(str(value))}
+    raise TypeError(f"a {type(value).__name__} cannot be part of a run's state")
 
 
 @DBOS.workflow(name=WORKFLOW)

@@ -28,11 +28,13 @@ from sqlalchemy import URL, Engine
 from sqlalchemy.exc import DBAPIError
 
 from sabir_durable import engine
+from sabir_durable.context_names import check_one_class, stored_names
 from sabir_durable.errors import DurableFault, RowRefused, RunStopped, RunTaken, StoreInvalid
 from sabir_durable.execution import Execution
 from sabir_durable.faults import fault_text
+from sabir_durable.layouts import make_tables
 from sabir_durable.ledger import Ledger
-from sabir_durable.runs import Runs, check_one_class, patience_of, queue_of, recover
+from sabir_durable.runs import Runs, patience_of, queue_of, recover
 from sabir_durable.statuses import WorkerList
 from sabir_durable.stores import (
     Settings,
@@ -44,7 +46,7 @@ from sabir_durable.stores import (
     reach_store,
     unusable,
 )
-from sabir_durable.tables import Run, make_tables, unpack_request
+from sabir_durable.tables import Run, unpack_request
 
 if TYPE_CHECKING:
     from sabir_runtime.contexts import BaseContext
@@ -81,7 +83,7 @@ class Worker:
         self._threads = ThreadPoolExecutor(1 if is_sqlite(settings.url) else 8, "sabir-durable")
         self._lease, self._workers = make_lease(settings.url, self.name), WorkerList(self.engine)
         self.contexts: dict[str, BaseContext] = {}
-        """Name of a class → the context that takes its runs."""
+        """Stored name, earlier ones too → the context that takes runs with this name."""
         self.holders = 0
         """How many runners of this process share it."""
         self.live: dict[str, BoundPolicy] = {}
@@ -114,12 +116,12 @@ class Worker:
             raise
 
     async def add(self, context: "BaseContext") -> None:
-        """Take runs of this context's class too; of two contexts of a class, the later one takes them."""
-        is_new = type(context).__qualname__ not in self.contexts
+        """Take runs of this context's class too; of two contexts of one class, the later one takes them."""
+        new = [name for name in stored_names(context) if name not in self.contexts]
         self._know(context)
-        if is_new:
-            queue = queue_of(self.settings.application, type(context).__qualname__)
-            await self.store(self.runs.open_queues, [queue], self.settings.poll, self.settings.at_once)
+        queues = [queue_of(self.settings.application, name) for name in new]
+        await self.store(self.runs.open_queues, queues, self.settings.poll, self.settings.at_once)
+        for queue in queues:
             engine.listen(queue)
 
     @property
@@ -276,9 +278,10 @@ class Worker:
             execution.ended.set_result(None)
 
     def _know(self, context: "BaseContext") -> None:
-        name = type(context).__qualname__
-        check_one_class(self.contexts.get(name), context)
-        self.contexts[name] = context
+        names = stored_names(context)
+        for name in names:
+            check_one_class(self.contexts.get(name), context)
+        self.contexts.update(dict.fromkeys(names, context))
 
     def _call_of(self, run: Run) -> BoundCall:
         context = self.contexts.get(run.context)

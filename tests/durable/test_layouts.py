@@ -1,12 +1,17 @@
-"""A store of an older layout is brought up when it is opened, whoever opens it, and its runs go on."""
+"""A store of an older layout is migrated when it is opened, whoever opens it, and its runs continue."""
 
 import asyncio
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
-from sabir_durable import Runs
+from sabir_durable import DurableRunner, Runs, StoreInvalid, layouts
+from sabir_durable.layouts import LAYOUT, make_tables
 from sabir_durable.stores import open_store, parse_store
 from sqlalchemy import Engine, inspect, text
+from sqlalchemy.exc import DBAPIError
 
 from tests.durable.support import Gate, end_at, saying, working
 
@@ -89,3 +94,109 @@ async def test_a_store_of_the_first_layout_is_worked_on(store: str, first: Calla
 def look_again(store: str) -> None:
     with Runs(store) as runs, runs.engine.connect() as connection:
         assert connection.execute(text("SELECT version FROM sabir_durable_schema")).scalar_one() == 2
+
+
+@contextmanager
+def opened(store: str) -> Iterator[Engine]:
+    engine = open_store(parse_store(store))
+    try:
+        yield engine
+    finally:
+        engine.dispose()
+
+
+def execute(engine: Engine, *statements: str) -> None:
+    with engine.begin() as connection:
+        for statement in statements:
+            connection.execute(text(statement))
+
+
+def make_first_layout(engine: Engine) -> None:
+    """Make an empty store of the first layout."""
+    execute(engine, *(f"CREATE TABLE {table} ({columns})" for table, columns in FIRST.items()))
+    execute(engine, "INSERT INTO sabir_durable_schema VALUES (1)")
+
+
+def layout_of(engine: Engine) -> tuple[set[tuple[object, ...]], set[tuple[object, ...]], list[int]]:
+    """Return the columns and indexes of a store's tables, and its number."""
+    tables = inspect(engine)
+    names = [name for name in tables.get_table_names() if name.startswith("sabir_")]
+    columns: set[tuple[object, ...]] = {
+        (name, column["name"], str(column["type"]), column["nullable"])
+        for name in names
+        for column in tables.get_columns(name)
+    }
+    indexes = {
+        (name, index["name"], str(index["column_names"])) for name in names for index in tables.get_indexes(name)
+    }
+    with engine.connect() as connection:
+        numbers = connection.execute(text("SELECT version FROM sabir_durable_schema")).scalars()
+        return columns, indexes, list(numbers)
+
+
+def test_a_migrated_store_is_like_a_new_one(sqlite: str) -> None:
+    """A change of the tables without a step fails here."""
+    with opened(sqlite) as migrated, opened(f"{sqlite}.new") as new:
+        make_first_layout(migrated)
+        make_tables(migrated)
+        make_tables(new)
+
+        assert layout_of(migrated) == layout_of(new)
+
+
+def test_each_layout_has_a_step() -> None:
+    assert list(layouts.STEPS) == list(range(2, LAYOUT + 1))
+
+
+def test_a_step_that_fails_changes_nothing(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(store) as engine:
+        make_first_layout(engine)
+        before = layout_of(engine)
+        monkeypatch.setitem(layouts.STEPS, 2, (*layouts.STEPS[2], "ALTER TABLE no_table ADD COLUMN x TEXT"))
+        with pytest.raises((DBAPIError, StoreInvalid), match="no_table"):
+            make_tables(engine)
+
+        assert layout_of(engine) == before
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_store_without_a_number_is_migrated(store: str, is_first: bool) -> None:
+    with opened(store) as engine:
+        (make_first_layout if is_first else make_tables)(engine)
+        execute(engine, "DROP TABLE sabir_durable_schema")
+        make_tables(engine)
+        columns, indexes, numbers = layout_of(engine)
+
+    assert "holder" in {name for _, name, *_ in columns}
+    assert len(indexes) == 2
+    assert numbers == [LAYOUT]
+
+
+def test_processes_that_open_an_old_store_at_once_migrate_it_once(store: str) -> None:
+    program = "import sys; from sabir_durable.worker import make_store; from sabir_durable.stores import *"
+    program += "; url = parse_store(sys.argv[1]); make_store(open_store(url), url)"
+    with opened(store) as engine:
+        make_first_layout(engine)
+        command = [sys.executable, "-c", program, store]
+        processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+        errors = [process.communicate(timeout=120)[1] for process in processes]
+
+        assert [process.returncode for process in processes] == [0, 0, 0], errors
+        assert layout_of(engine)[2] == [LAYOUT]
+
+
+async def test_a_newer_store_is_refused_unchanged_by_everything_that_opens_it(store: str) -> None:
+    """A library that does not know a layout must not write it."""
+    with opened(store) as engine:
+        make_tables(engine)
+        execute(engine, f"UPDATE sabir_durable_schema SET version = {LAYOUT + 1}", "DROP TABLE sabir_workers")
+        before = layout_of(engine)
+        expected = f"has layout {LAYOUT + 1}, this version reads up to {LAYOUT}; upgrade sabir-durable$"
+        with pytest.raises(StoreInvalid, match=expected):
+            await DurableRunner(store).launch()
+        with pytest.raises(StoreInvalid, match=expected):
+            await asyncio.to_thread(Runs, store)
+        with pytest.raises(StoreInvalid, match=expected):
+            await asyncio.to_thread(make_tables, engine)
+
+        assert layout_of(engine) == before

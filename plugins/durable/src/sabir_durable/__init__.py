@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sabir_durable.errors import (
         DurableFault,
+        RowRefused,
         RunCancelled,
         RunConflict,
         RunnerInUse,
@@ -30,6 +31,7 @@ __all__ = [
     "CallState",
     "DurableFault",
     "DurableRunner",
+    "RowRefused",
     "RunCancelled",
     "RunConflict",
     "RunDetails",

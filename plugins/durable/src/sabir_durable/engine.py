@@ -11,56 +11,71 @@ import json
 import logging
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeAlias
 
 from dbos import DBOS, DBOSClient, DBOSConfig, Serializer, SetWorkflowID, WorkflowHandleAsync
 from sabir.authoring import one_line
 from sqlalchemy import Engine
 
-from sabir_durable.errors import DurableFault, RunnerInUse
+from sabir_durable.errors import DurableFault, RowRefused, RunnerInUse
+from sabir_durable.faults import OTHER, fault_name
+from sabir_durable.row_guard import REFUSED, SERIALIZATION, guard_engine, refused
 from sabir_durable.stores import Settings, version_of
 
 WORKFLOW = "sabir.run"
 log = logging.getLogger("sabir.durable.engine")
 
-_execute: Callable[[str], Awaitable[None]] | None = None
+Execute: TypeAlias = Callable[[str, RowRefused | None], Awaitable[None]]
+"""Performs the run of that name, or deals with a run whose row was refused."""
+_execute: Execute | None = None
 
 
 class ReadableJSON(Serializer):
-    """Serializes DBOS's own data as JSON: nothing of a run is pickled."""
+    """Serializes DBOS's own data as JSON. `row_guard` ensures that rows in no other serialization are read."""
 
     def serialize(self, data: Any) -> str:
-        """JSON text; an exception by its class and message."""
+        """Return JSON text; an exception is written by its stored name and its message."""
         return json.dumps(data, default=_readable)
 
     def deserialize(self, serialized_data: str) -> Any:
-        """The value; an exception is DurableFault, for the ledger has the policy's own failure."""
-        value = json.loads(serialized_data)
+        """Return the value; an exception becomes DurableFault, because the ledger has the policy's own failure.
+
+        Raises RowRefused for a value that is not JSON, or that the guard of rows refused.
+        """
+        try:
+            value = json.loads(serialized_data)
+        except (TypeError, ValueError, RecursionError):
+            raise RowRefused("a value of the engine in the store is not JSON; see who else writes to it") from None
         if isinstance(value, dict) and set(value) == {"error", "message"}:
             return DurableFault(f"{value['error']}: {value['message']}")
+        if isinstance(value, dict) and REFUSED in value:
+            raise refused(value[REFUSED])
         return value
 
     def name(self) -> str:
-        """The serializer's name, stored beside its data."""
-        return "sabir_json"
+        """Return the serializer's name, which is stored with its data."""
+        return SERIALIZATION
 
 
 def _readable(value: object) -> object:
+    """Return what is stored of a value that JSON does not know: an exception's stored name and its message."""
     if isinstance(value, BaseException):
-        return {"error": type(value).__name__, "message": one_line(str(value))}
-    raise TypeError(f"a {type(value).__name__} is no part of a run's state")
+        name = fault_name(value)
+        return {"error": name, "message": one_line(value) if name == OTHER else one_line(str(value))}
+    raise TypeError(f"a {type(value).__name__} cannot be part of a run's state")
 
 
 @DBOS.workflow(name=WORKFLOW)
-async def run_workflow() -> None:
-    """Any run; its workflow id is its name."""
+async def run_workflow(sabir_refused: object = None) -> None:
+    """Perform any run; its name is the workflow's id. The guard of rows replaces refused inputs by `sabir_refused`."""
     assert _execute is not None and DBOS.workflow_id is not None
-    await _execute(DBOS.workflow_id)
+    await _execute(DBOS.workflow_id, None if sabir_refused is None else refused(sabir_refused))
 
 
 def make_client(engine: Engine) -> DBOSClient:
-    """A client that asks DBOS for changes of runs, without a worker too; it reports an unreachable store at once."""
+    """Make a client that changes runs, also without a worker; it reports an unreachable store at once."""
     _be_quiet()
+    guard_engine(engine)
     return DBOSClient(
         system_database_engine=engine, serializer=ReadableJSON(), lazy=True, retry_connection_errors=False
     )
@@ -72,9 +87,7 @@ def migrate(url: str) -> None:
     DBOS.migrate(url)
 
 
-def launch(
-    engine: Engine, settings: Settings, worker: str, queues: list[str], execute: Callable[[str], Awaitable[None]]
-) -> None:
+def launch(engine: Engine, settings: Settings, worker: str, queues: list[str], execute: Execute) -> None:
     """Start DBOS, on the event loop that runs execute; raises RunnerInUse if other code started it."""
     global _execute  # noqa: PLW0603  # one DBOS in each process, and one function that it runs
     from dbos._dbos import _dbos_global_instance
@@ -82,6 +95,7 @@ def launch(
     if _dbos_global_instance is not None:
         raise RunnerInUse("DBOS was started in this process by other code, and there is one in each; start it there")
     _be_quiet()
+    guard_engine(engine)
     config: DBOSConfig = {
         "name": settings.application,
         "system_database_url": engine.url.set(drivername=engine.dialect.name).render_as_string(hide_password=False),

@@ -3,6 +3,7 @@
 RuntimeFault
 └── DurableFault
     ├── StoreInvalid      not a store's URL, or a store of a newer version (ValueError)
+    │   └── RowRefused    another program changed a row of the store
     ├── RunnerInUse       this process already runs its engine with other settings
     ├── RunNotFound       no run of that name (LookupError)
     ├── RunConflict       the request does not fit the run's state
@@ -21,6 +22,17 @@ class DurableFault(RuntimeFault):
 
 class StoreInvalid(DurableFault, ValueError):
     """The given store is not a store, cannot be reached, or was written by a newer version."""
+
+
+class RowRefused(StoreInvalid):
+    """A row of the store holds a value that this package did not write, such as a pickle, and the value was not loaded.
+
+    `run` is the run's name, `detail` the rest of the message.
+    """
+
+    def __init__(self, detail: str, run: str | None = None) -> None:
+        super().__init__(detail if run is None else f"run {run!r}: {detail}")
+        self.detail, self.run = detail, run
 
 
 class RunnerInUse(DurableFault):

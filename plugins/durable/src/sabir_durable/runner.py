@@ -24,10 +24,20 @@ from sabir_runtime.failures import ReplayMismatch
 from sabir_runtime.policies import Batch
 from sqlalchemy.exc import DBAPIError
 
-from sabir_durable.errors import DurableFault, RunCancelled, RunConflict, RunnerInUse, RunPaused, RunTaken, StoreInvalid
+from sabir_durable.context_names import check_one_class, stored_names
+from sabir_durable.errors import (
+    DurableFault,
+    RowRefused,
+    RunCancelled,
+    RunConflict,
+    RunnerInUse,
+    RunPaused,
+    RunTaken,
+    StoreInvalid,
+)
 from sabir_durable.execution import place
+from sabir_durable.faults import parse_fault
 from sabir_durable.ledger import OPEN, name_of
-from sabir_durable.runs import check_one_class
 from sabir_durable.stores import Durability, Settings, close_store, open_store, parse_store, shown, unusable
 from sabir_durable.tables import Run, difference, request_of, whole_request
 
@@ -80,13 +90,14 @@ class DurableRunner(Runner, AsyncClosing):
         self._opening = Lock()
 
     def create_bind_function(self, ctx: "BaseContext") -> Callable[..., BoundPolicy]:
-        """The function that binds policies to the context; runs of its class continue with it from now on.
+        """Return the function that binds policies to the context, which performs the runs of its class from now on.
 
-        Raises DurableFault if a class of another module has the same name: their runs would be mixed up.
+        Raises DurableFault if another class has one of its stored names, because their runs would be mixed up.
         """
-        name = type(ctx).__qualname__
-        check_one_class(self._contexts.get(name), ctx)
-        self._contexts[name] = ctx
+        names = stored_names(ctx)
+        for name in names:
+            check_one_class(self._contexts.get(name), ctx)
+        self._contexts.update(dict.fromkeys(names, ctx))
         return super().create_bind_function(ctx)
 
     def perform(self, call: BoundCall) -> Awaitable[Batch]:
@@ -132,7 +143,7 @@ class DurableRunner(Runner, AsyncClosing):
         worker = await self.launch()
         asked = self._asked(call, name_of(run_id))
         stored = await worker.store(worker.runs.enqueue, asked)
-        _check_same(stored, asked)
+        self._check_same(stored, asked)
         await self._check_served(worker, stored)
         return asked.run
 
@@ -152,7 +163,7 @@ class DurableRunner(Runner, AsyncClosing):
         call = BoundCall(bound, observations, options, bound.signature.check(arguments))
         asked = self._asked(call, name_of(run_id))
         stored = await asyncio.to_thread(self._submit, asked)
-        _check_same(stored, asked)
+        self._check_same(stored, asked)
         return asked.run
 
     def _submit(self, asked: Run) -> Run:
@@ -245,7 +256,7 @@ class DurableRunner(Runner, AsyncClosing):
         from sabir_durable import engine
 
         stored = await worker.store(worker.ledger.create, asked)
-        _check_same(stored, asked)
+        self._check_same(stored, asked)
         await self._check_served(worker, stored)
         return asyncio.ensure_future(engine.start(asked.run))
 
@@ -257,6 +268,8 @@ class DurableRunner(Runner, AsyncClosing):
             if worker.is_closed:
                 raise _left(name) from None
             raise
+        except RowRefused as refused:
+            raise RowRefused(refused.detail, refused.run or name) from None
         except StoreInvalid:  # nothing of it could be recorded
             raise
         except Exception as error:  # the ledger has the error
@@ -281,8 +294,26 @@ class DurableRunner(Runner, AsyncClosing):
                 f"run {stored.run!r} waits for {summary.waits_for}, and this is version {version!r}; {remedy}"
             )
 
+    def _check_same(self, stored: Run, asked: Run) -> None:
+        """Raise RunConflict or ReplayMismatch if a stored run of that name is not the run that is asked for."""
+        if stored.application != asked.application:
+            owner = f"application {stored.application!r}, and this is {asked.application!r}"
+            raise RunConflict(f"run {asked.run!r} belongs to {owner}; give another run_id")
+        context = self._contexts.get(stored.context)  # also under an earlier name
+        is_same_context = stored.context == asked.context or (
+            context is not None and context is self._contexts.get(asked.context)
+        )
+        if is_same_context and (stored.name, stored.digest) == (asked.name, asked.digest):
+            return
+        was, now = f"{stored.context}.{stored.name}", f"{asked.context}.{asked.name}"
+        differs = f"{was}, and is now asked of {now}"
+        if is_same_context and stored.name == asked.name:
+            differs = f"{was} with other observations or arguments: {difference(stored.request, asked.request)}"
+        raise ReplayMismatch(f"run {asked.run!r} was asked of {differs}; give what it was given, or another run_id")
+
     def _asked(self, call: BoundCall, name: str, worker: str | None = None) -> Run:
-        settings, context = self._settings, type(call.bound.context).__qualname__
+        """Make the row of a run that is asked for."""
+        settings, context = self._settings, stored_names(call.bound.context)[0]
         digest, request = request_of(call).digest, whole_request(call)
         return Run(name, settings.application, settings.version, context, call.name, digest, request, worker=worker)
 
@@ -323,27 +354,15 @@ def _close(runs: "Runs") -> None:
     close_store(runs.engine)
 
 
-def _check_same(stored: Run, asked: Run) -> None:
-    if stored.application != asked.application:
-        whose = f"application {stored.application!r}, and this is {asked.application!r}"
-        raise RunConflict(f"run {asked.run!r} belongs to {whose}; give another run_id")
-    expected, found = (stored.context, stored.name, stored.digest), (asked.context, asked.name, asked.digest)
-    if expected != found:
-        was, now = f"{stored.context}.{stored.name}", f"{asked.context}.{asked.name}"
-        differs = f"{was}, and is now asked of {now}"
-        if was == now:
-            differs = f"{was} with other observations or arguments: {difference(stored.request, asked.request)}"
-        raise ReplayMismatch(f"run {asked.run!r} was asked of {differs}; give what it was given, or another run_id")
-
-
 def _left(name: str) -> RunTaken:
     return RunTaken(f"run {name!r} was left unfinished: its runner was closed; launch one to go on")
 
 
 def _stopped(run: Run) -> Exception:
-    kind, _, text = (run.fault or "").partition(": ")
-    if kind == ReplayMismatch.__name__:
-        return ReplayMismatch(text)
+    """Make the error for a run that ended here without a result."""
+    fault = parse_fault(run.fault)
+    if fault is not None:
+        return fault
     if run.wish == "pause":
         why = f": {run.fault}" if run.fault else ""
         return RunPaused(f"run {run.run!r} is paused{why}; `sabir runs resume {run.run}` carries it on")

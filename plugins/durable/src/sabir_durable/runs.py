@@ -19,7 +19,6 @@ A worker that is closed releases its runs first, so it did not die while it held
 
 import builtins
 import logging
-import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -32,7 +31,7 @@ from sabir.authoring import SyncClosing, as_messages
 from sabir.errors import SettingsInvalid
 from sqlalchemy import URL, Connection, Engine
 
-from sabir_durable.errors import DurableFault, RunConflict
+from sabir_durable.errors import RunConflict
 from sabir_durable.ledger import MOST_DEATHS, OPEN, Ledger, name_of, no_run
 from sabir_durable.statuses import ENDED, Statuses, WorkerList, check_store
 from sabir_durable.stores import Lease, close_store, is_sqlite, make_lease, open_store, parse_store, version_of
@@ -47,23 +46,8 @@ BATCH = 200
 
 
 def queue_of(application: str, context: str) -> str:
-    """The queue of the runs of one context class: a worker takes from the queues whose code it has."""
+    """Return the queue of runs with this stored name of a context: workers take the runs whose code they have."""
     return f"{application}.{context}"
-
-
-def check_one_class(known: object, context: object) -> None:
-    """Raise DurableFault if contexts of two classes with one name would take each other's runs.
-
-    Runs use only the class's name, because its module is `__main__` in a script and another name when it is imported.
-    """
-    classes = [type(known), type(context)] if known is not None else []
-    if len({_file_of(each) for each in classes}) > 1:
-        shown = " and ".join(f"{each.__module__}.{each.__qualname__}" for each in classes)
-        raise DurableFault(f"{shown} have one name, and would take each other's runs; rename one of them")
-
-
-def _file_of(context: type) -> str:
-    return getattr(sys.modules.get(context.__module__), "__file__", None) or context.__module__
 
 
 class Runs(SyncClosing):

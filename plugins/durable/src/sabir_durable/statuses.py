@@ -16,8 +16,9 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
+from sabir_durable.layouts import check_tables, no_runs
 from sabir_durable.ledger import HELD
-from sabir_durable.tables import Run, calls, check_tables, no_runs, runs, workers
+from sabir_durable.tables import Run, calls, runs, workers
 from sabir_durable.views import RunState, RunSummary
 
 _SECONDS = {

@@ -32,6 +32,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from sabir_durable.errors import StoreInvalid
+from sabir_durable.row_guard import guard_engine
 
 Durability: TypeAlias = Literal["process", "power"]
 
@@ -112,7 +113,7 @@ def bounds_of(url: URL) -> dict[str, int]:
 
 
 def open_store(url: URL, durability: Durability = "process") -> Engine:
-    """An engine of that store; it does not connect yet."""
+    """Make an engine of that store, whose rows are guarded; it does not connect yet."""
     if is_sqlite(url):
         engine = create_engine(url)
 
@@ -128,6 +129,8 @@ def open_store(url: URL, durability: Durability = "process") -> Engine:
 
     else:
         engine = create_engine(url, pool_size=POOL, max_overflow=POOL, pool_pre_ping=True, connect_args=bounds_of(url))
+
+    guard_engine(engine)
 
     @event.listens_for(engine, "handle_error")
     def refuse(context: ExceptionContext) -> None:

@@ -23,17 +23,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args, get_type_hints
 
 import sqlalchemy as sa
 from sabir import Message, dumps, dumps_lines, loads
-from sabir.authoring import DatabaseFailure, load_as, one_line
+from sabir.authoring import load_as, one_line
 from sabir_runtime.contexts import BoundCall
 from sabir_runtime.failures import Failure, PolicyFailed, failure_of
 
-from sabir_durable.errors import StoreInvalid
-from sabir_durable.stores import reach_store, shown
 from sabir_durable.views import CallState
 
 _UNCOUNTED = {"id", "origin", "schema_number", "role_hint_for_llm", "step_num"}
@@ -145,20 +142,6 @@ def _canonical(text: str) -> str:
     return json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-SCHEMA = 2
-"""The number of the layout that this version writes."""
-_SINCE = {
-    2: (
-        "ALTER TABLE sabir_runs ADD COLUMN holder TEXT",
-        "ALTER TABLE sabir_workers ADD COLUMN version TEXT",
-        "CREATE INDEX sabir_runs_newest ON sabir_runs (created_at)",
-        "CREATE INDEX sabir_runs_new ON sabir_runs (worker) WHERE epoch = 0",
-    )
-}
-"""The additions of each layout; a store of an older layout is upgraded when it is opened."""
-SETUP_LOCK = 0x5AB1_D0AB
-"""The advisory lock under which Postgres tables are made: two workers may start at once."""
-
 Wish: TypeAlias = Literal["run", "pause", "cancel"]
 """The requested change of a run."""
 
@@ -248,52 +231,3 @@ workers = sa.Table(
     sa.Column("started_at", sa.Float, nullable=False),
     sa.Column("seen_at", sa.Float, nullable=False),
 )
-
-
-def make_tables(engine: sa.Engine) -> None:
-    """Make the tables that are missing, and upgrade older ones; raises StoreInvalid for a store of a newer version."""
-    with engine.begin() as connection:
-        if engine.dialect.name == "postgresql":
-            connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": SETUP_LOCK})
-        else:
-            connection.execute(sa.text("BEGIN IMMEDIATE"))
-        is_new = not sa.inspect(connection).has_table(versions.name)
-        metadata.create_all(connection)
-        if is_new:
-            connection.execute(versions.insert(), {"version": SCHEMA})
-            return
-        for layout in range(_layout(connection) + 1, SCHEMA + 1):
-            for statement in _SINCE[layout]:
-                connection.execute(sa.text(statement))
-            connection.execute(versions.update(), {"version": layout})
-
-
-def check_tables(engine: sa.Engine) -> None:
-    """Upgrade older tables, make none; raises StoreInvalid if they are missing or of a newer version."""
-    path = engine.url.database or ""
-    is_missing = engine.dialect.name == "sqlite" and not Path(path).exists()  # SQLite would make the file
-    if not is_missing:
-        reach_store(engine)
-    if is_missing or not sa.inspect(engine).has_table(versions.name):
-        raise no_runs(engine)
-    with engine.connect() as connection:
-        is_older = _layout(connection) < SCHEMA
-    if is_older:
-        make_tables(engine)
-
-
-def no_runs(engine: sa.Engine) -> StoreInvalid:
-    """The error that a store was made by another program."""
-    return StoreInvalid(f"{shown(engine.url)} holds no runs; give the store that a DurableRunner was made with")
-
-
-def _layout(connection: sa.Connection) -> int:
-    """The layout of a store's tables, which this version knows; StoreInvalid for any other."""
-    found = connection.execute(sa.select(versions.c.version)).scalars().all()
-    written = found[0] if len(found) == 1 and type(found[0]) is int and found[0] > 0 else None
-    if written is None:
-        held = f"{shown(connection.engine.url)} is damaged: its layout is {one_line(repr(found), 80)}"
-        raise StoreInvalid(f"{held}; {DatabaseFailure.DAMAGE}")
-    if written > SCHEMA:
-        raise StoreInvalid(f"the store has layout {written}, this version reads up to {SCHEMA}; install a newer one")
-    return written

@@ -21,17 +21,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from uuid import uuid4
 
-from dbos._error import DBOSWorkflowCancelledError
+from dbos import error as engine_errors
 from sabir_runtime.contexts import BoundCall, BoundPolicy
 from sabir_runtime.failures import PolicyFailed, PolicyInvalid, ReplayMismatch
 from sqlalchemy import URL, Engine
 from sqlalchemy.exc import DBAPIError
 
 from sabir_durable import engine
-from sabir_durable.errors import DurableFault, RunStopped, RunTaken, StoreInvalid
+from sabir_durable.context_names import check_one_class, stored_names
+from sabir_durable.errors import DurableFault, RowRefused, RunStopped, RunTaken, StoreInvalid
 from sabir_durable.execution import Execution
+from sabir_durable.faults import fault_text
+from sabir_durable.layouts import make_tables
 from sabir_durable.ledger import Ledger
-from sabir_durable.runs import Runs, check_one_class, patience_of, queue_of, recover
+from sabir_durable.runs import Runs, patience_of, queue_of, recover
 from sabir_durable.statuses import WorkerList
 from sabir_durable.stores import (
     Settings,
@@ -43,7 +46,7 @@ from sabir_durable.stores import (
     reach_store,
     unusable,
 )
-from sabir_durable.tables import Run, make_tables, unpack_request
+from sabir_durable.tables import Run, unpack_request
 
 if TYPE_CHECKING:
     from sabir_runtime.contexts import BaseContext
@@ -80,7 +83,7 @@ class Worker:
         self._threads = ThreadPoolExecutor(1 if is_sqlite(settings.url) else 8, "sabir-durable")
         self._lease, self._workers = make_lease(settings.url, self.name), WorkerList(self.engine)
         self.contexts: dict[str, BaseContext] = {}
-        """Name of a class → the context that takes its runs."""
+        """Stored name, earlier ones too → the context that takes runs with this name."""
         self.holders = 0
         """How many runners of this process share it."""
         self.live: dict[str, BoundPolicy] = {}
@@ -113,12 +116,12 @@ class Worker:
             raise
 
     async def add(self, context: "BaseContext") -> None:
-        """Take runs of this context's class too; of two contexts of a class, the later one takes them."""
-        is_new = type(context).__qualname__ not in self.contexts
+        """Take runs of this context's class too; of two contexts of one class, the later one takes them."""
+        new = [name for name in stored_names(context) if name not in self.contexts]
         self._know(context)
-        if is_new:
-            queue = queue_of(self.settings.application, type(context).__qualname__)
-            await self.store(self.runs.open_queues, [queue], self.settings.poll, self.settings.at_once)
+        queues = [queue_of(self.settings.application, name) for name in new]
+        await self.store(self.runs.open_queues, queues, self.settings.poll, self.settings.at_once)
+        for queue in queues:
             engine.listen(queue)
 
     @property
@@ -196,22 +199,27 @@ class Worker:
         self._threads.shutdown()
         close_store(self.engine)
 
-    async def _execute(self, name: str) -> None:
-        """The engine's function: performs one run to its end, or to the end of this worker."""
+    async def _execute(self, name: str, refused: RowRefused | None = None) -> None:
+        """Perform one run for the engine, to its end or to the end of this worker.
+
+        A run whose row was refused is paused with that reason.
+        """
         ended: Future[None] = Future()
         ended.set_running_or_notify_cancel()  # a caller that stops waiting does not cancel it
         self._performing[ended] = asyncio.get_running_loop()
         try:
             if self.is_closed:
                 raise asyncio.CancelledError  # nothing is taken: another worker continues it
-            await self._perform(name)
+            await self._perform(name, refused)
         finally:
             del self._performing[ended]
             ended.set_result(None)
 
-    async def _perform(self, name: str) -> None:
+    async def _perform(self, name: str, refused: RowRefused | None) -> None:
         execution: Execution | None = None
         try:
+            if refused is not None:
+                raise refused
             run, execution = await self._take(name)
             await execution.perform(self._call_of(run))
         except (RunStopped, asyncio.CancelledError) as stopped:
@@ -219,14 +227,15 @@ class Worker:
                 raise asyncio.CancelledError from None  # nothing is recorded: another worker continues it
             if execution is None:
                 await self.store(self.runs.stay_stopped, name)
-            raise DBOSWorkflowCancelledError(str(stopped)) from None  # the engine waits for its present worker
+            # The engine then waits for the outcome that the run's present worker records.
+            raise engine_errors.DBOSWorkflowCancelledError(str(stopped)) from None
         except (ReplayMismatch, PolicyInvalid, DurableFault) as fault:
             if isinstance(fault, PolicyFailed):
                 raise  # the policy's own, and in the ledger
             if self.is_closed:
                 raise asyncio.CancelledError from None
-            await self.store(self.runs.park, name, f"{type(fault).__name__}: {fault}")
-            raise DBOSWorkflowCancelledError(str(fault)) from None
+            await self.store(self.runs.park, name, fault_text(fault))
+            raise engine_errors.DBOSWorkflowCancelledError(str(fault)) from None
         finally:
             if execution is not None:
                 await asyncio.shield(asyncio.ensure_future(self._release(execution)))
@@ -269,9 +278,10 @@ class Worker:
             execution.ended.set_result(None)
 
     def _know(self, context: "BaseContext") -> None:
-        name = type(context).__qualname__
-        check_one_class(self.contexts.get(name), context)
-        self.contexts[name] = context
+        names = stored_names(context)
+        for name in names:
+            check_one_class(self.contexts.get(name), context)
+        self.contexts.update(dict.fromkeys(names, context))
 
     def _call_of(self, run: Run) -> BoundCall:
         context = self.contexts.get(run.context)

@@ -245,7 +245,7 @@ ATTACKS: Mapping[str, Attack] = {
 ORDINARY: Mapping[str, Attack] = {
     "a text of commas": Attack(lambda wire, size: says(wire, b'"%b"' % (b"," * size)), 2 * MIB),
     "a long text": Attack(lambda wire, size: says(wire, b'"%b"' % (b"a" * size)), 7 * MIB // 2),
-    "many halves of surrogate pairs": Attack(surrogates, 7 * MIB // 2),
+    "many halves of surrogate pairs": Attack(surrogates, 3 * MIB // 2),
     "a long text in small pieces": Attack(deltas, 7 * MIB // 2, streamed=True),
 }
 """Large answers that are accepted."""

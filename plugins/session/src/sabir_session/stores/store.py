@@ -13,7 +13,7 @@ is a row that names its parent and how much of the parent is its past: its own r
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from threading import RLock
 from typing import Any, NamedTuple, Protocol
@@ -157,9 +157,20 @@ class Store(SyncClosing, ABC):
             shown = f"{self._described} holds a journal {other!r} already"
             raise errors.JournalExists(f"{shown}; delete it, or fork to another name")
 
+    @property
+    def location(self) -> Hashable:
+        """The identity of the database among the stores of this process; stores of one database return equal values.
+
+        By default the store itself. Conversations of one process use it to answer one question at a time.
+        """
+        return self
+
     @abstractmethod
     def claim(self, name: str) -> Claim:
-        """The right to write to the journal of that name; raises ConversationBusy if another process has it."""
+        """Exclude other processes from the journal of that name; raise ConversationBusy if one of them has it.
+
+        Objects of this process are excluded by `sabir_session.stores.claims`, whatever this returns.
+        """
 
     def rewind(self, name: str, at: int, length: int) -> None:
         """Take back the records of a journal of that length from position `at` on; forks that share them keep them.

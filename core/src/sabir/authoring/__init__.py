@@ -91,6 +91,7 @@ _GROUPS = {
         {
             "base.values": "FrozenDict JSONObjectDocumentField JSONText JSONValue decode_json encode_json",
             "base.models": "AtRest Frozen load_as",
+            "authoring.names": "StoredNames",
             "vocabulary.parts": "KnownPart NonEmpty Part Text",
             "vocabulary.messages": "OptionCall RoleHint",
         },

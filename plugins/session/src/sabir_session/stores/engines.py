@@ -22,7 +22,8 @@ from sabir.authoring import DatabaseFailure
 
 from sabir_session.errors import StoreError
 from sabir_session.stores.claims import Claim, busy, claim_file
-from sabir_session.stores.store import APPEND, POSTGRES_TABLES, SQLITE_TABLES, Executed, Row, Store
+from sabir_session.stores.layouts import POSTGRES_TABLES, POSTGRES_UPGRADES, SQLITE_TABLES, SQLITE_UPGRADES
+from sabir_session.stores.store import APPEND, Executed, Row, Store
 
 if TYPE_CHECKING:
     import psycopg
@@ -59,6 +60,7 @@ class SQLiteStore(Store):
     _taken = sqlite3.IntegrityError
     _find_tables = "SELECT 1 FROM sqlite_master WHERE name = 'sabir_session_schema'"
     _tables = SQLITE_TABLES
+    _upgrades = SQLITE_UPGRADES
 
     def __init__(self, path: str | Path, *, durability: Durability = "process", timeout: float = 10.0) -> None:
         super().__init__()
@@ -157,6 +159,7 @@ class PostgresStore(Store):
     _append = f"{APPEND} FOR SHARE"  # a delete at the same time waits, and then sees the record
     _find_tables = "SELECT 1 WHERE to_regclass('sabir_session_schema') IS NOT NULL"
     _tables = POSTGRES_TABLES
+    _upgrades = POSTGRES_UPGRADES
 
     def __init__(self, url: str) -> None:
         super().__init__()

@@ -68,8 +68,8 @@ def test_a_room_of_core_is_seen_at_one_glance() -> None:
     check_each(sorted({path.parent for path in CORE.modules()}), crowded, "divide the room, or merge modules")
 
 
-MOST = {sabir: 85, sabir.authoring: 110}
-"""So many names a door may have."""
+MOST = {sabir: 85, sabir.authoring: 111}
+"""So many names a door may have; StoredNames is one because three packages store types by name."""
 KIT = {
     "Block", "FEATURES", "Identifiers", "NEVER_READ", "Pairing", "Renderer", "StreamState", "Waiting",
     "default_registry", "mend", "strict_kinds",

@@ -10,7 +10,19 @@ and the code that they quote from the project's files (see includes.py). The pic
 import re
 from collections.abc import Callable, Mapping
 
-from tests.docs import commands, conformance, errors, hand_over, packages, providers, roles, sizes, surface, terminal
+from tests.docs import (
+    commands,
+    conformance,
+    errors,
+    hand_over,
+    packages,
+    providers,
+    roles,
+    sizes,
+    stored,
+    surface,
+    terminal,
+)
 from tests.docs.includes import with_includes
 from tests.docs.pages import pages
 
@@ -45,6 +57,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "the end of a run": conformance.summary,
     **packages.PACKAGE_SECTIONS,
     **roles.SECTIONS,
+    **stored.SECTIONS,
     **packages.ACTOR_SECTIONS,
     **surface.AUTHOR_SECTIONS,
 }

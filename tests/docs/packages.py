@@ -33,7 +33,7 @@ from sabir_actors import (
 from sabir_actors.durable import DurableQueue
 from sabir_distributed import access, envelopes, settings, subjects
 from sabir_durable import tables
-from sabir_session.stores import store as layout
+from sabir_session.stores import layouts
 
 from tests.docs.sources import (
     Entry,
@@ -94,7 +94,7 @@ def journal_tables() -> str:
     """The tables and views of a store of journals, as SQLite has them."""
     connection = sqlite3.connect(":memory:")
     try:
-        for statement in layout.SQLITE_TABLES:
+        for statement in layouts.SQLITE_TABLES:
             connection.execute(statement)
         found = connection.execute("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY rowid")
         names = [name for (name,) in found if not name.startswith("sqlite_")]

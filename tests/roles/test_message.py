@@ -288,6 +288,21 @@ def test_two_modules_have_no_kind_of_one_name() -> None:
     RoledMessage.kinds["Note"] = Note
 
 
+def test_a_kind_is_stored_under_the_name_that_its_class_assigns() -> None:
+    """A kind that was renamed reads what was stored under its class's earlier name."""
+    names = {"stored_as": "app.greeting", "stored_before": ("Welcome",), "__annotations__": {}}
+    greeting = type("Greeting", (Note,), {"__module__": __name__, **names})
+    try:
+        stored = greeting(content={"text": "Hi."}).to_dict()
+        assert stored["kind"] == "app.greeting"
+        for name in ("app.greeting", "Welcome"):
+            assert type(RoledMessage.from_dict({**stored, "kind": name})) is greeting
+        with refuses("the kind 'Greeting' is none of"):
+            RoledMessage.from_dict({**stored, "kind": "Greeting"})
+    finally:
+        del RoledMessage.kinds["app.greeting"], RoledMessage.kinds["Welcome"]
+
+
 def test_a_message_whose_template_fails_is_stored_all_the_same() -> None:
     """What the template would have made is not there to be stored."""
     broken = System.create("x", template=Template("{{ 1 / 0 }}"))

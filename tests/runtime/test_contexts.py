@@ -1,9 +1,12 @@
 """The context is the registry: attributes are names, names are options, and nothing else can be reached."""
 
+from typing import ClassVar
+
 import pytest
 import sabir
 from sabir import Message
 from sabir_runtime import BaseContext, InMemoryRunner, PolicyInvalid, UnknownOption
+from sabir_runtime.contexts import context_names
 
 from tests.runtime.support import Context, call, results, search_web
 
@@ -35,6 +38,25 @@ async def test_a_bound_policy_has_one_name_of_its_own() -> None:
     assert (ctx.search.name, ctx.again.name) == ("search", "again")
     assert results(await ctx.chooser(observations=HISTORY, options=["again"])) == ["3 × rain"]
     assert results(await ctx.chooser(HISTORY, ["again"])) == ["3 × rain"]
+
+
+def test_a_context_is_stored_under_the_names_that_its_class_assigns() -> None:
+    """Its own class's name by default; a subclass has its own."""
+
+    class Desk(BaseContext):
+        """Got a name when it was stored already."""
+
+        stored_as: ClassVar[str] = "desk"
+
+    class Counter(Desk):
+        """Was called Desk before."""
+
+        stored_before: ClassVar[tuple[str, ...]] = ("Desk",)
+
+    place = "test_a_context_is_stored_under_the_names_that_its_class_assigns.<locals>"
+    assert context_names(BaseContext).all == ("BaseContext",)
+    assert context_names(Desk).all == ("desk", f"{place}.Desk")
+    assert context_names(Counter).all == (f"{place}.Counter", "Desk")
 
 
 async def test_leaving_a_context_closes_its_policies_and_its_runner() -> None:

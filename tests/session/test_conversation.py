@@ -280,7 +280,7 @@ async def test_one_question_at_a_time() -> None:
     chat = Conversation(ScriptedAdapter(delayed("Po.", gate), "Rhine."))
     first = asyncio.ensure_future(chat.ask("Name a river."))
     await gate.reached()
-    with pytest.raises(ConversationBusy, match="being answered"):
+    with pytest.raises(ConversationBusy, match="already answering a question"):
         await chat.ask("Another.")
     gate.open()
     assert (await first).text == "Po."

@@ -41,7 +41,7 @@ def kept(store: Store, name: str) -> list[tuple[str, str]]:
 
 
 def bodies(history: Sequence[InnerMessage]) -> list[tuple[str, str]]:
-    return [("sabir_session:InnerMessage", record.model_dump_json()) for record in history]
+    return [("sabir.message", record.model_dump_json()) for record in history]
 
 
 @settings(max_examples=EXAMPLES)

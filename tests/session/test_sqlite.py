@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 from sabir_session import RecordingFailed, SQLiteStore, StoreError, StoreTooNew
-from sabir_session.stores import store as layout
+from sabir_session.stores import layouts
+
+from tests.session.layouts import LAYOUT_1
 
 
 def execute(path: Path, *statements: str) -> list[tuple[object, ...]]:
@@ -77,7 +79,7 @@ def test_a_newer_layout_is_refused_by_its_number_and_left_alone(tmp_path: Path) 
     execute(tmp_path / "a.db", "UPDATE sabir_session_schema SET version = 7")
     before = (tmp_path / "a.db").read_bytes()
 
-    with pytest.raises(StoreTooNew, match="has layout 7, newer than 1; upgrade sabir-session"):
+    with pytest.raises(StoreTooNew, match="has layout 7, newer than 2; upgrade sabir-session"):
         SQLiteStore(tmp_path / "a.db")
 
     assert (tmp_path / "a.db").read_bytes() == before
@@ -91,32 +93,33 @@ OLDER = (
     "INSERT INTO journals VALUES ('monday')",
     "INSERT INTO records VALUES ('monday', 0, 'first'), ('monday', 1, 'second')",
 )
-"""A database as no version ever wrote it, two layouts back."""
+"""A database as no version ever wrote it, three layouts back."""
 UPGRADES = {
     -1: ("ALTER TABLE records ADD COLUMN kind TEXT NOT NULL DEFAULT 'm:K'",),
     0: (
-        *layout.SQLITE_TABLES[1:5],
+        *LAYOUT_1["sqlite"][1:5],
         "INSERT INTO sabir_journals (name) SELECT name FROM journals",
         "INSERT INTO sabir_records SELECT sabir_journals.id * 4294967296 + position, kind, body"
         " FROM records JOIN sabir_journals USING (name)",
     ),
+    **layouts.SQLITE_UPGRADES,
 }
 
 
 def test_older_layouts_are_brought_to_this_one_step_by_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An old store is read: each layout says how it becomes the next, and all of it happens or nothing."""
-    monkeypatch.setattr(layout, "UPGRADES", UPGRADES)
+    monkeypatch.setattr(SQLiteStore, "_upgrades", UPGRADES)
     execute(tmp_path / "a.db", *OLDER)
 
     with SQLiteStore(tmp_path / "a.db") as store:
         assert list(store.journal("monday").read()) == [("m:K", "first"), ("m:K", "second")]
         store.journal("monday").append("m:K", "third")
-    assert execute(tmp_path / "a.db", "SELECT version FROM sabir_session_schema") == [(layout.VERSION,)]
+    assert execute(tmp_path / "a.db", "SELECT version FROM sabir_session_schema") == [(layouts.VERSION,)]
 
 
 def test_an_upgrade_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The old store stays what it was."""
-    monkeypatch.setattr(layout, "UPGRADES", {**UPGRADES, 0: (*UPGRADES[0], "INSERT INTO nowhere VALUES (1)")})
+    monkeypatch.setattr(SQLiteStore, "_upgrades", {**UPGRADES, 0: (*UPGRADES[0], "INSERT INTO nowhere VALUES (1)")})
     execute(tmp_path / "a.db", *OLDER)
 
     with pytest.raises(StoreError, match="no such table: nowhere"):
@@ -131,7 +134,7 @@ def test_an_upgrade_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pyte
 def test_what_ended_a_transaction_is_what_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """UP-30: SQLite rolls back by itself where the disk is full; that there is nothing left to roll back is no news."""
     twice = ("CREATE TABLE once (a UNIQUE)", "INSERT INTO once VALUES (1)", "INSERT OR ROLLBACK INTO once VALUES (1)")
-    monkeypatch.setattr(layout, "UPGRADES", {**UPGRADES, 0: (*UPGRADES[0], *twice)})
+    monkeypatch.setattr(SQLiteStore, "_upgrades", {**UPGRADES, 0: (*UPGRADES[0], *twice)})
     execute(tmp_path / "a.db", *OLDER)
 
     with pytest.raises(StoreError, match=r"could not be opened: UNIQUE constraint failed: once\.a"):
@@ -183,11 +186,11 @@ def test_a_damaged_file_is_an_error_and_not_a_shorter_journal(
     ("statement", "told"),
     [
         ("DELETE FROM sabir_session_schema", r"is damaged: its layout is \[\]; put back a copy"),
-        ("INSERT INTO sabir_session_schema VALUES (1)", r"is damaged: its layout is \[1, 1\]; put back a copy"),
+        ("INSERT INTO sabir_session_schema VALUES (2)", r"is damaged: its layout is \[2, 2\]; put back a copy"),
         ("UPDATE sabir_session_schema SET version = 'x'", r"is damaged: its layout is \['x'\]; put back a copy"),
         ("UPDATE sabir_session_schema SET version = 0", r"is damaged: its layout is \[0\]; put back a copy"),
         ("ALTER TABLE sabir_session_schema RENAME COLUMN version TO v", "no such column: version; put back a copy"),
-        ("DROP TABLE sabir_records", "no such table: .*sabir_records; put back a copy"),
+        ("DROP TABLE sabir_session_records", "no such table: .*sabir_session_records; put back a copy"),
     ],
 )
 def test_tables_that_are_not_as_they_were_made_are_an_error(tmp_path: Path, statement: str, told: str) -> None:

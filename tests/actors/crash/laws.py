@@ -20,7 +20,7 @@ from sabir_session import InnerMessage
 from tests.actors.crash.programs import Told, opened
 from tests.session.support import ListJournal, recording, records_of
 
-EVENT = ThreadEvent.__name__
+EVENT = ThreadEvent.stored_as
 
 
 class Recorded:
@@ -33,7 +33,7 @@ class Recorded:
         self.events = [
             (position, ThreadEvent.model_validate_json(body))
             for position, (kind, body) in enumerate(self.lines)
-            if kind.endswith(EVENT)
+            if kind == EVENT
         ]
 
     @property

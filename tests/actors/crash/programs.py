@@ -108,7 +108,7 @@ class DyingJournal(StoredJournal):
     fuse: Fuse
 
     def append(self, kind: str, body: str) -> None:
-        is_event = kind.endswith(ThreadEvent.__name__)
+        is_event = kind == ThreadEvent.stored_as
         what = json.loads(body)["what" if is_event else "role"]
         self.fuse.point(f"before write {what}")
         super().append(kind, body)

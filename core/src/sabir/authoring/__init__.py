@@ -93,6 +93,7 @@ _GROUPS = {
                 "FrozenDict JSONObjectDocumentField JSONText JSONValue decode_json encode_json has_more_values"
             ),
             "base.models": "AtRest Frozen load_as",
+            "authoring.names": "StoredNames",
             "vocabulary.parts": "KnownPart NonEmpty Part Text",
             "vocabulary.messages": "OptionCall RoleHint",
         },

@@ -36,6 +36,7 @@ from sabir.base.values import (
     encode_json,
     has_more_values,
 )
+from sabir.authoring.names import StoredNames
 from sabir.vocabulary.parts import KnownPart, NonEmpty, Part, Text
 from sabir.vocabulary.messages import OptionCall, RoleHint
 from sabir.options.option import OptionLike
@@ -63,10 +64,10 @@ __all__ = [  # noqa: RUF022
     "MediaURL", "Messages", "Modality", "NonEmpty", "OptionCall", "OptionLike", "OwnConnection", "Part", "Performer",
     "PostingClient", "PostingConnection", "Profile", "Provider", "RaisedError", "ReasoningEffort", "Relay",
     "ReplyBuilder", "RequestScope", "RoleHint", "Roles", "SABIR_API", "SDKProvider", "Script", "Served", "ServerEvent",
-    "ServerEventReader", "Side", "Signature", "Splice", "Strict", "SyncClosing", "Tables", "Text", "TokenCount",
-    "Turn", "TurnMaker", "TurnScope", "WIRE_SETTINGS", "WaitingCall", "WaitingConnection", "WireHead", "WireRequest",
-    "WireResponse", "as_messages", "called", "counting", "decode_json", "describe", "encode_json", "fields",
-    "first_count", "has_more_values", "installed_hooks", "items", "left_over", "load_as", "load_point", "name_kind",
-    "one_line", "packaged_models", "pair", "printable", "read_count", "side_of", "split_model", "start_thread", "text",
-    "without",
+    "ServerEventReader", "Side", "Signature", "Splice", "StoredNames", "Strict", "SyncClosing", "Tables", "Text",
+    "TokenCount", "Turn", "TurnMaker", "TurnScope", "WIRE_SETTINGS", "WaitingCall", "WaitingConnection", "WireHead",
+    "WireRequest", "WireResponse", "as_messages", "called", "counting", "decode_json", "describe", "encode_json",
+    "fields", "first_count", "has_more_values", "installed_hooks", "items", "left_over", "load_as", "load_point",
+    "name_kind", "one_line", "packaged_models", "pair", "printable", "read_count", "side_of", "split_model",
+    "start_thread", "text", "without",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ journal alone has a thread's state: a worker that wakes after that records nothi
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from sabir import Message, assistant
 from sabir.authoring import one_line
@@ -79,6 +79,8 @@ class DurableQueue:
 
 class Threads(BaseContext):
     """The one policy that every run of a thread calls."""
+
+    stored_as: ClassVar[str] = "Threads"
 
     thread: "BoundPolicy"
     perform: Perform

@@ -10,7 +10,7 @@ An event and the response that answers its message are one record: both are writ
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 from uuid import UUID, uuid5
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict
@@ -51,6 +51,9 @@ class ThreadEvent(BaseModel):
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
+
+    stored_as: ClassVar[str] = "sabir.thread_event"
+    stored_before: ClassVar[tuple[str, ...]] = ("sabir_actors.state:ThreadEvent",)  # store layout 1
 
     what: What
     at: AwareDatetime

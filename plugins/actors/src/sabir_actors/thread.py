@@ -24,7 +24,7 @@ from sabir_session import (
     StoreError,
     append_item,
 )
-from sabir_session.state.codec import Codec, kind_of, now
+from sabir_session.state.codec import Codec, names_of, now
 
 from sabir_actors.actor import Actor
 from sabir_actors.agents import AgentManagerActor
@@ -37,8 +37,8 @@ JOURNAL = "thread:"
 """The prefix of the names of threads' journals."""
 APPENDED: frozenset[What] = frozenset({"phase_done", "failed"})
 """Events that a thread's runner may append after others' records; others are valid only in one state."""
-_EVENT, _EVENTS = kind_of(ThreadEvent), Codec(ThreadEvent)
-"""The kind of an event in a journal, and its codec."""
+_EVENT_NAMES, _EVENT_CODEC = names_of(ThreadEvent).all, Codec(ThreadEvent)
+"""The stored names of an event, and its codec."""
 
 
 class Thread:
@@ -139,7 +139,7 @@ class ThreadJournal:
             try:
                 return self._opened.append(kind, body)
             except PositionTaken:
-                if kind == _EVENT or not self.catch_up():
+                if kind in _EVENT_NAMES or not self.catch_up():
                     raise
 
     def read(self) -> Iterator[tuple[str, str]]:
@@ -157,7 +157,7 @@ class ThreadJournal:
         except StoreError as error:
             raise RecordingFailed(f"what others wrote to {self._name!r} cannot be read: {error}") from error
         try:
-            events = [_EVENTS.decode(body) for kind, body in news if kind == _EVENT]
+            events = [_EVENT_CODEC.decode(body) for kind, body in news if kind in _EVENT_NAMES]
         except ValueError as error:
             raise JournalInvalid(f"a record of {self._name!r} is no event of a thread: {error}") from None
         if self._is_lost or len(events) < len(news):

@@ -28,6 +28,7 @@ class ActionRequest(RoledMessage):
     keys: ClassVar = ("function", "arguments", "output", "action_request", "action_response_id", "invocation_id")
     payload_kind: ClassVar = "option_call"
     side: ClassVar = "assistant"
+    stored_as: ClassVar = "ActionRequest"
     own_template: ClassVar = "action_request.jinja2"
     own_people: ClassVar = (MessageRole.ACTION, MessageRole.ASSISTANT, MessageRole.ACTION)
 
@@ -132,6 +133,7 @@ class ActionResponse(RoledMessage):
     keys: ClassVar = ("function", "arguments", "output", "action_response", "action_request_id", "invocation_id")
     payload_kind: ClassVar = "option_result"
     side: ClassVar = "results"
+    stored_as: ClassVar = "ActionResponse"
     own_template: ClassVar = "action_response.jinja2"
     own_people: ClassVar = (MessageRole.ACTION, MessageRole.ACTION, MessageRole.ASSISTANT)
 

@@ -22,6 +22,7 @@ class AssistantResponse(RoledMessage):
     keys: ClassVar = ("assistant_response",)
     payload_kind: ClassVar = "parts"
     side: ClassVar = "assistant"
+    stored_as: ClassVar = "AssistantResponse"
     own_template: ClassVar = "assistant_response.jinja2"
     own_people: ClassVar = (MessageRole.ASSISTANT, MessageRole.ASSISTANT, MessageRole.USER)
 

@@ -64,6 +64,7 @@ class Instruction(RoledMessage):
     )  # fmt: skip
     payload_kind: ClassVar = "parts"
     side: ClassVar = "user"
+    stored_as: ClassVar = "Instruction"
     own_template: ClassVar = "instruction_message.jinja2"
     own_people: ClassVar = (MessageRole.USER, MessageRole.USER, MessageRole.ASSISTANT)
 

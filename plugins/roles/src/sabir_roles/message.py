@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 from jinja2 import Template
 from pydantic import PrivateAttr
 from sabir import Loss, Message
-from sabir.authoring import name_kind, one_line, side_of
+from sabir.authoring import StoredNames, name_kind, one_line, side_of
 from sabir.errors import SabirError
 
 from sabir_roles.base import MessageFlag, MessageRole, SenderRecipient, validate_sender_recipient, word_of
@@ -47,7 +47,9 @@ class RoledMessage(Rendered):
     """
 
     kinds: ClassVar[dict[str, type["RoledMessage"]]] = {}
-    """Every kind of message by the name that its serialised form carries."""
+    """Every kind of message by the names that its serialised form may have: `stored_as`, by default the class's."""
+    stored_as: ClassVar[str] = "RoledMessage"
+    stored_before: ClassVar[tuple[str, ...]] = ()
     payload_kind: ClassVar[str] = ""
     """The payload kind of its core messages; any if empty."""
     own_template: ClassVar[str] = ""
@@ -65,12 +67,13 @@ class RoledMessage(Rendered):
     _made: Made = PrivateAttr(default=Made())
 
     def __init_subclass__(cls, **how: Any) -> None:
-        """Register the kind by its name; raises RoleError if a kind of another module has it."""
+        """Register the kind under its stored names; raise RoleError if a kind of another module has one of them."""
         super().__init_subclass__(**how)
-        known = cls.kinds.setdefault(cls.__name__, cls)
-        if known.__module__ != cls.__module__:
-            raise RoleError(f"{known.__module__} has a kind {cls.__name__!r} already; give the class another name")
-        cls.kinds[cls.__name__] = cls
+        for name in kind_names(cls).all:
+            known = cls.kinds.setdefault(name, cls)
+            if known.__module__ != cls.__module__:
+                raise RoleError(f"{known.__module__} has a kind {name!r} already; give the class another stored_as")
+            cls.kinds[name] = cls
         if cls.side:
             cls.of_side.setdefault((cls.payload_kind, cls.side), cls)
 
@@ -305,7 +308,7 @@ class RoledMessage(Rendered):
             made = None  # it is made again as it was
         return {
             **self.model_dump(mode="json", exclude=set(RoledMessage.model_fields)),
-            "kind": type(self).__name__,
+            "kind": kind_names(type(self)).name,
             "id": self.id,
             "created_at": self.created_at.isoformat(),
             "role": self.role and self.role.value,
@@ -330,7 +333,7 @@ class RoledMessage(Rendered):
         stored = dict(dict_)
         if not stored.keys() & {"kind", "content"}:
             raise RoleError("the mapping has neither kind nor content, so it is no message; give what to_dict() gave")
-        name = stored.pop("kind", cls.__name__)
+        name = stored.pop("kind", kind_names(cls).name)
         kind = RoledMessage if name == "RoledMessage" else cls.kinds.get(name) if isinstance(name, str) else None
         if kind is None or not issubclass(kind, cls):
             known = ", ".join(each for each, of in cls.kinds.items() if issubclass(of, cls)) or cls.__name__
@@ -349,6 +352,11 @@ class RoledMessage(Rendered):
     def to_log(self) -> Log:
         """An immutable copy of all fields as they are now."""
         return Log(id=self.id, created_at=self.created_at, content=self.to_dict())
+
+
+def kind_names(kind: type[RoledMessage]) -> StoredNames:
+    """Return the names of a kind in serialised messages; the name of its class if it assigns no `stored_as`."""
+    return StoredNames.of(kind, kind.__name__)
 
 
 def check_kind(message: object, kind: type[RoledMessage]) -> None:

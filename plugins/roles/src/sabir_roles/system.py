@@ -20,6 +20,7 @@ class System(RoledMessage):
     keys: ClassVar = ("system_message", "system_datetime")
     payload_kind: ClassVar = "parts"
     side: ClassVar = "system"
+    stored_as: ClassVar = "System"
     own_template: ClassVar = "system_message.jinja2"
     own_people: ClassVar = (MessageRole.SYSTEM, MessageRole.SYSTEM, MessageRole.ASSISTANT)
 

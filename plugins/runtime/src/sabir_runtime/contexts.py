@@ -22,10 +22,10 @@ from contextvars import ContextVar
 from dataclasses import replace
 from functools import lru_cache, partial
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 from sabir import RUNTIME, Message, Option, OptionFailed, ToolContext, answer
-from sabir.authoring import AsyncClosing, Depth, as_messages
+from sabir.authoring import AsyncClosing, Depth, StoredNames, as_messages
 from sabir.errors import CallsTooDeep
 
 from sabir_runtime.failures import PolicyFailed, PolicyInvalid, RuntimeFault, UnknownOption, is_cancelled
@@ -102,7 +102,15 @@ def _policy_span() -> Callable[..., Any]:
 
 
 class BaseContext(AsyncClosing):
-    """What a user's contexts derive from; `_bind(policy)` makes a bound policy of a function or a callable object."""
+    """What a user's contexts derive from; `_bind(policy)` makes a bound policy of a function or a callable object.
+
+    Runners that store calls name the context by `stored_as`, by default the name of its class. A class that is renamed
+    keeps its stored runs if it assigns the earlier name to `stored_as`, or a new one there and the earlier one to
+    `stored_before`.
+    """
+
+    stored_as: ClassVar[str]
+    stored_before: ClassVar[tuple[str, ...]]
 
     def __init__(self, runner: BaseRunner) -> None:
         self._runner = runner
@@ -146,6 +154,11 @@ class BaseContext(AsyncClosing):
         for each in held:  # a policy is any callable
             if (close := getattr(each, "aclose", None)) is not None:
                 await close()
+
+
+def context_names(context_type: type[BaseContext]) -> StoredNames:
+    """Return the names under which runners store a context; its `__qualname__` if the class assigns no `stored_as`."""
+    return StoredNames.of(context_type, context_type.__qualname__)
 
 
 class BoundPolicy:

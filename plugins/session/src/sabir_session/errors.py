@@ -9,7 +9,7 @@ SabirError
     │   └── PositionTaken                       another writer was first
     ├── SnapshotSerializationError · SnapshotRestoreError
     ├── JournalInvalid                          a journal's content does not fit its kind
-    ├── ConversationBusy                        another process, or another question, has the conversation
+    ├── ConversationBusy                        another process, object or question has the conversation
     └── StoreError
         ├── JournalMissing · JournalExists      a name that does not exist, or already exists
         └── StoreTooNew                         written by a newer version
@@ -59,7 +59,7 @@ class JournalInvalid(SessionError, ValueError):
 
 
 class ConversationBusy(SessionError):
-    """Another process holds the conversation, or another question of it is being answered."""
+    """Another process has the conversation, another object continued it, or it is already answering a question."""
 
 
 class StoreError(SessionError):

@@ -19,7 +19,7 @@ turn; of one reply's calls with the same id, the first such.
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, groupby
-from typing import Literal, TypeAlias, TypeVar
+from typing import ClassVar, Literal, TypeAlias, TypeVar
 from uuid import UUID, uuid4
 
 from pydantic import Field
@@ -57,6 +57,9 @@ class InnerMessage(AtRest):
     `needs_approval`. A result `gives_output` if its call was the answer; it is the last of its reply's results.
     """
 
+    stored_as: ClassVar[str] = "sabir.message"
+    stored_before: ClassVar[tuple[str, ...]] = ("sabir_session:InnerMessage",)  # store layout 1, snapshot schema 1
+
     role: Role
     content: Text
     evaluation_id: NonEmpty
@@ -91,9 +94,6 @@ class InnerMessage(AtRest):
         """Whether an evaluation with this last record is over: it is a reply without calls, or gave the output."""
         return self.gives_output or (self.is_reply and not self.tool_calls and self.finish_reason != "paused")
 
-
-# Stored data names this class by its public module, which stays when files move.
-InnerMessage.__module__ = "sabir_session"
 
 Record = TypeVar("Record", bound=AtRest)
 

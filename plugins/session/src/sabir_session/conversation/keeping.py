@@ -25,7 +25,7 @@ from sabir_session.records import (
     get_last_records,
 )
 from sabir_session.state.session import Session
-from sabir_session.stores.claims import Claim
+from sabir_session.stores.claims import Claim, claim_journal
 from sabir_session.stores.engines import open_store
 from sabir_session.stores.store import Store, StoredJournal
 
@@ -60,7 +60,7 @@ class Kept:
         if self._opened is not None:
             self._opened.users += 1
         try:
-            self._claim = Claim(name) if self._opened is None else self._opened.store.claim(name)
+            self._claim = Claim(name) if self._opened is None else claim_journal(self._opened.store, name)
             self._open(session)
         except BaseException:
             self.close()
@@ -85,13 +85,17 @@ class Kept:
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """Answer one question at a time; raises ConversationBusy, and StoreError once it is closed."""
+        """Answer one question in the `with` block; after an error, reload the state from the records.
+
+        Raises ConversationBusy if a question is being answered, here or elsewhere, or if another object has continued
+        the conversation; StoreError if the conversation is closed.
+        """
         if self._claim is None:
             raise StoreError(f"the conversation {self.name!r} is closed; open it again")
         with self._claim.asking():
             if self._journal is not None and not self._journal.is_latest:
-                shown = f"another object of this process has carried on the conversation {self.name!r}"
-                raise ConversationBusy(f"{shown}; use that one, or open it again")
+                reason = f"the conversation {self.name!r} was continued through another object"
+                raise ConversationBusy(f"{reason}; use that object, or open the conversation again")
             try:
                 yield
             except BaseException:

@@ -3,8 +3,8 @@
     item ──encode──▶ text      written once, by pydantic
     text ──decode──▶ item      of a registered type only; a text names its type, and nothing is imported for it
 
-    session.snapshot() ──▶ Snapshot ──to_json──▶ {"schema": 1, "created_at": …, "slices": [
-                                                    {"slice_type": "module:Class", "item_type": …, "kind": …,
+    session.snapshot() ──▶ Snapshot ──to_json──▶ {"schema": 2, "created_at": …, "slices": [
+                                                    {"slice_type": "sabir.message", "item_type": …, "kind": …,
                                                      "items": [{…}, …]}]}
     session.mutate().rollback(snapshot) ◀── Snapshot ◀──from_json──
 
@@ -20,12 +20,24 @@ from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar, cast
 from pydantic import AfterValidator, AwareDatetime, Field, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticSerializationError, to_json
-from sabir.authoring import AtRest, NonEmpty, Text, decode_json, describe, load_as, one_line
+from sabir.authoring import (
+    AtRest,
+    NonEmpty,
+    StoredNames,
+    Text,
+    decode_json,
+    describe,
+    load_as,
+    one_line,
+)
 
 from sabir_session.errors import SnapshotRestoreError
 
-SCHEMA = 1
-"""The number of the snapshot schema that this version writes, and the latest that it reads."""
+SCHEMA = 2
+"""The snapshot schema that this version writes, and the latest that it reads.
+
+1 names each type by its module and class, which 2 does only for types without a stored name.
+"""
 SliceKind: TypeAlias = Literal["state", "log"]
 """State is set back by a rollback; a log only grows, and goes to the journal."""
 
@@ -48,9 +60,9 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def kind_of(item_type: type) -> str:
-    """The name under which items of a type are stored: "module:Class"."""
-    return f"{item_type.__module__}:{item_type.__qualname__}"
+def names_of(item_type: type) -> StoredNames:
+    """Return the names under which items of a type are stored; "module:Class" if the class assigns no `stored_as`."""
+    return StoredNames.of(item_type, f"{item_type.__module__}:{item_type.__qualname__}")
 
 
 class Codec(Generic[Item]):
@@ -123,7 +135,7 @@ class Snapshot(AtRest):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "Snapshot":
-        """The snapshot of a text.
+        """Read a snapshot of this schema or of an earlier one.
 
         Raises SnapshotRestoreError for a text that is not a snapshot, or has a newer schema.
         """
@@ -137,8 +149,8 @@ class Snapshot(AtRest):
         number = document.get("schema")
         if type(number) is int and number > SCHEMA:
             raise SnapshotRestoreError(f"the snapshot has schema {number}, newer than {SCHEMA}; upgrade sabir-session")
-        if number != SCHEMA or type(number) is not int:
-            raise SnapshotRestoreError(f"the snapshot has schema {one_line(repr(number), 40)}; expected {SCHEMA}")
+        if type(number) is not int or number < 1:
+            raise SnapshotRestoreError(f"the snapshot has schema {one_line(repr(number), 40)}; expected 1 to {SCHEMA}")
         try:
             slices = [_with_texts(each) for each in document["slices"]]
             return load_as(cls.model_validate, {**document, "slices": slices})

@@ -27,7 +27,7 @@ Observer = Callable[[tuple[Item, ...], tuple[Item, ...]], object]
 
 
 class Journal(Protocol):
-    """An append-only list of texts, each with the kind "module:Class" of its content.
+    """An append-only list of texts, each with the stored name of its type.
 
     A session writes a log's items to it before the log changes. The length of a journal, if it has one, is its number
     of records: by it a session sees that another session has written to the same object, and refuses to write after it.
@@ -217,9 +217,9 @@ class Session:
         with self._lock:
             own = declared(reducer)
             held = self._slices.get(item_type) or Slice(item_type, kind or (own.kind if own else "state"), {})
-            if any(each is not held and each.type_id == held.type_id for each in self._slices.values()):
-                shown = f"another class is registered as {held.type_id!r}"
-                raise errors.SliceConflict(f"{shown}, the name it is stored by; rename one")
+            names = {name for each in self._slices.values() if each is not held for name in each.kinds}
+            if shared := names & held.kinds:
+                raise errors.SliceConflict(f"two classes have the stored name {min(shared)!r}; change one's stored_as")
             if not held.join(event_type, reducer, kind):
                 return
             if held.kind == "log" and self._journal is not None:
@@ -235,7 +235,7 @@ class Session:
     def _load(self, held: Slice[Item], journal: Journal) -> None:
         position = -1
         for position, (kind, body) in enumerate(journal.read()):
-            if kind != held.type_id:
+            if kind not in held.kinds:
                 continue
             try:
                 plan = held.fold.plan(held.codec.decode(body), self._context)
@@ -334,15 +334,16 @@ class Session:
                 self._tell(held.item_type, before, held.fold.items())
 
     def _decoded(self, snapshot: Snapshot) -> dict[type, tuple[Any, ...]]:
-        registered = {each.type_id: each for each in self._slices.values()}
-        goals: dict[type, tuple[Any, ...]] = {}
-        for taken in snapshot.slices:
-            held = registered.pop(taken.slice_type, None)
-            if held is None:
-                shown = f"the snapshot holds {taken.slice_type!r}, which is not registered here, or is there twice"
-                raise errors.SnapshotRestoreError(f"{shown}; register its type before the rollback")
-            goals[held.item_type] = held.decoded(taken)
-        return goals
+        """Decode a snapshot: the items of each slice by their type, which the snapshot may call by an earlier name."""
+        slices = {name: each for each in self._slices.values() for name in each.kinds}
+        items: dict[type, tuple[Any, ...]] = {}
+        for entry in snapshot.slices:
+            restored = slices.get(entry.slice_type)
+            if restored is None or restored.item_type in items:
+                reason = f"the snapshot has {entry.slice_type!r}, which is not registered here, or is there twice"
+                raise errors.SnapshotRestoreError(f"{reason}; register its type before the rollback")
+            items[restored.item_type] = restored.decoded(entry)
+        return items
 
 
 def _check_can(argument: str, given: object, verbs: tuple[str, str]) -> None:

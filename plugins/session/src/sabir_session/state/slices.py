@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from sabir_session.errors import SliceConflict, SliceNotRegistered, SnapshotRestoreError, SnapshotSerializationError
-from sabir_session.state.codec import Codec, SliceKind, SliceSnapshot, kind_of
+from sabir_session.state.codec import Codec, SliceKind, SliceSnapshot, names_of
 
 Item = TypeVar("Item")
 Event_contra = TypeVar("Event_contra", contravariant=True)
@@ -163,7 +163,10 @@ class Slice(Generic[Item]):
 
     def __init__(self, item_type: type[Item], kind: SliceKind, reducers: Mapping[type, Reducer[Item, Any]]) -> None:
         self.item_type = item_type
-        self.type_id = kind_of(item_type)
+        names = names_of(item_type)
+        self.type_id = names.name
+        self.kinds = frozenset(names.all)
+        """The names under which stored items are read; `type_id` is the one that is written."""
         self.kind = kind
         self.codec = Codec(item_type)
         self.reducers = dict(reducers)
@@ -199,7 +202,7 @@ class Slice(Generic[Item]):
         return True
 
     def taken(self, items: tuple[Item, ...]) -> SliceSnapshot:
-        """The snapshot of these items; raises SnapshotSerializationError, which names the first that cannot be read."""
+        """Make the snapshot of these items; raise SnapshotSerializationError for the first that cannot be written."""
         texts: list[str] = []
         for index, item in enumerate(items):
             try:
@@ -209,13 +212,13 @@ class Slice(Generic[Item]):
                 raise SnapshotSerializationError(message) from None
         return SliceSnapshot(slice_type=self.type_id, item_type=self.type_id, kind=self.kind, items=tuple(texts))
 
-    def decoded(self, held: SliceSnapshot) -> tuple[Item, ...]:
-        """The items of a snapshot; raises SnapshotRestoreError, which names the first item that is not of this type."""
-        if held.item_type != self.type_id:
-            shown = f"the slice {self.type_id} holds items of the type {held.item_type!r}"
-            raise SnapshotRestoreError(f"{shown}, not its own")
+    def decoded(self, snapshot: SliceSnapshot) -> tuple[Item, ...]:
+        """Decode the items of a snapshot; raise SnapshotRestoreError for the first that is not of this type."""
+        if snapshot.item_type not in self.kinds:
+            reason = f"the snapshot of the slice {self.type_id} has items of the type {snapshot.item_type!r}"
+            raise SnapshotRestoreError(f"{reason}, not of its own")
         items: list[Item] = []
-        for index, text in enumerate(held.items):
+        for index, text in enumerate(snapshot.items):
             try:
                 items.append(self.codec.decode(text))
             except ValueError as error:

@@ -1,34 +1,58 @@
-"""Who holds a journal: one process at a time, so that no call of a conversation runs in two processes.
+"""Claims on journals: one process at a time writes to a conversation, and one object of it answers a question.
 
-    store.claim(name) ──▶ Claim ── held by another process ──▶ ConversationBusy
-                            └── held until it is released or forgotten, or the process ends
+    claim_journal(store, name) ─▶ store.claim(name)                other processes: ConversationBusy while it is held
+                               └▶ the Question of (store, name)    other objects of this process share this lock
 
-A file is claimed by a lock file beside it, `chats.db.locks/…`, which the operating system gives up when a process dies;
-a Postgres database by an advisory lock of its session (https://www.postgresql.org/docs/current/explicit-locking.html),
-which is lost with the connection: another process may then go on, as after a crash.
-Objects of one process share a file's claim: the latest one writes, because the journal itself refuses the others.
+Law: of all claims on one journal, at most one is inside `asking()`.
+
+Each engine excludes other processes in its own way. A file is claimed by a lock file next to it, `chats.db.locks/…`,
+which the operating system releases when the process dies. A Postgres database is claimed by an advisory lock
+(https://www.postgresql.org/docs/current/explicit-locking.html), which the server releases with the connection: another
+process may then continue, as after a crash.
+
+Objects of one process are excluded here, in the same way for every store. They may all have a conversation open, as in
+a notebook whose cell runs again; `Store.location` says which stores are one database.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock, RLock
-from weakref import finalize
+from typing import Protocol
+from weakref import WeakValueDictionary, finalize
 
 from filelock import FileLock, Timeout
 
 from sabir_session.errors import ConversationBusy, StoreError
 
 
-class Claim:
-    """The right to write to one journal. `holds` says whether it is still held, `release` gives it up.
+class Question:
+    """A lock that is locked while one question of a conversation is being answered."""
 
-    `forget` is called instead where the claim is collected, at whatever moment that is; one in memory has nothing to
-    give up, and is collected without a call. `lock` is held while a question is answered; the claims of one process on
-    one file share it.
+    def __init__(self) -> None:
+        self._lock = Lock()
+
+    @contextmanager
+    def answering(self, journal: str) -> Iterator[None]:
+        """Lock it for the duration of the `with` block; raise ConversationBusy if it is locked."""
+        if not self._lock.acquire(blocking=False):
+            reason = f"the conversation {journal!r} is already answering a question"
+            raise ConversationBusy(f"{reason}; wait for the answer, or close its stream")
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+
+class Claim:
+    """The right of this process to write to one journal.
+
+    `holds` returns whether the engine still excludes other processes; `release` lets them in. `forget` replaces
+    `release` when the claim is garbage collected, which may happen in the middle of any statement. A claim without
+    `release` is collected without a call.
     """
 
     def __init__(
@@ -37,45 +61,72 @@ class Claim:
         holds: Callable[[], bool] = lambda: True,
         release: Callable[[], None] | None = None,
         forget: Callable[[], None] | None = None,
-        lock: "Lock | None" = None,
     ) -> None:
+        self.question = Question()
         self._journal = journal
+        self._process = os.getpid()
         self._holds = holds
-        self._asking = lock or Lock()
         self._release = release or (lambda: None)
         self._forget = finalize(self, forget or release) if release is not None else None
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """Answer one question at a time; raises ConversationBusy where another one is being answered."""
-        if not self._holds():
+        """Answer one question in the `with` block.
+
+        Raises ConversationBusy if this process or another one is answering a question, if another process has the
+        journal, and in a forked child, whose parent has it.
+        """
+        if self._process != os.getpid():
             raise busy(self._journal)
-        if not self._asking.acquire(blocking=False):
-            remedy = "wait for its answer, or leave the block of its stream"
-            raise ConversationBusy(f"a question of the conversation {self._journal!r} is being answered; {remedy}")
-        try:
+        with self.question.answering(self._journal):
+            if not self._holds():
+                raise busy(self._journal)
             yield
-        finally:
-            self._asking.release()
 
     def release(self) -> None:
-        """Give it up; doing so twice is harmless."""
+        """Let other processes claim the journal. A second call has no effect."""
         if self._forget is not None and self._forget.detach():
             self._release()
 
 
-def busy(journal: str) -> ConversationBusy:
-    """The error for a conversation that another process holds."""
-    remedy = "close it there, or give another name="
-    return ConversationBusy(f"another process holds the conversation {journal!r}; {remedy}")
+class Claimable(Protocol):
+    """A store as far as claims need it."""
+
+    @property
+    def location(self) -> Hashable:
+        """The identity of the database among the stores of this process."""
+
+    def claim(self, name: str) -> Claim:
+        """Exclude other processes from the journal of that name."""
 
 
-class _Held:
-    """A lock file, and how many claims of this process share it."""
+_questions: WeakValueDictionary[tuple[Hashable, str], Question] = WeakValueDictionary()
+"""(location of a store, name of a journal) → the lock that all claims of this process on the journal share."""
+_registry = RLock()  # reentrant: garbage collection may release a claim while the lock is held
+
+
+def claim_journal(store: Claimable, name: str) -> Claim:
+    """Claim a journal for this process, and share the lock of its questions with the claims of other objects.
+
+    Raises ConversationBusy if another process has the journal.
+    """
+    claim = store.claim(name)
+    with _registry:
+        claim.question = _questions.setdefault((store.location, name), claim.question)
+    return claim
+
+
+def busy(journal: str, holder: str = "another process") -> ConversationBusy:
+    """Make the error for a conversation that `holder` has claimed."""
+    return ConversationBusy(f"{holder} holds the conversation {journal!r}; close it there, or give another name=")
+
+
+class _LockFile:
+    """A locked file, and the number of claims of this process that need it."""
 
     def __init__(self, path: Path, journal: str) -> None:
         folder = path.with_name(f"{path.name}.locks")
-        self.process, self.count, self.asking = os.getpid(), 0, Lock()
+        self.process, self.count = os.getpid(), 0
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
             name = sha256(journal.encode(errors="surrogatepass")).hexdigest()[:16]
@@ -84,36 +135,31 @@ class _Held:
         except Timeout:
             raise busy(journal) from None
         except OSError as error:
-            shown = f"{str(folder)!r} could not be locked: {error.strerror}"
-            raise StoreError(f"{shown}; make it a folder that can be written to") from error
+            reason = f"{str(folder)!r} could not be locked: {error.strerror}"
+            raise StoreError(f"{reason}; make it a folder that can be written to") from error
 
 
-_held: dict[tuple[Path, str], _Held] = {}
-"""The lock files that this process holds."""
-_counting = RLock()  # a forgotten claim may be given up in the middle of counting
+_lock_files: dict[tuple[Path, str], _LockFile] = {}
+"""(path of a database, name of a journal) → the file that this process has locked."""
 
 
-def file_claim(path: Path, journal: str) -> Claim:
-    """This process's claim on a journal in a file; raises ConversationBusy if another process has it."""
+def claim_file(path: Path, journal: str) -> Claim:
+    """Claim a journal in a database file by a lock file; raise ConversationBusy if another process has it."""
     key = (path.resolve(), journal)
-    with _counting:
-        held = _held.get(key)
-        if held is not None:
-            held.count += 1  # at once: collecting an older claim gives that one up
-        if held is None or held.process != os.getpid():
-            held = _held[key] = _Held(*key)
-            held.count = 1
-    return Claim(journal, partial(_is_here, held), partial(_give_up, key, held), lock=held.asking)
+    with _registry:
+        lock_file = _lock_files.get(key)
+        if lock_file is not None:
+            lock_file.count += 1  # now, because collecting an older claim releases that one
+        if lock_file is None or lock_file.process != os.getpid():
+            lock_file = _lock_files[key] = _LockFile(*key)
+            lock_file.count = 1
+    return Claim(journal, release=partial(_release_file, key, lock_file))
 
 
-def _is_here(held: _Held) -> bool:
-    """Whether this is the process that took the lock, and no child of it."""
-    return held.process == os.getpid()
-
-
-def _give_up(key: tuple[Path, str], held: _Held) -> None:
-    with _counting:
-        held.count -= 1
-        if not held.count and _is_here(held):
-            _held.pop(key, None)
-            held.file.release()
+def _release_file(key: tuple[Path, str], lock_file: _LockFile) -> None:
+    """Unlock the file after its last claim; a forked child leaves the file to its parent."""
+    with _registry:
+        lock_file.count -= 1
+        if not lock_file.count and lock_file.process == os.getpid():
+            _lock_files.pop(key, None)
+            lock_file.file.release()

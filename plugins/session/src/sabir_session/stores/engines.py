@@ -8,10 +8,11 @@ Postgres: through psycopg 3, the extra `postgres`. Texts are kept as TEXT, not a
 and refuse the character U+0000.
 """
 
+import os
 import re
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -20,8 +21,9 @@ from typing import TYPE_CHECKING, Literal, LiteralString, TypeAlias
 from sabir.authoring import DatabaseFailure
 
 from sabir_session.errors import StoreError
-from sabir_session.stores.claims import Claim, busy, file_claim
-from sabir_session.stores.store import APPEND, POSTGRES_TABLES, SQLITE_TABLES, Executed, Row, Store
+from sabir_session.stores.claims import Claim, busy, claim_file
+from sabir_session.stores.layouts import POSTGRES_TABLES, POSTGRES_UPGRADES, SQLITE_TABLES, SQLITE_UPGRADES
+from sabir_session.stores.store import APPEND, Executed, Row, Store
 
 if TYPE_CHECKING:
     import psycopg
@@ -58,6 +60,7 @@ class SQLiteStore(Store):
     _taken = sqlite3.IntegrityError
     _find_tables = "SELECT 1 FROM sqlite_master WHERE name = 'sabir_session_schema'"
     _tables = SQLITE_TABLES
+    _upgrades = SQLITE_UPGRADES
 
     def __init__(self, path: str | Path, *, durability: Durability = "process", timeout: float = 10.0) -> None:
         super().__init__()
@@ -95,9 +98,17 @@ class SQLiteStore(Store):
                     raise
                 time.sleep(0.01)
 
+    @property
+    def location(self) -> Hashable:
+        """The path of the file, which several stores may share; the store itself if it is in memory."""
+        return self if self._path is None else self._path
+
     def claim(self, name: str) -> Claim:
-        """This process's claim on a journal, by a lock file; a store in memory is its process's alone."""
-        return Claim(name) if self._path is None else file_claim(self._path, name)
+        """Claim a journal by a lock file; no other process can see a store in memory.
+
+        Raises ConversationBusy if another process has the journal.
+        """
+        return Claim(name) if self._path is None else claim_file(self._path, name)
 
     def close(self) -> None:
         """Close the file; later appends fail."""
@@ -148,6 +159,7 @@ class PostgresStore(Store):
     _append = f"{APPEND} FOR SHARE"  # a delete at the same time waits, and then sees the record
     _find_tables = "SELECT 1 WHERE to_regclass('sabir_session_schema') IS NOT NULL"
     _tables = POSTGRES_TABLES
+    _upgrades = POSTGRES_UPGRADES
 
     def __init__(self, url: str) -> None:
         super().__init__()
@@ -168,6 +180,7 @@ class PostgresStore(Store):
         self._taken = psycopg.errors.UniqueViolation
         self._url = url
         self._is_closed = False
+        self._process = os.getpid()
         self._forgotten: list[int] = []  # keys of claims that were collected, in the middle of a statement perhaps
         self._described = "the Postgres database"
         with self._working("be reached"):
@@ -179,16 +192,19 @@ class PostgresStore(Store):
             raise
 
     def claim(self, name: str) -> Claim:
-        """This connection's claim on a journal; it is taken again where the connection was made again."""
+        """Claim a journal by an advisory lock of this connection; after a reconnect, the next question claims it again.
+
+        Raises ConversationBusy if another connection has the journal, which may be one of this process.
+        """
         key = int.from_bytes(sha256(name.encode(errors="surrogatepass")).digest()[:8], signed=True)
-        held_by: list[int] = []
+        locked_by: list[int] = []
 
         def holds() -> bool:
             with self._working(f"claim the journal {name!r}"):
                 backend = self._connected().info.backend_pid
-                if backend not in held_by and self._rows("SELECT pg_try_advisory_lock(?)", (key,))[0][0]:
-                    held_by[:] = [backend]
-            return backend in held_by
+                if backend not in locked_by and self._rows("SELECT pg_try_advisory_lock(?)", (key,))[0][0]:
+                    locked_by[:] = [backend]
+            return backend in locked_by
 
         def release() -> None:
             with suppress(StoreError):  # a connection that is gone holds nothing
@@ -198,7 +214,7 @@ class PostgresStore(Store):
         while self._forgotten:
             self._unlock(self._forgotten.pop())
         if not holds():
-            raise busy(name)
+            raise busy(name, "another process, or another store object of this one,")
         return Claim(name, holds, release, lambda: self._forgotten.append(key))
 
     def _unlock(self, key: int) -> None:
@@ -225,8 +241,10 @@ class PostgresStore(Store):
         return connection
 
     def _connected(self) -> "psycopg.Connection[Row]":
-        if self._connection.closed and not self._is_closed:
-            self._connection = self._connect()
+        """Return the connection; reconnect if it broke, and in a forked child, whose parent uses the old one."""
+        is_of_parent = self._process != os.getpid()
+        if (self._connection.closed or is_of_parent) and not self._is_closed:
+            self._process, self._connection = os.getpid(), self._connect()
         return self._connection
 
     def _execute(self, statement: str, values: Row = ()) -> Executed:

@@ -3,9 +3,9 @@
     store.journal("a")        a: 0 1 2 3 4 …
     store.fork("a", "b", 3)   b:       └ 3 4 …     one row: a's first three are b's past
 
-    sabir_session_schema   version
-    sabir_journals         id · name (none: deleted, kept for its forks) · parent · length (of the parent's part)
-    sabir_records          id = journal · 2³² + position · kind · body
+    sabir_session_schema    version
+    sabir_journals          id · name (none: deleted, kept for its forks) · parent · length (of the parent's part)
+    sabir_session_records   id = journal · 2³² + position · kind · body
 
 One row for each append, in one tree: a row's key is its place, so two writers of one place conflict in the key. A fork
 is a row that names its parent and how much of the parent is its past: its own records begin at that position. An engine
@@ -13,7 +13,7 @@ is a row that names its parent and how much of the parent is its past: its own r
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from threading import RLock
 from typing import Any, NamedTuple, Protocol
@@ -22,39 +22,19 @@ from sabir.authoring import DatabaseFailure, SyncClosing, one_line
 
 from sabir_session import errors
 from sabir_session.stores.claims import Claim
-
-VERSION = 1
-"""The layout that this version writes."""
+from sabir_session.stores.layouts import VERSION
 
 POSITIONS = 1 << 32
 """Positions of one journal; journal n's records have keys from n · POSITIONS."""
 
-UPGRADES: Mapping[int, tuple[str, ...]] = {}
-"""Layout → the statements that upgrade it to the next one; empty, since there is only one """
-
-_TABLES = (
-    "CREATE TABLE sabir_session_schema (version INTEGER NOT NULL)",
-    "CREATE TABLE sabir_journals (id {identity}, name TEXT UNIQUE, parent BIGINT, length BIGINT NOT NULL DEFAULT 0)",
-    "CREATE INDEX sabir_journals_of_parent ON sabir_journals (parent)",
-    "CREATE TABLE sabir_records (id {key} PRIMARY KEY, kind TEXT NOT NULL, body TEXT NOT NULL)",
-    "CREATE VIEW sabir_journal_records AS SELECT id >> 32 AS journal, id & 4294967295 AS position, kind, body"
-    " FROM sabir_records",
-    "INSERT INTO sabir_session_schema (version) VALUES (1)",
-)
-SQLITE_TABLES = tuple(each.format(identity="INTEGER PRIMARY KEY AUTOINCREMENT", key="INTEGER") for each in _TABLES)
-POSTGRES_TABLES = tuple(
-    each.format(identity="BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", key="BIGINT") for each in _TABLES
-)
-
 READ_VERSION = "SELECT version FROM sabir_session_schema"
 WRITE_VERSION = "UPDATE sabir_session_schema SET version = ?"
 
-APPEND = (
-    "INSERT INTO sabir_records (id, kind, body) SELECT ?, ?, ? FROM sabir_journals WHERE id = ? AND name IS NOT NULL"
-)
-RECORDS = "SELECT id, kind, body FROM sabir_records WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
-LAST_KEY = "SELECT max(id) FROM sabir_records WHERE id >= ? AND id < ?"
-DROP_RECORDS = "DELETE FROM sabir_records WHERE id >= ? AND id < ?"
+_TO_RECORDS = "INSERT INTO sabir_session_records (id, kind, body)"
+APPEND = f"{_TO_RECORDS} SELECT ?, ?, ? FROM sabir_journals WHERE id = ? AND name IS NOT NULL"
+RECORDS = "SELECT id, kind, body FROM sabir_session_records WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
+LAST_KEY = "SELECT max(id) FROM sabir_session_records WHERE id >= ? AND id < ?"
+DROP_RECORDS = "DELETE FROM sabir_session_records WHERE id >= ? AND id < ?"
 
 MAKE = "INSERT INTO sabir_journals (name) VALUES (?) ON CONFLICT (name) DO NOTHING"
 FORK = "INSERT INTO sabir_journals (name, parent, length) VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING"
@@ -105,6 +85,9 @@ class Store(SyncClosing, ABC):
     _find_tables: str
     """The statement that returns a row if the tables exist."""
     _tables: tuple[str, ...]
+    """The statements that make the tables of this version."""
+    _upgrades: Mapping[int, tuple[str, ...]]
+    """Layout → the statements that upgrade it to the next one."""
 
     def __init__(self) -> None:
         self._lock = RLock()
@@ -157,9 +140,20 @@ class Store(SyncClosing, ABC):
             shown = f"{self._described} holds a journal {other!r} already"
             raise errors.JournalExists(f"{shown}; delete it, or fork to another name")
 
+    @property
+    def location(self) -> Hashable:
+        """The identity of the database among the stores of this process; stores of one database return equal values.
+
+        By default the store itself. Conversations of one process use it to answer one question at a time.
+        """
+        return self
+
     @abstractmethod
     def claim(self, name: str) -> Claim:
-        """The right to write to the journal of that name; raises ConversationBusy if another process has it."""
+        """Exclude other processes from the journal of that name; raise ConversationBusy if one of them has it.
+
+        Objects of this process are excluded by `sabir_session.stores.claims`, whatever this returns.
+        """
 
     def rewind(self, name: str, at: int, length: int) -> None:
         """Take back the records of a journal of that length from position `at` on; forks that share them keep them.
@@ -258,29 +252,30 @@ class Store(SyncClosing, ABC):
                     key += 1
 
     def _open(self) -> None:
-        """Make the tables, or upgrade older ones to this version's layout; raises StoreTooNew for newer ones."""
+        """Make the tables, or upgrade those of an older layout, in one transaction.
+
+        Raises StoreTooNew for a newer layout.
+        """
         with self._working("be opened"), self._transaction():
             if not self._rows(self._find_tables):
                 for statement in self._tables:
                     self._execute(statement)
                 return
-            version = self._version()
-            for older in range(version, VERSION):
-                for statement in UPGRADES[older]:
+            for older in range(self._version(), VERSION):
+                for statement in self._upgrades[older]:
                     self._execute(statement)
-            if version != VERSION:
-                self._execute(WRITE_VERSION, (VERSION,))
+                self._execute(WRITE_VERSION, (older + 1,))
 
     def _version(self) -> int:
-        """The layout of the tables."""
-        found = [row[0] for row in self._rows(READ_VERSION)]
-        version = found[0] if len(found) == 1 and type(found[0]) is int else None
+        """Read the layout of the tables; raise StoreTooNew for a newer one, StoreError for an unknown one."""
+        versions = [row[0] for row in self._rows(READ_VERSION)]
+        version = versions[0] if len(versions) == 1 and type(versions[0]) is int else None
         if version is not None and version > VERSION:
-            shown = f"{self._described} has layout {version}, newer than {VERSION}"
-            raise errors.StoreTooNew(f"{shown}; upgrade sabir-session")
-        if version is None or any(older not in UPGRADES for older in range(version, VERSION)):
-            held = one_line(repr(found), 80)
-            raise errors.StoreError(f"{self._described} is damaged: its layout is {held}; {DatabaseFailure.DAMAGE}")
+            reason = f"{self._described} has layout {version}, newer than {VERSION}"
+            raise errors.StoreTooNew(f"{reason}; upgrade sabir-session")
+        if version is None or any(older not in self._upgrades for older in range(version, VERSION)):
+            shown = one_line(repr(versions), 80)
+            raise errors.StoreError(f"{self._described} is damaged: its layout is {shown}; {DatabaseFailure.DAMAGE}")
         return version
 
     @contextmanager

@@ -1,0 +1,43 @@
+"""The names under which stored data refers to a type.
+
+    class Note:                                            written as "app.note"; read under all three names:
+        stored_as: ClassVar[str] = "app.note"                  app.note
+        stored_before: ClassVar[tuple[str, ...]] = (           app.memo
+            "app.memo", "old.module:Note",                     old.module:Note
+        )
+
+Law: a class with `stored_as` can be moved and renamed without changing what is stored. A name counts for the class that
+assigns it, not for its subclasses.
+"""
+
+from dataclasses import fields, is_dataclass
+from typing import NamedTuple
+
+
+class StoredNames(NamedTuple):
+    """The name under which values of a type are stored, and the earlier names under which they are still read."""
+
+    name: str
+    earlier: tuple[str, ...] = ()
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Every name under which stored values are read."""
+        return (self.name, *self.earlier)
+
+    @classmethod
+    def of(cls, stored_type: type, default: str) -> "StoredNames":
+        """Return the names of a type: those that its class assigns to `stored_as` and `stored_before`.
+
+        `default` is the name of a class without `stored_as`. A class that has `stored_as` and no `stored_before` is
+        also read under the default, so that adding a name loses nothing.
+        """
+        data = {field.name for field in fields(stored_type)} if is_dataclass(stored_type) else set[str]()
+        own = {name: value for name, value in vars(stored_type).items() if name not in data}
+        name, earlier = own.get("stored_as"), own.get("stored_before")
+        earlier = tuple(earlier) if isinstance(earlier, tuple | list) else None
+        if not (name and isinstance(name, str)):
+            return cls(default, earlier or ())
+        if earlier is None:
+            earlier = (default,)
+        return cls(name, tuple(each for each in earlier if each != name))

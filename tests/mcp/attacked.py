@@ -1,11 +1,12 @@
-"""A client that is attacked: it calls the option of a hostile server once, and prints what happened, as JSON.
+"""A client of a hostile server: it calls an option, and prints the outcome as JSON.
 
-It ends when its stdin closes, so that its peak memory can be read until then.
+It exits when its stdin closes, so that its peak memory can be read before.
 """
 
 import asyncio
 import json
 import os
+import resource
 import sys
 import time
 from typing import Any
@@ -15,7 +16,8 @@ from sabir import Message, OptionCallPayload
 from sabir_mcp import Limits, ServerUnreachable, options_from_mcp
 
 
-async def run(server: Any, limits: Limits, seconds: float) -> dict[str, Any]:
+async def run(server: Any, limits: Limits, seconds: float, calls: int) -> dict[str, Any]:
+    """Call the option `calls` times; return the outcomes, and the seconds until the first."""
     call = Message(policy="llm", payload=OptionCallPayload(invocation_id="1", option_name="call", arguments={}))
     began = time.monotonic()
     outcomes, texts = [], []
@@ -23,7 +25,8 @@ async def run(server: Any, limits: Limits, seconds: float) -> dict[str, Any]:
     try:
         async with options_from_mcp(server, timeout=seconds, connect_timeout=seconds, limits=limits) as options:
             began = time.monotonic()
-            for _ in range(2):
+            print("connected", flush=True)
+            for _ in range(calls):
                 (message,) = await sabir.answer([call], options)
                 assert message.result is not None
                 ended = ended or time.monotonic()
@@ -38,8 +41,10 @@ async def run(server: Any, limits: Limits, seconds: float) -> dict[str, Any]:
 
 def main() -> None:
     settings = json.loads(sys.argv[1])
-    server = settings["server"]
-    outcome = asyncio.run(run(server, Limits(**settings["limits"]), settings["seconds"]))
+    if settings["most_memory"]:
+        resource.setrlimit(resource.RLIMIT_AS, (settings["most_memory"],) * 2)
+    limits = Limits(**settings["limits"])
+    outcome = asyncio.run(run(settings["server"], limits, settings["seconds"], settings["calls"]))
     print(json.dumps(outcome), flush=True)
     os.read(0, 1)
 

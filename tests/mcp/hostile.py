@@ -1,15 +1,18 @@
-"""A server that attacks its client: `python hostile.py stdio|json|events ATTACK`, written without the SDK.
+"""A server that attacks its client, written without the SDK: `python hostile.py stdio|json|events ATTACK [PID_FILE]`.
 
-Over HTTP the server prints its port. `MESSAGES` are attacks that are one answer, `RAW` are answers of raw bytes.
+Over HTTP it prints its port. `LISTS` and `RESULTS` are attacks by one answer, `RAW` by the bytes of one, and `FLOODS`
+by many messages in place of an answer.
 """
 
 import gzip
 import json
+import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 BLOCK = 2**16
@@ -42,7 +45,7 @@ def next_page(params: dict[str, Any]) -> str:
 
 
 LISTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    "many_tools": lambda params: {"tools": [tool(f"tool{number}") for number in range(100_000)]},
+    "many_tools": lambda params: {"tools": [tool(f"tool{number}") for number in range(50_000)]},
     "endless_pages": lambda params: {"tools": [], "nextCursor": next_page(params)},
     "large_pages": lambda params: {
         "tools": [tool(f"t{next_page(params)}", description="x" * 2**20)],
@@ -65,13 +68,18 @@ RAW: dict[str, Callable[[bytes], Iterator[bytes]]] = {
     "values": lambda head: iter(
         [head + b'{"content":[],"structuredContent":{"x":' + values(5_000_000).encode() + b"}}}"]
     ),
-    "silent": lambda head: iter([b""]),
-    "drip": lambda head: slowly(head),
+    "silent": lambda head: silence(),
+    "drip": lambda head: slowly(),
 }
 FLOODS = {"pings": PING, "logs": LOG}
 
 
-def slowly(head: bytes) -> Iterator[bytes]:
+def silence() -> Iterator[bytes]:
+    time.sleep(3600)
+    yield b""
+
+
+def slowly() -> Iterator[bytes]:
     while True:
         time.sleep(0.05)
         yield b" "
@@ -83,12 +91,12 @@ def response(request: dict[str, Any], attack: str) -> Iterator[bytes]:
     head = b'{"jsonrpc":"2.0","id":%d,"result":' % request["id"]
     if method == "initialize":
         if attack == "silent_start":
-            return iter([b""])
+            return slowly()
         server = {"name": "hostile", "version": "1"}
         result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": server}
     elif method == "tools/list":
         if attack == "drip_list":
-            return slowly(head)
+            return slowly()
         result = LISTS.get(attack, lambda params: {"tools": [tool("call")]})(params)
     elif method == "tools/call":
         if attack in RAW:
@@ -111,8 +119,8 @@ def serve_streams(attack: str) -> None:
                 out.write((FLOODS[attack] + b"\n") * 1_000)
         for piece in response(request, attack):
             out.write(piece)
-        if attack != "silent":
-            out.write(b"\n")
+            out.flush()
+        out.write(b"\n")
         out.flush()
 
 
@@ -155,8 +163,6 @@ class Handler(BaseHTTPRequestHandler):
             yield b'id: "\n'
         yield b"data: " if self.events else b""
         yield from response(request, "values" if self.attack == "quoted_id" else self.attack)
-        if called and self.attack == "silent":
-            time.sleep(3600)
         if self.events:
             yield b"\n\n"
 
@@ -179,7 +185,9 @@ def serve_http(attack: str, *, events: bool) -> None:
 
 
 if __name__ == "__main__":
-    _, transport, attack = sys.argv
+    _, transport, attack, *pid_file = sys.argv
+    if pid_file:
+        Path(pid_file[0]).write_text(str(os.getpid()), "utf-8")
     if transport == "stdio":
         serve_streams(attack)
     else:

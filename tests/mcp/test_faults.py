@@ -183,7 +183,7 @@ async def test_a_list_that_goes_round_in_a_circle_ends() -> None:
     """When it is entered, and when it is refreshed."""
     async with options_from_mcp(PLAIN) as options:
         await answered(options, "circle")
-        with pytest.raises(AnswerInvalid, match="its list of options goes round in a circle: 'round' came twice"):
+        with pytest.raises(AnswerInvalid, match="its list of options repeats itself: the cursor 'round' came twice"):
             await options.refresh()
         assert len(options) == 6
 

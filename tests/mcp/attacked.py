@@ -9,6 +9,7 @@ import os
 import resource
 import sys
 import time
+from importlib import import_module
 from typing import Any
 
 import sabir
@@ -40,6 +41,8 @@ async def run(server: Any, limits: Limits, seconds: float, calls: int) -> dict[s
 
 
 def main() -> None:
+    for module in ("mcp.server.mcpserver", "sabir_mcp.http", "sabir_mcp.stdio", "sabir_mcp.calls"):
+        import_module(module)  # it takes seconds, which are not the server's
     settings = json.loads(sys.argv[1])
     if settings["most_memory"]:
         resource.setrlimit(resource.RLIMIT_AS, (settings["most_memory"],) * 2)

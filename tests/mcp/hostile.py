@@ -59,7 +59,7 @@ RESULTS: dict[str, Callable[[], dict[str, Any]]] = {
     "schema": lambda: {**text("x"), "structuredContent": {"text": "a" * 40 + "!"}},
     "parts": lambda: {"content": [{"type": "text", "text": ""}] * 80_000},
     "more_parts": lambda: {"content": [{"type": "text", "text": ""}] * 500_000},
-    "text_bomb": lambda: {**text(values(5_000_000)), "structuredContent": {"x": 1}},
+    "text_bomb": lambda: {**text(values(4_000_000)), "structuredContent": {"x": 1}},
     "emoji": lambda: text("x" * 15 * 2**20 + "😀"),
     "image": lambda: {"content": [{"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgoA" * 1_300_000}]},
 }

@@ -11,8 +11,9 @@ from mcp.server import ServerRequestContext
 from mcp.types import ListToolsResult, PaginatedRequestParams, Tool
 from sabir_mcp import AnswerInvalid, ServerTimedOut, ServerUnreachable, options_from_mcp
 from sabir_mcp.servers import label_of
+from sabir_testing.network import network_forbidden
 
-from tests.mcp.conftest import PLAIN, WEATHER, answered, error_of, texts_of
+from tests.mcp.conftest import PLAIN, WEATHER, answered, error_of, texts_of, value_of
 from tests.mcp.weather import make_server
 
 SILENT = [sys.executable, "-c", "import sys; sys.stdin.read()"]
@@ -186,6 +187,17 @@ async def test_a_list_that_goes_round_in_a_circle_ends() -> None:
         with pytest.raises(AnswerInvalid, match="its list of options repeats itself: the cursor 'round' came twice"):
             await options.refresh()
         assert len(options) == 6
+
+
+async def test_input_schemas_of_strangers_are_neither_followed_nor_run() -> None:
+    """Malformed keywords are ignored, references are not resolved, and patterns are not matched."""
+    long = "a" * 40 + "!"
+    async with options_from_mcp(PLAIN, timeout=5) as options:
+        with network_forbidden():
+            found = await answered(options, "nothing", self={"self": {"self": 1}}, far=2)
+        assert value_of(found) is None
+        assert texts_of(await answered(options, "again", text=long, more={"x": 1})) == ["changed"]
+        assert value_of(await answered(options, "circle", text=long)) is None
 
 
 async def test_a_list_that_the_protocol_does_not_allow_is_refused() -> None:

@@ -9,6 +9,12 @@ import sys
 from typing import Any
 
 OFFERED = ["hologram", "textless", "nothing", "again", "circle", "array"]
+SCHEMAS: dict[str, Any] = {
+    "again": {"properties": {"text": {"enum": 5}, "more": {"required": 3, "properties": 3}}},
+    "nothing": {"properties": {"self": {"$ref": "#"}, "far": {"$ref": "http://127.0.0.1:9/schema.json"}}},
+    "circle": {"properties": {"text": {"type": "string", "pattern": "^(a+)+$"}}},
+}
+"""Input schemas that are malformed, refer to themselves and to another host, or have a pattern that never ends."""
 ANSWERS: dict[str, Any] = {
     "hologram": {"content": [{"type": "hologram", "data": "…"}]},
     "textless": {"content": [{"type": "text"}]},
@@ -21,7 +27,7 @@ ANSWERS: dict[str, Any] = {
 
 def listed(called: list[str]) -> dict[str, Any]:
     kind = "array" if "array" in called else "object"
-    found = {"tools": [{"name": name, "inputSchema": {"type": kind}} for name in OFFERED]}
+    found = {"tools": [{"name": name, "inputSchema": {"type": kind, **SCHEMAS.get(name, {})}} for name in OFFERED]}
     return {**found, "nextCursor": "round"} if "circle" in called else found
 
 

@@ -199,8 +199,8 @@ def test_a_structured_value_stands_beside_media() -> None:
     [
         (answer(text("closed"), text("till Monday"), is_error=True), "closed till Monday"),
         (answer(is_error=True, structured_content={"code": 7}), '{"code": 7}'),
-        (answer(is_error=True), "the option reports a failure and says nothing of it"),
-        (answer(text(" "), is_error=True), "the option reports a failure and says nothing of it"),
+        (answer(is_error=True), "the option reports a failure without a reason"),
+        (answer(text(" "), is_error=True), "the option reports a failure without a reason"),
         (
             answer(text("see"), ImageContent(data=DATA, mime_type="image/png"), is_error=True),
             "see [image of type image/png, left out: an error holds text alone]",

@@ -10,9 +10,10 @@ from mcp import Client
 from mcp.server import ServerRequestContext
 from mcp.types import ListToolsResult, PaginatedRequestParams, Tool
 from sabir_mcp import AnswerInvalid, ServerTimedOut, ServerUnreachable, options_from_mcp
-from sabir_mcp.connection import shown
+from sabir_mcp.servers import label_of
+from sabir_testing.network import network_forbidden
 
-from tests.mcp.conftest import PLAIN, WEATHER, answered, error_of, texts_of
+from tests.mcp.conftest import PLAIN, WEATHER, answered, error_of, texts_of, value_of
 from tests.mcp.weather import make_server
 
 SILENT = [sys.executable, "-c", "import sys; sys.stdin.read()"]
@@ -47,14 +48,10 @@ async def test_a_refusal_with_the_code_of_a_lost_connection_is_a_refusal() -> No
     assert found == ("ServerRefused", "MCP server 'plain': it refuses a call of 'new': no new today (-32000)")
 
 
-async def test_an_answer_that_its_own_schema_does_not_allow_is_an_error_result(server: Any) -> None:
-    """The SDK holds it to what the option says of itself."""
+async def test_an_answer_that_does_not_fit_its_output_schema_arrives_unchanged(server: Any) -> None:
+    """Output schemas are not checked: to check one is to run a stranger's regular expressions."""
     async with options_from_mcp(server) as options:
-        kind, said = error_of(await answered(options, "mismeasure"))
-
-    assert kind == "AnswerInvalid"
-    assert "'mismeasure'" in said
-    assert "'cold' is not of type 'integer'" in said
+        assert texts_of(await answered(options, "mismeasure")) == ["cold", '{"celsius": "cold"}']
 
 
 async def test_content_of_a_kind_that_the_protocol_does_not_know_is_an_error_result() -> None:
@@ -123,9 +120,9 @@ async def test_a_client_with_a_limit_of_its_own_keeps_it() -> None:
     ("server", "said"),
     [
         (f"no-such-command --key {SECRET}", "FileNotFoundError: .*'no-such-command'"),
-        (["/no/such/command", SECRET], "'command' is not to be had: FileNotFoundError"),
+        (["/no/such/command", SECRET], "'command' cannot be reached: FileNotFoundError"),
         (GONE, "MCPError: Connection closed"),
-        (f"http://user:{SECRET}@127.0.0.1:9/{SECRET}?key={SECRET}", "'127.0.0.1' is not to be had: ConnectError"),
+        (f"http://user:{SECRET}@127.0.0.1:9/{SECRET}?key={SECRET}", "'127.0.0.1' cannot be reached: ConnectError"),
     ],
 )
 async def test_a_server_that_is_not_there_is_an_error_where_the_block_is_entered(server: Any, said: str) -> None:
@@ -187,9 +184,20 @@ async def test_a_list_that_goes_round_in_a_circle_ends() -> None:
     """When it is entered, and when it is refreshed."""
     async with options_from_mcp(PLAIN) as options:
         await answered(options, "circle")
-        with pytest.raises(AnswerInvalid, match="its list of options goes round in a circle: 'round' came twice"):
+        with pytest.raises(AnswerInvalid, match="its list of options repeats itself: the cursor 'round' came twice"):
             await options.refresh()
         assert len(options) == 6
+
+
+async def test_input_schemas_of_strangers_are_neither_followed_nor_run() -> None:
+    """Malformed keywords are ignored, references are not resolved, and patterns are not matched."""
+    long = "a" * 40 + "!"
+    async with options_from_mcp(PLAIN, timeout=5) as options:
+        with network_forbidden():
+            found = await answered(options, "nothing", self={"self": {"self": 1}}, far=2)
+        assert value_of(found) is None
+        assert texts_of(await answered(options, "again", text=long, more={"x": 1})) == ["changed"]
+        assert value_of(await answered(options, "circle", text=long)) is None
 
 
 async def test_a_list_that_the_protocol_does_not_allow_is_refused() -> None:
@@ -249,4 +257,4 @@ async def test_a_string_where_names_belong_is_refused(which: str) -> None:
 )
 def test_a_server_is_shown_without_what_may_be_secret(server: Any, name: str) -> None:
     """Errors become results, and results go to models."""
-    assert shown(server) == name
+    assert label_of(server) == name

@@ -56,10 +56,10 @@ def bind_model(model: type[BaseModel], arguments: JSONText) -> Bound:
 
 
 def bind_schema(schema: FrozenDict, arguments: JSONText) -> Bound:
-    """The arguments of a function that takes them by name, as plain JSON values.
+    """Return the arguments of a function that takes them by name, as plain JSON values.
 
     Core validates the most common keywords of schemas: `type`, `enum`, `const`, `required`, `properties`,
-    `additionalProperties` and `items`. The function itself must check the others.
+    `additionalProperties` and `items`; malformed ones are ignored. The function itself must check the others.
     """
     values = arguments.view()
     misfits = list(_misfits(values, schema, ""))
@@ -95,11 +95,11 @@ def _misfits(value: JSONValue, schema: JSONValue, place: str) -> Iterator[str]:
         return
     where = f"{place}: " if place else ""
     expected = schema.get("type", [])
-    types = [expected] if isinstance(expected, str) else expected
+    types = [expected] if isinstance(expected, str) else expected if isinstance(expected, list) else []
     if types and not any(_TYPES.get(name, lambda _: True)(value) for name in types):
-        yield f"{where}expected {' or '.join(types)}"
-    elif "enum" in schema and value not in schema["enum"]:
-        yield f"{where}expected one of {', '.join(map(repr, schema['enum']))}"
+        yield f"{where}expected {' or '.join(map(str, types))}"
+    elif isinstance(choices := schema.get("enum"), list) and value not in choices:
+        yield f"{where}expected one of {', '.join(map(repr, choices))}"
     elif "const" in schema and value != schema["const"]:
         yield f"{where}expected {schema['const']!r}"
     elif isinstance(value, dict):
@@ -111,8 +111,8 @@ def _misfits(value: JSONValue, schema: JSONValue, place: str) -> Iterator[str]:
 
 def _object_misfits(value: Mapping[str, JSONValue], schema: Mapping[str, JSONValue], place: str) -> Iterator[str]:
     prefix = f"{place}." if place else ""
-    properties = schema.get("properties", {})
-    for name in schema.get("required", ()):
+    properties = properties if isinstance(properties := schema.get("properties"), dict) else {}
+    for name in required if isinstance(required := schema.get("required"), list) else ():
         if name not in value:
             yield f"{prefix}{name}: required"
     for name, item in value.items():

@@ -1,58 +1,35 @@
-"""A server, its connection, the requests over it, and their errors.
+"""The connection to a server, and the requests over it.
 
-    "python -m my_server" · ["cmd", "arg"]       ──▶ a process of its own, by stdin and stdout
-    "https://host/mcp"                           ──▶ streamable HTTP
-    StdioServerParameters · transport · server   ──▶ as the SDK's own Client takes them
-    Client · ClientSession                       ──▶ as they are
-
-A server is shown by its command or its host alone: arguments and paths may hold keys, and errors go to models.
-
-    open  ─▶ keeper, a task: enters the client · says so · waits to be told · leaves the client
-    call  ─▶ client.call_tool ─▶ answer, or one of MCPFault
+    open  ─▶ keeper, a task: enters the client ─▶ waits until the block is left ─▶ leaves the client
+    call  ─▶ a task: sends the request ─▶ result, or an MCPFault
 
 The SDK's clients live in task groups, which one task must enter and leave, and which cancel that task when a transport
-breaks. So a separate task keeps the client: a failure there reaches a call as an error, and does not cancel the
-caller's block. A client that its owner has entered is used as it is, and left open.
+breaks. So a separate task enters the client: a failure there reaches a call as an error, and does not cancel the
+caller's block. A client that its owner has entered is used as it is, and stays open.
 
-Each error but ServerUnreachable becomes the error result of its call:
-
-    MCPFault
-    ├── ServerUnreachable   no connection, or no list of options: raised where the block is entered
-    ├── ServerLost          the connection ended, or the block was left
-    ├── ServerTimedOut      no answer in time
-    ├── ServerRefused       the server answered with a protocol error
-    └── AnswerInvalid       the protocol or the option's own schema does not allow the answer
-
-The class's name is the result's `error_type`, its message the `error_message` that a model reads. A failure that the
-option itself reports is core's OptionFailed, of type `option_failed`.
+A request runs in a task too, because the SDK may take seconds to cancel a request whose server does not read. The
+caller gets its error at once, and the task ends on its own.
 """
 
 import asyncio
 import logging
-import os
-import re
-import shlex
-from collections.abc import Coroutine, Mapping, Sequence
-from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
-from urllib.parse import urlsplit
+from collections.abc import Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from pydantic import ValidationError
+from pydantic_core import to_json
 from sabir.authoring import one_line
-from sabir.errors import SabirError, SettingsInvalid
 
 from sabir_mcp.contents import KINDS
+from sabir_mcp.errors import AnswerInvalid, AnswerTooLarge, MCPFault, ServerLost, ServerRefused, ServerTimedOut
+from sabir_mcp.limits import Excesses, Limits, excess_text
+from sabir_mcp.servers import client_of, is_entered, label_of
 
 if TYPE_CHECKING:
-    from mcp import Client, ClientSession, MCPError, StdioServerParameters
-    from mcp.client import Transport
-    from mcp.server import Server
-    from mcp.server.mcpserver import MCPServer
+    from mcp import ClientSession, MCPError
     from mcp.types import CallToolResult, Tool
 
-    ServerLike: TypeAlias = (
-        str | Sequence[str] | StdioServerParameters | Transport | Server[Any] | MCPServer | Client | ClientSession
-    )
+    from sabir_mcp.servers import ServerLike
 
 Answer = TypeVar("Answer")
 
@@ -60,47 +37,38 @@ logger = logging.getLogger("sabir")
 
 LOST = ("Connection closed", "SSE stream", "Session terminated")
 """The beginnings of the SDK's messages for an ended connection; servers also use its error codes for other faults."""
+MOST_SHOWN = 1_000
+"""Characters of a server's error message that an error repeats."""
+CLOSING = 5.0
+"""Seconds for leaving the client; then it is cancelled."""
+CLOSING_IN_A_HURRY = 0.5
+"""The same after a failure, and when the block is cancelled."""
 
 
-EXPECTED = "a command, an http(s) URL, or an object of the SDK: parameters, transport, server, client or session"
+class Offer(NamedTuple):
+    """A tool as the server lists it. `schema` is the JSON text of its input schema."""
 
-
-class MCPFault(SabirError):
-    """The root of the errors of MCP servers."""
-
-
-class ServerUnreachable(MCPFault, ConnectionError):
-    """The server could not be started, reached, or asked for its options."""
-
-
-class ServerLost(MCPFault, ConnectionError):
-    """The connection ended before an answer came. It is not made again: enter a new block."""
-
-
-class ServerTimedOut(MCPFault, TimeoutError):
-    """The server gave no answer in time; it was told that nobody waits any longer."""
-
-
-class ServerRefused(MCPFault):
-    """The server answered a call with a protocol error: an option that it does not have, or a fault of its own."""
-
-
-class AnswerInvalid(MCPFault, ValueError):
-    """The server's answer does not fit the protocol, or does not fit the option's own output schema."""
+    name: str
+    description: str
+    schema: bytes
 
 
 class Connection:
-    """One connection, with a limit for each call and one for the list of options."""
+    """One connection to a server, with a time limit for each call and one for the list of options."""
 
-    def __init__(self, server: "ServerLike", timeout: float | None, connect_timeout: float) -> None:
-        self.name = shown(server)
-        self._client = client_of(server)
+    def __init__(self, server: "ServerLike", timeout: float | None, connect_timeout: float, limits: Limits) -> None:
+        self.name = label_of(server)
+        self._limits = limits
+        self._excesses = Excesses()
+        self._client, self._hurry_server = client_of(server, limits, self._excesses)
         self._seconds = {"timeout": timeout, "connect_timeout": connect_timeout}
         self._keeper: asyncio.Task[None] | None = None
+        self._requests: set[asyncio.Task[Any]] = set()
         self._entered, self._leave = asyncio.Event(), asyncio.Event()
+        self._closing = CLOSING
 
     async def open(self) -> None:
-        """Enter the client, unless its owner did. The SDK's exceptions pass through."""
+        """Enter the client, unless its owner did. Raises AnswerTooLarge, and whatever the SDK raises."""
         if not is_entered(self._client):
             self._keeper = asyncio.create_task(self._keep())
             entered = asyncio.create_task(self._entered.wait())
@@ -109,20 +77,47 @@ class Connection:
             finally:
                 entered.cancel()
             if not self._entered.is_set():
-                await self._keeper  # which raises
+                await self._raise_failure(self._keeper)
         if (information := self._client.server_info) is not None:
-            self.name = information.name
+            self.name = one_line(information.name, 100)
+
+    async def _raise_failure(self, keeper: "asyncio.Task[None]") -> None:
+        try:
+            await keeper
+        except Exception as error:
+            if excess := self._excesses.fatal or self._excesses.text_in(str(error)):
+                raise AnswerTooLarge(self._say(excess)) from error
+            raise
+
+    def hurry(self) -> None:
+        """Give the server little time to end when the connection closes."""
+        self._closing = CLOSING_IN_A_HURRY
+        self._hurry_server()
 
     async def close(self) -> None:
-        """Leave the client, if it was entered here. A server that died before is logged, and is not an error."""
+        """Leave the client if it was entered here. A server that died before is logged, and is not an error."""
         self._leave.set()
+        for request in self._requests:
+            request.cancel()
         if self._keeper is None:
             return
         if not self._entered.is_set():
             self._keeper.cancel()
-        await asyncio.wait({self._keeper})
-        error = None if self._keeper.cancelled() else self._keeper.exception()
-        if error is not None and self._entered.is_set():
+        try:
+            await asyncio.wait({self._keeper}, timeout=self._closing)
+            if not self._keeper.done():
+                self._keeper.cancel()
+                await asyncio.wait({self._keeper}, timeout=self._closing)
+        except asyncio.CancelledError:  # the event loop is being closed, so there is no time to wait
+            self.hurry()
+            self._keeper.cancel()
+            raise
+        self._log_failure(self._keeper)
+
+    def _log_failure(self, keeper: "asyncio.Task[None]") -> None:
+        if not keeper.done():
+            logger.warning("MCP server %r: the connection does not close; it is abandoned", self.name)
+        elif not keeper.cancelled() and (error := keeper.exception()) is not None and self._entered.is_set():
             logger.warning("MCP server %r: the connection ended: %s", self.name, reason_of(error))
 
     async def _keep(self) -> None:
@@ -135,145 +130,137 @@ class Connection:
         """The server's instructions for models; may be empty."""
         return self._client.instructions or ""
 
-    async def list_options(self) -> "list[Tool]":
-        """All tools of the server. Raises MCPFault if it does not answer in time, or fails."""
+    @property
+    def _session(self) -> "ClientSession":
+        from mcp import ClientSession
+
+        return self._client if isinstance(self._client, ClientSession) else self._client.session
+
+    async def list_options(self) -> list[Offer]:
+        """Return all tools of the server. Raises MCPFault if it does not answer in time, or fails."""
         return await self._ask("a request for its options", self._pages(), "connect_timeout")
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> "CallToolResult":
-        """The server's answer to one call. Raises MCPFault if there is none."""
-        return await self._ask(f"a call of {name!r}", self._client.call_tool(name, dict(arguments)), "timeout")
+        """Return the server's answer to one call. Raises MCPFault if there is none."""
+        return await self._ask(f"a call of {name!r}", self._call(name, dict(arguments)), "timeout")
 
-    async def _pages(self) -> "list[Tool]":
-        from mcp import Client
+    async def _call(self, name: str, arguments: dict[str, Any]) -> "CallToolResult":
+        from mcp import MCPError
+        from mcp.types import HEADER_MISMATCH
+
+        from sabir_mcp.calls import call_tool
+
+        try:
+            result = await call_tool(self._session, name, arguments)
+        except MCPError as error:
+            if error.code != HEADER_MISMATCH:
+                raise
+            await self._pages()  # from the list the SDK learns which headers a call needs
+            result = await call_tool(self._session, name, arguments)
+        if len(result.content) > self._limits.parts:
+            self._refuse("content blocks in one result", "parts", self._limits.parts)
+        return result
+
+    async def _pages(self) -> list[Offer]:
         from mcp.types import PaginatedRequestParams
 
-        found: list[Tool] = []
-        asked: set[str | None] = set()
+        limits = self._limits
+        offers: list[Offer] = []
+        cursors: set[str | None] = set()
         cursor: str | None = None
-        while cursor not in asked:
-            asked.add(cursor)
-            if isinstance(self._client, Client):
-                page = await self._client.list_tools(cursor=cursor, cache_mode="refresh")
-            else:
-                page = await self._client.list_tools(params=PaginatedRequestParams(cursor=cursor))
-            found += page.tools
+        size = 0
+        while cursor not in cursors:
+            cursors.add(cursor)
+            if len(cursors) > limits.tools:
+                self._refuse("pages of tools", "tools", limits.tools)
+            page = await self._session.list_tools(params=PaginatedRequestParams(cursor=cursor))
+            if len(offers) + len(page.tools) > limits.tools:
+                self._refuse("tools", "tools", limits.tools)
+            for tool in page.tools:
+                offers.append(_offer(tool))
+                size += sum(map(len, offers[-1]))
+            if size > limits.message_bytes:
+                self._refuse("bytes of schemas and descriptions", "message_bytes", limits.message_bytes)
             cursor = page.next_cursor
             if cursor is None:
-                return found
-        raise AnswerInvalid(self._say(f"its list of options goes round in a circle: {cursor!r} came twice"))
+                return offers
+        raise AnswerInvalid(self._say(f"its list of options repeats itself: the cursor {cursor!r:.100} came twice"))
 
     async def _ask(self, what: str, answer: Coroutine[Any, Any, Answer], setting: str) -> Answer:
+        """Return the answer to a request. Raises MCPFault if there is none within the seconds of `setting`."""
         from mcp import MCPError
 
         if self._leave.is_set():
             answer.close()
             raise ServerLost(self._say("its block was left; call options within `async with options_from_mcp(…)`"))
+        if self._excesses.fatal:
+            answer.close()
+            raise ServerLost(self._say(f"the connection was closed: {self._excesses.fatal}"))
         seconds = self._seconds[setting]  # None: no limit
-        clock = asyncio.timeout(seconds)
+        request = asyncio.create_task(answer)
+        self._requests.add(request)
+        request.add_done_callback(self._forget)
         try:
-            async with clock:
-                return await answer
+            await asyncio.wait({request}, timeout=seconds)
+        finally:
+            request.cancel()  # does nothing if it is done
+        if not request.done():
+            raise ServerTimedOut(self._say(f"no answer to {what} within {seconds:g} s; give it longer by {setting}="))
+        try:
+            return request.result()
+        except asyncio.CancelledError:
+            raise ServerLost(self._say(f"the connection ended before {what} was answered")) from None
         except TimeoutError as error:
-            waited = f" within {seconds:g} s; give it longer by {setting}=" if clock.expired() else ""
-            raise ServerTimedOut(self._say(f"no answer to {what}{waited}")) from error
+            raise ServerTimedOut(self._say(f"no answer to {what}")) from error
         except MCPError as error:
             raise self._fault(what, error) from error
         except ValidationError as error:
             raise AnswerInvalid(self._say(f"its answer to {what} {_misfit(error)}")) from error
-        except RuntimeError as error:  # the SDK's error for an answer that does not fit the option's output schema
-            raise AnswerInvalid(self._say(f"{what}: {one_line(str(error))}")) from error
+        except RuntimeError as error:  # it requires input without end
+            raise AnswerInvalid(self._say(f"{what}: {one_line(str(error), MOST_SHOWN)}")) from error
+
+    def _forget(self, request: "asyncio.Task[Any]") -> None:
+        """Remove a finished request. Its error is read, so that asyncio does not log one that nobody waits for."""
+        self._requests.discard(request)
+        if not request.cancelled():
+            request.exception()
 
     def _fault(self, what: str, error: "MCPError") -> MCPFault:
         from mcp.types import REQUEST_TIMEOUT
 
+        text = one_line(error.message, MOST_SHOWN)
+        if excess := self._excesses.fatal or self._excesses.text_in(error.message):
+            return AnswerTooLarge(self._say(f"its answer to {what} is too large: {excess}"))
         if error.message.startswith(LOST):
-            return ServerLost(self._say(f"the connection ended before {what} was answered: {error.message}"))
+            return ServerLost(self._say(f"the connection ended before {what} was answered: {text}"))
         if error.code == REQUEST_TIMEOUT:
-            return ServerTimedOut(self._say(f"no answer to {what}: {error.message}"))
-        return ServerRefused(self._say(f"it refuses {what}: {error.message} ({error.code})"))
+            return ServerTimedOut(self._say(f"no answer to {what}: {text}"))
+        return ServerRefused(self._say(f"it refuses {what}: {text} ({error.code})"))
+
+    def _refuse(self, what: str, name: str, limit: int) -> NoReturn:
+        raise AnswerTooLarge(self._say(excess_text(what, name, limit)))
 
     def _say(self, text: str) -> str:
         return f"MCP server {self.name!r}: {text}"
 
 
+def _offer(tool: "Tool") -> Offer:
+    return Offer(tool.name, tool.description or tool.title or "", to_json(tool.input_schema, inf_nan_mode="constants"))
+
+
 def reason_of(error: BaseException) -> str:
-    """The first error within groups of them, in one line."""
+    """Return the first error within groups of errors, in one line."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return one_line(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
 
 
 def _misfit(error: ValidationError) -> str:
-    """A description of an answer's content that the protocol does not allow."""
-    found = error.errors(include_url=False, include_context=False)
-    types = [str(each["input"]) for each in found if "content" in each["loc"] and each["loc"][-1] == "type"]
+    """Describe why an answer does not fit the protocol."""
+    faults = error.errors(include_url=False, include_context=False)
+    types = [str(each["input"]) for each in faults if "content" in each["loc"] and each["loc"][-1] == "type"]
     kinds = [kind for kind in types if kind not in KINDS]
     if kinds:
-        return f"holds content of kind {kinds[0]!r}, which the protocol does not know"
-    places = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in found)
+        return f"holds content of kind {kinds[0]!r:.100}, which the protocol does not know"
+    places = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in faults)
     return f"is none that the protocol allows: {one_line(places, 300)}"
-
-
-def client_of(server: "ServerLike") -> "Client | ClientSession":
-    """The client that reaches a server, not yet entered unless it was given.
-
-    Raises SettingsInvalid for any other object.
-    """
-    from mcp import Client, ClientSession
-    from mcp.types import Implementation
-
-    if isinstance(server, Client | ClientSession):
-        return server
-    return Client(_target(server), client_info=Implementation(name="sabir-mcp", version=version("sabir-mcp")))
-
-
-def is_entered(client: "Client | ClientSession") -> bool:
-    """Whether the client's owner has entered it, and so will leave it; always true for a session."""
-    from mcp import ClientSession
-
-    if isinstance(client, ClientSession):
-        return True
-    try:
-        return client.session is not None
-    except RuntimeError:  # the SDK's error for a client that is not entered
-        return False
-
-
-def shown(server: "ServerLike") -> str:
-    """A server's name in errors before its own name is known."""
-    if isinstance(server, str) and _is_url(server):
-        return urlsplit(server).hostname or "server"
-    words = _words(server) if isinstance(server, str | Sequence) else []
-    command = words[0] if words else getattr(server, "command", None)
-    return os.path.basename(command) if isinstance(command, str) else str(getattr(server, "name", "server"))
-
-
-def _target(server: Any) -> Any:
-    """What the SDK's Client takes; Any, as that is a union of unlike things."""
-    from mcp import StdioServerParameters
-    from mcp.server import Server
-    from mcp.server.mcpserver import MCPServer
-
-    if isinstance(server, str) and _is_url(server):
-        return server
-    if isinstance(server, str | Sequence):
-        words = _words(server)
-        if not words or not words[0] or "://" in words[0]:
-            raise SettingsInvalid(f"server is {one_line(repr(server), 60)}; expected {EXPECTED}")
-        return StdioServerParameters(command=words[0], args=words[1:])
-    if isinstance(server, StdioServerParameters | Server | MCPServer) or hasattr(server, "__aenter__"):
-        return server
-    raise SettingsInvalid(f"server is of type {type(server).__name__}; expected {EXPECTED}")
-
-
-def _is_url(text: str) -> bool:
-    return re.match(r"https?://", text, re.IGNORECASE) is not None
-
-
-def _words(command: str | Sequence[Any]) -> list[str]:
-    if not isinstance(command, str):
-        return cast(list[str], list(command))
-    try:
-        return shlex.split(command, posix=os.name != "nt")
-    except ValueError as error:
-        raise SettingsInvalid(f"command {one_line(command, 60)!r} cannot be split: {error}; give a list") from None

@@ -1,4 +1,4 @@
-"""An MCP server's answer as an option's return value. Nothing is left out: unsupported content becomes text.
+"""Converts an MCP server's answer to an option's return value. Unsupported content becomes text.
 
     text             ──▶ text part
     image, audio     ──▶ media part, a data URL
@@ -6,13 +6,13 @@
     resource link    ──▶ text that describes it
     structured value ──▶ only the JSON value if the contents repeat it, else JSON text after them
 
-Annotations and `_meta` are notes to programs, not contents. The protocol's definition:
+Annotations and `_meta` are notes to programs, and are left out. The protocol's definition:
 https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool-result
 """
 
 import base64
-import binascii
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote, urlsplit
@@ -21,6 +21,8 @@ from sabir import MediaPart, OptionFailed, TextPart
 from sabir.authoring import DataURL, JSONValue, MediaURL, Modality
 from sabir.errors import MediaRefused
 
+from sabir_mcp.limits import count_values, has_more_values
+
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
@@ -28,20 +30,24 @@ ResultPart: TypeAlias = TextPart | MediaPart
 """What an option may return besides JSON."""
 
 MODALITIES: Mapping[str, Modality] = {"image": "image", "audio": "audio", "video": "video"}
-"""First half of a MIME type → modality; all others are documents."""
+"""First half of a MIME type → modality; any other type is a document."""
+_WHITESPACE = " \t\r\n\f\v"
 UNKNOWN_BYTES = "application/octet-stream"
 OPTION_FAILED = "option_failed"
 """The error type of a failure that the option itself reports."""
-NOTHING_SAID = "the option reports a failure and says nothing of it"
+NO_REASON = "the option reports a failure without a reason"
 
 
 def returned_by(result: "CallToolResult") -> JSONValue | list[ResultPart]:
-    """The value that an option returns for a server's answer: JSON, or parts. Raises OptionFailed where it failed."""
+    """Return the value that an option returns for a server's answer: JSON, or parts.
+
+    Raises OptionFailed if the answer reports a failure.
+    """
     parts = [part for block in result.content for part in _parts(block)]
     is_structured = "structured_content" in result.model_fields_set and result.structured_content is not None
     if result.is_error:
-        said = _described(parts) or (_json(result.structured_content) if is_structured else "")
-        raise OptionFailed(OPTION_FAILED, said or NOTHING_SAID)
+        reason = _described(parts) or (_json(result.structured_content) if is_structured else "")
+        raise OptionFailed(OPTION_FAILED, reason or NO_REASON)
     if not is_structured:
         return parts or None
     value: JSONValue = result.structured_content
@@ -51,7 +57,7 @@ def returned_by(result: "CallToolResult") -> JSONValue | list[ResultPart]:
 
 
 def _parts(block: Any) -> Iterator[ResultPart]:
-    """The parts of one block; Any, as a later SDK may know kinds that this one does not."""
+    """Convert one block; Any, because a later SDK may have kinds that this one does not."""
     reader = READERS.get(getattr(block, "type", ""))
     if reader is None:
         yield TextPart(text=f"[content of a kind that is not known here: {_json(_document(block))}]")
@@ -60,19 +66,20 @@ def _parts(block: Any) -> Iterator[ResultPart]:
 
 
 def _resource(block: Any) -> Iterator[ResultPart]:
-    found = block.resource
-    if (text := getattr(found, "text", None)) is not None:
-        yield TextPart(text=f"[{found.uri}]\n{text}")
+    resource = block.resource
+    if (text := getattr(resource, "text", None)) is not None:
+        yield TextPart(text=f"[{resource.uri}]\n{text}")
         return
-    yield TextPart(text=f"[{found.uri}]")
-    mime = found.mime_type or ""
-    yield _medium(MODALITIES.get(mime.partition("/")[0], "document"), mime, found.blob, name=_file_name(found.uri))
+    yield TextPart(text=f"[{resource.uri}]")
+    mime = resource.mime_type or ""
+    modality = MODALITIES.get(mime.partition("/")[0], "document")
+    yield _medium(modality, mime, resource.blob, name=_file_name(resource.uri))
 
 
 def _link(block: Any) -> Iterator[ResultPart]:
     size = f"{block.size} bytes" if block.size is not None else ""
-    known = (block.title or block.name, block.mime_type or "", size, block.description or "")
-    yield TextPart(text=f"[resource {block.uri}: {', '.join(filter(None, known))}]")
+    details = (block.title or block.name, block.mime_type or "", size, block.description or "")
+    yield TextPart(text=f"[resource {block.uri}: {', '.join(filter(None, details))}]")
 
 
 READERS: Mapping[str, Callable[[Any], Iterable[ResultPart]]] = {
@@ -87,12 +94,15 @@ KINDS = frozenset(READERS)
 
 
 def _medium(modality: Modality, mime: str, data: str, *, name: str | None = None) -> ResultPart:
-    """A medium; a text that describes it if its bytes are broken or no message may carry its type."""
+    """Convert a medium to a media part, or to text if its base64 is broken or messages cannot hold its type."""
+    is_wrapped = any(space in data for space in _WHITESPACE)  # some servers wrap its lines
+    payload = data.translate(dict.fromkeys(map(ord, _WHITESPACE))) if is_wrapped else data
     try:
-        content = base64.b64decode("".join(data.split()), validate=True)  # some servers wrap its lines
-    except binascii.Error as error:
+        beginning = base64.b64decode(payload, validate=True)[:64]
+    except ValueError as error:
         return _left_out(modality, mime, data, f"holds broken base64: {error}")
-    url = DataURL.of(content, mime.partition(";")[0].strip().lower() or DataURL.sniff(content) or UNKNOWN_BYTES)
+    mime_type = mime.partition(";")[0].strip().lower() or DataURL.sniff(beginning) or UNKNOWN_BYTES
+    url = DataURL.of_base64(payload, mime_type)
     try:
         MediaURL(url).check()
     except MediaRefused as error:
@@ -105,32 +115,41 @@ def _left_out(modality: Modality, mime: str, data: str, reason: str) -> TextPart
 
 
 def _repeats(parts: list[ResultPart], value: JSONValue) -> bool:
-    """Whether contents only repeat a structured value, as servers do for clients that know none.
+    """Return whether the contents only repeat a structured value, as servers do for clients without structured values.
 
-    A value that is no object travels below the one key "result", and a list as one text for each of its items.
+    Servers send a value that is not an object under the only key "result", and a list as one text for each item.
     """
     inner = value["result"] if isinstance(value, dict) and list(value) == ["result"] else value
-    whole = [value, inner]
     texts = [part.text for part in parts if isinstance(part, TextPart)]
     if len(texts) != len(parts):
         return False
     if len(texts) <= 1:
-        return all(any(_says(text, each) for each in whole) for text in texts)
+        return all(_is_json_of(text, value) or _is_json_of(text, inner) for text in texts)
     items = inner if isinstance(inner, list | tuple) else []
-    return len(items) == len(texts) and all(map(_says, texts, items))
+    return len(items) == len(texts) and all(map(_is_json_of, texts, items))
 
 
-def _says(text: str, value: JSONValue) -> bool:
+def _is_json_of(text: str, value: JSONValue) -> bool:
+    """Return whether a text is the value, or JSON of it.
+
+    The text is parsed only if it has as many values as the value has: some megabytes of `[{},{},…` in a text, which no
+    limit on the values of messages counts, would need gigabytes as objects.
+    """
     if text == value:
         return True
+    if isinstance(value, str):
+        return False
+    dumped = json.dumps(value, sort_keys=True)
+    if has_more_values(text.encode("utf-8", "surrogatepass"), count_values(dumped.encode(), sys.maxsize)):
+        return False
     try:
-        return json.dumps(json.loads(text), sort_keys=True) == json.dumps(value, sort_keys=True)
-    except ValueError:
+        return json.dumps(json.loads(text), sort_keys=True) == dumped
+    except (ValueError, RecursionError):
         return False
 
 
 def _described(parts: list[ResultPart]) -> str:
-    """Parts in words: an error holds text alone."""
+    """Describe parts as text, because an error result contains only text."""
     return "\n".join(part.text if isinstance(part, TextPart) else _in_words(part) for part in parts).strip()
 
 

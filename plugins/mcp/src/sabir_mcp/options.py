@@ -8,23 +8,24 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
+from pydantic_core import from_json
 from sabir import Option, SettingsInvalid
-from sabir.authoring import JSONValue
+from sabir.authoring import JSONValue, one_line
 from sabir.errors import OptionInvalid
 
-from sabir_mcp.connection import Connection, MCPFault, ServerUnreachable, reason_of
+from sabir_mcp.connection import Connection, Offer, reason_of
 from sabir_mcp.contents import ResultPart, returned_by
+from sabir_mcp.errors import MCPFault, ServerUnreachable
+from sabir_mcp.limits import Limits
 
 if TYPE_CHECKING:
-    from mcp.types import Tool
-
-    from sabir_mcp.connection import ServerLike
+    from sabir_mcp.servers import ServerLike
 
 Returned: TypeAlias = JSONValue | list[ResultPart]
 
 
 class MCPOptions(Sequence[Option]):
-    """The options of a server, in its order: a sequence, to be offered and to be answered with.
+    """The options of a server, in its order: a sequence, for `options=` and for `sabir.answer`.
 
     They work until their block is left.
     """
@@ -38,7 +39,7 @@ class MCPOptions(Sequence[Option]):
 
     @property
     def server(self) -> str:
-        """The server's own name."""
+        """The server's own name, shortened to 100 characters."""
         return self._connection.name
 
     @property
@@ -47,26 +48,25 @@ class MCPOptions(Sequence[Option]):
         return self._connection.instructions
 
     async def refresh(self) -> None:
-        """Ask the server for its options again, and replace this sequence's contents.
+        """List the server's options again, and replace this sequence's contents.
 
-        A server's notice that its list changed is not waited for: ask when you expect one. Raises MCPFault, and
-        OptionInvalid for a chosen name that is offered no more; the options then stay as they were.
+        The server's notices that its list changed do not refresh the options. Raises MCPFault, and OptionInvalid for a
+        name in `only` or `exclude` that is no longer offered; the options then stay as they were.
         """
-        offered: dict[str, Tool] = {}
-        for each in await self._connection.list_options():
-            offered.setdefault(each.name, each)
-        if unknown := sorted(((self._only or frozenset()) | self._exclude) - set(offered)):
-            known = ", ".join(sorted(offered)) or "none"
+        offers: dict[str, Offer] = {}
+        for offer in await self._connection.list_options():
+            offers.setdefault(offer.name, offer)
+        if unknown := sorted(((self._only or frozenset()) | self._exclude) - set(offers)):
+            known = one_line(", ".join(sorted(offers)), 2_000) or "none"
             raise OptionInvalid(f"MCP server {self.server!r} offers no option {unknown[0]!r}; it offers: {known}")
-        taken = (set(offered) if self._only is None else self._only) - self._exclude
-        self._options = tuple(self._option(said) for name, said in offered.items() if name in taken)
+        chosen = (set(offers) if self._only is None else self._only) - self._exclude
+        self._options = tuple(self._option(offer) for name, offer in offers.items() if name in chosen)
 
-    def _option(self, said: "Tool") -> Option:
+    def _option(self, offer: Offer) -> Option:
         async def ask(**arguments: Any) -> Returned:
-            return returned_by(await self._connection.call(said.name, arguments))
+            return returned_by(await self._connection.call(offer.name, arguments))
 
-        description = said.description or said.title or ""
-        return Option.from_schema(f"{self._prefix}{said.name}", description, said.input_schema, ask)
+        return Option.from_schema(f"{self._prefix}{offer.name}", offer.description, from_json(offer.schema), ask)
 
     @overload
     def __getitem__(self, index: int) -> Option: ...
@@ -75,15 +75,15 @@ class MCPOptions(Sequence[Option]):
     def __getitem__(self, index: slice) -> tuple[Option, ...]: ...
 
     def __getitem__(self, index: int | slice) -> Option | tuple[Option, ...]:
-        """An option by its place."""
+        """Return the option at an index, or the options of a slice."""
         return self._options[index]
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return the number of options."""
         return len(self._options)
 
     def __repr__(self) -> str:
-        """The server's name and the options' names."""
+        """Show the server's name and the options' names."""
         return f"<options of MCP server {self.server!r}: {', '.join(each.name for each in self) or 'none'}>"
 
 
@@ -96,31 +96,40 @@ async def options_from_mcp(
     prefix: str = "",
     timeout: float | None = 60.0,
     connect_timeout: float = 30.0,
+    limits: Limits | None = None,
 ) -> AsyncIterator[MCPOptions]:
-    """The options of an MCP server, for as long as the block lasts.
+    """Connect to an MCP server and return its options, which work within the block.
+
+        async with options_from_mcp("python -m my_server") as options:
+            reply = await llm.complete(chat, options=options)
+            chat += [*reply.messages, *await sabir.answer(reply, options)]
 
     `server` is a command (a string, or a list of words) that speaks the protocol by stdin and stdout, an http(s) URL,
     or an object of the SDK: StdioServerParameters, a transport, a server in this process, a Client, a ClientSession. A
-    client or session that is entered already stays its owner's.
+    client or session that its owner has entered stays open.
 
-    `only` and `exclude` choose by the server's own names; `prefix` stands before each, so that two servers may offer
-    the same. Seconds: `timeout` for each call, None for as long as it takes; `connect_timeout` for starting, greeting
-    and listing.
+    `only` and `exclude` choose options by the server's own names. `prefix` is added before each name, so that two
+    servers may offer the same. `timeout` is the seconds for each call, or None for no limit. `connect_timeout` is the
+    seconds for starting the server, connecting, and listing all its options. `limits` bounds what the server may send.
 
-    Raises ServerUnreachable, SettingsInvalid for an invalid server, OptionInvalid for a name that is not offered. Later
-    faults are raised by the options, and so become error results.
+    Raises ServerUnreachable, SettingsInvalid for an invalid server, and OptionInvalid for a name that is not offered.
+    Later faults are raised by the options, and so become error results.
     """
     chosen = _names("only", only), _names("exclude", exclude) or frozenset()
-    connection = Connection(server, timeout, connect_timeout)
+    connection = Connection(server, timeout, connect_timeout, limits or Limits())
     options = MCPOptions(connection, *chosen, prefix)
     try:
         await _open(connection, options, connect_timeout)
         yield options
+    except asyncio.CancelledError:
+        connection.hurry()
+        raise
     finally:
         await connection.close()
 
 
 async def _open(connection: Connection, options: MCPOptions, seconds: float) -> None:
+    """Connect and list the options within `seconds`. Raises ServerUnreachable, and OptionInvalid."""
     limit = asyncio.timeout(seconds)
     try:
         async with limit:
@@ -129,14 +138,16 @@ async def _open(connection: Connection, options: MCPOptions, seconds: float) -> 
     except OptionInvalid:
         raise
     except MCPFault as error:
+        connection.hurry()
         raise ServerUnreachable(str(error)) from error
     except Exception as error:
+        connection.hurry()
         late = f"no list of its options within {seconds:g} s; raise connect_timeout="
-        said = late if limit.expired() else reason_of(error)
-        raise ServerUnreachable(f"MCP server {connection.name!r} is not to be had: {said}") from error
+        reason = late if limit.expired() else reason_of(error)
+        raise ServerUnreachable(f"MCP server {connection.name!r} cannot be reached: {reason}") from error
 
 
-def _names(which: str, given: Iterable[str] | None) -> frozenset[str] | None:
-    if isinstance(given, str):
-        raise SettingsInvalid(f"{which} is the string {given!r}; give a list: {which}=[{given!r}]")
-    return None if given is None else frozenset(given)
+def _names(setting: str, names: Iterable[str] | None) -> frozenset[str] | None:
+    if isinstance(names, str):
+        raise SettingsInvalid(f"{setting} is the string {names!r}; give a list: {setting}=[{names!r}]")
+    return None if names is None else frozenset(names)

@@ -1,0 +1,63 @@
+"""One call of a tool, without the SDK's validation of its result.
+
+The SDK's `call_tool` validates structured values against the tool's output schema, in the event loop, by Python's `re`:
+a server whose schema has the pattern `^(a+)+$` stops the whole process, signals included. So the request is sent by
+`send_request`, which checks the protocol's types alone.
+
+    tools/call ──▶ result
+              └──▶ input required ──▶ the client's own callbacks ──▶ tools/call again, with what they returned
+"""
+
+import asyncio
+from functools import cache
+from typing import Any
+
+from mcp import ClientSession, MCPError
+from mcp.client import ClientRequestContext
+from mcp_types import (
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+    ErrorData,
+    InputRequiredResult,
+    InputResponse,
+)
+from pydantic import TypeAdapter
+
+MOST_ROUNDS = 10
+"""Times that a server may require input for one call, as in the SDK."""
+PAUSE = 0.1
+"""Seconds before a call that the server wants repeated without input."""
+
+
+async def call_tool(session: ClientSession, name: str, arguments: dict[str, Any]) -> CallToolResult:
+    """Call a tool and return its result. Raises MCPError if the server, or a callback of the client, refuses."""
+    responses: dict[str, InputResponse] | None = None
+    state: str | None = None
+    for _ in range(MOST_ROUNDS):
+        params = CallToolRequestParams(name=name, arguments=arguments, input_responses=responses, request_state=state)
+        result = await session.send_request(CallToolRequest(params=params), _results())
+        if isinstance(result, CallToolResult):
+            return result
+        responses, state = await _input_for(session, result), result.request_state
+    raise RuntimeError(f"it required input more than {MOST_ROUNDS} times for one call")
+
+
+async def _input_for(session: ClientSession, required: InputRequiredResult) -> dict[str, InputResponse] | None:
+    if not required.input_requests:
+        await asyncio.sleep(PAUSE)
+        return None
+    responses: dict[str, InputResponse] = {}
+    for key, request in required.input_requests.items():
+        meta = request.params.meta if request.params else None
+        context = ClientRequestContext(session=session, request_id=key, meta=meta)
+        response = await session.dispatch_input_request(context, request)
+        if isinstance(response, ErrorData):
+            raise MCPError.from_error_data(response)
+        responses[key] = response
+    return responses
+
+
+@cache
+def _results() -> TypeAdapter[CallToolResult | InputRequiredResult]:
+    return TypeAdapter(CallToolResult | InputRequiredResult)

@@ -1,0 +1,140 @@
+"""Responses of a server over HTTP, checked before the SDK reads them.
+
+    response ──chunks──▶ buffer (at most message_bytes) ──message──▶ limits ─┬─▶ small: the SDK
+                                                                             └─▶ large: parsed here, a ticket to the SDK
+
+A hook of the HTTP client replaces each response's stream. A body in JSON is one message; in a stream of server-sent
+events each event is one. Responses must not be compressed: some kilobytes could become gigabytes.
+"""
+
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+from mcp.client.streamable_http import streamable_http_client
+from pydantic_core import from_json, to_json
+
+from sabir_mcp.limits import Limits, excess_of, excess_text
+from sabir_mcp.streams import StoredResults
+
+CONNECT_TIMEOUT, READ_TIMEOUT = 30.0, 300.0
+"""Seconds, as in the SDK's own client. A server may be silent for long in a response that it streams."""
+SMALL = 2**16
+"""Bytes of a message that the SDK parses itself."""
+MOST_SHOWN = 10_000
+"""Characters of a large error message that the SDK receives."""
+_END_OF_EVENT = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
+
+
+class _TooLarge(httpx2.SSEError, httpx2.StreamError):
+    """The SDK turns it into the failure of one request: as StreamError in a body of JSON, as SSEError in events."""
+
+
+@asynccontextmanager
+async def http_transport(
+    url: str, limits: Limits, note: Callable[[str], None], results: StoredResults
+) -> AsyncIterator[Any]:
+    """Return a transport for the SDK's client that checks the responses of a server over HTTP.
+
+    `note` is called with the text of each error that a limit causes. Large results are stored in `results`.
+    """
+
+    async def check(response: httpx2.Response) -> None:
+        response.stream = _CheckedBody(response, limits, note, results)
+
+    timeout = httpx2.Timeout(CONNECT_TIMEOUT, read=READ_TIMEOUT)
+    headers = {"accept-encoding": "identity"}
+    async with (
+        httpx2.AsyncClient(timeout=timeout, headers=headers, event_hooks={"response": [check]}) as client,
+        streamable_http_client(url, http_client=client, max_sse_event_size=limits.message_bytes) as streams,
+    ):
+        yield streams
+
+
+class _CheckedBody(httpx2.AsyncByteStream):
+    """The body of a response. Reading it raises _TooLarge where a message exceeds the limits."""
+
+    def __init__(
+        self, response: httpx2.Response, limits: Limits, note: Callable[[str], None], results: StoredResults
+    ) -> None:
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        self._stream, self._headers = response.stream, response.headers
+        self._limits, self._note, self._results = limits, note, results
+
+    async def aclose(self) -> None:
+        """Close the response."""
+        await self._stream.aclose()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        """Return the body: a piece for each message, all within the limits."""
+        encoding = self._headers.get("content-encoding", "identity").strip().lower()
+        if encoding not in ("", "identity"):
+            raise self._error(f"it compressed its response ({encoding[:40]}), although the request forbids that")
+        has_events = self._headers.get("content-type", "").strip().lower().startswith("text/event-stream")
+        buffer = bytearray()
+        async for chunk in self._stream:
+            position = max(len(buffer) - 3, 0)
+            buffer += chunk
+            while has_events and (match := _END_OF_EVENT.search(buffer, position)):
+                position = 0
+                yield self._event(_cut(buffer, match.end()))
+            if len(buffer) > self._limits.message_bytes:
+                limit = self._limits.message_bytes
+                raise self._error(excess_text("bytes in one message", "message_bytes", limit))
+        if buffer:
+            yield self._event(buffer) if has_events else self._message(buffer)
+
+    def _event(self, event: bytearray) -> bytes:
+        """Return a server-sent event for the SDK. Its data are replaced if they are large."""
+        lines = event.count(b"\n") + event.count(b"\r")
+        if lines > self._limits.message_values:
+            raise self._error(excess_text("lines in one event", "message_values", self._limits.message_values))
+        data, others = bytearray(), bytearray()
+        for line in event.splitlines():
+            if not line.startswith(b"data:"):
+                others += line + b"\n"
+            elif data:
+                data += b"\n" + line[5:]
+            else:
+                data = line
+        event.clear()
+        if not data:
+            return bytes(others)
+        del data[:5]
+        message = self._message(data).strip().replace(b"\n", b"\ndata: ")
+        before = bytes(others.rstrip(b"\n")) + b"\n" if others else b""
+        return b"%bdata: %b\n\n" % (before, message)
+
+    def _message(self, message: bytearray) -> bytes:
+        """Return the message for the SDK: itself if it is small, else with a ticket in place of its result."""
+        if excess := excess_of(message, self._limits):
+            raise self._error(excess)
+        if len(message) <= SMALL:
+            return bytes(message)
+        try:
+            document = from_json(message)
+        except ValueError:
+            return bytes(message[:SMALL])  # no JSON either, so the SDK reports it
+        message.clear()  # the memory is needed for what becomes of the document
+        if not isinstance(document, dict):
+            return b"null"
+        if isinstance(document.get("result"), dict):
+            document["result"] = self._results.store(document["result"])
+        elif isinstance(error := document.get("error"), dict):
+            document["error"] = {"code": error.get("code"), "message": str(error.get("message"))[:MOST_SHOWN]}
+        else:  # a notification or a request, whose contents no option uses
+            document = {"jsonrpc": "2.0", "method": "notifications/large"}
+        return to_json(document)
+
+    def _error(self, text: str) -> _TooLarge:
+        self._note(text)
+        return _TooLarge(text)
+
+
+def _cut(buffer: bytearray, end: int) -> bytearray:
+    """Remove the beginning of the buffer and return it."""
+    beginning = buffer[:end]
+    del buffer[:end]
+    return beginning

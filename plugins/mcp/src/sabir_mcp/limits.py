@@ -1,0 +1,120 @@
+"""Limits on what a server sends, checked before Python objects are built from it.
+
+    bytes ──message_bytes──▶ message ──message_values──▶ JSON ──tools, parts──▶ the SDK's objects ──▶ options, results
+
+Each step costs more memory than the one before: 1 byte of JSON may become 24 bytes of dicts, and a part of 30 bytes
+becomes 2,400 bytes of validated models. So each step checks its limit before the next one runs.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Annotated
+
+from pydantic import Field
+from sabir.authoring import Frozen
+
+Count = Annotated[int, Field(gt=0, strict=True)]
+
+
+class Limits(Frozen):
+    """How much a server may send. Anything larger is an `AnswerTooLarge`, which names the limit.
+
+    The defaults allow several times what known servers send. To raise a limit, pass
+    `options_from_mcp(…, limits=Limits(message_bytes=64 * 2**20))`.
+    """
+
+    message_bytes: Count = 16 * 2**20
+    """Bytes of one message, and of all schemas and descriptions of the server's options together.
+
+    A message that contains characters beyond U+00FF (emoji, for instance) counts as the bytes that Python needs to
+    store it: 2 or 4 for each character.
+    """
+    message_values: Count = 250_000
+    """JSON values of one message: objects, arrays, and the items of both."""
+    tools: Count = 1_000
+    """Options that the server offers, on all pages of its list together."""
+    parts: Count = 10_000
+    """Content blocks of one result."""
+
+
+class Excesses:
+    """The limits that a server exceeded during one connection, as texts for errors."""
+
+    def __init__(self) -> None:
+        self._texts: set[str] = set()  # as many as there are limits, because each has one text
+        self.fatal = ""
+        """Why the connection had to end; "" if it did not."""
+
+    def note(self, text: str) -> None:
+        """Record an exceeded limit that fails one request."""
+        self._texts.add(text)
+
+    def end(self, text: str) -> None:
+        """Record an exceeded limit that ends the connection."""
+        self.fatal = text
+
+    def text_in(self, message: str) -> str:
+        """Return the recorded text that an error message of the SDK contains, or ""."""
+        return next((text for text in self._texts if text in message), "")
+
+
+def excess_of(message: bytearray, limits: Limits) -> str:
+    """Return why a message exceeds the limits on one message, or "" if it does not."""
+    if len(message) > limits.message_bytes or _size(message) > limits.message_bytes:
+        return excess_text("bytes in one message", "message_bytes", limits.message_bytes)
+    if has_more_values(message, limits.message_values):
+        return excess_text("JSON values in one message", "message_values", limits.message_values)
+    return ""
+
+
+def excess_text(what: str, name: str, limit: int) -> str:
+    """Describe an exceeded limit and how to raise it."""
+    return f"it sent more than {limit:,} {what}; to allow more, pass limits=Limits({name}=…)"
+
+
+_WIDE = re.compile(rb"[\xf0-\xf4]|\\u[dD][89abAB]")
+_MEDIUM = re.compile(rb"[\xc4-\xef]|\\u(?!00)[0-9a-fA-F]{4}")
+_CONTINUATION = bytes(range(0x80, 0xC0))
+
+
+def _size(message: bytearray) -> int:
+    """Return the bytes that Python needs for the message as text: all characters are as wide as the widest."""
+    if message.isascii() and b"\\u" not in message:
+        return len(message)
+    width = 4 if _WIDE.search(message) else 2 if _MEDIUM.search(message) else 1
+    return width * len(message.translate(None, _CONTINUATION))
+
+
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+_SECTION = re.compile(rb'(?:[^"]|"(?:[^"\\]|\\.)*+"){1,16384}+', re.DOTALL)
+
+
+def has_more_values(text: bytes | bytearray, limit: int) -> bool:
+    """Return whether JSON text has more than `limit` values. The text is not parsed.
+
+    An empty object or array counts as up to two values.
+    """
+    return _count(text) > limit and count_values(text, limit) > limit
+
+
+def count_values(text: bytes | bytearray, limit: int) -> int:
+    """Count the values of JSON text, without parsing it. Counting ends soon after `limit` is exceeded."""
+    total = 1
+    for section in _sections(text):
+        total += _count(_STRING.sub(b"", section))
+        if total > limit:
+            break
+    return total
+
+
+def _sections(text: bytes | bytearray) -> Iterator[bytes | bytearray]:
+    """Split JSON text into sections that end outside of strings, because `sub` needs 60 bytes for each short string."""
+    position = 0
+    while match := _SECTION.match(text, position):
+        position = match.end()
+        yield match.group()
+    yield text[position:]  # empty, or what follows a quote without an end
+
+
+def _count(text: bytes | bytearray) -> int:
+    return sum(map(text.count, (b",", b"[", b"{")))

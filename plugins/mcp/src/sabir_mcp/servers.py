@@ -1,0 +1,122 @@
+"""The ways to name a server, and the SDK's client for each.
+
+    "python -m my_server" · ["cmd", "arg"] · StdioServerParameters  ──▶ a process; its bytes are checked
+    "https://host/mcp"                                              ──▶ streamable HTTP; its bytes are checked
+    transport                                                       ──▶ as it is; its messages are checked
+    server · Client · ClientSession                                 ──▶ as they are
+
+A server is named in errors by its command or its host alone: arguments and paths may contain keys, and errors go to
+models.
+"""
+
+import os
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from urllib.parse import urlsplit
+
+from sabir.authoring import one_line
+from sabir.errors import SettingsInvalid
+
+from sabir_mcp.limits import Excesses, Limits
+
+if TYPE_CHECKING:
+    from mcp import Client, ClientSession, StdioServerParameters
+    from mcp.client import Transport
+    from mcp.server import Server
+    from mcp.server.mcpserver import MCPServer
+
+    ServerLike: TypeAlias = (
+        str | Sequence[str] | StdioServerParameters | Transport | Server[Any] | MCPServer | Client | ClientSession
+    )
+
+EXPECTED = "a command, an http(s) URL, or an object of the SDK: parameters, transport, server, client or session"
+
+
+def client_of(
+    server: "ServerLike", limits: Limits, excesses: Excesses
+) -> "tuple[Client | ClientSession, Callable[[], None]]":
+    """Return the client for a server, and a function that gives the server little time to exit.
+
+    Exceeded limits are recorded in `excesses`. A client or a session is returned as it is; any other client is not
+    entered yet. Raises SettingsInvalid for an object that names no server.
+    """
+    from mcp import Client, ClientSession, StdioServerParameters
+    from mcp.server import Server
+    from mcp.server.mcpserver import MCPServer
+    from mcp.types import Implementation
+
+    from sabir_mcp.http import http_transport
+    from sabir_mcp.stdio import ProcessTransport
+    from sabir_mcp.streams import CheckedTransport, StoredResults
+
+    if isinstance(server, Client | ClientSession):
+        return server, _do_nothing
+    target, hurry, results = _target(server), _do_nothing, StoredResults()
+    if isinstance(target, StdioServerParameters):
+        target = ProcessTransport(target, limits, excesses.end)
+        hurry = target.hurry
+    elif isinstance(target, str):
+        target = http_transport(target, limits, excesses.note, results)
+    if not isinstance(target, Server | MCPServer):
+        target = CheckedTransport(target, limits, excesses.note, results)
+    information = Implementation(name="sabir-mcp", version=version("sabir-mcp"))
+    return Client(target, client_info=information), hurry
+
+
+def _do_nothing() -> None:
+    """Leave a server alone that is not ours to end."""
+
+
+def is_entered(client: "Client | ClientSession") -> bool:
+    """Return whether the client's owner has entered it, and so will leave it; always true for a session."""
+    from mcp import ClientSession
+
+    if isinstance(client, ClientSession):
+        return True
+    try:
+        return client.session is not None
+    except RuntimeError:  # the SDK's error for a client that is not entered
+        return False
+
+
+def label_of(server: "ServerLike") -> str:
+    """Return a name for the server, for errors before its own name is known."""
+    if isinstance(server, str) and _is_url(server):
+        return urlsplit(server).hostname or "server"
+    words = _words(server) if isinstance(server, str | Sequence) else []
+    command = words[0] if words else getattr(server, "command", None)
+    return os.path.basename(command) if isinstance(command, str) else str(getattr(server, "name", "server"))
+
+
+def _target(server: Any) -> Any:
+    """Return the URL, parameters, transport or server object; Any, as their types have nothing in common."""
+    from mcp import StdioServerParameters
+    from mcp.server import Server
+    from mcp.server.mcpserver import MCPServer
+
+    if isinstance(server, str) and _is_url(server):
+        return server
+    if isinstance(server, str | Sequence):
+        words = _words(server)
+        if not words or not words[0] or "://" in words[0]:
+            raise SettingsInvalid(f"server is {one_line(repr(server), 60)}; expected {EXPECTED}")
+        return StdioServerParameters(command=words[0], args=words[1:])
+    if isinstance(server, StdioServerParameters | Server | MCPServer) or hasattr(server, "__aenter__"):
+        return server
+    raise SettingsInvalid(f"server is of type {type(server).__name__}; expected {EXPECTED}")
+
+
+def _is_url(text: str) -> bool:
+    return re.match(r"https?://", text, re.IGNORECASE) is not None
+
+
+def _words(command: str | Sequence[Any]) -> list[str]:
+    if not isinstance(command, str):
+        return cast(list[str], list(command))
+    try:
+        return shlex.split(command, posix=os.name != "nt")
+    except ValueError as error:
+        raise SettingsInvalid(f"command {one_line(command, 60)!r} cannot be split: {error}; give a list") from None

@@ -54,11 +54,11 @@ STREAMS: dict[str, Pieces] = {
 
 
 class Slow:
-    """A server that answers every request by `pieces`, which may be replaced; `reads=False` leaves requests unread."""
+    """A server that answers every request by `pieces`, and does not read them while `reads` is False."""
 
-    def __init__(self, pieces: Pieces, *, scheme: str = "http", reads: bool = True) -> None:
+    def __init__(self, pieces: Pieces, *, scheme: str = "http") -> None:
         self.pieces = pieces
-        self._reads = reads
+        self.reads = True
         self._over = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.url = f"{scheme}://127.0.0.1:{self._listener.getsockname()[1]}"
@@ -87,7 +87,7 @@ class Slow:
         received = bytearray()
         with connection, contextlib.suppress(OSError):
             while not self._over.is_set():
-                if self._reads and not _take_request(received):
+                if self.reads and not _take_request(received):
                     self._receive(connection, received)
                     continue
                 for piece in self.pieces():
@@ -98,7 +98,7 @@ class Slow:
 
     def _receive(self, connection: socket.socket, received: bytearray) -> None:
         """Receive for at most DROP seconds. Raises ConnectionResetError if the client has left."""
-        if not self._reads:
+        if not self.reads:
             self._over.wait(DROP)
             return
         try:

@@ -1,17 +1,21 @@
 """No call takes longer than its settings say, however slowly a server answers, whatever is called and how."""
 
 import asyncio
+import gc
 import itertools
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 import anthropic
+import httpx2
 import openai
 import pytest
 import sabir
@@ -19,7 +23,7 @@ from google import genai
 from sabir_google.provider import http_options
 from sabir_local.server import LocalServer
 
-from tests.servers.slow import BODIES, HEADS, REFUSAL, SSE, STREAMS, Pieces, Slow, drops
+from tests.servers.slow import BODIES, HEADS, REFUSAL, SSE, STREAMS, BlackHole, Pieces, Slow, drops
 
 TIMEOUT = 0.4
 ALLOWED = 1.0
@@ -160,12 +164,20 @@ def server() -> Iterator[Slow]:
         yield running
 
 
+@contextmanager
+def running(url: str, makes: Mapping[str, Make]) -> Iterator[Callers]:
+    callers = Callers(url, makes)
+    try:
+        yield callers
+    finally:
+        callers.close()
+
+
 @pytest.fixture(scope="module")
 def callers(server: Slow) -> Iterator[Callers]:
-    callers = Callers(server.url, ADAPTERS)
-    callers.run("complete", settings=UNHURRIED)
-    yield callers
-    callers.close()
+    with running(server.url, ADAPTERS) as callers:
+        callers.run("complete", settings=UNHURRIED)
+        yield callers
 
 
 UNHURRIED = sabir.Settings(timeout=60)
@@ -278,3 +290,49 @@ def test_attempts_and_pauses_count(server: Slow, callers: Callers) -> None:
     for name in ("openai.chat", "google"):
         for ended in callers.run("complete", [name], settings=sabir.Settings(timeout=TIMEOUT, retries=retries)):
             check_late(ended, "timeout")
+
+
+SOME = {name: ADAPTERS[name] for name in ("openai.chat", "google", "client= of anthropic")}
+
+
+def test_a_request_that_nobody_reads_ends_with_the_timeout(server: Slow, callers: Callers) -> None:
+    """It is larger than all buffers."""
+    server.pieces, server.reads = HEADS["silence"], False
+    for name in SOME:
+        for ended in callers.run("complete", [name], messages="x" * 10_000_000):
+            check_late(ended, "timeout")
+    server.reads = True
+
+
+@pytest.mark.parametrize("how", ["complete", "stream"])
+def test_a_handshake_without_an_answer_ends_with_the_timeout(how: str) -> None:
+    with warnings.catch_warnings():
+        # An async handshake that is cancelled leaves its socket to the garbage collector, in httpcore2 2.16.
+        warnings.simplefilter("ignore", ResourceWarning)
+        with Slow(HEADS["silence"], scheme="https") as peer, running(peer.url, SOME) as callers:
+            callers.run(how)
+            for ended in callers.run(how):
+                check_late(ended, "timeout")
+        gc.collect()
+
+
+def test_a_connection_that_nobody_accepts_ends_with_the_timeout() -> None:
+    with BlackHole() as hole, running(hole.url, SOME) as callers:
+        callers.run("complete")
+        for ended in callers.run("complete"):
+            check_late(ended, "timeout")
+
+
+def test_the_wait_for_a_free_connection_ends_with_the_timeout(server: Slow) -> None:
+    """Although a read may take much longer, by `idle`."""
+    server.pieces = drops(SSE + f"data: {EVENTS['openai.chat']}\n\n".encode(), b": ping\n\n")
+    settings = sabir.Settings(timeout=TIMEOUT, idle=30, retries=0)
+    with httpx2.Client(limits=httpx2.Limits(max_connections=1), timeout=60) as http:
+        client = openai.OpenAI(api_key="k", base_url=server.url, http_client=http)
+        llm = sabir.adapter("openai.chat:m", client=client, settings=settings)
+        with llm.stream_sync("hi") as first:
+            next(first)
+            began = time.monotonic()
+            with pytest.raises(sabir.errors.CallTimedOut), llm.stream_sync("hi") as second:
+                next(second)
+            assert time.monotonic() - began < TIMEOUT + ALLOWED

@@ -69,7 +69,8 @@ class Clock:
 
     def hear(self) -> None:
         """Note that an event came, and the next is awaited."""
-        self.until, self._setting = min((monotonic() + self._idle, "idle"), self._last)
+        until = monotonic() + self._idle
+        self.until, self._setting = (until, "idle") if until < self._last[0] else self._last
 
     def close(self) -> None:
         """Note that the response is being closed, which may take LONGEST_CLOSE beyond the limit of the call."""

@@ -147,7 +147,7 @@ class _Wire:
         self._connection = connection
         self._watch = watch
         self._clock = clock or Clock()
-        self._held = AsyncExitStack()
+        self._opened: AsyncExitStack | None = None
 
     async def perform(self, action: Action) -> Outcome | Raised:
         """Perform an action; the answer that its class documents, or the exception that it raised."""
@@ -160,7 +160,8 @@ class _Wire:
                 if outcome is not None:  # the end of a body is accepted even if it is late
                     self._clock.check()
             elif isinstance(action, Open):
-                self._answer = answer = await self._send(self._request(action))
+                self._opened = AsyncExitStack()
+                self._answer = answer = await self._send(self._request(action), self._opened)
                 self._clock.check()
                 if answer.status < 300:
                     self._clock.open()
@@ -179,10 +180,12 @@ class _Wire:
 
     async def close(self) -> None:
         """Close the open response, if there is one; a failure to close is logged and not raised."""
-        held, self._held = self._held, AsyncExitStack()
+        opened, self._opened = self._opened, None
+        if opened is None:
+            return
         try:
             self._clock.close()
-            await self._within(held.aclose())
+            await self._within(opened.aclose())
         except Exception as error:
             logger.debug("closing a response failed: %r", error)
 
@@ -217,7 +220,7 @@ class _Wire:
         return replace(request, opening=left, timeout=left if is_longer else request.timeout)
 
     @abstractmethod
-    async def _send(self, request: WireRequest) -> WireHead: ...
+    async def _send(self, request: WireRequest, opened: AsyncExitStack) -> WireHead: ...
 
     @abstractmethod
     async def _next(self) -> bytes | None: ...
@@ -235,24 +238,28 @@ class SyncWire(_Wire):
 
     _chunks: Iterator[bytes] = iter(())
 
-    async def _send(self, request: WireRequest) -> WireHead:
-        with Guard(self._clock):
+    def __init__(self, connection: Connection, watch: Watch | None = None, clock: Clock | None = None) -> None:
+        super().__init__(connection, watch, clock)
+        self._guard = Guard(self._clock)
+
+    async def _send(self, request: WireRequest, opened: AsyncExitStack) -> WireHead:
+        with self._guard:
             response = self._connection.open_sync(request)
-        self._held.callback(response.close)
+        opened.callback(response.close)
         self._chunks = chunks = iter(response.chunks())
         if isinstance(chunks, Generator):
-            self._held.callback(chunks.close)
+            opened.callback(chunks.close)
         return response
 
     async def _next(self) -> bytes | None:
-        with Guard(self._clock):
+        with self._guard:
             return next(self._chunks, None)
 
     async def _sleep(self, seconds: float) -> None:
         sleep(seconds)
 
     async def _within(self, step: Awaitable[Result]) -> Result:
-        with Guard(self._clock):
+        with self._guard:
             return await step
 
 
@@ -261,12 +268,12 @@ class Wire(_Wire):
 
     _chunks: AsyncIterator[bytes]
 
-    async def _send(self, request: WireRequest) -> WireHead:
+    async def _send(self, request: WireRequest, opened: AsyncExitStack) -> WireHead:
         response = await self._within(self._connection.open(request))
-        self._held.push_async_callback(response.aclose)
+        opened.push_async_callback(response.aclose)
         self._chunks = chunks = aiter(response.chunks())
         if isinstance(chunks, AsyncGenerator):
-            self._held.push_async_callback(chunks.aclose)
+            opened.push_async_callback(chunks.aclose)
         return response
 
     async def _next(self) -> bytes | None:

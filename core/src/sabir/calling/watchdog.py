@@ -16,11 +16,12 @@ connection, all requests of that connection fail.
 import os
 import socket
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from math import inf
 from threading import Condition, RLock, Thread, get_ident
 from time import monotonic
-from types import FrameType
+from typing import TypeAlias
 
 from sabir.calling.clock import Clock
 
@@ -28,10 +29,11 @@ RETRY = 0.01
 """Seconds until the watchdog looks again at a late thread, which may have no socket yet, or opens another one."""
 LONGEST_SLEEP = 3600.0
 _DRIVER = "sabir.calling.drive"
+_Socket: TypeAlias = socket.socket | socket.SocketIO
 
 
 class Guard:
-    """Surrounds one blocking step of a call, in the thread that runs it.
+    """Surrounds each blocking step of a call, in the thread that runs it.
 
     If the clock's time ends within the block, the socket is shut down, and leaving the block raises CallTimedOut.
     """
@@ -43,89 +45,100 @@ class Guard:
 
     def __enter__(self) -> None:
         """Begin to watch this thread, unless the clock has no limit."""
-        if self.clock.until < inf:
+        until, self.has_hung_up = self.clock.until, False
+        if until < inf:
             self.thread = get_ident()
-            _watchdog.add(self)
+            _watchdog.guards.add(self)
+            if until < _watchdog.wakes:
+                _watchdog.wake(until)
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         """Stop watching. Raises CallTimedOut instead of the error of a socket that was shut down."""
         if self.thread:
-            _watchdog.remove(self)
+            with _watchdog.lock:  # from here on, nothing that this thread does is ended
+                _watchdog.guards.discard(self)
+            self.thread = 0
             if self.has_hung_up and (error is None or isinstance(error, Exception)):
                 raise self.clock.late() from error
 
 
 class Watchdog:
-    """The thread that hangs up for late guards. It starts with the first guard and lives as long as the process."""
+    """The thread that hangs up for late guards. It starts with the first guard and lives as long as the process.
+
+    Adding a guard takes no lock: the thread sets `wakes` to infinity before it reads `guards`, so a guard that it does
+    not see waits in `wake` until the thread sleeps.
+    """
 
     def __init__(self) -> None:
         self.begin()
 
     def begin(self) -> None:
         """Begin without guards and thread; also in a forked child, where the thread does not run."""
-        self._lock = RLock()  # reentrant: the garbage collector may run a call while the lock is held
-        self._changed = Condition(self._lock)
-        self._guards: set[Guard] = set()
-        self._wakes = inf
+        self.lock = RLock()  # reentrant: the garbage collector may run a call while the lock is held
+        self.guards: set[Guard] = set()
+        self.wakes = inf
+        self._changed = Condition(self.lock)
         self._thread: Thread | None = None
 
-    def add(self, guard: Guard) -> None:
-        """Watch a guard until it is removed. The thread is woken only if it would sleep for too long."""
-        with self._lock:
-            self._guards.add(guard)
-            if guard.clock.until < self._wakes:
-                self._wakes = guard.clock.until
-                if self._thread is not None:
-                    self._changed.notify()
-                else:
-                    with suppress(RuntimeError):  # no thread starts while the interpreter shuts down
-                        thread = Thread(target=self._run, name="sabir-watchdog", daemon=True)
-                        thread.start()
-                        self._thread = thread
-
-    def remove(self, guard: Guard) -> None:
-        """Stop watching a guard; after this, its thread's sockets are not touched."""
-        with self._lock:
-            self._guards.discard(guard)
+    def wake(self, until: float) -> None:
+        """Wake the thread if it would sleep longer than until that moment."""
+        with self.lock:
+            if until < self.wakes:
+                self.wakes = until
+                self._changed.notify()
+            if self._thread is None:
+                with suppress(RuntimeError):  # no thread starts while the interpreter shuts down
+                    thread = Thread(target=self._run, name="sabir-watchdog", daemon=True)
+                    thread.start()
+                    self._thread = thread
 
     def _run(self) -> None:
-        with self._lock:
+        with self.lock:
             while True:
-                now = monotonic()
-                late = [guard for guard in list(self._guards) if guard.clock.until <= now]
+                self.wakes, now = inf, monotonic()
+                guards = list(self.guards)
+                late = [guard for guard in guards if guard.clock.until <= now]
                 for guard in late:
                     guard.has_hung_up = _hang_up(guard.thread) or guard.has_hung_up
-                first = min((guard.clock.until for guard in list(self._guards)), default=inf)
-                self._wakes = now + RETRY if late else first
-                self._changed.wait(min(self._wakes - now, LONGEST_SLEEP))
+                first = min((guard.clock.until for guard in guards), default=inf)
+                self.wakes = now + RETRY if late else min(first, now + LONGEST_SLEEP)
+                self._changed.wait(self.wakes - now)
 
 
 def _hang_up(thread: int) -> bool:
-    """Shut down the socket that a thread uses inside the driver; return False if it uses none at this moment."""
-    frame: FrameType | None = sys._current_frames().get(thread)  # documented; its name only says that it is CPython's
+    """Shut down the sockets of the innermost frame of the driver's call that has any; return False if none has."""
+    used: list[_Socket] = []
+    frame = innermost = sys._current_frames().get(thread)  # documented; its name only says that it is CPython's
     while frame is not None and frame.f_globals.get("__name__") != _DRIVER:
-        for value in list(frame.f_locals.values()):
-            with suppress(Exception):
-                if _shut_down(value):
-                    return True
+        if not used:
+            values = list(frame.f_locals.values())
+            used = [each for value in values for each in _sockets_of(value, looks_inside=frame is innermost)]
         frame = frame.f_back
-    return False
+    if frame is None:
+        return False
+    for each in used:
+        with suppress(OSError):  # the connection may have ended already
+            if isinstance(each, socket.socket):
+                socket.socket.shutdown(each, socket.SHUT_RDWR)  # TLS's own method would make it read plain bytes
+            else:
+                with socket.fromfd(each.fileno(), socket.AF_INET, socket.SOCK_STREAM) as same:
+                    same.shutdown(socket.SHUT_RDWR)
+    return bool(used)
 
 
-def _shut_down(value: object) -> bool:
-    """Shut down a socket, a file of one, or the socket of a network stream; return whether `value` is one of these."""
-    if isinstance(value, socket.SocketIO):
-        with socket.fromfd(value.fileno(), socket.AF_INET, socket.SOCK_STREAM) as same:
-            same.shutdown(socket.SHUT_RDWR)
-        return True
-    if not isinstance(value, socket.socket):
-        if (get := getattr(type(value), "get_extra_info", None)) is None:
-            return False
-        value = get(value, "socket")
-    if isinstance(value, socket.socket):
-        socket.socket.shutdown(value, socket.SHUT_RDWR)  # a TLS socket's own method would make it read plain bytes
-        return True
-    return False
+def _sockets_of(value: object, *, looks_inside: bool) -> Iterator[_Socket]:
+    """Yield the socket, or the file of a socket, that a local variable is or wraps as a network stream does.
+
+    With `looks_inside`, sockets that are attributes of the value count too.
+    """
+    if isinstance(value, socket.socket | socket.SocketIO):
+        yield value
+        return
+    with suppress(Exception):  # the object belongs to somebody else
+        if get := getattr(type(value), "get_extra_info", None):
+            yield from _sockets_of(get(value, "socket"), looks_inside=False)
+        elif looks_inside:
+            yield from (each for each in vars(value).values() if isinstance(each, socket.socket | socket.SocketIO))
 
 
 _watchdog = Watchdog()

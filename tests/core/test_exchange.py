@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sabir.base.failures import Loss
+from sabir.calling.clock import Clock
 from sabir.calling.drive import Done, SyncWire, Wire, drive, result_of, waited
 from sabir.calling.exchange import (
-    Clock,
     Exchange,
     Script,
     call_script,
@@ -349,11 +349,11 @@ def test_a_pause_that_would_end_too_late_is_not_begun() -> None:
 
 
 def test_a_streams_repetition_may_read_as_long_as_a_silence() -> None:
-    """What is left of the timeout bounds it until its first event alone."""
+    """What is left of the timeout bounds it only until its response begins."""
     request, connection = replace(REQUEST, timeout=30, streaming=True), Scripted(failing(503), streamed(*WORDS))
     twice = RetryPolicy(attempts=2, first_delay=0)
     script = stream_script(replace(exchange(retries=twice), request=request), StreamState(DIALECT, SCOPE))
-    wire = SyncWire(connection, clock=Clock(timeout=5, idle=30))
+    wire = SyncWire(connection, clock=Clock(timeout=5, idle=30, is_stream=True))
     while not isinstance(waited(drive(script, wire)), Done):
         pass
 
@@ -373,7 +373,8 @@ def test_repetitions_end_with_the_time_of_the_call() -> None:
 def test_a_readers_own_time_is_no_silence() -> None:
     """The clock of a stream runs while its reader waits, not while it works."""
     state = StreamState(DIALECT, SCOPE)
-    script, wire = stream_script(exchange(), state), SyncWire(Scripted(streamed(*WORDS)), clock=Clock(0.2, 0.2))
+    clock = Clock(0.2, 0.2, is_stream=True)
+    script, wire = stream_script(exchange(), state), SyncWire(Scripted(streamed(*WORDS)), clock=clock)
     while not isinstance(step := waited(drive(script, wire)), Done):
         time.sleep(0.25)
 

@@ -103,12 +103,12 @@ def ask_all(waits: bool, way: Way, place: Place, settings: sabir.Settings, *, be
     [
         ("drip", "body", "timeout"),
         ("drip", "error", "503"),
-        ("drip", "event", "timeout"),
-        ("comments", "event", "timeout"),
+        ("drip", "event", "idle"),
+        ("comments", "event", "idle"),
     ],
 )
 def test_what_comes_in_drops_ends_with_the_timeout(way: Way, place: Place, says: str, waits: bool) -> None:
-    """Each read brings something; no repetition begins when the time is over."""
+    """Each read brings something, and no repetition begins when the time is over. `idle` is as long as `timeout`."""
     for said in ask_all(waits, way, place, sabir.Settings(timeout=PATIENCE)):
         assert says in said
 

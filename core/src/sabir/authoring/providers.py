@@ -342,8 +342,11 @@ class PostingClient(ClientConnection):
 
     def _call(self, request: WireRequest) -> dict[str, Any]:
         """The arguments of `post`; a raw response, asked for as a stream, is returned before its body."""
-        raw = import_module(self.http_module).Response
-        return {**self.what(request), "cast_to": raw, "options": _once(request, {}), "stream": True}
+        http = import_module(self.http_module)
+        options = _once(request, {})
+        if request.timeout is not None and request.opening is not None:
+            options["timeout"] = http.Timeout(request.timeout, pool=request.opening)
+        return {**self.what(request), "cast_to": http.Response, "options": options, "stream": True}
 
 
 def _once(request: WireRequest, headers: Mapping[str, Any]) -> dict[str, Any]:

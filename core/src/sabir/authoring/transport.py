@@ -124,9 +124,9 @@ class Kept(BaseException):
         except cls as each:
             found.append(each)
 
-    def send(self, body: bytes) -> Any:
-        """Send ready bytes under its head by its client, with that client's cookies; an async client's is awaited."""
-        return send(self.client, self.request, body)
+    def send(self, body: bytes, opening: float | None = None) -> Any:
+        """Send ready bytes as `send` does, by the client that was to send the request."""
+        return send(self.client, self.request, body, opening)
 
 
 def keep(request: Any) -> NoReturn:
@@ -139,10 +139,16 @@ async def keep_later(request: Any) -> NoReturn:
     raise Kept(request)
 
 
-def send(client: Any, head: Any, body: bytes) -> Any:
-    """Send ready bytes under a head over an HTTP client, with its cookies; await the result of an async client."""
+def send(client: Any, head: Any, body: bytes, opening: float | None = None) -> Any:
+    """Send ready bytes under a head over an HTTP client, with its cookies; await the result of an async client.
+
+    `opening` is a WireRequest's: it also bounds the wait for a free connection.
+    """
+    extensions = head.extensions
+    if opening is not None and (timeouts := extensions.get("timeout")):
+        extensions = {**extensions, "timeout": {**timeouts, "pool": opening}}
     # A ready stream: given `content`, an HTTP library would read the headers once more.
-    how = {"cookies": client.cookies, "stream": type(head.stream)(body), "extensions": head.extensions}
+    how = {"cookies": client.cookies, "stream": type(head.stream)(body), "extensions": extensions}
     # No variable holds the headers, because they show the key.
     request = type(head)(head.method, head.url, headers=_with_length(head.headers, len(body)), **how)
     return client.send(request, stream=True, follow_redirects=False)
@@ -297,7 +303,7 @@ class OwnConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
         if head is None:
             with sender.lock:
                 head = self._heads.get(kind) or self._learn_sync(kind, request)
-        return HTTPAnswer(send(sender.client, head, request.body))
+        return HTTPAnswer(send(sender.client, head, request.body, request.opening))
 
     async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
         """Send the request, and return once the response's headers are there, whatever the status."""
@@ -307,7 +313,7 @@ class OwnConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
         if head is None:
             async with sender.lock:
                 head = self._heads.get(kind) or await self._learn(kind, request)
-        return AsyncHTTPAnswer(await send(sender.client, head, request.body))
+        return AsyncHTTPAnswer(await send(sender.client, head, request.body, request.opening))
 
     def _sender(self) -> _Sender:
         import asyncio  # imported only where a loop runs; waiting callers do not need it

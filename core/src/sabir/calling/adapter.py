@@ -18,8 +18,9 @@ from sabir.base.errors import SettingsInvalid
 from sabir.base.failures import Loss, RenderingRefused, Strict, strict_kinds
 from sabir.base.surface import surface
 from sabir.calling.calls import Adapter, CallArguments, Messages, checked_key, checked_policy, checked_settings
+from sabir.calling.clock import Clock
 from sabir.calling.drive import CallWatch, SyncWire, Watch, Wire, result_of, waited
-from sabir.calling.exchange import Clock, Exchange, Script, call_script, count_script, folded_script, stream_script
+from sabir.calling.exchange import Exchange, Script, call_script, count_script, folded_script, stream_script
 from sabir.calling.stream import AsyncClosing, ReplyStream, Start, SyncClosing, SyncReplyStream
 from sabir.contract.dialect import Dialect, Rendering
 from sabir.contract.provider import Access, ApiKey, Connection, Provider, TokenCount, WireRequest
@@ -221,25 +222,24 @@ class ModelAdapter(AsyncClosing, SyncClosing):
     ) -> tuple[Script[Reply], Wire | SyncWire]:
         """The script of a call, and the wire to drive it on; with `state`, which the script feeds, a stream script."""
         self._check_target(rendering)
-        timeout = rendering.timeout
-        if timeout is not None and rendering.streaming:
-            timeout = max(timeout, rendering.idle)  # it bounds each read, also those after the first event
-        request = WireRequest(
-            rendering.path, rendering.body_bytes, rendering.headers, timeout, streaming=rendering.streaming
-        )
+        timeout, opening = _limits(rendering, is_stream=state is not None)
+        path, body, streaming = rendering.path, rendering.body_bytes, rendering.streaming
+        request = WireRequest(path, body, rendering.headers, timeout, streaming=streaming, opening=opening)
         exchange = self._exchange(rendering, request, rendering.losses)
         watch = CallWatch(rendering, installed_hooks())
         if state is not None:
             script = stream_script(exchange, state)
         else:
             script = folded_script(exchange) if rendering.streaming else call_script(exchange)
-        return watch.over(script), self._wire(kind, rendering, watch.tell, is_folded=state is None)
+        return watch.over(script), self._wire(kind, rendering, watch.tell, is_stream=state is not None)
 
     async def _count(self, kind: Kind, rendering: Rendering) -> TokenCount:
         if self._dialect.encode_count is None:
             return TokenCount(input_tokens=-(-len(rendering.body_bytes) // 4), estimated=True)
         path, body = self._dialect.encode_count(rendering.body, self._renderer.scope)
-        exchange = self._exchange(rendering, WireRequest(path, to_json(body), rendering.headers, rendering.timeout))
+        timeout, opening = _limits(rendering, is_stream=False)
+        request = WireRequest(path, to_json(body), rendering.headers, timeout, opening=opening)
+        exchange = self._exchange(rendering, request)
         return await result_of(count_script(exchange), self._wire(kind, rendering))
 
     def _exchange(self, rendering: Rendering, request: WireRequest, losses: tuple[Loss, ...] = ()) -> Exchange:
@@ -252,14 +252,27 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         rendering: Rendering,
         watch: Watch | None = None,
         *,
-        is_folded: bool = False,
+        is_stream: bool = False,
     ) -> Wire | SyncWire:
-        clock = Clock(rendering.timeout, rendering.idle, is_folded=is_folded, who=rendering.target)
+        limits = rendering.timeout, rendering.idle, rendering.total
+        clock = Clock(*limits, is_stream=is_stream, who=rendering.target)
         with self._lock:
             if self._connection is None:
                 self._connection = self._provider.connect(self._access)
             connection = self._connection
         return kind(connection, watch, clock)
+
+
+def _limits(rendering: Rendering, *, is_stream: bool) -> tuple[float | None, float | None]:
+    """Return the longest that a read may take, and the longest until the response begins; None means no limit.
+
+    If a caller reads the events, one read may take as long as `idle`.
+    """
+    timeout, idle, total = rendering.timeout, rendering.idle, rendering.total
+    opening = min((each for each in (timeout, total) if each is not None), default=None)
+    if is_stream and timeout is not None:
+        return max(timeout, idle) if total is None else min(max(timeout, idle), total), opening
+    return opening, opening
 
 
 @surface

@@ -2,9 +2,11 @@
 
     waited(drive(script, SyncWire(connection)))        await drive(script, Wire(connection))
 
-Nothing is decided here: each wire knows one kind of I/O, and the driver hands its answers to the script. A waiting call
+Nothing is decided here: each wire knows one kind of I/O, and the driver hands its answers to the script. A sync call
 is a coroutine too, but each of its awaits blocks: it starts no loop, so it works inside a running loop, as in a
-notebook. An error or a cancellation closes the open response before it is raised. The wires check the call's clock.
+notebook. An error or a cancellation closes the open response before it is raised.
+
+Each step ends when the call's clock says so: an event loop cancels it, and the watchdog ends one that blocks.
 
 CallWatch reports the call, to the logger `sabir` and to the telemetry hooks of installed plugins. It changes nothing of
 the call and cannot break it.
@@ -22,14 +24,15 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from itertools import count
-from math import inf
+from math import ceil, inf
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias
 
 from sabir.base.errors import SabirError, conceal, one_line, printable
+from sabir.base.failures import CallTimedOut
+from sabir.calling.clock import Clock
 from sabir.calling.exchange import (
     Action,
-    Clock,
     Close,
     Emit,
     Failed,
@@ -42,6 +45,7 @@ from sabir.calling.exchange import (
     Result,
     Script,
 )
+from sabir.calling.watchdog import Guard
 from sabir.contract.dialect import Rendering
 from sabir.contract.provider import Connection, WireHead, WireRequest
 from sabir.vocabulary.reply import Reply
@@ -143,7 +147,7 @@ class _Wire:
         self._connection = connection
         self._watch = watch
         self._clock = clock or Clock()
-        self._held = AsyncExitStack()
+        self._opened: AsyncExitStack | None = None
 
     async def perform(self, action: Action) -> Outcome | Raised:
         """Perform an action; the answer that its class documents, or the exception that it raised."""
@@ -151,27 +155,37 @@ class _Wire:
             if type(action) is Next:
                 if action.had_event:
                     self._clock.hear()
-                outcome: Outcome = await self._next()
-            elif isinstance(action, Open):
-                self._answer = await self._send(self._request(action))
-                outcome = Head(self._answer.status, self._answer.headers)
-            else:
-                return await self._perform(action)
-            if outcome is not None:  # a whole answer is taken, however late it ends
                 self._clock.check()
+                outcome: Outcome = await self._next()
+                if outcome is not None:  # the end of a body is accepted even if it is late
+                    self._clock.check()
+            elif isinstance(action, Open):
+                self._opened = AsyncExitStack()
+                self._answer = answer = await self._send(self._request(action), self._opened)
+                self._clock.check()
+                if answer.status < 300:
+                    self._clock.open()
+                outcome = Head(answer.status, answer.headers)
+            else:
+                outcome = await self._perform(action)
             return outcome
         except Exception as error:
             translated = None if isinstance(error, SabirError) else self._connection.translate(error)
             if translated is None:
                 return Raised(error)
+            if isinstance(translated, CallTimedOut) and monotonic() > self._clock.until:
+                translated = self._clock.late()  # the SDK's own timeout came first, and its error names no setting
             translated.__cause__ = error
             return Raised(translated)
 
     async def close(self) -> None:
         """Close the open response, if there is one; a failure to close is logged and not raised."""
-        held, self._held = self._held, AsyncExitStack()
+        opened, self._opened = self._opened, None
+        if opened is None:
+            return
         try:
-            await held.aclose()
+            self._clock.close()
+            await self._within(opened.aclose())
         except Exception as error:
             logger.debug("closing a response failed: %r", error)
 
@@ -191,21 +205,22 @@ class _Wire:
         return None
 
     def _request(self, action: Open) -> WireRequest:
-        """Call the watch; the request to send. A retry's timeout is at most the time that the call has left."""
+        """Call the watch and return the request to send. A retry's limits are at most the time that is left.
+
+        The timeout of a stream stays as it is, because it also bounds the reads between two events.
+        """
         if self._watch:
             self._watch(action)
         self._clock.begin()
         request = action.request
-        if (
-            action.attempt == 1
-            or request.timeout is None
-            or (left := self._clock.longest_read(streaming=request.streaming)) >= request.timeout
-        ):
+        if action.attempt == 1 or request.opening is None:
             return request
-        return replace(request, timeout=max(round(left, 1), 0.1))
+        left = max(ceil(self._clock.left * 10), 1) / 10  # rounded: some SDKs send it, and one head is kept for each
+        is_longer = request.timeout is not None and left < request.timeout and not request.streaming
+        return replace(request, opening=left, timeout=left if is_longer else request.timeout)
 
     @abstractmethod
-    async def _send(self, request: WireRequest) -> WireHead: ...
+    async def _send(self, request: WireRequest, opened: AsyncExitStack) -> WireHead: ...
 
     @abstractmethod
     async def _next(self) -> bytes | None: ...
@@ -213,38 +228,52 @@ class _Wire:
     @abstractmethod
     async def _sleep(self, seconds: float) -> None: ...
 
+    @abstractmethod
+    async def _within(self, step: Awaitable[Result]) -> Result:
+        """Await a step. Raises CallTimedOut when the clock's time is over."""
+
 
 class SyncWire(_Wire):
-    """Performs actions by waiting for them."""
+    """Performs actions by blocking; the watchdog ends a step that is late."""
 
     _chunks: Iterator[bytes] = iter(())
 
-    async def _send(self, request: WireRequest) -> WireHead:
-        response = self._connection.open_sync(request)
-        self._held.callback(response.close)
+    def __init__(self, connection: Connection, watch: Watch | None = None, clock: Clock | None = None) -> None:
+        super().__init__(connection, watch, clock)
+        self._guard = Guard(self._clock)
+
+    async def _send(self, request: WireRequest, opened: AsyncExitStack) -> WireHead:
+        with self._guard:
+            response = self._connection.open_sync(request)
+        opened.callback(response.close)
         self._chunks = chunks = iter(response.chunks())
         if isinstance(chunks, Generator):
-            self._held.callback(chunks.close)
+            opened.callback(chunks.close)
         return response
 
     async def _next(self) -> bytes | None:
-        return next(self._chunks, None)
+        with self._guard:
+            return next(self._chunks, None)
 
     async def _sleep(self, seconds: float) -> None:
         sleep(seconds)
 
+    async def _within(self, step: Awaitable[Result]) -> Result:
+        with self._guard:
+            return await step
+
 
 class Wire(_Wire):
-    """Performs actions in an event loop; each wait ends when the call's time is over."""
+    """Performs actions in an event loop, which cancels a step that is late."""
 
     _chunks: AsyncIterator[bytes]
 
-    async def _send(self, request: WireRequest) -> WireHead:
+    async def _send(self, request: WireRequest, opened: AsyncExitStack) -> WireHead:
         response = await self._within(self._connection.open(request))
-        self._held.push_async_callback(response.aclose)
+        opened.push_async_callback(response.aclose)
         self._chunks = chunks = aiter(response.chunks())
         if isinstance(chunks, AsyncGenerator):
-            self._held.push_async_callback(chunks.aclose)
+            opened.push_async_callback(chunks.aclose)
         return response
 
     async def _next(self) -> bytes | None:
@@ -255,15 +284,15 @@ class Wire(_Wire):
 
         await asyncio.sleep(seconds)
 
-    async def _within(self, waiting: Awaitable[Result]) -> Result:
+    async def _within(self, step: Awaitable[Result]) -> Result:
         if self._clock.until == inf:
-            return await waiting
-        import asyncio  # imported only where a loop runs; waiting calls do not need it
+            return await step
+        import asyncio  # imported only where a loop runs; sync calls do not need it
 
         timer = asyncio.timeout(max(self._clock.until - monotonic(), 0))
         try:
             async with timer:
-                return await waiting
+                return await step
         except TimeoutError as error:
             if timer.expired():
                 raise self._clock.late() from error

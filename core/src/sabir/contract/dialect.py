@@ -201,8 +201,8 @@ class Rendering(Frozen):
     `body_bytes` are the exact bytes of the body; `body` shows them as JSON. `unchecked` says that `extra_body` or
     `extra_headers` added fields that no dialect checked. `option_names` maps names on the wire to option names
     where the two differ. `streaming` says that the request asks for a stream of events, as it also does where the
-    answer may take too long to arrive as one body; `send` folds the events to the whole reply. `timeout` and `idle`
-    are in seconds.
+    answer may take too long to arrive as one body; `send` folds the events to the whole reply. `timeout`, `idle` and
+    `total` are in seconds.
     """
 
     target: Target
@@ -212,6 +212,7 @@ class Rendering(Frozen):
     headers_json: NameMap = Field(default=JSONText("{}"), alias="headers", repr=False)
     timeout: float | None = None
     idle: float = LONGEST_SILENCE
+    total: float | None = None
     bounds: Bounds = Bounds()
     retries: RetryPolicy = RetryPolicy()
     option_names_json: NameMap = Field(default=JSONText("{}"), alias="option_names")

@@ -61,13 +61,19 @@ class TokenCount(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class WireRequest:
-    """Bytes to send. `timeout` bounds each read, in seconds; None keeps the SDK's own. Core bounds the whole call."""
+    """Bytes to send. Core bounds the whole call, so a plugin only passes its SDK what the SDK takes.
+
+    `timeout` is the longest that a read may take, in seconds; None keeps the SDK's own. `opening` is how many seconds
+    are left until the response must have begun; None means no limit. Core ends an `open_sync` that waits for a socket,
+    so use it for other waits: a free connection, a process that starts.
+    """
 
     path: str
     body: bytes = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout: float | None = None
     streaming: bool = False
+    opening: float | None = None
 
 
 class WireHead(Protocol):

@@ -314,6 +314,7 @@ class Renderer:
                 headers={**request.headers, **settings.extra_headers},
                 timeout=settings.timeout,
                 idle=settings.idle or settings.timeout or LONGEST_SILENCE,
+                total=settings.total,
                 bounds=settings.bounds or Bounds(),
                 retries=settings.retries or RetryPolicy(),
                 option_names={wire: name for name, wire in request.option_names.items() if wire != name},

@@ -112,7 +112,7 @@ WIRE_SETTINGS = (
 )  # fmt: skip
 """The settings that dialects encode; core itself obeys the others."""
 LONGEST_SILENCE = 600.0
-"""The most seconds between two events of a stream, where neither `idle` nor `timeout` is set."""
+"""The default of `idle` if `timeout` is not set, in seconds."""
 NEVER_READ = "never looked at it"
 """The reason of the loss of a setting that a dialect did not read; it follows the dialect's name."""
 
@@ -235,6 +235,7 @@ class SettingsGiven(TypedDict, total=False):
     response_format: type[BaseModel] | ResponseFormat | Mapping[str, JSONValue] | None
     timeout: float | None
     idle: float | None
+    total: float | None
     bounds: Bounds | None
     retries: RetryPolicy | int | None
     media_labels: bool | None
@@ -251,11 +252,14 @@ class Settings(Frozen):
     option's name; `response_format` a pydantic model class or a JSON schema; `retries` a RetryPolicy or the number of
     retries.
 
-    `timeout` is how many seconds a complete call may take, retries and pauses included; for a stream, until its first
-    event. `idle` is how many seconds may pass until a stream's next event; by default `timeout`, else 600. Without a
-    timeout only the SDK's own bounds each read, so a server that sends slowly can go on for ever. A call that takes
-    longer raises CallTimedOut: in an event loop on time; a waiting call checks the clock after each read, and a read
-    that brings nothing ends after `timeout`, or `idle` if that is longer. `bounds` says how long an answer may be.
+    Three settings bound the time of a call, in seconds; a call that takes longer raises CallTimedOut, which names the
+    setting. `timeout` bounds a complete call with its retries and pauses, or a stream until its response begins.
+    `idle` bounds the wait for each event of a stream; its default is `timeout`, else 600. `total` bounds any call from
+    its beginning to its end, a stream with the time of its reader included; by default, a stream has no such limit.
+    Without `timeout` and `total`, only the SDK's own timeout bounds each read of a complete call, so a server that
+    sends slowly can keep it waiting for ever.
+
+    `bounds` says how long an answer may be.
 
     `vendor` maps a provider's name to its own settings, validated by its plugin and never sent to another. `extra_body`
     and `extra_headers` are sent verbatim, unchecked.
@@ -273,6 +277,7 @@ class Settings(Frozen):
     response_format: Annotated[ResponseFormat | None, BeforeValidator(_as_response_format)] = None
     timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     idle: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    total: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     bounds: Bounds | None = None
     retries: Annotated[RetryPolicy | None, BeforeValidator(_as_retry_policy)] = None
     media_labels: bool | None = None

@@ -210,7 +210,7 @@ def _send(found: list[Kept], request: WireRequest) -> Any:
     head = found[0].request
     del head.headers[_MARK]
     head.url = _url_of(head, request)
-    return found[0].send(request.body)
+    return found[0].send(request.body, request.opening)
 
 
 def _url_of(made: "httpx2.Request", request: WireRequest) -> "httpx2.URL":

@@ -1,0 +1,88 @@
+"""How long a call may take, by three settings.
+
+    a complete call    until `timeout` after the call began
+    a stream           head: until `timeout` after the call began ── then each event: `idle` after the one before
+
+`total` bounds both from the beginning of the call to its end. Retries and pauses count. The time that a stream's reader
+takes between two events counts only for `total`.
+"""
+
+from math import inf
+from time import monotonic
+from typing import TypeAlias
+
+from sabir.base.failures import CallTimedOut
+
+LONGEST_CLOSE = 0.5
+"""Seconds that closing a response may take after the call's time is over."""
+
+Limit: TypeAlias = tuple[float, str]
+"""A moment, and the setting that it comes from."""
+_MISSING = {
+    "timeout": "gave no whole answer within {:g} s, retries and pauses included",
+    "begun": "did not begin to answer within {:g} s, retries and pauses included",
+    "idle": "sent no event for {:g} s",
+    "total": "gave no whole answer within {:g} s, from the call's beginning to its end",
+}
+"""Limit → what the provider failed to do, for the error."""
+
+
+class Clock:
+    """Measures one call from its beginning. All durations are in seconds; None and infinity set no limit.
+
+    `until` is the moment (of `time.monotonic`) at which the present step is late. `is_stream` says that a caller reads
+    the events: then `timeout` bounds the call only until its response begins. `who` is named in the error.
+    """
+
+    def __init__(
+        self,
+        timeout: float | None = None,
+        idle: float = inf,
+        total: float | None = None,
+        *,
+        is_stream: bool = False,
+        who: object = "the provider",
+    ) -> None:
+        began = monotonic()
+        self._seconds = {"timeout": timeout, "idle": idle, "total": total}
+        self._idle = idle
+        self._who = who
+        self._is_stream = is_stream
+        self._end: Limit = (inf if total is None else began + total, "total")
+        self._opening = min(self._end, (inf if timeout is None else began + timeout, "timeout"))
+        self._last = self._end if is_stream else self._opening
+        self.until, self._setting = self._opening
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left for another attempt."""
+        return self._opening[0] - monotonic()
+
+    def begin(self) -> None:
+        """Begin an attempt, whose response has not begun yet."""
+        self.until, self._setting = self._opening
+
+    def open(self) -> None:
+        """Note that the response has begun: a stream's first event is awaited."""
+        if self._is_stream:
+            self.hear()
+
+    def hear(self) -> None:
+        """Note that an event came, and the next is awaited."""
+        until = monotonic() + self._idle
+        self.until, self._setting = (until, "idle") if until < self._last[0] else self._last
+
+    def close(self) -> None:
+        """Note that the response is being closed, which may take LONGEST_CLOSE beyond the limit of the call."""
+        self.until = max(self.until, monotonic()) + LONGEST_CLOSE
+
+    def check(self) -> None:
+        """Raise CallTimedOut if the present step is late."""
+        if monotonic() > self.until:
+            raise self.late()
+
+    def late(self) -> CallTimedOut:
+        """Return the error for a call whose time is over; it names the setting that ended it."""
+        missing = _MISSING["begun" if self._is_stream and self._setting == "timeout" else self._setting]
+        seconds = self._seconds[self._setting]
+        return CallTimedOut(f"{self._who} {missing.format(seconds)}; raise Settings.{self._setting}")

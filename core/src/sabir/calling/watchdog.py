@@ -1,0 +1,146 @@
+"""Ends blocking I/O on time: one thread shuts down the socket on which a late call waits.
+
+    caller's thread      with Guard(clock): connection.open_sync(request)      blocked in recv
+                              │ clock.until                                       ▲
+    watchdog's thread         └─▶ sleeps until the first `until` ─── shutdown ────┘
+
+A socket's own timeout starts again with every byte, so a server that sends one now and then is never late. Before a
+response has a head, no HTTP client tells which of its connections carries the request. So the watchdog looks for the
+socket in the frames of the blocked thread, up to the driver's own frame. This needs nothing from a client but that it
+is written in Python, and the frames are read only when a call is late.
+
+A blocking step without a socket is not ended: the lookup of a host name, and HTTP clients written in C. On an HTTP/2
+connection, all requests of that connection fail.
+"""
+
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from math import inf
+from threading import Condition, RLock, Thread, get_ident
+from time import monotonic
+from typing import TypeAlias
+
+from sabir.calling.clock import Clock
+
+RETRY = 0.01
+"""Seconds until the watchdog looks again at a late thread, which may have no socket yet, or opens another one."""
+LONGEST_SLEEP = 3600.0
+_DRIVER = "sabir.calling.drive"
+_Socket: TypeAlias = socket.socket | socket.SocketIO
+
+
+class Guard:
+    """Surrounds each blocking step of a call, in the thread that runs it.
+
+    If the clock's time ends within the block, the socket is shut down, and leaving the block raises CallTimedOut.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.thread = 0
+        self.has_hung_up = False
+
+    def __enter__(self) -> None:
+        """Begin to watch this thread, unless the clock has no limit."""
+        until, self.has_hung_up = self.clock.until, False
+        if until < inf:
+            self.thread = get_ident()
+            _watchdog.guards.add(self)
+            if until < _watchdog.wakes:
+                _watchdog.wake(until)
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        """Stop watching. Raises CallTimedOut instead of the error of a socket that was shut down."""
+        if self.thread:
+            with _watchdog.lock:  # from here on, nothing that this thread does is ended
+                _watchdog.guards.discard(self)
+            self.thread = 0
+            if self.has_hung_up and (error is None or isinstance(error, Exception)):
+                raise self.clock.late() from error
+
+
+class Watchdog:
+    """The thread that hangs up for late guards. It starts with the first guard and lives as long as the process.
+
+    Adding a guard takes no lock: the thread sets `wakes` to infinity before it reads `guards`, so a guard that it does
+    not see waits in `wake` until the thread sleeps.
+    """
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin without guards and thread; also in a forked child, where the thread does not run."""
+        self.lock = RLock()  # reentrant: the garbage collector may run a call while the lock is held
+        self.guards: set[Guard] = set()
+        self.wakes = inf
+        self._changed = Condition(self.lock)
+        self._thread: Thread | None = None
+
+    def wake(self, until: float) -> None:
+        """Wake the thread if it would sleep longer than until that moment."""
+        with self.lock:
+            if until < self.wakes:
+                self.wakes = until
+                self._changed.notify()
+            if self._thread is None:
+                with suppress(RuntimeError):  # no thread starts while the interpreter shuts down
+                    thread = Thread(target=self._run, name="sabir-watchdog", daemon=True)
+                    thread.start()
+                    self._thread = thread
+
+    def _run(self) -> None:
+        with self.lock:
+            while True:
+                self.wakes, now = inf, monotonic()
+                guards = list(self.guards)
+                late = [guard for guard in guards if guard.clock.until <= now]
+                for guard in late:
+                    guard.has_hung_up = _hang_up(guard.thread) or guard.has_hung_up
+                first = min((guard.clock.until for guard in guards), default=inf)
+                self.wakes = now + RETRY if late else min(first, now + LONGEST_SLEEP)
+                self._changed.wait(self.wakes - now)
+
+
+def _hang_up(thread: int) -> bool:
+    """Shut down the sockets of the innermost frame of the driver's call that has any; return False if none has."""
+    used: list[_Socket] = []
+    frame = innermost = sys._current_frames().get(thread)  # documented; its name only says that it is CPython's
+    while frame is not None and frame.f_globals.get("__name__") != _DRIVER:
+        if not used:
+            values = list(frame.f_locals.values())
+            used = [each for value in values for each in _sockets_of(value, looks_inside=frame is innermost)]
+        frame = frame.f_back
+    if frame is None:
+        return False
+    for each in used:
+        with suppress(OSError):  # the connection may have ended already
+            if isinstance(each, socket.socket):
+                socket.socket.shutdown(each, socket.SHUT_RDWR)  # TLS's own method would make it read plain bytes
+            else:
+                with socket.fromfd(each.fileno(), socket.AF_INET, socket.SOCK_STREAM) as same:
+                    same.shutdown(socket.SHUT_RDWR)
+    return bool(used)
+
+
+def _sockets_of(value: object, *, looks_inside: bool) -> Iterator[_Socket]:
+    """Yield the socket, or the file of a socket, that a local variable is or wraps as a network stream does.
+
+    With `looks_inside`, sockets that are attributes of the value count too.
+    """
+    if isinstance(value, socket.socket | socket.SocketIO):
+        yield value
+        return
+    with suppress(Exception):  # the object belongs to somebody else
+        if get := getattr(type(value), "get_extra_info", None):
+            yield from _sockets_of(get(value, "socket"), looks_inside=False)
+        elif looks_inside:
+            yield from (each for each in vars(value).values() if isinstance(each, socket.socket | socket.SocketIO))
+
+
+_watchdog = Watchdog()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_watchdog.begin)

@@ -90,7 +90,8 @@ _GROUPS = {
         "A value cannot change, is JSON, and keeps what a newer writer added where it is stored.",
         {
             "base.values": (
-                "FrozenDict JSONObjectDocumentField JSONText JSONValue decode_json encode_json has_more_values"
+                "FrozenDict JSONObjectDocumentField JSONText JSONValue count_values decode_json encode_json "
+                "has_more_values"
             ),
             "base.models": "AtRest Frozen load_as",
             "authoring.names": "StoredNames",

@@ -9,26 +9,18 @@ another name when the script is imported. A name counts for the class that assig
 """
 
 import sys
-from typing import TYPE_CHECKING
+
+from sabir_runtime.contexts import BaseContext, context_names
 
 from sabir_durable.errors import DurableFault
 
-if TYPE_CHECKING:
-    from sabir_runtime.contexts import BaseContext
 
-
-def stored_names(context: "BaseContext") -> tuple[str, ...]:
+def stored_names(context: BaseContext) -> tuple[str, ...]:
     """Return the name under which new runs of a context are stored, then those of its earlier runs."""
-    kind = type(context)
-    name: str | None = vars(kind).get("stored_as")
-    earlier: tuple[str, ...] | None = vars(kind).get("stored_before")
-    if not name:
-        return (kind.__qualname__, *(earlier or ()))
-    earlier = (kind.__qualname__,) if earlier is None else tuple(earlier)
-    return (name, *(each for each in earlier if each != name))
+    return context_names(type(context)).all
 
 
-def check_one_class(known: "BaseContext | None", context: "BaseContext") -> None:
+def check_one_class(known: BaseContext | None, context: BaseContext) -> None:
     """Raise DurableFault if contexts of two classes with one stored name would take each other's runs.
 
     Two classes with one qualified name in one file are the same class, defined twice.

@@ -18,10 +18,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from sabir import MediaPart, OptionFailed, TextPart
-from sabir.authoring import DataURL, JSONValue, MediaURL, Modality
+from sabir.authoring import DataURL, JSONValue, MediaURL, Modality, count_values, has_more_values
 from sabir.errors import MediaRefused
-
-from sabir_mcp.limits import count_values, has_more_values
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -140,7 +138,7 @@ def _is_json_of(text: str, value: JSONValue) -> bool:
     if isinstance(value, str):
         return False
     dumped = json.dumps(value, sort_keys=True)
-    if has_more_values(text.encode("utf-8", "surrogatepass"), count_values(dumped.encode(), sys.maxsize)):
+    if has_more_values(text, count_values(dumped, sys.maxsize)):
         return False
     try:
         return json.dumps(json.loads(text), sort_keys=True) == dumped

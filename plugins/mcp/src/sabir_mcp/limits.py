@@ -7,11 +7,10 @@ becomes 2,400 bytes of validated models. So each step checks its limit before th
 """
 
 import re
-from collections.abc import Iterator
 from typing import Annotated
 
 from pydantic import Field
-from sabir.authoring import Frozen
+from sabir.authoring import Frozen, has_more_values
 
 Count = Annotated[int, Field(gt=0, strict=True)]
 
@@ -19,7 +18,7 @@ Count = Annotated[int, Field(gt=0, strict=True)]
 class Limits(Frozen):
     """How much a server may send. Anything larger is an `AnswerTooLarge`, which names the limit.
 
-    The defaults allow several times what known servers send. To raise a limit, pass
+    To raise a limit, pass
     `options_from_mcp(…, limits=Limits(message_bytes=64 * 2**20))`.
     """
 
@@ -62,7 +61,7 @@ def excess_of(message: bytearray, limits: Limits) -> str:
     """Return why a message exceeds the limits on one message, or "" if it does not."""
     if len(message) > limits.message_bytes or _size(message) > limits.message_bytes:
         return excess_text("bytes in one message", "message_bytes", limits.message_bytes)
-    if has_more_values(message, limits.message_values):
+    if has_more_values(bytes(message), limits.message_values):
         return excess_text("JSON values in one message", "message_values", limits.message_values)
     return ""
 
@@ -83,38 +82,3 @@ def _size(message: bytearray) -> int:
         return len(message)
     width = 4 if _WIDE.search(message) else 2 if _MEDIUM.search(message) else 1
     return width * len(message.translate(None, _CONTINUATION))
-
-
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
-_SECTION = re.compile(rb'(?:[^"]|"(?:[^"\\]|\\.)*+"){1,16384}+', re.DOTALL)
-
-
-def has_more_values(text: bytes | bytearray, limit: int) -> bool:
-    """Return whether JSON text has more than `limit` values. The text is not parsed.
-
-    An empty object or array counts as up to two values.
-    """
-    return _count(text) > limit and count_values(text, limit) > limit
-
-
-def count_values(text: bytes | bytearray, limit: int) -> int:
-    """Count the values of JSON text, without parsing it. Counting ends soon after `limit` is exceeded."""
-    total = 1
-    for section in _sections(text):
-        total += _count(_STRING.sub(b"", section))
-        if total > limit:
-            break
-    return total
-
-
-def _sections(text: bytes | bytearray) -> Iterator[bytes | bytearray]:
-    """Split JSON text into sections that end outside of strings, because `sub` needs 60 bytes for each short string."""
-    position = 0
-    while match := _SECTION.match(text, position):
-        position = match.end()
-        yield match.group()
-    yield text[position:]  # empty, or what follows a quote without an end
-
-
-def _count(text: bytes | bytearray) -> int:
-    return sum(map(text.count, (b",", b"[", b"{")))

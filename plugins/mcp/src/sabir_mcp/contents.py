@@ -12,7 +12,6 @@ https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool-resul
 
 import base64
 import json
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote, urlsplit
@@ -138,7 +137,7 @@ def _is_json_of(text: str, value: JSONValue) -> bool:
     if isinstance(value, str):
         return False
     dumped = json.dumps(value, sort_keys=True)
-    if has_more_values(text, count_values(dumped, sys.maxsize)):
+    if has_more_values(text, count_values(dumped, len(dumped))):
         return False
     try:
         return json.dumps(json.loads(text), sort_keys=True) == dumped

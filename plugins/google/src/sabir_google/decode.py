@@ -68,6 +68,8 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
     **dict.fromkeys(_FAILED, "error"),
 }
 """The wire's reason → the neutral one; all others are `other`."""
+_CALLS_ARE_WHOLE = frozenset({"TOO_MANY_TOOL_CALLS", "UNEXPECTED_TOOL_CALL"})
+"""Reasons to refuse calls that the model finished. Parts come one after another, so others may cut the last call off."""
 
 PAIRS: Mapping[str, Literal["opens", "closes"]] = {
     "executableCode": "opens",
@@ -137,6 +139,7 @@ def read_end(
             for blocks, (reason, raw) in zip(answers[1:], reasons[1:], strict=True)
         ),
         "details": {**left_over(found, _PLACED), **({"candidates": told} if any(told) else {})} or None,
+        "finished_calls": "all" if reasons[0][1] in _CALLS_ARE_WHOLE else "followed",
     }
 
 

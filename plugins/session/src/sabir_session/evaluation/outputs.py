@@ -99,18 +99,24 @@ class Outputs(Generic[Output]):
         return any(each is not None and Signature.is_asynchronous(each) for each in (self._function, self._validator))
 
     def read(self, reply: Reply, call: str | None) -> object:
-        """The value in a reply: of its call of that invocation id, else of its text; raises OutputError."""
+        """Return the value in a reply: of its call of that invocation id, else of its text.
+
+        Raises OutputTruncated if the reply was cut off, OutputRefused if the model refused, OutputInvalid if the value
+        does not fit.
+        """
         named = [each.call for each in reply.option_calls if each.call.option_name == OUTPUT_OPTION]
-        given = [each for each in named if each.invocation_id == call]
-        if not given:
-            with suppress(OutputInvalid, OutputTruncated):  # what follows says it better
+        calls = [each for each in named if each.invocation_id == call]
+        if not calls:
+            with suppress(OutputInvalid, OutputTruncated):  # the errors below are more exact
                 reply.parse(object)  # raises for a refusal
-        text = given[0].raw_arguments or given[0].arguments_json if given else reply.text
+        text = calls[0].raw_arguments or calls[0].arguments_json if calls else reply.text
+        cut = f"the reply for {self.name} was cut off at {len(text)} characters; raise max_output_tokens"
+        if calls and calls[0].cut_off:  # arguments that were cut off may fit the type all the same
+            raise OutputTruncated(cut, reply)
         try:
             return self._read(JSONText(text))
         except (ArgumentsRefused, ValidationError) as error:
             if reply.finish_reason == "length":
-                cut = f"the reply for {self.name} was cut off at {len(text)} characters; raise max_output_tokens"
                 raise OutputTruncated(cut, reply) from None
             raise OutputInvalid(f"the reply does not fit {self.name}: {_told(error)}", reply) from error
 

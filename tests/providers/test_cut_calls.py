@@ -58,8 +58,9 @@ def chat(reason: str, calls: list[str]) -> Body:
 
 def chat_stream(reason: str, calls: list[str]) -> list[Body]:
     deltas = [{"tool_calls": [chat_call(index, each)]} for index, each in enumerate(calls)]
+    choices = [{"index": 0, "delta": delta} for delta in deltas]
     last = {"index": 0, "delta": {}, "finish_reason": reason}
-    return [{"id": "r", "model": "m", "choices": [each]} for each in (*({"index": 0, "delta": d} for d in deltas), last)]
+    return [{"id": "r", "model": "m", "choices": [each]} for each in (*choices, last)]
 
 
 def item(index: int, arguments: str, status: str | None) -> Body:
@@ -91,7 +92,8 @@ def responses_stream(reason: str, calls: list[str], status: str | None = None) -
 
 
 def claude(reason: str, calls: list[str]) -> Body:
-    blocks = [{"type": "tool_use", "id": f"c{i}", "name": "wipe", "input": parsed(each)} for i, each in enumerate(calls)]
+    use = {"type": "tool_use", "name": "wipe"}
+    blocks = [{**use, "id": f"c{index}", "input": parsed(each)} for index, each in enumerate(calls)]
     return {"id": "r", "type": "message", "model": "m", "stop_reason": reason, "content": blocks}
 
 

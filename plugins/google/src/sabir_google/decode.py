@@ -69,7 +69,7 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 }
 """The wire's reason → the neutral one; all others are `other`."""
 _CALLS_ARE_WHOLE = frozenset({"TOO_MANY_TOOL_CALLS", "UNEXPECTED_TOOL_CALL"})
-"""Reasons to refuse calls that the model finished. Parts come one after another, so others may cut the last call off."""
+"""Reasons to refuse calls that the model finished; other early ends may cut off a call that is the last part."""
 
 PAIRS: Mapping[str, Literal["opens", "closes"]] = {
     "executableCode": "opens",

@@ -58,7 +58,7 @@ PAIRS: Mapping[str, tuple[str, Literal["opens", "closes"]]] = {
 """Type of an opaque item → the field that holds its pair's id. A `program` has no pair: it contains option calls."""
 
 STATUSES: Mapping[str, bool] = {"completed": True, "incomplete": False}
-"""Status of an item → whether the model finished it. `in_progress` tells nothing: calls of a finished program have it."""
+"""Status of an item → whether the model finished it; `in_progress` is not a mark, since finished calls have it too."""
 UNMADE = ("queued", "in_progress")
 """Statuses of an answer that is not finished."""
 

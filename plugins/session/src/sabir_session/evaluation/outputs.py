@@ -101,8 +101,8 @@ class Outputs(Generic[Output]):
     def read(self, reply: Reply, call: str | None) -> object:
         """Return the value in a reply: of its call of that invocation id, else of its text.
 
-        Raises OutputTruncated if the reply was cut off, OutputRefused if the model refused, OutputInvalid if the value
-        does not fit.
+        Raises OutputTruncated if the reply was cut off at its length limit, OutputRefused if the model refused,
+        OutputInvalid if the value does not fit.
         """
         named = [each.call for each in reply.option_calls if each.call.option_name == OUTPUT_OPTION]
         calls = [each for each in named if each.invocation_id == call]
@@ -110,13 +110,13 @@ class Outputs(Generic[Output]):
             with suppress(OutputInvalid, OutputTruncated):  # the errors below are more exact
                 reply.parse(object)  # raises for a refusal
         text = calls[0].raw_arguments or calls[0].arguments_json if calls else reply.text
-        cut = f"the reply for {self.name} was cut off at {len(text)} characters; raise max_output_tokens"
-        if calls and calls[0].cut_off:  # arguments that were cut off may fit the type all the same
-            raise OutputTruncated(cut, reply)
         try:
+            if calls and calls[0].cut_off:  # the arguments that arrived may fit the type all the same
+                raise ArgumentsRefused("the call was cut off before its arguments were complete")
             return self._read(JSONText(text))
         except (ArgumentsRefused, ValidationError) as error:
             if reply.finish_reason == "length":
+                cut = f"the reply for {self.name} was cut off at {len(text)} characters; raise max_output_tokens"
                 raise OutputTruncated(cut, reply) from None
             raise OutputInvalid(f"the reply does not fit {self.name}: {_told(error)}", reply) from error
 

@@ -44,7 +44,7 @@ _GROUPS = {
             "contract.scope": "DecodeScope",
             "authoring.stored": "Fields fields first_count items left_over read_count text without",
             "reading.fold": "Fold ReplyBuilder",
-            "vocabulary.reply": "BlockKind FinishReason FinishedCalls",
+            "vocabulary.reply": "BlockKind FinishReason",
         },
     ),
     "Framing": (

@@ -14,7 +14,7 @@ from sabir.base.failures import LossKind, Strict
 from sabir.vocabulary.settings import WIRE_SETTINGS, ReasoningEffort
 from sabir.authoring.stored import Fields, fields, first_count, items, left_over, read_count, text, without
 from sabir.reading.fold import Fold, ReplyBuilder
-from sabir.vocabulary.reply import BlockKind, FinishedCalls, FinishReason
+from sabir.vocabulary.reply import BlockKind, FinishReason
 from sabir.contract.dialect import Framing, ServerEvent, ServerEventReader
 from sabir.authoring.transport import EventFrames
 from sabir.authoring.stored import History, Leaf
@@ -49,15 +49,15 @@ from sabir.hooks.plugins import installed_hooks
 __all__ = [  # noqa: RUF022
     "Access", "ArgumentsRefused", "AsyncClosing", "AsyncWireResponse", "AtRest", "BlockKind", "Bound", "CallArguments",
     "Calls", "ClientConnection", "Connection", "Credential", "DataURL", "DatabaseFailure", "DecodeScope", "Decoder",
-    "Depth", "Dialect", "Entry", "ErrorRule", "ErrorTable", "EventFrames", "Failure", "Fields", "FinishReason",
-    "FinishedCalls", "Fold", "Framing", "Frozen", "FrozenDict", "History", "IdentifierRule", "InProcessConnection",
-    "JSONObjectDocumentField", "JSONText", "JSONValue", "Kept", "KeySource", "KnownPart", "Leaf", "Library", "LossKind",
-    "LossLog", "MediaRule", "MediaURL", "Messages", "Modality", "NonEmpty", "OptionCall", "OptionLike", "OwnConnection",
-    "Part", "Performer", "PostingClient", "PostingConnection", "Profile", "Provider", "RaisedError", "ReasoningEffort",
-    "Relay", "ReplyBuilder", "RequestScope", "RoleHint", "Roles", "SABIR_API", "SDKProvider", "Script", "Served",
-    "ServerEvent", "ServerEventReader", "Side", "Signature", "Splice", "Strict", "SyncClosing", "Tables", "Text",
-    "TokenCount", "Turn", "TurnMaker", "TurnScope", "WIRE_SETTINGS", "WaitingCall", "WaitingConnection", "WireHead",
-    "WireRequest", "WireResponse", "as_messages", "called", "counting", "decode_json", "describe", "encode_json",
-    "fields", "first_count", "installed_hooks", "items", "left_over", "load_as", "load_point", "name_kind", "one_line",
+    "Depth", "Dialect", "Entry", "ErrorRule", "ErrorTable", "EventFrames", "Failure", "Fields", "FinishReason", "Fold",
+    "Framing", "Frozen", "FrozenDict", "History", "IdentifierRule", "InProcessConnection", "JSONObjectDocumentField",
+    "JSONText", "JSONValue", "Kept", "KeySource", "KnownPart", "Leaf", "Library", "LossKind", "LossLog", "MediaRule",
+    "MediaURL", "Messages", "Modality", "NonEmpty", "OptionCall", "OptionLike", "OwnConnection", "Part", "Performer",
+    "PostingClient", "PostingConnection", "Profile", "Provider", "RaisedError", "ReasoningEffort", "Relay",
+    "ReplyBuilder", "RequestScope", "RoleHint", "Roles", "SABIR_API", "SDKProvider", "Script", "Served", "ServerEvent",
+    "ServerEventReader", "Side", "Signature", "Splice", "Strict", "SyncClosing", "Tables", "Text", "TokenCount",
+    "Turn", "TurnMaker", "TurnScope", "WIRE_SETTINGS", "WaitingCall", "WaitingConnection", "WireHead", "WireRequest",
+    "WireResponse", "as_messages", "called", "counting", "decode_json", "describe", "encode_json", "fields",
+    "first_count", "installed_hooks", "items", "left_over", "load_as", "load_point", "name_kind", "one_line",
     "packaged_models", "pair", "printable", "read_count", "side_of", "split_model", "start_thread", "text", "without",
 ]  # fmt: skip

@@ -106,7 +106,7 @@ class ReplyBuilder:
             usage=usage or Usage(),
             origin=origin,
             losses=tuple(losses),
-            alternatives=without_unfinished(alternatives, finished_calls),
+            alternatives=tuple(without_unfinished(each, finished_calls) for each in alternatives),
             details=None if details is None else encode_json(details),
         )
 

@@ -14,7 +14,6 @@ Which call a result answers is decided here too, from kinds and ids alone: the f
 nearest earlier run (calls with no other message between them) that has such a call.
 """
 
-import operator
 from collections.abc import Mapping
 from contextlib import suppress
 from os import urandom
@@ -91,7 +90,7 @@ class OptionCallPayload(Stateful):
     arguments_json: JSONObjectField = Field(default=JSONText("{}"), alias="arguments")
     raw_arguments: Text | None = None
     invalid_arguments: bool = False
-    cut_off: bool = Field(default=False, exclude_if=operator.not_)
+    cut_off: bool = Field(default=False, exclude_if=lambda cut_off: not cut_off)
 
     @property
     def arguments(self) -> FrozenDict:

@@ -142,8 +142,9 @@ def _reason_of(blocks: Collection[Block]) -> FinishReason:
 
 
 def is_finished(item: JSONValue) -> bool | None:
-    """Return the wire's mark on an item: whether the model finished it, or None without a status that tells."""
-    return STATUSES.get(text(fields(item).get("status")))
+    """Return the wire's mark on an item of an option call: whether the model finished it, or None without a mark."""
+    found = fields(item)
+    return STATUSES.get(text(found.get("status"))) if found.get("type") == "function_call" else None
 
 
 def item_blocks(item: JSONValue, scope: DecodeScope) -> list[Block]:

@@ -60,7 +60,9 @@ def test_an_answer_begins_grows_and_ends() -> None:
         BlockDelta(index=0, kind="text", text="Hel"),
         BlockDelta(index=0, kind="text", text="lo."),
         BlockEnd(index=0, block=TextPart(text="Hello.")),
-        ReplyEnd(finish_reason="stop", raw_finish_reason="end_turn", usage=usage, origin=origin),
+        ReplyEnd(
+            finish_reason="stop", raw_finish_reason="end_turn", usage=usage, origin=origin, finished_calls="followed"
+        ),
     ]
 
 

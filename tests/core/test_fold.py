@@ -37,7 +37,11 @@ blocks = st.one_of(
     st.builds(RefusalPart, text=texts),
     st.just(MediaPart(modality="image", url="https://example.org/sky.png")),
     st.builds(OpaquePart, dialect=st.just("tiny.talk"), block=states),
-    st.builds(lambda name, text: SCOPE.read_call("id", name, text), st.sampled_from(["a", "b"]), texts),
+    st.builds(
+        lambda name, text: SCOPE.read_call("id", name, text),
+        st.sampled_from(["a", "b"]),
+        texts | st.sampled_from(["", "{}", '{"a": 1}', '{"a": ']),
+    ),
 )
 
 
@@ -96,16 +100,19 @@ def test_a_stream_folds_to_the_whole_reply(
 
 @given(st.lists(blocks, max_size=4), st.integers(0, 30))
 def test_a_partial_reply_exists_at_any_time(given_blocks: list[KnownPart | OptionCallPayload], cut: int) -> None:
-    """A stream that stops anywhere has a partial reply: finished blocks whole, and no unfinished call to run."""
+    """A stream that stops anywhere has a partial reply with every ended block, and with no unfinished call to run."""
     events = [START, *(event for i, block in enumerate(given_blocks) for event in events_of(i, block, [2, 4])), STOP]
     seen = events[:cut]
 
     partial = fold(seen).partial()
 
     ended = [event.block for event in seen if isinstance(event, BlockEnd)]
-    assert [block for block in ended if isinstance(block, OptionCallPayload)] == [
-        message.payload for message in partial.option_calls
-    ]
+    is_over = STOP in seen
+    assert [
+        block if is_over or block.arguments else block.model_copy(update={"invalid_arguments": True, "cut_off": True})
+        for block in ended
+        if isinstance(block, OptionCallPayload)
+    ] == [message.payload for message in partial.option_calls]
     grown = "".join(event.text for event in seen if isinstance(event, BlockDelta) and event.kind == "text")
     assert grown == partial.text
 

@@ -197,7 +197,8 @@ class Entry(NamedTuple):
         return arguments
 
     def _lose_text(self, call: OptionCallPayload, losses: "LossLog") -> None:
-        if call.raw_arguments:
+        """Report that argument text which is not a JSON object is not sent."""
+        if call.unreadable_arguments:
             reason = "the arguments' text is no JSON object; only the dialect that it came from takes it back"
             losses.add("rewritten", reason, message=self.message, path="payload.arguments")
 

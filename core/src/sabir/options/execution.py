@@ -44,7 +44,7 @@ from sabir.base.errors import (
 from sabir.base.values import FrozenDict
 from sabir.options.signatures import ArgumentsRefused, Binder, Bound, Signature, bind_schema
 from sabir.vocabulary.constructors import name_kind, option_result, result_fields
-from sabir.vocabulary.messages import RUNTIME, Message
+from sabir.vocabulary.messages import RUNTIME, Message, OptionCallPayload
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Semaphore
@@ -305,7 +305,7 @@ def _await_instead(name: str) -> str:
 
 
 def _bind(option: Runnable, call: object) -> Bound | Message:
-    """The function's arguments for a call; an error result if the arguments do not fit."""
+    """Return the function's arguments for a call, or an error result if they do not fit or were cut off."""
     if not isinstance(call, Message) or call.call is None:
         answers = f"option {option.name!r} answers option calls, not {name_kind(call)}"
         raise OptionInvalid(f"{answers}; see reply.option_calls")
@@ -313,13 +313,21 @@ def _bind(option: Runnable, call: object) -> Bound | Message:
     if payload.option_name != option.name:
         raise OptionInvalid(f"option {option.name!r} was given a call of {payload.option_name!r}; use sabir.answer")
     if payload.invalid_arguments:
-        text = one_line(payload.raw_arguments or "", 100)
-        return error_result(call, INVALID_ARGUMENTS, f"the arguments are no JSON object: {text!r}", policy=RUNTIME)
+        return error_result(call, INVALID_ARGUMENTS, _describe_invalid(payload), policy=RUNTIME)
     try:
         binder = option.binder or partial(bind_schema, option.parameters)
         return binder(payload.arguments_json)
     except ArgumentsRefused as error:
         return error_result(call, INVALID_ARGUMENTS, str(error), policy=RUNTIME)
+
+
+def _describe_invalid(payload: OptionCallPayload) -> str:
+    """Return the error text for a call with `invalid_arguments`, with the remedy for the model and its user."""
+    if payload.cut_off:
+        arrived = one_line(payload.unreadable_arguments or payload.arguments_json, 100)
+        remedy = "call it again with shorter arguments, or have max_output_tokens raised"
+        return f"the call was cut off before its arguments were complete, so it was not run; {remedy} ({arrived!r})"
+    return f"the arguments are no JSON object: {one_line(payload.raw_arguments or '', 100)!r}"
 
 
 def _finish(call: Message, outcome: Outcome) -> Message:

@@ -4,7 +4,7 @@
     stream     ──events──▶ Fold (the blocks' ends are the truth) ──▶ ReplyBuilder ──▶ Reply
 
 Neighbouring parts become one message of the kind `parts`, each call a message of its own, in the order given.
-A part that carries nothing (no text, no state, no citation) is left out.
+A part that carries nothing (no text, no state, no citation) is left out. A call that was cut off is marked (law 12).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from sabir.base.failures import Loss, ResponseInvalid
 from sabir.base.values import JSONValue, encode_json
 from sabir.contract.scope import DecodeScope
+from sabir.reading.unfinished import unfinished, without_unfinished
 from sabir.vocabulary.messages import Message, OptionCallPayload, Origin, PartsPayload, new_ids
 from sabir.vocabulary.parts import KnownPart, Part, ReasoningPart, RefusalPart, TextPart
 from sabir.vocabulary.reply import (
@@ -20,6 +21,7 @@ from sabir.vocabulary.reply import (
     BlockDelta,
     BlockEnd,
     BlockStart,
+    FinishedCalls,
     FinishReason,
     Reply,
     ReplyEnd,
@@ -43,14 +45,20 @@ class ReplyBuilder:
         self._scope = scope
         self._number = 0
         self._payloads: list[OptionCallPayload | list[Part]] = []
+        self._marks: dict[int, bool] = {}
         for block in blocks:
             self.add(block)
 
-    def add(self, block: Part | OptionCallPayload) -> None:
-        """Add the next part or option call; a part that carries nothing is left out."""
+    def add(self, block: Part | OptionCallPayload, *, is_finished: bool | None = None) -> None:
+        """Add the next part or option call; a part that carries nothing is left out.
+
+        `is_finished` is the wire's own mark on a call: whether its arguments are finished; None if it has no mark.
+        """
         self._number += 1
         self._scope.check_blocks(self._number)
         if isinstance(block, OptionCallPayload):
+            if is_finished is not None:
+                self._marks[len(self._payloads)] = is_finished
             self._payloads.append(block)
         elif self.leaves_out(block):
             return
@@ -88,8 +96,15 @@ class ReplyBuilder:
         losses: Iterable[Loss] = (),
         alternatives: Iterable[Alternative] = (),
         details: JSONValue = None,
+        finished_calls: FinishedCalls = "unknown",
     ) -> Reply:
-        """The reply; `details` is a JSON object of the response fields that no field of Reply holds, or None."""
+        """Build the reply, with every call that was cut off marked as such, in the alternatives too.
+
+        `details` is a JSON object of the response fields that no field of Reply holds, or None. `finished_calls`
+        describes the wire: the calls that it shows to be finished in a reply that was cut off.
+        """
+        for position, call in unfinished(self._payloads, finish_reason, finished_calls, self._marks).items():
+            self._payloads[position] = call
         return Reply(
             messages=self.messages(origin),
             finish_reason=finish_reason,
@@ -97,7 +112,7 @@ class ReplyBuilder:
             usage=usage or Usage(),
             origin=origin,
             losses=tuple(losses),
-            alternatives=tuple(alternatives),
+            alternatives=tuple(without_unfinished(each, finished_calls) for each in alternatives),
             details=None if details is None else encode_json(details),
         )
 
@@ -166,12 +181,13 @@ class Fold:
         return self._scope.invalid(f"streamed {event.type}{where} out of order; send the request again")
 
     def partial(self) -> Reply:
-        """The reply as far as it has arrived; the whole reply once the terminal marker came.
+        """Return the reply as far as it has arrived, or the whole reply after the terminal marker.
 
-        An unfinished text, reasoning or refusal is a part with the characters that arrived. An unfinished option
-        call is no message, because it must not be run: it is a loss, and `details["unfinished_calls"]` holds its
-        id, its name and the argument text so far. An unfinished medium or opaque block is a loss too. The
-        finish reason is `other`.
+        An unfinished text, reasoning or refusal is a part with the characters that arrived. An unfinished medium or
+        opaque block is a loss. An option call without its end is a loss too, not a message, and
+        `details["unfinished_calls"]` holds its id, its name and the argument text so far. A call with its end is
+        marked `cut_off` unless its argument text is complete, because the end of the reply may show that it was cut.
+        The finish reason is `other`.
         """
         return self.reply() if self._end else self._build(ReplyEnd(finish_reason="other"))
 
@@ -190,7 +206,7 @@ class Fold:
         for _, block in sorted(self._blocks.items()):
             start, text = block.start, "".join(block.texts)
             if block.end is not None:
-                builder.add(block.end.block)
+                builder.add(block.end.block, is_finished=block.end.is_finished)
             elif start.kind in _TEXT_PARTS:
                 builder.add(_TEXT_PARTS[start.kind](text=text))
             else:
@@ -206,6 +222,7 @@ class Fold:
             losses=losses,
             alternatives=end.alternatives,
             details={"unfinished_calls": calls} if calls else end.details_json,
+            finished_calls=end.finished_calls,
         )
 
 

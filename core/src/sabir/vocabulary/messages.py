@@ -15,6 +15,7 @@ nearest earlier run (calls with no other message between them) that has such a c
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from os import urandom
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
 
@@ -78,8 +79,9 @@ class PartsPayload(AtRest):
 class OptionCallPayload(Stateful):
     """A policy's choice of an option. Arguments are any JSON object; core never checks them.
 
-    A call decoded from a wire keeps the argument text unchanged in `raw_arguments`. If that text is no JSON object,
-    `invalid_arguments` is set, and answering the call gives an error result.
+    A call decoded from a wire keeps the argument text unchanged in `raw_arguments`. `invalid_arguments` is set if that
+    text is not a JSON object, or if the reply ended before the arguments were finished: then `cut_off` is set too.
+    Answering such a call gives an error result.
     """
 
     kind: Literal["option_call"] = "option_call"
@@ -88,17 +90,30 @@ class OptionCallPayload(Stateful):
     arguments_json: JSONObjectField = Field(default=JSONText("{}"), alias="arguments")
     raw_arguments: Text | None = None
     invalid_arguments: bool = False
+    cut_off: bool = Field(default=False, exclude_if=lambda cut_off: not cut_off)
 
     @property
     def arguments(self) -> FrozenDict:
         """The arguments as an immutable mapping."""
         return object_view(self.arguments_json)
 
+    @property
+    def unreadable_arguments(self) -> str:
+        """The argument text that is not a JSON object; "" if `arguments` holds all that arrived."""
+        text = self.raw_arguments or ""
+        if not self.invalid_arguments or not text.strip():
+            return ""
+        with suppress(ValueError):
+            if type(parse_json(text)) is dict:
+                return ""
+        return text
+
     def __brief_args__(self) -> Arguments:
-        """The option, the arguments, and the text of arguments that could not be read."""
-        said = dict(super().__brief_args__())
-        read_first = ("option_name", "raw_arguments" if self.invalid_arguments else "arguments", "invocation_id")
-        return ((name, said[name]) for name in read_first if name in said)
+        """The option, its arguments or their unreadable text, and whether they were cut off."""
+        values = dict(super().__brief_args__())
+        arguments = "raw_arguments" if self.unreadable_arguments else "arguments"
+        names = ("option_name", arguments, "cut_off", "invocation_id")
+        return ((name, values[name]) for name in names if name in values)
 
 
 class OptionResultPayload(AtRest):

@@ -34,6 +34,12 @@ stop: the answer is whole · option_calls: options are to be called · native_ca
 parts of the reply, wait for the caller's answer · length: at a limit · content_filter: refused or filtered · paused:
 goes on when the messages are sent again · error: the provider failed · other: none of these, see the raw reason
 """
+FinishedCalls: TypeAlias = Literal["unknown", "followed", "all"]
+"""The calls whose arguments a wire shows to be finished, in a reply that was cut off.
+
+unknown: none of them · followed: blocks arrive one after another, so a call is finished if another block follows it ·
+all: every call, because the reply ended for a reason that cuts no call off
+"""
 Output = TypeVar("Output")
 
 
@@ -303,10 +309,15 @@ class BlockDelta(Frozen):
 
 
 class BlockEnd(Frozen):
-    """A block is whole."""
+    """The end of a block, with the whole part or call.
+
+    Whether a call may run is known only from the reply: a reply that was cut off may have ended within the call.
+    """
 
     index: int
     block: Part | OptionCallPayload
+    is_finished: bool | None = None
+    """The wire's own mark on an option call: whether its arguments are finished; None if the wire has no such mark."""
 
     @property
     def kind(self) -> str:
@@ -320,7 +331,10 @@ class BlockEnd(Frozen):
 
 
 class ReplyEnd(Frozen):
-    """The terminal marker: why the reply ended, its token usage, and the further fields of the reply."""
+    """The terminal marker: why the reply ended, its token usage, and the further fields of the reply.
+
+    `finished_calls` describes the wire; it decides which calls may run if the reply was cut off.
+    """
 
     type: Literal["reply-end"] = "reply-end"
     finish_reason: FinishReason
@@ -330,6 +344,7 @@ class ReplyEnd(Frozen):
     losses: tuple[Loss, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
     details_json: JSONDocumentField | None = Field(default=None, alias="details")
+    finished_calls: FinishedCalls = "unknown"
 
 
 StreamEvent: TypeAlias = ReplyStart | BlockStart | BlockDelta | BlockEnd | ReplyEnd

@@ -93,6 +93,9 @@ def read_end(found: Fields, scope: DecodeScope) -> dict[str, Any]:
             if change.get("type") == "thinking_dropped"
         ),
         "details": left_over(found, PLACED) or None,
+        # Blocks come one after another. The end of a block is no mark: a block that was cut off gets one too, and its
+        # `input` holds the members that were complete.
+        "finished_calls": "followed",
     }
 
 

@@ -76,12 +76,11 @@ def speak(
 
 
 def describe_call(message: sabir.Message) -> str:
-    """A call as Python would write it."""
+    """Return a call as Python would write it, or with the text of arguments that are not a JSON object."""
     call = message.call
     assert call is not None
     arguments = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
-    given = call.raw_arguments if call.invalid_arguments else arguments
-    return one_line(f"{call.option_name}({given})", LONGEST_SHOWN)
+    return one_line(f"{call.option_name}({call.unreadable_arguments or arguments})", LONGEST_SHOWN)
 
 
 def describe_result(message: sabir.Message) -> str:

@@ -68,6 +68,8 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
     **dict.fromkeys(_FAILED, "error"),
 }
 """The wire's reason → the neutral one; all others are `other`."""
+_CALLS_ARE_WHOLE = frozenset({"TOO_MANY_TOOL_CALLS", "UNEXPECTED_TOOL_CALL"})
+"""Reasons to refuse calls that the model finished; other early ends may cut off a call that is the last part."""
 
 MOST_SEARCHED = 2**28
 """Characters to search for the positions of all citations; above that, citations have no position."""
@@ -141,6 +143,7 @@ def read_end(
             for blocks, (reason, raw) in zip(answers[1:], reasons[1:], strict=True)
         ),
         "details": {**left_over(found, _PLACED), **({"candidates": told} if any(told) else {})} or None,
+        "finished_calls": "all" if reasons[0][1] in _CALLS_ARE_WHOLE else "followed",
     }
 
 

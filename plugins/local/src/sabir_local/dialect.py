@@ -47,7 +47,7 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
 
 def _with_object(entry: Entry, losses: LossLog) -> Entry:
     call = entry.message.call
-    if call is None or not call.invalid_arguments:
+    if call is None or not call.unreadable_arguments:
         return entry
     losses.add(
         "rewritten", "the server fails at arguments that are no JSON object; {} stands for them", message=entry.message

@@ -58,6 +58,8 @@ PAIRS: Mapping[str, tuple[str, Literal["opens", "closes"]]] = {
 }
 """Type of an opaque item → the field that holds its pair's id. A `program` has no pair: it contains option calls."""
 
+STATUSES: Mapping[str, bool] = {"completed": True, "incomplete": False}
+"""Status of an item → whether the model finished it; `in_progress` is not a mark, since finished calls have it too."""
 UNMADE = ("queued", "in_progress")
 """Statuses of an answer that is not finished."""
 
@@ -85,8 +87,12 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
         remedy = "stream it, fetch it later by that id, or leave out `background`"
         provider, request_id = scope.target.provider, scope.request_id
         raise CallError(f"{said}; {remedy}", provider=provider, code=status, request_id=request_id)
-    blocks = [block for item in scope.each_counted(found["output"]) for block in item_blocks(item, scope)]
-    return ReplyBuilder(scope, blocks).finish(**read_end(found, blocks, scope))
+    blocks, builder = [], ReplyBuilder(scope)
+    for item in scope.each_counted(found["output"]):
+        for block in item_blocks(item, scope):
+            blocks.append(block)
+            builder.add(block, is_finished=is_finished(item))
+    return builder.finish(**read_end(found, blocks, scope))
 
 
 def raise_reported(found: Fields, scope: DecodeScope) -> None:
@@ -135,6 +141,12 @@ def _reason_of(blocks: Collection[Block]) -> FinishReason:
         if not is_hosted and call.get("execution") != "server":  # the vendor's server answers those
             return "native_calls"
     return "option_calls" if "option_call" in kinds else "stop"
+
+
+def is_finished(item: JSONValue) -> bool | None:
+    """Return the wire's mark on an item of an option call: whether the model finished it, or None without a mark."""
+    found = fields(item)
+    return STATUSES.get(text(found.get("status"))) if found.get("type") == "function_call" else None
 
 
 def item_blocks(item: JSONValue, scope: DecodeScope) -> list[Block]:

@@ -27,7 +27,7 @@ from sabir import (
 from sabir.authoring import BlockKind, DecodeScope, Fields, ServerEvent, fields, items, text, without
 
 from sabir_openai.chat_decode import Block
-from sabir_openai.responses_decode import PARAGRAPH, item_blocks, origin_of, raise_reported, read_end
+from sabir_openai.responses_decode import PARAGRAPH, is_finished, item_blocks, origin_of, raise_reported, read_end
 
 WIDTH = 1000
 """The number of block places reserved for one output item."""
@@ -146,16 +146,18 @@ class ResponsesDecoder:
     def _done_item(self, found: Fields) -> Iterator[StreamEvent]:
         place = self._place(found)
         if place not in self._done:
-            for index, block in enumerate(item_blocks(found.get("item"), self._scope), place * WIDTH):
-                yield from self._done_block(index, block)
+            item = found.get("item")
+            for index, block in enumerate(item_blocks(item, self._scope), place * WIDTH):
+                yield from self._done_block(index, block, is_finished(item))
             self._done.add(place)
             self._last_place = max(self._last_place, place)
 
-    def _done_block(self, index: int, block: Block) -> Iterator[StreamEvent]:
+    def _done_block(self, index: int, block: Block, mark: bool | None = None) -> Iterator[StreamEvent]:
+        """Yield the end of a block, with the wire's mark on its item; its start too if it had none."""
         yield from self._begun(BlockStart.of(index, block))
         self._blocks.append(block)
         self._growing.pop(index, None)
-        yield BlockEnd(index=index, block=block)
+        yield BlockEnd(index=index, block=block, is_finished=mark)
 
     def _ended(self, found: Fields) -> Iterator[StreamEvent]:
         response = fields(found.get("response"))

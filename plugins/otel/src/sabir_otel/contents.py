@@ -120,7 +120,7 @@ def _role(message: Message) -> str:
 
 def _shapes(message: Message) -> list[Shape]:
     if call := message.call:
-        arguments = call.raw_arguments if call.invalid_arguments else json.loads(call.arguments_json)
+        arguments = call.unreadable_arguments or json.loads(call.arguments_json)
         return [{"type": "tool_call", "id": call.invocation_id, "name": call.option_name, "arguments": arguments}]
     if result := message.result:
         value = [_part(part) for part in result.parts] or json.loads(result.result_json)

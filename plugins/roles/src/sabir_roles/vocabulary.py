@@ -196,7 +196,8 @@ def _lost(source: Message, made: Message) -> list[Loss]:
     if source.call is not None and source.call.state_json is not None:
         lose("withheld", "payload.state", "its maker's state belongs to what it said")
     if source.call is not None and source.call.invalid_arguments and not (made.call and made.call.invalid_arguments):
-        lose("rewritten", "payload.arguments", "its text is no JSON object; the call has the arguments of the edit")
+        why = "they were cut off" if source.call.cut_off else "their text is not a JSON object"
+        lose("rewritten", "payload.arguments", f"{why}; the call has the arguments of the edit")
     if source.result is not None and source.result.is_error and not (made.result and made.result.is_error):
         lose("dropped", "payload.is_error", "it is no longer the failure that it was")
     within = "payload.parts" if source.result else "parts"

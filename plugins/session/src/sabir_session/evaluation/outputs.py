@@ -99,14 +99,20 @@ class Outputs(Generic[Output]):
         return any(each is not None and Signature.is_asynchronous(each) for each in (self._function, self._validator))
 
     def read(self, reply: Reply, call: str | None) -> object:
-        """The value in a reply: of its call of that invocation id, else of its text; raises OutputError."""
+        """Return the value in a reply: of its call of that invocation id, else of its text.
+
+        Raises OutputTruncated if the reply was cut off at its length limit, OutputRefused if the model refused,
+        OutputInvalid if the value does not fit.
+        """
         named = [each.call for each in reply.option_calls if each.call.option_name == OUTPUT_OPTION]
-        given = [each for each in named if each.invocation_id == call]
-        if not given:
-            with suppress(OutputInvalid, OutputTruncated):  # what follows says it better
+        calls = [each for each in named if each.invocation_id == call]
+        if not calls:
+            with suppress(OutputInvalid, OutputTruncated):  # the errors below are more exact
                 reply.parse(object)  # raises for a refusal
-        text = given[0].raw_arguments or given[0].arguments_json if given else reply.text
+        text = calls[0].raw_arguments or calls[0].arguments_json if calls else reply.text
         try:
+            if calls and calls[0].cut_off:  # the arguments that arrived may fit the type all the same
+                raise ArgumentsRefused("the call was cut off before its arguments were complete")
             return self._read(JSONText(text))
         except (ArgumentsRefused, ValidationError) as error:
             if reply.finish_reason == "length":

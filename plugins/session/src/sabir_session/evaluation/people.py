@@ -73,11 +73,12 @@ def as_decision(decided: object) -> Decision:
 
 
 def with_arguments(call: OptionCall, decision: Decision | None) -> OptionCall:
-    """The call to run: with the person's arguments if there are any, else unchanged."""
+    """Return the call to run: with the person's arguments if there are any, else unchanged."""
     if decision is None or decision.arguments is None:
         return call
-    given = {"arguments": encode_json(dict(decision.arguments)), "raw_arguments": None, "invalid_arguments": False}
-    return call.model_copy(update={"payload": call.call.model_copy(update=given)})
+    fields = {"arguments": encode_json(dict(decision.arguments)), "raw_arguments": None}
+    payload = call.call.model_copy(update={**fields, "invalid_arguments": False, "cut_off": False})
+    return call.model_copy(update={"payload": payload})
 
 
 def denial(call: Message, decision: Decision) -> Message:

@@ -136,7 +136,7 @@ def _calls_of(messages: Iterable[Message]) -> tuple[ToolCallRecord, ...]:
         ToolCallRecord(
             call_id=call.invocation_id,
             name=call.option_name,
-            arguments=(call.raw_arguments or "") if call.invalid_arguments else call.arguments_json,
+            arguments=call.unreadable_arguments or call.arguments_json,
         )
         for call in (message.call for message in messages)
         if call is not None

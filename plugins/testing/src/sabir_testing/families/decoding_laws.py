@@ -20,10 +20,11 @@ from sabir.reading.incoming import mend
 from sabir_testing.histories.drawn import Strategy, json_values, texts, tidy_histories
 from sabir_testing.histories.samples import said
 from sabir_testing.kit.broken import Broken, describe_message, expect
+from sabir_testing.kit.cut_replies import cut_replies
 from sabir_testing.kit.played import Stream, own_bodies
 from sabir_testing.kit.properties import for_all, law
 from sabir_testing.kit.questions import FULL, REFUSED
-from sabir_testing.kit.suite import Subject, Suite
+from sabir_testing.kit.suite import Subject, Suite, new_in
 from sabir_testing.reading import Place
 
 INVENTED = ("sol", "luna", "stella")
@@ -143,6 +144,17 @@ class DecodingLaws(Suite):
             )
             shown = {"the stream": b"\n".join(data), "the reply": reply.text or "(no text)"}
             raise Broken(f"{what} ReplyEnd at the terminal marker alone", shown=shown)
+
+    @new_in("0.1")
+    def test_a_call_that_was_cut_off_never_runs(self, subject: Subject) -> None:
+        """A reply that ends at the length limit before a call's arguments does not leave that call with all defaults
+        (law 12). `ReplyBuilder` and the stream's fold see to it; a reply that is built by hand must do the same.
+        """
+        for body, reply in cut_replies(subject):
+            call = reply.option_calls[-1]
+            what = f"a call of {call.call.option_name!r} can run though the reply was cut off before its arguments"
+            remedy = "finish the reply by ReplyBuilder, and pass is_finished=True only if the wire says so"
+            expect(call.call.invalid_arguments, f"{what}; {remedy}", history=[call], shown={"the response": body})
 
     @law(failures)
     def test_every_failure_is_an_error(self, subject: Subject, failure: Failure) -> None:

@@ -59,7 +59,7 @@ def _mark(message: Message, numbers: Iterator[int]) -> Marked:
             part["text"] = fresh()
             thoughts.add(part["text"])
     if payload["kind"] == "option_call":
-        payload |= {"arguments": {"a": fresh()}, "raw_arguments": None, "invalid_arguments": False}
+        payload |= {"arguments": {"a": fresh()}, "raw_arguments": None, "invalid_arguments": False, "cut_off": False}
     elif payload["kind"] == "option_result" and payload["is_error"]:
         payload["error_message"] = fresh()
     elif payload["kind"] == "option_result" and not payload["parts"]:

@@ -1,0 +1,65 @@
+"""Replies that were cut off within a call, made of recorded ones, whatever the wire.
+
+a recorded call ── its finish reason replaced by that of the recorded length limit
+                └─ its arguments replaced by empty ones ──▶ as a vendor sends a call that was cut before its arguments
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from sabir import OptionCallPayload, PureDialect, Reply
+from sabir.authoring import JSONValue
+from sabir.errors import SabirError
+
+from sabir_testing.kit.played import own_bodies
+from sabir_testing.kit.suite import Subject
+
+
+class CutReply(NamedTuple):
+    """A response that ends at the length limit and whose calls have no arguments, and the reply that was read of it."""
+
+    body: JSONValue
+    reply: Reply
+
+
+def cut_replies(subject: Subject) -> Iterator[CutReply]:
+    """Yield every recorded whole response with calls, cut off at the length limit before the calls' arguments.
+
+    Nothing is yielded unless the suite has recorded a response at the limit. A response whose finish reason is not one
+    text of its body cannot be cut.
+    """
+    dialect = PureDialect(subject.dialect, subject.target)
+    replies = [(body, reply) for body in own_bodies(subject) if (reply := _decoded(dialect, body))]
+    limits = {reply.raw_finish_reason for _, reply in replies if reply.finish_reason == "length"}
+    for limit in sorted(filter(None, limits)):
+        for body, reply in replies:
+            for emptied in _emptied(body, reply):
+                cut = _replaced(emptied, [reply.raw_finish_reason], limit)
+                if (made := _decoded(dialect, cut)) and made.finish_reason == "length" and made.option_calls:
+                    yield CutReply(cut, made)
+
+
+def _decoded(dialect: PureDialect, body: JSONValue) -> Reply | None:
+    with suppress(SabirError):
+        return dialect.decode(json.dumps(body))
+    return None
+
+
+def _emptied(body: JSONValue, reply: Reply) -> Iterator[JSONValue]:
+    """Yield the body with empty arguments in its calls: "" and "{}" instead of text, {} instead of an object."""
+    calls: list[OptionCallPayload] = [message.call for message in reply.option_calls]
+    objects = [json.loads(call.arguments_json) for call in calls if call.raw_arguments is None]
+    texts = [call.raw_arguments for call in calls if call.raw_arguments]
+    for empty in ("", "{}") if calls else ():
+        yield _replaced(_replaced(body, texts, empty), objects, {})
+
+
+def _replaced(value: Any, old: Sequence[Any], new: Any) -> Any:
+    """Return the JSON value with `new` instead of each value in `old`."""
+    if isinstance(value, str | dict) and value in old:
+        return new
+    if isinstance(value, dict):
+        return {name: _replaced(member, old, new) for name, member in value.items()}
+    return [_replaced(member, old, new) for member in value] if isinstance(value, list) else value

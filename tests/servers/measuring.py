@@ -46,12 +46,18 @@ class Measured:
         self._process.communicate()
 
     def call(
-        self, url: str, wire: str, method: Method, bounds: Mapping[str, int | None], timeout: float = 60
+        self,
+        url: str,
+        wire: str,
+        method: Method,
+        bounds: Mapping[str, int | None],
+        timeout: float = 60,
+        idle: float = 60,
     ) -> Outcome:
         """Call the server at `url` once, without retries."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        job = {"url": url, "wire": wire, "method": method, "bounds": dict(bounds), "timeout": timeout}
+        job = {"url": url, "wire": wire, "method": method, "bounds": dict(bounds), "timeout": timeout, "idle": idle}
         self._process.stdin.write(json.dumps(job) + "\n")
         self._process.stdin.flush()
         return Outcome(*json.loads(self._process.stdout.readline()))
@@ -71,8 +77,10 @@ async def _call(llm: sabir.Adapter, method: Method) -> None:
                 pass
 
 
-def _ended(url: str, wire: str, method: Method, bounds: dict[str, Any], timeout: float) -> tuple[float, str, str]:
-    settings = sabir.Settings(retries=0, timeout=timeout, bounds=sabir.Bounds(**bounds))
+def _ended(
+    url: str, wire: str, method: Method, bounds: dict[str, Any], timeout: float, idle: float
+) -> tuple[float, str, str]:
+    settings = sabir.Settings(retries=0, timeout=timeout, idle=idle, bounds=sabir.Bounds(**bounds))
     llm = sabir.adapter(f"{wire}:m", api_key="k", base_url=url, settings=settings)
     began = time.monotonic()
     try:

@@ -1,6 +1,5 @@
 """No answer takes more than four times its bound of memory, in any dialect, and large ordinary answers are read."""
 
-import zlib
 from collections.abc import Iterator
 from functools import cache
 from itertools import islice
@@ -9,6 +8,7 @@ import pytest
 from sabir_testing.loopback import Server, head
 
 from tests.servers.attacks import ATTACKS, BOUND, MIB, ORDINARY, WIRES, Attack, says
+from tests.servers.limits import LARGEST, PAGE, SLOW, packed
 from tests.servers.measuring import METHODS, Measured, Outcome
 
 BOUNDS = {"body_bytes": BOUND, "event_bytes": BOUND // 2}
@@ -23,19 +23,11 @@ def measured() -> Iterator[Measured]:
         yield calls
 
 
-def answer(attack: Attack, wire: str, *, is_error: bool = False) -> bytes | None:
-    """The attack as a compressed response, or None if the wire cannot say it."""
-    plain = attack.build(wire, attack.size)
-    packing = zlib.compressobj(9, wbits=zlib.MAX_WBITS | 16)
-    kind = "text/event-stream" if attack.streamed else "application/json"
-    start = head(400 if is_error else 200, kind, content_encoding="gzip")
-    return start + packing.compress(plain) + packing.flush() if plain else None
-
-
 def outcomes(measured: Measured, name: str, attack: Attack, wire: str, bounds: dict[str, int]) -> Iterator[Outcome]:
     """The outcomes of all ways to ask, with `peak` above that of a short answer."""
-    response = answer(attack, wire, is_error="error" in name)
-    for method in METHODS if response else ():
+    plain = attack.build(wire, attack.size)  # empty if the wire cannot say it
+    response = packed(plain, streamed=attack.streamed, status=400 if "error" in name else 200)
+    for method in METHODS if plain else ():
         if attack.streamed == method.startswith("stream"):
             with Server([response]) as server:
                 outcome = measured.call(server.url, wire, method, bounds)
@@ -71,3 +63,9 @@ def test_a_large_ordinary_answer_is_read(measured: Measured, name: str, wire: st
     for outcome in outcomes(measured, name, ORDINARY[name], wire, BOUNDS):
         assert outcome.error == "", outcome
         assert outcome.peak < 4 * BOUND + UNEVEN
+
+
+def test_the_page_has_a_row_for_each_kind_of_response() -> None:
+    rows = [line.split("|")[1].strip() for line in PAGE.read_text("utf-8").splitlines() if line.startswith("| ")]
+
+    assert rows[2:] == [*ATTACKS, *ORDINARY, LARGEST, *SLOW]

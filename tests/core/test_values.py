@@ -12,7 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
-from sabir.base.values import FrozenDict, FrozenList, JSONText, NotJSON, decode_json, encode_json, freeze, parse_json
+from sabir.base.values import (
+    FrozenDict,
+    FrozenList,
+    JSONText,
+    NotJSON,
+    count_values,
+    decode_json,
+    encode_json,
+    freeze,
+    has_more_values,
+    parse_json,
+)
 
 from tests.core.samples import json_values
 
@@ -165,3 +176,28 @@ def test_a_view_is_the_value_in_every_comparison() -> None:
         assert view == VIEW
         assert (type(view), type(view["a"]), type(view["a"][1])) == (FrozenDict, FrozenList, FrozenDict)
     assert type({**VIEW}) is dict
+
+
+def separators(value: Any) -> int:
+    """The commas between values and the opening brackets of compact JSON text."""
+    if isinstance(value, dict | list):
+        items = value.values() if isinstance(value, dict) else value
+        return 1 + max(len(value) - 1, 0) + sum(map(separators, items))
+    return 0
+
+
+@given(json_values, st.integers(0, 20))
+def test_values_are_counted_as_often_as_they_are_separated(value: Any, most: int) -> None:
+    """Commas and brackets within strings do not count; the end of the text counts as at most two."""
+    text = encode_json(value)
+    number = separators(value)
+
+    assert number <= count_values(text, 10_000) <= number + 2
+    assert count_values(text, 10_000) == count_values(text.encode(), 10_000)
+    assert not (has_more_values(text, most) and number + 2 <= most)
+    assert has_more_values(text, most) or number <= most or len(text) <= most
+
+
+@given(st.binary(max_size=60), st.integers(0, 9))
+def test_any_bytes_are_counted(data: bytes, most: int) -> None:
+    assert 0 <= count_values(data, most) <= most + 1

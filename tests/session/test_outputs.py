@@ -8,7 +8,7 @@ import pytest
 import sabir
 from pydantic import BaseModel, Field
 from sabir import RUNTIME
-from sabir.errors import OutputRefused, OutputTruncated
+from sabir.errors import OutputInvalid, OutputRefused, OutputTruncated
 from sabir_session import (
     Conversation,
     OutputArrived,
@@ -366,3 +366,13 @@ def test_a_type_without_a_schema_is_refused_before_anything_is_asked() -> None:
         Conversation(llm, output=asyncio.Lock)
     with pytest.raises(sabir.SettingsInvalid, match="give output= too"):
         Conversation(llm, output_validator=print)
+
+
+def test_a_text_with_too_many_values_is_no_output() -> None:
+    """The bounds of an answer count no values inside its text, and these would take gigabytes."""
+    bomb = '{"value": [' + "{}," * 600_000 + "{}]}"
+
+    with pytest.raises(OutputInvalid, match="524,288 JSON values"):
+        Conversation(ScriptedAdapter(bomb, bomb, bomb)).ask_sync("?", output=list[dict[str, int]])
+    with pytest.raises(OutputInvalid, match="524,288 JSON values"):
+        ScriptedAdapter(bomb).complete_sync("?").parse(list)

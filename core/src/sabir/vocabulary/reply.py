@@ -20,10 +20,10 @@ from sabir.base.errors import SabirError, one_line
 from sabir.base.failures import CallError, Loss, ResponseInvalid
 from sabir.base.models import AtRest, Frozen
 from sabir.base.shown import Arguments, Plain
-from sabir.base.values import JSONDocumentField, JSONValue, encode_json
+from sabir.base.values import JSONDocumentField, JSONValue, encode_json, has_more_values
 from sabir.vocabulary.messages import Message, OptionCall, OptionCallPayload, Origin
 from sabir.vocabulary.parts import MediaPart, Part, Text
-from sabir.vocabulary.settings import Target
+from sabir.vocabulary.settings import Bounds, Target
 
 FinishReason: TypeAlias = Literal[
     "stop", "option_calls", "native_calls", "length", "content_filter", "paused", "error", "other"
@@ -41,6 +41,9 @@ unknown: none of them · followed: blocks arrive one after another, so a call is
 all: every call, because the reply ended for a reason that cuts no call off
 """
 Output = TypeVar("Output")
+
+MOST_VALUES = Bounds().most_values
+"""The most JSON values of a text that `parse` reads: an answer's bounds count no values inside its texts."""
 
 
 class Usage(AtRest):
@@ -196,10 +199,12 @@ class Reply(Frozen):
         """The reply's text as an instance of a pydantic model or any type that pydantic validates.
 
         Raises OutputRefused for a refusal or a filtered reply, OutputTruncated at a length limit, OutputInvalid for
-        text that does not validate; each carries the reply.
+        text that does not validate or has more JSON values than an answer may have; each carries the reply.
         """
         if self.refusal is not None or self.finish_reason == "content_filter":
             raise OutputRefused(f"the model refused: {one_line(self.refusal or self.text or 'no text', 200)}", self)
+        if has_more_values(self.text, MOST_VALUES):
+            raise OutputInvalid(f"the reply's text has more than {MOST_VALUES:,} JSON values; read `text` yourself", self)
         try:
             return TypeAdapter(output).validate_json(self.text)
         except ValidationError as error:

@@ -21,6 +21,7 @@ from pydantic_core import from_json, to_json
 from sabir import (
     RUNTIME,
     Adapter,
+    Bounds,
     Message,
     Option,
     OptionResultBuilder,
@@ -43,12 +44,15 @@ from sabir.authoring import (
     Signature,
     Strict,
     describe,
+    has_more_values,
     one_line,
 )
 from sabir.errors import OptionInvalid, OutputTruncated
 
 from sabir_session.evaluation.prompts import Output, Validator
 
+MOST_VALUES = Bounds().most_values
+"""The most JSON values of an output: an answer's bounds count no values inside its texts."""
 RETRIES = 2
 """How often a model is asked again where the caller names no other number."""
 _NO_SCHEMA = ("settings.response_format", "settings.response_format.schema")
@@ -113,6 +117,8 @@ class Outputs(Generic[Output]):
         try:
             if calls and calls[0].cut_off:  # the arguments that arrived may fit the type all the same
                 raise ArgumentsRefused("the call was cut off before its arguments were complete")
+            if has_more_values(text, MOST_VALUES):
+                raise ArgumentsRefused(f"it has more than {MOST_VALUES:,} JSON values")
             return self._read(JSONText(text))
         except (ArgumentsRefused, ValidationError) as error:
             if reply.finish_reason == "length":

@@ -248,7 +248,10 @@ def has_more_values(text: str | bytes, most: int) -> bool:
 
 
 def count_values(text: str | bytes, most: int) -> int:
-    """Return how many values JSON text has, or `most + 1` if it has more; nothing is parsed."""
+    """Return how many values JSON text has, or `most + 1` if it has more; nothing is parsed.
+
+    An empty array or object counts as two values, and so may the last one.
+    """
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     return sum(1 for _ in islice(_TO_SEPARATOR.finditer(data), most + 1))
 

@@ -1,7 +1,7 @@
 """Writes the table of docs/reference/limits.md: `python -m tests.servers.limits`.
 
     each attack, at 16 times its size ─▶ a child process with default bounds ─▶ highest memory, seconds, how it ended
-    each slow server ─▶ the same with timeout=5                                 the worst of all wires, sync and async
+    each slow server ─▶ the same with timeout=1                                 the worst of all wires, sync and async
 
 The figures are measured, so the page is not compared with a new run; test_limits.py compares the names of its rows.
 """
@@ -23,7 +23,7 @@ from tests.servers.slow import BODIES, HEADS, STREAMS, Pieces, Slow
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "limits.md"
 DEFAULT = 64 * MIB
-TIMEOUT = 5
+TIMEOUT = 1
 RECORDINGS = {
     CHAT: "openai.chat.jsonl.gz",
     RESPONSES: "openai.responses.jsonl.gz",

@@ -1,6 +1,7 @@
 """What `repr` and rich show of the library's values: short, by the names that the documentation uses, no secrets."""
 
 import io
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -65,6 +66,27 @@ def test_three_lines_hold_any_value(what: str) -> None:
 def test_the_room_is_kept(value: Any) -> None:
     """Whatever a message holds, and whatever stands in a field of JSON."""
     assert len(brief(value)) <= ROOM and brief(value).isprintable()
+
+
+class Huge(Mapping[int, int]):
+    """A mapping of which nobody reads more than the first thousand keys."""
+
+    def __len__(self) -> int:
+        return 10**9
+
+    def __iter__(self) -> Iterator[int]:
+        yield from range(1000)
+        raise AssertionError("the thousandth key was read")
+
+    def __getitem__(self, key: int) -> int:
+        return key
+
+
+def test_a_huge_value_is_not_read_whole() -> None:
+    shown = brief([Huge()] * 1000)
+
+    assert len(shown) <= ROOM and shown.startswith("[{0: 0, 1: 1, ") and shown.endswith(", …]")
+    assert brief("x" * 10**7).endswith("…' (10000000 characters)")
 
 
 def test_a_value_is_read_by_the_names_that_programs_use() -> None:

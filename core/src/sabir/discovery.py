@@ -57,14 +57,10 @@ def only(claims: tuple[EntryPoint, ...]) -> EntryPoint:
     raise PluginConflict(f"{claims[0].group} {claims[0].name!r} is claimed by {who}; uninstall one of them")
 
 
-class LoadsTooLong(ProviderBroken):
-    """A plugin that does not finish loading."""
-
-
 def load_point(point: EntryPoint, *, named: bool = True) -> Any:  # an entry point may name anything
-    """What an entry point names; ProviderBroken says whose it is, and why it cannot be loaded.
+    """Load the object that an entry point names. Raises ProviderBroken, which names the package and the reason.
 
-    So it does of a plugin that nobody named where loading takes longer than LONGEST_LOAD.
+    With `named=False`, for a plugin that the program did not name, loading may take LONGEST_LOAD seconds.
     """
     if not named:
         return beside(lambda: load_point(point), point)
@@ -73,14 +69,14 @@ def load_point(point: EntryPoint, *, named: bool = True) -> Any:  # an entry poi
 
 
 def beside(loading: Callable[[], Loaded], point: EntryPoint) -> Loaded:
-    """The result of `loading`, called in a thread of its own; raises LoadsTooLong after LONGEST_LOAD seconds."""
+    """Call `loading` in a thread of its own; raises ProviderBroken if it takes longer than LONGEST_LOAD seconds."""
     loaded = start_thread(loading)
     try:
         return loaded.result(LONGEST_LOAD)
     except TimeoutError:
         if loaded.done():
             raise
-    raise LoadsTooLong(f"{_shown(point)} is not loaded after {LONGEST_LOAD:g} s; update or remove it")
+    raise ProviderBroken(f"{_shown(point)} is not loaded after {LONGEST_LOAD:g} s; update or remove it")
 
 
 def _shown(point: EntryPoint) -> str:
@@ -231,14 +227,15 @@ class Registry:
             known |= {"distribution": dist.name or "", "version": dist.version or ""}
         try:
             if claims and name not in self._loaded and name not in self._failures:
-                beside(lambda: self.provider(name), claims[0])
+                try:
+                    beside(lambda: self.provider(name), claims[0])
+                except PluginError as error:  # one that takes too long counts as failed until it has loaded after all
+                    self._failures.setdefault(name, error)
             provider = self.provider(name)
             with ProviderBroken.blaming(f"provider {name!r} does not tell its dialects and credentials"):
                 known |= {"dialects": tuple(provider.dialects), "credentials": tuple(provider.credentials)}
                 return ProviderStatus(**known, state="registered" if name in self._registered else "installed")
         except PluginError as error:
-            if isinstance(error, LoadsTooLong):
-                self._failures.setdefault(name, error)  # it counts until the provider has loaded after all
             return ProviderStatus(**known, state="failed", error=str(error))
 
     def _missing(self, name: str) -> ProviderMissing:

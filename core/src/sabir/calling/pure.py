@@ -113,7 +113,6 @@ class PureDialect:
         return DecodeScope(self.target, policy=checked_policy(policy)).counted()
 
 
-@surface
 class _CheckedDecoder:
     """A dialect's decoder, each failure of which is raised as a CallError."""
 
@@ -157,7 +156,6 @@ def _request_bytes(body: str | bytes | Mapping[str, Any]) -> bytes:
         raise HistoryInvalid(one_line(f"the request is no JSON: {error}; give what was sent")) from None
 
 
-@surface
 def dialect(name: str) -> PureDialect:
     """The dialect of that full name, `provider.dialect`; raises ProviderMissing or DialectMissing, which list names."""
     provider_name, _, short_name = name.partition(".")

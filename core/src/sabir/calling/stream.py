@@ -32,7 +32,7 @@ class _Held:
 
 
 class SyncClosing(_Held):
-    """Base of the objects that a `with` block closes; a traceback through a method of one is short."""
+    """Base of the objects that a `with` block closes; help() names every argument of their methods."""
 
     @abstractmethod
     def close(self) -> None:
@@ -48,7 +48,7 @@ class SyncClosing(_Held):
 
 
 class AsyncClosing(_Held):
-    """Base of the objects that an `async with` block closes; a traceback through a method of one is short."""
+    """Base of the objects that an `async with` block closes; help() names every argument of their methods."""
 
     @abstractmethod
     async def aclose(self) -> None:

@@ -38,19 +38,16 @@ class MediaSettings(TypedDict, total=False):
     vendor: Sections | None
 
 
-@surface
 def user(*content: Content, step_num: int | None = None) -> Message:
     """A message of the user: strings and parts in their order."""
     return _message("user", content, step_num)
 
 
-@surface
 def system(*content: Content, step_num: int | None = None) -> Message:
     """Instructions to the model."""
     return _message("system", content, step_num)
 
 
-@surface
 def assistant(*content: Content, policy: str = "llm", step_num: int | None = None) -> Message:
     """A message of the model; `policy` names the policy that the model speaks for."""
     return _message(policy, content, step_num)

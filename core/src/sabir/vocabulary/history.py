@@ -25,7 +25,6 @@ from pydantic_core import PydanticSerializationError
 
 from sabir.base.errors import HistoryInvalid, one_line
 from sabir.base.models import AtRest, PlainSchema, describe, load_as
-from sabir.base.surface import surface
 from sabir.base.values import DECODER
 from sabir.vocabulary.constructors import as_messages
 from sabir.vocabulary.media import Modality, read_regular
@@ -57,7 +56,6 @@ _NO_SPACE = re.compile(r"[^ \t\r\n]")
 _SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-@surface
 def dumps(messages: Iterable[Message]) -> str:
     """A history as the text of a JSON array; `loads` gives equal messages.
 
@@ -67,13 +65,11 @@ def dumps(messages: Iterable[Message]) -> str:
     return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
 
 
-@surface
 def dumps_lines(messages: Iterable[Message]) -> str:
     """A history as JSON Lines, to which a recorder can append; raises HistoryInvalid as `dumps` does."""
     return "".join(f"{line}\n" for line in _dump(messages))
 
 
-@surface
 def save(path: str | Path, messages: Iterable[Message]) -> None:
     """Write a history: JSON Lines if the name ends in `.jsonl`, else a JSON array.
 
@@ -100,7 +96,6 @@ def save(path: str | Path, messages: Iterable[Message]) -> None:
         raise
 
 
-@surface
 def load(path: str | Path) -> list[Message]:
     """The history in a file of either form; raises HistoryInvalid, which names the file and the fault."""
     try:
@@ -114,7 +109,6 @@ def load(path: str | Path) -> list[Message]:
         raise HistoryInvalid(f"{str(path)!r}: {error}") from None
 
 
-@surface
 def loads(text: str | bytes) -> list[Message]:
     """The history in a text: a JSON array or JSON Lines of messages; an empty text is an empty history.
 

@@ -11,8 +11,8 @@ A registration is refused with its reason: an unknown hook, a forgotten marker, 
 import difflib
 import inspect
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from decimal import Decimal
 from functools import cache, wraps
 from itertools import chain, count
@@ -44,7 +44,7 @@ logger = logging.getLogger("sabir")
 class Hooks:
     """Plugins that implement hooks of `sabir.hooks.specs`.
 
-    They are called in the order of their registration, which `tryfirst` and `trylast` adjust.
+    They are called in the order of their registration, which `tryfirst` and `trylast` adjust, with wrappers around all.
     """
 
     def __init__(self, plugins: Iterable[object] = ()) -> None:
@@ -170,16 +170,49 @@ def installed_hooks() -> Hooks:
 
 def _guarded(members: Mapping[str, Any], plugin: str) -> SimpleNamespace:
     """The object that pluggy calls in a plugin's place: its functions, each with a guard, under their own marks."""
-    return SimpleNamespace(**{hook: _guard(function, plugin, hook) for hook, function in _marked(members)})
+    guards = {}
+    for hook, function, is_wrapper in _marked(members):
+        guard = _around if is_wrapper and hook in _CHECKS else _telling_around if is_wrapper else _plain
+        guards[hook] = wraps(function)(guard(function, plugin, hook))
+    return SimpleNamespace(**guards)
 
 
-def _guard(function: Callable[..., Any], plugin: str, hook: str) -> Callable[..., Any]:
-    @wraps(function)
+def _plain(function: Callable[..., Any], plugin: str, hook: str) -> Callable[..., Any]:
     def call(*given: Any) -> Any:
         answer = None
         with _blaming(plugin, hook):
             answer = function(*map(_latest, given))
         return _CHECKS[hook](answer, plugin, given) if hook in _CHECKS else None
+
+    return call
+
+
+def _around(function: Callable[..., Any], plugin: str, hook: str) -> Callable[..., Any]:
+    def call(*given: Any) -> Generator[None, Any, Any]:
+        with _blaming(plugin, hook):
+            answer = yield from function(*map(_latest, given))
+        if hook != "sabir_message_built":
+            return _CHECKS[hook](answer, plugin, given)
+        if not isinstance(answer, list):
+            found = f"returned {type(answer).__name__} from {hook}"
+            raise BuilderError(f"hook plugin {plugin} {found}; a wrapper returns the list that its yield gave")
+        return [_checked(each, given[0][0] if given else each, plugin) for each in answer]
+
+    return call
+
+
+def _telling_around(function: Callable[..., Any], plugin: str, hook: str) -> Callable[..., Any]:
+    """The guard of a wrapper of a telemetry hook: if the wrapper fails, the hooks that it wraps still run."""
+
+    def call(*given: Any) -> Generator[None, Any, Any]:
+        around = function(*given)
+        with _blaming(plugin, hook):
+            next(around)
+        told = yield
+        with _blaming(plugin, hook), suppress(StopIteration):
+            around.send(told)
+            raise RuntimeError("it yields a second time")
+        return told
 
     return call
 
@@ -247,7 +280,7 @@ _CHECKS: Mapping[str, Callable[[Any, str, Any], Any]] = {
 
 
 def _check_implementations(members: Mapping[str, Any], shown: str) -> None:
-    marked = dict(_marked(members))
+    marked = {name: is_wrapper for name, _, is_wrapper in _marked(members)}
     for name in KNOWN_HOOKS:
         function = members.get(name)
         if not callable(function):
@@ -256,22 +289,27 @@ def _check_implementations(members: Mapping[str, Any], shown: str) -> None:
             raise PluginError(f"hook plugin {shown} defines {name} without the mark @sabir.hookimpl; add it")
         if inspect.iscoroutinefunction(function):
             raise PluginError(f"hook plugin {shown}: {name} is a coroutine function; hooks are plain functions")
-        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        yields = inspect.isgeneratorfunction(function)
+        if inspect.isasyncgenfunction(function) or (yields and not marked[name]):
             raise PluginError(f"hook plugin {shown}: {name} is a generator function; hooks are plain functions")
+        if marked[name] and not yields:
+            raise PluginError(
+                f"hook plugin {shown}: {name} is marked as a wrapper and does not yield; have it yield once"
+            )
     if not marked:
         raise PluginError(f"hook plugin {shown} implements no hook; hooks are {', '.join(KNOWN_HOOKS)}")
 
 
-def _marked(members: Mapping[str, Any]) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Yield the functions that are marked as hooks, by their names."""
+def _marked(members: Mapping[str, Any]) -> Iterator[tuple[str, Callable[..., Any], bool]]:
+    """The functions that bear the mark of a hook, and whether each is a wrapper."""
     for name, function in members.items():
-        if inspect.isroutine(function) and getattr(function, f"{specs.PROJECT}_impl", None):
-            yield name, function
+        if inspect.isroutine(function) and (said := getattr(function, f"{specs.PROJECT}_impl", None)):
+            yield name, function, bool(said.get("wrapper"))
 
 
 def _reason(members: Mapping[str, Any], error: Exception) -> str:
     """The reason why pluggy refuses a plugin."""
-    unknown = next((name for name, _ in _marked(members) if name not in KNOWN_HOOKS), None)
+    unknown = next((name for name, *_ in _marked(members) if name not in KNOWN_HOOKS), None)
     if unknown is None:
         return one_line(str(error))
     near = difflib.get_close_matches(unknown, KNOWN_HOOKS, n=1)

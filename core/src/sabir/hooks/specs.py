@@ -9,8 +9,9 @@ Builder hooks act only on builders that were given them: `MessageBuilder(hooks=[
 for the plugins of the entry-point group `sabir.hooks`. Installed plugins are also asked what a reply cost, and their
 telemetry hooks see every call; these change nothing, and a telemetry hook that fails is logged and disturbs neither
 the call nor the other hooks. All hooks are plain functions, not coroutines, and may take fewer arguments than are
-listed here. pluggy calls them in the order of their registration, which `hookimpl(tryfirst=True)` and `trylast=True`
-adjust; pluggy's wrappers are refused.
+listed here. pluggy calls them in the order of their registration; `hookimpl(tryfirst=True)` and `trylast=True` adjust
+it, and `hookimpl(wrapper=True)` marks a generator that wraps all others: its `yield` gives their answers, and its
+return value counts.
 
     sabir_call_started ──┬──────────────────────▶ sabir_call_ended       the reply is whole
          ▲               ├─▶ sabir_call_failed ─▶ sabir_call_given_up    no attempt follows
@@ -64,7 +65,8 @@ def sabir_message_built(message: Message) -> Message | None:
     """See a message before its builder returns it: return a changed message, None to leave it, or raise to veto it.
 
     Each plugin sees the message as the plugin before it changed it. A plugin's exception reaches the builder's caller.
-    A changed message keeps its kind, and a call or result its invocation id.
+    A changed message keeps its kind, and a call or result its invocation id. A wrapper's `yield` gives the list of
+    changed messages, of which the last counts.
     """
 
 

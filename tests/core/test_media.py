@@ -89,7 +89,7 @@ def test_a_url_has_one_of_three_forms(urls: tuple[str, ...], form: str) -> None:
 
 BRANDS = {
     "image/heic": "heic heix heim heis hevc hevx hevm hevs", "image/heif": "mif1 msf1 heif", "image/avif": "avif avis",
-    "audio/mp4": "M4A  M4B  M4P  F4A  F4B ", "video/quicktime": "qt  ", "video/mp4": "isom iso2 mp41 mp42 avc1 M4V  dash 3gp4",
+    "audio/mp4": "M4A  M4B  M4P  F4A  F4B ", "video/quicktime": "qt  ", "video/mp4": "isom mp41 mp42 avc1 M4V  dash",
 }  # fmt: skip
 MAKERS = {"image": image, "audio": audio, "video": video}
 

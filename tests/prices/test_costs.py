@@ -290,7 +290,7 @@ CACHED_ONE = {"type": "advisor_message", "model": "cached"}
         ([{**figures(600, 0, 0, 10), **ADVISOR}, {**figures(600, 0, 0, 10), **ADVISOR}], "0.0056"),
         ([{**figures(500, 400, 100, 10), **CACHED_ONE}], "0.00455"),
         ([{**figures(1000, 0, 0, 10), "type": "advisor_message", "model": "unheard-of"}], None),
-        ([{**figures(1000, 0, 0, 10), "type": "declined"}, None, 3], "0.003"),
+        ([{**figures(1000, 0, 0, 10), "type": "declined"}, None], "0.003"),
     ],
     ids=["none", "compaction", "advisor", "two short calls", "cached", "no rates", "not billed"],
 )

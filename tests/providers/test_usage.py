@@ -35,7 +35,8 @@ SERVED = {
     "iterations": [claude("message", 18, 0, 0, 1, model="a"), claude("fallback_message", 20, 0, 0, 4, model="b")],
 }
 XAI = {"prompt_tokens": 401, "completion_tokens": 44, "total_tokens": 702,
-       "prompt_tokens_details": {"cached_tokens": 400}, "completion_tokens_details": {"reasoning_tokens": 257}}  # fmt: skip
+       "prompt_tokens_details": {"cached_tokens": 400},
+       "completion_tokens_details": {"reasoning_tokens": 257}}  # fmt: skip
 VOICE = {"prompt_tokens": 9, "completion_tokens": 201, "total_tokens": 585,
          "prompt_tokens_details": {"audio_tokens": 375, "cached_tokens": 0}}  # fmt: skip
 OPENAI = {"prompt_tokens": 9, "completion_tokens": 201, "total_tokens": 210,

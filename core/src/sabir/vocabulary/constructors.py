@@ -175,7 +175,7 @@ def result_fields(returned: object) -> dict[str, Any]:
 
     JSON value                     ──▶ result
     text and media parts, messages ──▶ parts      (a list of them may also contain strings)
-    JSON value with media in it    ──▶ parts      its JSON text, in which `attached image 1` replaces a medium; the media
+    JSON value with media in it    ──▶ parts      its JSON text, with `attached image 1` for a medium; then the media
     """
     items = returned if isinstance(returned, list | tuple) else (returned,)
     if any(isinstance(item, TextPart | MediaPart | Message) for item in items):

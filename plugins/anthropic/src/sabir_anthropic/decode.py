@@ -49,8 +49,8 @@ REASONING = frozenset({"thinking", "redacted_thinking"})
 PLACED = frozenset({"content", "id", "model", "role", "stop_reason", "type", "usage"})
 """Fields of a response that are not in the reply's details: the reply has its own fields for them."""
 BILLED_APART = frozenset({"advisor_message", "compaction"})
-"""Types of `usage.iterations` that are billed and are not in the other figures of the usage: an advisor's answer, and the
-summary of a long context (BetaUsage.iterations in anthropic 2.14.0, and recorded replies of 2026)."""
+"""Types of `usage.iterations` that are billed and are not in the other figures of the usage: an advisor's answer, and
+the summary of a long context (BetaUsage.iterations in anthropic 2.14.0, and recorded replies of 2026)."""
 _COUNTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
 _TEXT_FIELDS = frozenset({"type", "text", "citations"})
 _CALL_FIELDS = frozenset({"type", "id", "name", "input"})

@@ -49,7 +49,8 @@ def returned_by(result: "CallToolResult") -> JSONValue | list[ResultPart]:
     if not is_structured:
         return parts or None
     value: JSONValue = result.structured_content
-    texts = [block.text for block in result.content if getattr(block, "type", "") == "text"]
+    blocks: list[Any] = list(result.content)
+    texts = [block.text for block in blocks if getattr(block, "type", "") == "text"]
     repeating = _count_repeating(texts, value)
     if repeating == len(parts):
         return value

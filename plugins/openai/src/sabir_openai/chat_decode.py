@@ -269,8 +269,8 @@ def read_citation(annotation: JSONValue) -> Citation:
 def read_usage(figures: JSONValue) -> Usage:
     """Read the tokens of a call, by the field names of both dialects and of compatible endpoints.
 
-    Some endpoints count reasoning (xAI) or sound (Mistral) only in the total. These tokens are billed: what the total has
-    more than the prompt and the completion is added to them, sound to the input and everything else to the output.
+    Some endpoints count reasoning (xAI) or sound (Mistral) only in the total, though these tokens are billed. What only
+    the total counts is added: sound to the input, everything else to the output.
     """
     found = fields(figures)
     if not found:

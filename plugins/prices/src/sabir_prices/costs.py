@@ -9,9 +9,11 @@ price, and a proxy's price is not known.
 
 sabir and the table count alike: cached tokens are part of the input, reasoning is part of the output. If a
 provider's own figures have more detail (audio tokens, lifetime of cache entries, searches), the table's own reading of
-them is used, as long as its totals agree. An advisor's answer, and the summary of a long context, are calls of their own: each
-has the rates of its own model and length. The table is imported at the first question, and is
-never updated from the network here: its date is that of the installed package.
+them is used, as long as its totals agree. An advisor's answer, and the summary of a long context, are calls of their
+own: each is paid at the rates of its own model and length.
+
+The table is imported at the first question, and is never updated from the network here: its date is that of the
+installed package.
 """
 
 import re
@@ -179,9 +181,7 @@ def _read(figures: Mapping[str, JSONValue]) -> Usage:
     return Usage(input_tokens=fresh + read + written, **counts, details=figures)
 
 
-def _price_call(
-    usage: Usage, table_id: str, model: str, served: Mapping[str, JSONValue], at: datetime
-) -> Cost | None:
+def _price_call(usage: Usage, table_id: str, model: str, served: Mapping[str, JSONValue], at: datetime) -> Cost | None:
     """Return the cost of one call; None if the table lacks the model or a rate, or the usage a figure."""
     if usage.input_tokens is None or usage.output_tokens is None:
         return None

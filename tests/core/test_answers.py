@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import json
 import pickle
 import threading
 from collections.abc import Awaitable, Callable
@@ -10,7 +11,7 @@ from datetime import date
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field
 from sabir.base.failures import Loss
 from sabir.errors import (
     AllFailed,
@@ -26,9 +27,9 @@ from sabir.errors import (
 )
 from sabir.hooks.builders import OptionResultBuilder
 from sabir.options.option import Option, answer, answer_sync, option, unanswered
-from sabir.vocabulary.constructors import image, user
+from sabir.vocabulary.constructors import audio, image, user
 from sabir.vocabulary.messages import RUNTIME, Message, OptionCallPayload, OptionResultPayload, Origin
-from sabir.vocabulary.parts import ReasoningPart, TextPart
+from sabir.vocabulary.parts import MediaPart, ReasoningPart, TextPart
 from sabir.vocabulary.reply import Reply
 
 PIXEL = "data:image/png;base64,iVBORw0KGgo="
@@ -174,6 +175,69 @@ def test_what_an_option_returns_is_its_result(value: Any, result: Any, parts: An
     found = answered(give)
 
     assert (found.result, found.is_error, found.parts) == (result, False, parts)
+
+
+@dataclass
+class Shot:
+    shot: MediaPart
+    taken: date = date(2026, 11, 21)
+
+
+class Album(BaseModel):
+    model_config = ConfigDict(populate_by_name=True)
+
+    cover: MediaPart = Field(serialization_alias="Cover")
+    place: Place = Place(city="Oslo")
+
+
+ATTACHED, BOTH = "attached image 1", ("attached image 1", "attached image 2")
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "attached"),
+    [
+        ({"caption": "a", "shot": PICTURE}, {"caption": "a", "shot": ATTACHED}, 1),
+        ({"shots": [PICTURE, PICTURE]}, {"shots": [*BOTH]}, 2),
+        ([["a", PICTURE]], [["a", ATTACHED]], 1),
+        ({"t": ("a", PICTURE)}, {"t": ["a", ATTACHED]}, 1),
+        ({"s": {PICTURE}}, {"s": [ATTACHED]}, 1),
+        (Shot(PICTURE), {"shot": ATTACHED, "taken": "2026-11-21"}, 1),
+        ([[Shot(PICTURE)], {"b": Shot(PICTURE)}], [
+            [{"shot": BOTH[0], "taken": "2026-11-21"}], {"b": {"shot": BOTH[1], "taken": "2026-11-21"}}], 2),
+        (Album(cover=PICTURE), {"Cover": ATTACHED, "place": {"city": "Oslo"}}, 1),
+        ({"spoken": audio(b"ID3", name="a")}, {"spoken": "attached audio 1"}, 1),
+    ],
+    ids=lambda given: type(given).__name__,
+)  # fmt: skip
+def test_media_within_a_value_are_attached_and_replaced_by_a_reference(value: Any, text: Any, attached: int) -> None:
+    """The model reads JSON without the bytes, and sees the media."""
+
+    def give() -> Any:
+        return value
+
+    result = answered(give)
+    first, *media = result.parts
+
+    assert (json.loads(first.text), [part.kind for part in media]) == (text, ["media"] * attached)
+    assert OptionResultBuilder.response_to(call("it")).success(value).parts == result.parts
+
+
+def test_a_message_within_a_value_keeps_all_but_the_bytes_of_its_media() -> None:
+    """Its other parts are read as the JSON that they are stored as."""
+    value = {"said": user("look", PICTURE)}
+    result = answered(lambda: value)
+    first, medium = result.parts
+
+    text, reference = json.loads(first.text)["said"]["payload"]["parts"]
+    assert (text["text"], reference) == ("look", ATTACHED)
+    assert medium == PICTURE
+
+
+def test_json_that_looks_like_a_medium_stays_json() -> None:
+    """A service's answer cannot make the model's vendor fetch a URL."""
+    value = {"kind": "media", "modality": "image", "url": "https://example.org/a.png"}
+
+    assert (answered(lambda: value).result, answered(lambda: value).parts) == (value, ())
 
 
 @pytest.mark.parametrize(

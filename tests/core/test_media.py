@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sabir import audio, image, video
 from sabir.authoring import DataURL, MediaURL
 from sabir.errors import MediaRefused, SabirError
 from sabir.vocabulary.media import (
@@ -84,6 +85,23 @@ def test_a_url_has_one_of_three_forms(urls: tuple[str, ...], form: str) -> None:
     for url in urls:
         assert MediaPart(modality="image", url=url).form == form
         assert read_source(url, "image", None, 10) == MediaURL(url).check() == url
+
+
+BRANDS = {
+    "image/heic": "heic heix heim heis hevc hevx hevm hevs", "image/heif": "mif1 msf1 heif", "image/avif": "avif avis",
+    "audio/mp4": "M4A  M4B  M4P  F4A  F4B ", "video/quicktime": "qt  ", "video/mp4": "isom mp41 mp42 avc1 M4V  dash",
+}  # fmt: skip
+MAKERS = {"image": image, "audio": audio, "video": video}
+
+
+@pytest.mark.parametrize("mime", BRANDS)
+def test_the_major_brand_of_an_iso_file_is_its_type(mime: str) -> None:
+    """Each begins with a size and `ftyp`; the brands that it is compatible with decide nothing."""
+    brands = [BRANDS[mime][start : start + 4] for start in range(0, len(BRANDS[mime]), 5)]
+    files = [b"\x00\x00\x00\x18ftyp" + brand.ljust(4).encode() + b"\x00\x00\x00\x00mif1heic" for brand in brands]
+
+    assert {DataURL.sniff(file) for file in files} == {mime}
+    assert {MAKERS[mime.partition("/")[0]](file).data_url().mime for file in files} == {mime}
 
 
 SNIFFED = {

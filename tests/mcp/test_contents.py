@@ -155,6 +155,7 @@ def test_content_of_a_later_kind_is_shown_as_it_came() -> None:
         ({"result": "rain"}, ["rain"]),
         ({"result": None}, ["null"]),
         ({"result": ["rain", {"a": 1}]}, ["rain", '{"a": 1}']),
+        ({"result": ["rain"]}, ["rain"]),
         ([1, 2], ["1", "2"]),
         ("rain", ["rain"]),
         (18.5, ["18.5"]),
@@ -183,6 +184,33 @@ def test_a_structured_value_stands_beside_texts_that_say_something_else(value: A
     assert [part.text for part in found[:-1] if isinstance(part, TextPart)] == texts
     assert isinstance(found[-1], TextPart)
     assert sabir.base.values.encode_json(value) == sabir.base.values.encode_json(json.loads(found[-1].text))
+
+
+PICTURE = ImageContent(data=DATA, mime_type="image/png")
+LINK = ResourceLink(uri="x:y", name="y")
+
+
+@pytest.mark.parametrize(
+    ("value", "blocks", "texts"),
+    [
+        ({"count": 1}, [text('{"count": 1}'), PICTURE], ['{"count": 1}']),
+        ({"count": 1}, [PICTURE, text('{"count":1}')], ['{"count":1}']),
+        ({"result": ["rain", "sun"]}, [text("rain"), PICTURE, text("sun")], ["rain", "sun"]),
+        ({"count": 1}, [text('{"count": 1}'), AudioContent(data=DATA, mime_type="audio/ogg")], ['{"count": 1}']),
+        ({"count": 1}, [text('{"count": 1}'), LINK], ['{"count": 1}', "[resource x:y: y]"]),
+        ({"count": 1}, [resource(uri="x:y", text="z"), text('{"count": 1}')], ["[x:y]\nz", '{"count": 1}']),
+        ({"count": 1}, [text("One."), text('{"count": 1}')], ["One.", '{"count": 1}']),
+        ({"count": 1}, [text("One."), PICTURE], ["One.", '{"count": 1}']),
+        ({"count": 1}, [LINK], ["[resource x:y: y]", '{"count": 1}']),
+    ],
+)
+def test_a_structured_value_stands_once_beside_other_contents(value: Any, blocks: list[Any], texts: list[str]) -> None:
+    """A text that has the value is not followed by its JSON, whatever stands next to that text."""
+    parts = returned_by(answer(*blocks, structured_content=value))
+
+    assert isinstance(parts, list)
+    assert [part.text for part in parts if isinstance(part, TextPart)] == texts
+    assert sum(isinstance(part, MediaPart) for part in parts) == sum(hasattr(block, "data") for block in blocks)
 
 
 def test_a_structured_value_stands_beside_media() -> None:

@@ -269,6 +269,52 @@ def test_how_a_call_was_served_decides_its_rate(
     assert (beside and beside.total) == (within and within.total) == (total and Decimal(total))
 
 
+def figures(fresh: int, read: int, written: int, output: int, **more: Any) -> dict[str, Any]:
+    """Figures that count cached input apart."""
+    names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
+    return {**dict(zip(names, (fresh, read, written, output), strict=True)), **more}
+
+
+OWN_FIGURES = figures(1000, 0, 0, 100)
+ADVISOR = {"type": "advisor_message", "model": "tiered"}
+COMPACTION = {"type": "compaction"}
+CACHED_ONE = {"type": "advisor_message", "model": "cached"}
+
+
+@pytest.mark.parametrize(
+    ("iterations", "total"),
+    [
+        ([{**OWN_FIGURES, "type": "message"}], "0.003"),
+        ([{**figures(1000, 0, 0, 10), **COMPACTION}, {**OWN_FIGURES, "type": "message"}], "0.0051"),
+        ([{**figures(2000, 0, 0, 10), **ADVISOR}], "0.0111"),
+        ([{**figures(600, 0, 0, 10), **ADVISOR}, {**figures(600, 0, 0, 10), **ADVISOR}], "0.0056"),
+        ([{**figures(500, 400, 100, 10), **CACHED_ONE}], "0.00455"),
+        ([{**figures(1000, 0, 0, 10), "type": "advisor_message", "model": "unheard-of"}], None),
+        ([{**figures(1000, 0, 0, 10), "type": "declined"}, None], "0.003"),
+    ],
+    ids=["none", "compaction", "advisor", "two short calls", "cached", "no rates", "not billed"],
+)
+def test_calls_that_a_provider_made_for_a_reply_are_paid_at_their_own_rates(
+    table: None, iterations: list[Any], total: str | None
+) -> None:
+    """The reply's own call costs 0.003 $. A rate that depends on the length depends on that of each call."""
+    details = {**OWN_FIGURES, "iterations": iterations}
+    apart = [each for each in iterations if each and each.get("type") in ("advisor_message", "compaction")]
+    counted = [OWN_FIGURES, *apart]
+    whole = Usage(
+        input_tokens=sum(sum(each[name] for name in list(OWN_FIGURES)[:3]) for each in counted),
+        output_tokens=sum(each["output_tokens"] for each in counted),
+        details=details,
+    )
+
+    paid = cost(reply(OWN, usage=whole), at=LATER)
+
+    assert (paid and paid.total) == (total and Decimal(total))
+    if paid:
+        assert (paid.model, paid.total) == ("plain", sum(p or 0 for p in (
+            paid.input, paid.output, paid.cache_read, paid.cache_write, paid.other)))  # fmt: skip
+
+
 def test_a_time_needs_its_zone(table: None) -> None:
     """Rates change with the hour."""
     with pytest.raises(SettingsInvalid, match="has no time zone"):

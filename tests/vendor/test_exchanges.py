@@ -28,7 +28,18 @@ from tests.laws.rules import check_pairing
 from tests.rules import check_each
 from tests.vendor import anthropic_support, chat_support, google_support, responses_support
 from tests.vendor.responses_support import TERMINAL, final_response
-from tests.vendor.support import Exchange, Wire, exchanges_of, missing, rendered, said, scope_for, unequal
+from tests.vendor.support import (
+    Exchange,
+    Wire,
+    exchanges,
+    exchanges_of,
+    fold,
+    missing,
+    rendered,
+    said,
+    scope_for,
+    unequal,
+)
 
 WIRES = [module.WIRE for module in (chat_support, responses_support, anthropic_support, google_support)]
 each_wire = pytest.mark.parametrize("wire", WIRES, ids=str)
@@ -68,6 +79,51 @@ def lost(wire: Wire, exchange: Exchange) -> Iterator[str]:
 def test_an_answer_decodes_with_nothing_lost(wire: Wire) -> None:
     """Laws 2, 8 and 11: each block, argument, citation, signature, figure and reason, of a stream as they add up."""
     check_each(wire.answered, tagged(partial(lost, wire)), REMEDY)
+
+
+def figures_of(value: Any) -> Iterator[dict[str, Any]]:
+    """Every usage in an answer's body, or in its events, in their order."""
+    for item in value if isinstance(value, list) else (value or {}).values():
+        if isinstance(item, dict) and ("totalTokenCount" in item or "total_tokens" in item or "iterations" in item):
+            yield item
+        elif isinstance(item, dict | list):
+            yield from figures_of(item)
+
+
+def uncounted(name: str, exchange: Exchange) -> Iterator[str]:
+    """What its vendor counts, in the total or apart from it, that the reply's usage does not."""
+    dialect, scope = sabir.dialect(name).dialect, scope_for(exchange, name)
+    read = dialect.decode(exchange.body, scope) if exchange.events is None else fold(dialect, exchange.stream, scope)
+    for figures in list(figures_of(exchange.response if exchange.events is None else exchange.events))[-1:]:
+        total = figures.get("total_tokens") or figures.get("totalTokenCount") or 0
+        for each in figures.get("iterations") or ():
+            total += sum(value for name, value in each.items() if name.endswith("put_tokens"))
+        if (read.usage.total_tokens or 0) < total:
+            yield f"counts {read.usage}, its vendor {total}"
+
+
+def has_error(exchange: Exchange) -> bool:
+    """Whether an answer, or an event of it, is an error."""
+    return any(isinstance(each, dict) and each.get("error") for each in exchange.events or [exchange.response])
+
+
+MORE = {
+    "more/openai.chat_at_gateways": ("openai.chat", 783), "more/mistral.chat": ("openai.chat", 176),
+    "more/openai.responses_at_gateways": ("openai.responses", 90),
+}  # fmt: skip
+"""Files of further services → the dialect that they speak, and how many answers there are."""
+
+
+@pytest.mark.parametrize("name", [*map(str, WIRES), *MORE])
+def test_a_usage_counts_no_less_than_its_vendor(name: str) -> None:
+    """Anthropic's iterations of an advisor and a compaction, xAI's reasoning and Mistral's sound among it."""
+    dialect, number = MORE.get(name, (name, 0))
+    wire = next(wire for wire in WIRES if str(wire) == dialect)
+    recorded = exchanges(name) if number else wire.answered
+    answers = [each for each in recorded if each.status in (200, None) and not has_error(each)]
+
+    assert len(answers) >= number
+    check_each(answers, tagged(partial(uncounted, dialect)), REMEDY)
 
 
 @each_wire

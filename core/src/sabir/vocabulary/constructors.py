@@ -7,8 +7,12 @@ adapters derive the role from the policy.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, TypedDict, Unpack, cast
+
+from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
 
 from sabir.base.errors import BuilderError, MediaRefused, NotJSON, WrongWord
 from sabir.base.surface import surface
@@ -164,15 +168,43 @@ def _media(
 
 
 def result_fields(returned: object) -> dict[str, Any]:
-    """The field of an option result for a returned value; raises NotJSON, in one line, if no result can hold it.
+    """Return the field of an option result for a returned value; raises NotJSON if no result can hold the value.
 
     JSON value                     ──▶ result
-    text and media parts, messages ──▶ parts      (strings may stand among them)
+    text and media parts, messages ──▶ parts      (a list of them may also contain strings)
+    JSON value with media in it    ──▶ parts      its JSON text, with `attached image 1` for a medium; then the media
     """
     items = returned if isinstance(returned, list | tuple) else (returned,)
     if any(isinstance(item, TextPart | MediaPart | Message) for item in items):
         return {"parts": tuple(part for item in items for part in _parts_of(item))}
-    return {"result": encode_json(returned, sort_keys=True)}
+    text, media = encode_json(returned, sort_keys=True), list[MediaPart]()
+    # Most results are plain JSON, in which there is nothing to look for.
+    detached = _detach(returned, media) if '"kind":"media"' in text else None
+    if not media:
+        return {"result": text}
+    return {"parts": (TextPart.build(text=encode_json(detached, sort_keys=True)[:]), *media)}
+
+
+def _detach(value: object, media: list[MediaPart]) -> object:
+    """Move the media within a value to `media`; return the value with a reference in place of each."""
+    if isinstance(value, MediaPart):
+        media.append(value)
+        return f"attached {value.modality} {len(media)}"
+    if isinstance(value, dict):
+        return {key: _detach(item, media) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_detach(item, media) for item in value]
+    names: dict[str, str] = {}
+    if isinstance(value, BaseModel):
+        own = type(value).model_fields.items()
+        names = {name: field.serialization_alias or field.alias or name for name, field in own}
+    elif is_dataclass(value) and not isinstance(value, type):
+        names = {field.name: field.name for field in fields(value)}
+    before = len(media)
+    items = {names[name]: (item := getattr(value, name), _detach(item, media)) for name in names}
+    if len(media) == before:
+        return value
+    return {**to_jsonable_python(value), **{name: new for name, (old, new) in items.items() if new is not old}}
 
 
 def _parts_of(item: object) -> tuple[Part, ...]:

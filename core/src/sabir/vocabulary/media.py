@@ -51,8 +51,15 @@ _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
     (0, b"GIF89a", "image/gif"), (8, b"WEBP", "image/webp"), (8, b"WAVE", "audio/wav"), (0, b"BM", "image/bmp"),
     (0, b"%PDF-", "application/pdf"), (0, b"ID3", "audio/mpeg"), (0, b"\xff\xfb", "audio/mpeg"),
     (0, b"\xff\xf3", "audio/mpeg"), (0, b"fLaC", "audio/flac"), (0, b"OggS", "audio/ogg"),
-    (4, b"ftypM4A", "audio/mp4"), (4, b"ftyp", "video/mp4"), (0, b"\x1aE\xdf\xa3", "video/webm"),
+    (0, b"\x1aE\xdf\xa3", "video/webm"),
+    *((4, b"ftyphe" + end, "image/heic") for end in (b"ic", b"ix", b"im", b"is", b"vc", b"vx", b"vm", b"vs")),
+    *((4, b"ftyp" + brand, "image/heif") for brand in (b"mif1", b"mif2", b"msf1", b"heif")),
+    (4, b"ftypavi", "image/avif"), (4, b"ftypqt  ", "video/quicktime"),
+    *((4, b"ftyp" + brand, "audio/mp4") for brand in (b"M4A", b"M4B", b"M4P", b"F4A", b"F4B")),
+    (4, b"ftyp", "video/mp4"),
 )  # fmt: skip
+"""Offset and first bytes → MIME type; the first match counts. The four bytes after `ftyp` are the major brand of an ISO
+base media file: https://mp4ra.org/registered-types/brands. A file of any other brand is a video."""
 
 
 class DataURL(NamedTuple):

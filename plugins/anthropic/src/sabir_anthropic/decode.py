@@ -8,7 +8,7 @@
 Fields that a part cannot express are in its state, so that encoding restores the block (law 3).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
@@ -48,6 +48,10 @@ CLOSER = "_tool_result"
 REASONING = frozenset({"thinking", "redacted_thinking"})
 PLACED = frozenset({"content", "id", "model", "role", "stop_reason", "type", "usage"})
 """Fields of a response that are not in the reply's details: the reply has its own fields for them."""
+BILLED_APART = frozenset({"advisor_message", "compaction"})
+"""Types of `usage.iterations` that are billed and are not in the other figures of the usage: an advisor's answer, and
+the summary of a long context (BetaUsage.iterations in anthropic 2.14.0, and recorded replies of 2026)."""
+_COUNTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
 _TEXT_FIELDS = frozenset({"type", "text", "citations"})
 _CALL_FIELDS = frozenset({"type", "id", "name", "input"})
 
@@ -100,20 +104,29 @@ def read_end(found: Fields, scope: DecodeScope) -> dict[str, Any]:
 
 
 def read_usage(figures: JSONValue) -> Usage:
-    """The tokens of a call. The vendor counts cached input separately; here `input` includes it."""
+    """Read the tokens of a call: the vendor's figures and those of the iterations that they do not include.
+
+    The vendor counts cached input separately; here `input` includes it.
+    """
     found = fields(figures)
     if not found:
         return Usage()
-    fresh, read = first_count(found.get("input_tokens")), first_count(found.get("cache_read_input_tokens"))
-    written = first_count(found.get("cache_creation_input_tokens"))
+    iterations = [fields(each) for each in items(found.get("iterations"))]
+    counted = [found, *(each for each in iterations if text(each.get("type")) in BILLED_APART)]
+    fresh, read, written, output = (_sum(counted, name) for name in _COUNTS)
     return Usage.counted(
         found,
         input_tokens=None if fresh is None else fresh + (read or 0) + (written or 0),
-        output_tokens=first_count(found.get("output_tokens")),
+        output_tokens=output,
         cache_read_tokens=read,
         cache_write_tokens=written,
-        reasoning_tokens=first_count(fields(found.get("output_tokens_details")).get("thinking_tokens")),
+        reasoning_tokens=_sum([fields(each.get("output_tokens_details")) for each in counted], "thinking_tokens"),
     )
+
+
+def _sum(counted: Sequence[Fields], name: str) -> int | None:
+    figures = [figure for each in counted if (figure := first_count(each.get(name))) is not None]
+    return sum(figures) if figures else None
 
 
 def decode_block(block: JSONValue, scope: DecodeScope) -> Block:

@@ -4,7 +4,8 @@
     image, audio     ──▶ media part, a data URL
     resource         ──▶ its address as text, then text or media part
     resource link    ──▶ text that describes it
-    structured value ──▶ only the JSON value if the contents repeat it, else JSON text after them
+    structured value ──▶ the JSON value if there is no other content; else JSON text after the parts, unless a text
+                         already has the value
 
 Annotations and `_meta` are notes to programs, and are left out. The protocol's definition:
 https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool-result
@@ -13,7 +14,7 @@ https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool-resul
 import base64
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from sabir import MediaPart, OptionFailed, TextPart
@@ -48,9 +49,12 @@ def returned_by(result: "CallToolResult") -> JSONValue | list[ResultPart]:
     if not is_structured:
         return parts or None
     value: JSONValue = result.structured_content
-    if _repeats(parts, value):
+    blocks: list[Any] = list(result.content)
+    texts = [block.text for block in blocks if getattr(block, "type", "") == "text"]
+    repeating = _count_repeating(texts, value)
+    if repeating == len(parts):
         return value
-    return [*parts, TextPart(text=_json(value))]
+    return parts if repeating else [*parts, TextPart(text=_json(value))]
 
 
 def _parts(block: Any) -> Iterator[ResultPart]:
@@ -111,38 +115,46 @@ def _left_out(modality: Modality, mime: str, data: str, reason: str) -> TextPart
     return TextPart(text=f"[{modality} of type {mime or 'unknown'}, {len(data)} characters, left out: it {reason}]")
 
 
-def _repeats(parts: list[ResultPart], value: JSONValue) -> bool:
-    """Return whether the contents only repeat a structured value, as servers do for clients without structured values.
+def _count_repeating(texts: list[str], value: JSONValue) -> int:
+    """Count the texts that repeat a structured value, which servers send for clients without structured values.
 
     Servers send a value that is not an object under the only key "result", and a list as one text for each item.
     """
     inner = value["result"] if isinstance(value, dict) and list(value) == ["result"] else value
-    texts = [part.text for part in parts if isinstance(part, TextPart)]
-    if len(texts) != len(parts):
-        return False
-    if len(texts) <= 1:
-        return all(_is_json_of(text, value) or _is_json_of(text, inner) for text in texts)
-    items = inner if isinstance(inner, list | tuple) else []
-    return len(items) == len(texts) and all(map(_is_json_of, texts, items))
+    items = inner if isinstance(inner, list | tuple) else ()
+    if len(items) == len(texts) and all(map(_Dumped.is_in, map(_Dumped.of, items), texts)):
+        return len(texts)
+    wanted = [_Dumped.of(each) for each in ([value] if inner is value else [value, inner])]
+    return sum(any(each.is_in(text) for each in wanted) for text in texts)
 
 
-def _is_json_of(text: str, value: JSONValue) -> bool:
-    """Return whether a text is the value, or JSON of it.
+class _Dumped(NamedTuple):
+    """A JSON value that is looked for in texts: it is written once, however many texts there are."""
 
-    The text is parsed only if it has as many values as the value has: some megabytes of `[{},{},…` in a text, which no
-    limit on the values of messages counts, would need gigabytes as objects.
-    """
-    if text == value:
-        return True
-    if isinstance(value, str):
-        return False
-    dumped = json.dumps(value, sort_keys=True)
-    if has_more_values(text, count_values(dumped, len(dumped))):
-        return False
-    try:
-        return json.dumps(json.loads(text), sort_keys=True) == dumped
-    except (ValueError, RecursionError):
-        return False
+    value: JSONValue
+    text: str
+    values: int
+    """How many JSON values are in it."""
+
+    @classmethod
+    def of(cls, value: JSONValue) -> Self:
+        text = json.dumps(value, sort_keys=True)
+        return cls(value, text, count_values(text, len(text)))
+
+    def is_in(self, text: str) -> bool:
+        """Return whether a text is the value, or JSON of it.
+
+        The text is parsed only if it has as many values as the value has: some megabytes of `[{},{},…` in a text, which
+        no limit on the values of messages counts, would need gigabytes as objects.
+        """
+        if text == self.value:
+            return True
+        if isinstance(self.value, str) or has_more_values(text, self.values):
+            return False
+        try:
+            return json.dumps(json.loads(text), sort_keys=True) == self.text
+        except (ValueError, RecursionError):
+            return False
 
 
 def _described(parts: list[ResultPart]) -> str:

@@ -2,7 +2,7 @@
 
     Content-Type ──▶ claimed (None: says nothing) ──┐
                                                     ├──▶ the type, or a refusal
-    bytes ──▶ core's signatures, ISO brands ────────┘
+    bytes ──▶ core's signatures and ISO brands ─────┘
 
 A claim and the bytes must agree. Without a claim (no Content-Type, octet-stream), the bytes decide. Text has no
 signature: it must be UTF-8 without NUL, and not markup that a browser would run: a body that begins with a tag
@@ -42,12 +42,6 @@ _ALIASES = {
     "image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg", "image/x-ms-bmp": "image/bmp", "image/x-png": "image/png",
     "text/x-markdown": "text/markdown", "video/x-m4v": "video/mp4",
 }  # fmt: skip
-_BRANDS = {
-    b"avif": "image/avif", b"avis": "image/avif",
-    b"heic": "image/heic", b"heix": "image/heic", b"heif": "image/heif", b"mif1": "image/heif",
-    b"M4A ": "audio/mp4", b"M4B ": "audio/mp4", b"qt  ": "video/quicktime",
-}  # fmt: skip
-"""Major brands of ISO base media files (the four bytes after `ftyp`); every other brand is a video."""
 _ALSO = {
     "audio/mp4": frozenset({"video/mp4"}),
     "audio/ogg": frozenset({"video/ogg"}),
@@ -96,7 +90,7 @@ def settled_mime(url: str, claimed: str | None, data: bytes, allowed: frozenset[
         raise refusal(TypeRefused, url, "the body is empty", "check the URL")
     if (_PAGE if claimed == "text/markdown" else _MARKUP).match(data):
         raise refusal(TypeRefused, url, "the body is HTML, SVG or XML, which can carry scripts", _OWN_WAY)
-    seen = _BRANDS.get(data[8:12], "video/mp4") if data[4:8] == b"ftyp" else DataURL.sniff(data)
+    seen = DataURL.sniff(data)
     if claimed is None:
         if seen is None:
             raise refusal(TypeRefused, url, "neither the server nor the bytes tell its type", _OWN_WAY)

@@ -90,7 +90,7 @@ def read_answer(found: Fields, scope: DecodeScope) -> tuple[tuple[Placed, ...], 
     return first[0], {
         "finish_reason": first[1],
         "raw_finish_reason": first[2],
-        "usage": read_usage(found.get("usage")),
+        "usage": read_usage(found.get("usage") or fields(found.get("x_groq")).get("usage")),
         "origin": origin,
         "alternatives": tuple(
             Alternative(messages=_built(placed, scope).messages(origin), finish_reason=reason, raw_finish_reason=raw)
@@ -267,17 +267,33 @@ def read_citation(annotation: JSONValue) -> Citation:
 
 
 def read_usage(figures: JSONValue) -> Usage:
-    """The tokens of a call, by the field names of both dialects and of compatible endpoints."""
+    """Read the tokens of a call, by the field names of both dialects and of compatible endpoints.
+
+    Some endpoints count reasoning (xAI) or sound (Mistral) only in the total, though these tokens are billed. What only
+    the total counts is added: sound to the input, everything else to the output.
+    """
     found = fields(figures)
     if not found:
         return Usage()
     read = fields(found.get("prompt_tokens_details") or found.get("input_tokens_details"))
     made = fields(found.get("completion_tokens_details") or found.get("output_tokens_details"))
+    sent = first_count(found.get("prompt_tokens"), found.get("input_tokens"))
+    written = first_count(found.get("completion_tokens"), found.get("output_tokens"))
+    reasoning = first_count(made.get("reasoning_tokens"), found.get("reasoning_tokens"))
+    if sent is not None and written is not None:
+        uncounted = (first_count(found.get("total_tokens")) or 0) - sent - written
+        sound = first_count(read.get("audio_tokens")) or 0
+        if 0 < sound <= uncounted:
+            sent, uncounted = sent + sound, uncounted - sound
+        written += max(uncounted, 0)
     return Usage.counted(
         found,
-        input_tokens=first_count(found.get("prompt_tokens"), found.get("input_tokens")),
-        output_tokens=first_count(found.get("completion_tokens"), found.get("output_tokens")),
-        cache_read_tokens=first_count(read.get("cached_tokens"), found.get("prompt_cache_hit_tokens")),
-        cache_write_tokens=first_count(read.get("cache_write_tokens")),
-        reasoning_tokens=first_count(made.get("reasoning_tokens"), found.get("reasoning_tokens")),
+        input_tokens=sent,
+        output_tokens=written,
+        cache_read_tokens=first_count(
+            *(read.get("cached_tokens"), found.get("prompt_cache_hit_tokens")),
+            *(found.get(name) for name in ("cached_tokens", "num_cached_tokens", "cache_read_input_tokens")),
+        ),
+        cache_write_tokens=first_count(read.get("cache_write_tokens"), found.get("cache_creation_input_tokens")),
+        reasoning_tokens=reasoning,
     )

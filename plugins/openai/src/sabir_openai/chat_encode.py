@@ -16,8 +16,28 @@ CUSTOM_CALLS = "openai.chat"
 """The dialect whose free-text calls have their own state."""
 Wire = dict[str, Any]
 """A JSON object of the wire."""
-_ENDINGS = {"text/plain": "txt", "text/markdown": "md", "text/csv": "csv", "application/json": "json"}
-"""MIME type of a document → the extension of its made-up name; all other documents are PDF."""
+_OFFICE = "application/vnd.openxmlformats-officedocument."
+_OPEN = "application/vnd.oasis.opendocument."
+_ENDINGS = {
+    "application/pdf": ".pdf", "application/json": ".json", "application/xml": ".xml", "application/rtf": ".rtf",
+    "application/csv": ".csv", "application/x-ndjson": ".jsonl",
+    "application/msword": ".doc", "application/vnd.ms-excel": ".xls", "application/vnd.ms-powerpoint": ".ppt",
+    "application/vnd.ms-outlook": ".msg", "application/vnd.ms-word.document.macroenabled.12": ".docm",
+    "application/vnd.ms-excel.sheet.macroenabled.12": ".xlsm",
+    "application/vnd.ms-powerpoint.presentation.macroenabled.12": ".pptm",
+    f"{_OFFICE}wordprocessingml.document": ".docx", f"{_OFFICE}wordprocessingml.template": ".dotx",
+    f"{_OFFICE}spreadsheetml.sheet": ".xlsx", f"{_OFFICE}spreadsheetml.template": ".xltx",
+    f"{_OFFICE}presentationml.presentation": ".pptx", f"{_OFFICE}presentationml.slideshow": ".ppsx",
+    f"{_OPEN}text": ".odt", f"{_OPEN}spreadsheet": ".ods", f"{_OPEN}presentation": ".odp",
+    "text/plain": ".txt", "text/markdown": ".md", "text/csv": ".csv", "text/tab-separated-values": ".tsv",
+    "text/rtf": ".rtf", "text/xml": ".xml", "text/css": ".css", "text/calendar": ".ics", "text/vcard": ".vcf",
+    "text/yaml": ".yaml", "text/x-yaml": ".yaml", "text/x-python": ".py", "text/x-script.python": ".py",
+    "text/x-c": ".c", "text/x-c++": ".cpp", "text/x-csharp": ".cs", "text/x-java": ".java", "text/x-php": ".php",
+    "text/x-ruby": ".rb", "text/x-sh": ".sh", "text/x-tex": ".tex", "text/x-typescript": ".ts", "text/x-go": ".go",
+    "text/x-rust": ".rs", "text/x-diff": ".diff", "text/x-sql": ".sql",
+}  # fmt: skip
+"""MIME type of a document → the extension of its made-up name, which has none for another type. The table is our own
+because `mimetypes` reads files of the machine: a request would depend on where it is rendered."""
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
@@ -59,8 +79,8 @@ def base64_url(piece: MediaPart) -> str:
 
 
 def file_name(part: MediaPart) -> str:
-    """A document's name; one after its type where it has none, for the wire wants a name with the data."""
-    return part.name or f"document.{_ENDINGS.get(part.data_url().mime, 'pdf')}"
+    """Return the name of a document, or one made from its MIME type: the wire requires a name with the data."""
+    return part.name or f"document{_ENDINGS.get(part.data_url().mime, '')}"
 
 
 def _image(piece: MediaPart) -> Wire:

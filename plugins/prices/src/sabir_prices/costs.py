@@ -1,19 +1,23 @@
 """The cost of a reply, by seller, model and rate of a table of prices (genai-prices). An unknown cost is None, never 0.
 
     origin ──▶ seller: a provider of sabir's at a host ──▶ a provider of the table
-    usage ──▶ the table's own counts ──▶ rates × counts ──▶ Cost
+    usage ──▶ calls: the reply's own, and those that the provider made for it
+              each ──▶ the table's own counts ──▶ rates × counts ──▶ Cost ──▶ the sum
 
 A provider that is no seller, or whose client uses another endpoint, has no price: a local model costs no vendor's
 price, and a proxy's price is not known.
 
 sabir and the table count alike: cached tokens are part of the input, reasoning is part of the output. If a
 provider's own figures have more detail (audio tokens, lifetime of cache entries, searches), the table's own reading of
-them is used, as long as its totals agree. The table is imported at the first question, and is
-never updated from the network here: its date is that of the installed package.
+them is used, as long as its totals agree. An advisor's answer, and the summary of a long context, are calls of their
+own: each is paid at the rates of its own model and length.
+
+The table is imported at the first question, and is never updated from the network here: its date is that of the
+installed package.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from importlib.metadata import version
@@ -21,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from sabir import Reply, Usage
-from sabir.authoring import Frozen, JSONValue
+from sabir.authoring import Frozen, JSONValue, first_count
 from sabir.errors import SettingsInvalid
 
 if TYPE_CHECKING:
@@ -36,16 +40,19 @@ ORDINARY: Mapping[str, frozenset[str]] = {
 """Fields by which providers say at which rate they served a call → values that stand for the usual one."""
 COUNTED = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 """Fields of a usage that the table knows by the same names."""
+BILLED_APART = frozenset({"advisor_message", "compaction"})
+"""Types of a usage's `iterations` that the provider's other figures do not include; `Usage` includes them."""
 REQUIRED: Mapping[str, str] = {"input_tokens": "input_mtok", "output_tokens": "output_mtok"}
 """Field of a usage → the rate without which it has no price."""
 
 
 class Cost(Frozen):
-    """What one call cost, in US dollars, by the rates of a table.
+    """What one reply cost, in US dollars, by the rates of a table.
 
     `total` is the sum of the parts that follow. `input` is the uncached input. A cache's part is None if the table has
     no separate rate for it: its tokens are then in `input`. `other` is not paid by the token, for example searches.
-    `model` and `provider` are the table's names, `table` names the table.
+    `model` and `provider` are the table's names, `table` names the table. If an advisor of another model helped, its
+    tokens are in the parts, at its own rates.
     """
 
     total: Decimal
@@ -136,18 +143,51 @@ def own_seller(provider: str) -> Seller | None:
 def price(
     usage: Usage, table_id: str, model: str, *, served: Mapping[str, JSONValue], at: datetime | None
 ) -> Cost | None:
-    """The cost of a usage; None if the table lacks the model or a rate, or the usage a figure.
+    """Return the cost of a usage; None if the table lacks a model or a rate, or the usage a figure.
 
     `served` holds the provider's fields about how it served the call, `at` is its time.
     """
     if at is not None and at.tzinfo is None:
         raise SettingsInvalid(f"at={at} has no time zone, and rates change with the hour; give one, UTC for example")
+    at = at or datetime.now(UTC)
+    costs = [_price_call(call.usage, table_id, call.model or model, served, at) for call in calls_of(usage)]
+    known = [each for each in costs if each is not None]
+    return _total(known) if len(known) == len(costs) else None
+
+
+class Call(NamedTuple):
+    """A call that is billed apart; `model` is empty if the reply's model answered it."""
+
+    usage: Usage
+    model: str = ""
+
+
+def calls_of(usage: Usage) -> list[Call]:
+    """Return the calls that a usage sums up: the reply's own first, then those that its provider made for it."""
+    figures = usage.details if isinstance(usage.details, Mapping) else {}
+    iterations = figures.get("iterations")
+    entries = [entry for entry in iterations if isinstance(entry, Mapping)] if isinstance(iterations, list) else []
+    apart = [entry for entry in entries if entry.get("type") in BILLED_APART]
+    if not apart:
+        return [Call(usage)]
+    return [Call(_read(figures)), *(Call(_read(entry), str(entry.get("model") or "")) for entry in apart)]
+
+
+def _read(figures: Mapping[str, JSONValue]) -> Usage:
+    """Read figures that count cached input apart, as those of an iteration do."""
+    names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
+    fresh, read, written, output = (first_count(figures.get(name)) or 0 for name in names)
+    counts = {"cache_read_tokens": read, "cache_write_tokens": written, "output_tokens": output}
+    return Usage(input_tokens=fresh + read + written, **counts, details=figures)
+
+
+def _price_call(usage: Usage, table_id: str, model: str, served: Mapping[str, JSONValue], at: datetime) -> Cost | None:
+    """Return the cost of one call; None if the table lacks the model or a rate, or the usage a figure."""
     if usage.input_tokens is None or usage.output_tokens is None:
         return None
     from genai_prices.data_snapshot import get_snapshot
 
     snapshot = get_snapshot()
-    at = at or datetime.now(UTC)
     try:
         provider, model_info = snapshot.find_provider_model(model, None, table_id, None)
         context = _context(served, model_info, at)
@@ -190,6 +230,13 @@ def _counts(usage: Usage, provider: "Provider") -> "Counts":
         except ValueError:
             continue
     return Counts(**neutral)
+
+
+def _total(costs: Sequence[Cost]) -> Cost:
+    """Return the sum of costs under the names of the first; a part is None if it is None in all of them."""
+    parts = ("total", "input", "output", "cache_read", "cache_write", "other")
+    columns = {part: [value for each in costs if (value := getattr(each, part)) is not None] for part in parts}
+    return costs[0].model_copy(update={part: sum(column) for part, column in columns.items() if column})
 
 
 def _cost(priced: "PriceCalculation", counts: "Counts") -> Cost:

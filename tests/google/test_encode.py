@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import sabir
+from sabir.contract.scope import DecodeScope
 from sabir.contract.turns import TurnScope
 from sabir.vocabulary.parts import MediaPart
 from sabir_google.dialect import GENERATE_CONTENT, TABLES
@@ -12,7 +13,7 @@ from sabir_google.plugin import google
 from sabir_google.request import VERTEX
 
 from tests.laws.oracle import check_request
-from tests.providers.wires import body, call, lost, render, result, said
+from tests.providers.wires import body, call, fold, lost, render, result, said, same, scope_of, whole
 
 NAME = GENERATE_CONTENT.name
 FILE = "https://generativelanguage.googleapis.com/v1beta/files/abc"
@@ -152,3 +153,75 @@ def test_newer_models_may_not_end_a_conversation_and_take_no_sampling(model: str
     assert set(body(rendering).get("generationConfig", {})) == (set() if refuses else {"temperature", "topP"})
     told = {("synthesized", "contents"), ("dropped", "settings.temperature"), ("dropped", "settings.top_p")}
     assert set(lost(rendering)) == (told if refuses else set())
+
+
+@pytest.mark.parametrize("way", ["whole", "streamed"])
+def test_two_calls_with_one_id_get_two_ids(way: str) -> None:
+    """Their results could not be told apart; ids that differ stay, and so do results without an id."""
+    for ids in (("f1", "f1"), ("f1", "f2"), (None, None)):
+        parts = [
+            {"functionCall": {"name": "weather", "args": {"city": city}, **({"id": each} if each else {})}}
+            for each, city in zip(ids, "xy", strict=True)
+        ]
+        answer = {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]}
+        scope = DecodeScope(sabir.dialect(NAME).target.model_copy(update={"model": "gemini-2.5-flash"}))
+        reply = whole(scope, answer) if way == "whole" else fold(scope, answer)
+        results = sabir.answer_sync(reply, [weather])
+        rendering = render(NAME, sabir.user("?"), *reply.messages, *results)
+        _, calls, answers = body(rendering)["contents"]
+        sent = [part["functionCall"].get("id") for part in calls["parts"]]
+        assert sent == [part["functionResponse"].get("id") for part in answers["parts"]]
+        reasons = [loss.reason for loss in rendering.losses if loss.kind == "rewritten"]
+        if ids == ("f1", "f1"):
+            assert sent[0] == "f1" != sent[1]
+            assert len(reasons) == 1 and repr(sent[1]) in reasons[0]
+        else:
+            assert (sent, reasons) == ([*ids], [])
+
+
+def weather(city: str) -> str:
+    """Weather."""
+    return city
+
+
+PLAIN: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"text": "Hi.", "thought": False}, {"text": "Hi."}),
+    ({"text": "Hi.", "thoughtSignature": None, "thought": None}, {"text": "Hi."}),
+    ({"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}, "thought": False},
+     {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}),
+]  # fmt: skip
+"""A part, and the same without fields that say nothing."""
+
+
+@pytest.mark.parametrize(("part", "plain"), PLAIN)
+@pytest.mark.parametrize("role", ["user", "model"])
+def test_a_field_that_says_nothing_leaves_a_stored_part_plain(role: str, part: Any, plain: Any) -> None:
+    """`thought: false` marks ordinary content, which goes to every vendor."""
+    question = {"role": "user", "parts": [{"text": "?"}]}
+    both = [
+        sabir.dialect(NAME).decode_history({"contents": [question, {"role": role, "parts": [each]}]})
+        for each in (part, plain)
+    ]
+
+    assert both[0].messages[-1].parts == both[1].messages[-1].parts
+    assert both[0].losses == both[1].losses
+    assert both[0].messages[-1].parts[0].kind != "opaque"
+
+
+@pytest.mark.parametrize(("part", "plain"), PLAIN)
+@pytest.mark.parametrize("way", ["whole", "streamed"])
+def test_a_field_that_says_nothing_leaves_a_part_of_a_reply_plain(way: str, part: Any, plain: Any) -> None:
+    """Also between other texts, with which it is one part in a stream."""
+    scope = scope_of(NAME)
+    for parts in ([part], [{"text": "Oh. "}, part]):
+        expected = [plain if each is part else each for each in parts]
+        bodies = [[{"candidates": [{"content": {"parts": [each]}}]} for each in pieces] for pieces in (parts, expected)]
+        end = {"candidates": [{"finishReason": "STOP"}]}
+        answers = [{"candidates": [{"content": {"parts": each}, "finishReason": "STOP"}]} for each in (parts, expected)]
+        replies = (
+            [fold(scope, *each, end) for each in bodies]
+            if way == "streamed"
+            else [whole(scope, each) for each in answers]
+        )
+        assert same(*replies)
+        assert all(each.kind != "opaque" for each in replies[0].messages[0].parts)

@@ -1,7 +1,7 @@
 """Chat Completions streams → events, and their fold, which is the reply of the same answer at once (law 8)."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -129,6 +129,15 @@ def test_parallel_calls_are_told_apart_by_their_index() -> None:
         ([call(0, "1", "f", "{"), call(0, "1", "f", "}")], [("1", "{}")]),
         # the name after the arguments began
         ([call(0, "1", arguments="{"), call(0, name="f", arguments="}")], [("1", "{}")]),
+        # a new id in each piece, at one index, without an index, and between pieces of another call
+        ([call(0, "1", "f"), call(0, "2", arguments="{"), call(0, "3", arguments="}")], [("1", "{}")]),
+        ([call(None, "1", "f"), call(None, "2", arguments="{"), call(None, "3", arguments="}")], [("1", "{}")]),
+        (
+            [call(0, "1", "f"), call(1, "2", "f"), call(0, "3", arguments="{}"), call(1, "4", arguments="[]")],
+            [("1", "{}"), ("2", "[]")],
+        ),
+        # the arguments under another index, with the call's id in the first piece alone
+        ([call(0, "1", "f"), call(1, "1", arguments="{"), call(1, arguments="}")], [("1", "{}")]),
     ],
 )
 def test_calls_of_compatibles_are_put_together(deltas: list[Any], expected: list[tuple[str, str]]) -> None:
@@ -299,13 +308,59 @@ def test_log_probabilities_and_a_filters_findings_are_collected() -> None:
     }
 
 
-@pytest.mark.parametrize("ending", [(DONE,), ()])
-def test_a_finish_reason_ends_the_reply_with_done_or_a_clean_close(ending: Sequence[str]) -> None:
-    """The marker is the finish reason; `[DONE]` alone is none."""
-    assert folded(chunk({"content": "a"}), chunk({}, "stop"), *ending).text == "a"
-    with pytest.raises(StreamBroken) as raised:
-        folded(chunk({"content": "a"}), *ending)
-    assert raised.value.partial.text == "a"
+CALLED = chunk(call(0, "1", "f", '{"a":1}'))
+CUT = chunk(call(0, "1", "f", ""))
+FIRST, SECOND = chunk({}, "stop"), chunk({"content": "b"}, "stop", index=1)
+ENDINGS: list[tuple[list[Any], str | None]] = [
+    ([FIRST, DONE], "stop"), ([FIRST], "stop"), ([DONE], "other"), ([SECOND, DONE], "other"),
+    ([FIRST, SECOND], "stop"), ([SECOND, FIRST], "stop"), ([], None), ([SECOND], None),
+]  # fmt: skip
+"""How a stream ends, and the reply's finish reason; None if the stream is broken off."""
+
+
+@pytest.mark.parametrize(("ending", "reason"), ENDINGS)
+def test_choice_0_or_done_ends_the_reply(ending: list[Any], reason: str | None) -> None:
+    """The end of another choice does not: choice 0 may be cut off."""
+    if reason:
+        reply = folded(chunk({"content": "a"}), *ending)
+        assert (reply.text, reply.finish_reason, len(reply.alternatives)) == ("a", reason, SECOND in ending)
+    else:
+        with pytest.raises(StreamBroken) as raised:
+            folded(chunk({"content": "a"}), *ending)
+        assert raised.value.partial.text == "a"
+
+
+def test_done_alone_keeps_a_call_and_its_usage() -> None:
+    """A call whose arguments are complete may run; empty arguments may have been cut off."""
+    usage = {**chunk(), "choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2}}
+    for called, is_cut in ((CALLED, False), (CUT, True)):
+        reply = folded(called, usage, DONE)
+        assert [each.call.cut_off for each in reply.option_calls if each.call] == [is_cut]
+        assert (reply.finish_reason, reply.usage.total_tokens) == ("other", 5)
+
+
+def test_done_without_any_choice_is_a_broken_stream() -> None:
+    with pytest.raises(StreamBroken):
+        folded({**chunk(), "choices": []}, DONE)
+
+
+def test_streamed_reasoning_chunks_are_one_part_and_emitted_as_they_arrive() -> None:
+    """As Mistral streams: an array of one chunk with one text, and its fields again, in every delta."""
+    deltas: list[Any] = [
+        {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": each}], "closed": True}]}
+        for each in ("H", "m", ".")
+    ]
+    chunks = [*map(chunk, deltas), chunk({"content": [{"type": "text", "text": "A"}]}), chunk({"content": "h."})]
+    message = {
+        "content": [
+            {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}], "closed": True},
+            {"type": "text", "text": "Ah."},
+        ]
+    }
+    grown = [(each.kind, each.text) for each in events(*chunks) if isinstance(each, BlockDelta)]
+
+    assert same(folded(*chunks, chunk({}, "stop")), whole(message))
+    assert grown == [("reasoning", "H"), ("reasoning", "m"), ("reasoning", "."), ("text", "A"), ("text", "h.")]
 
 
 def test_the_fold_is_what_the_sdks_own_accumulator_gives() -> None:

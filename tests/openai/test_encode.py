@@ -13,6 +13,7 @@ from openai.types.chat.completion_create_params import CompletionCreateParamsNon
 from openai.types.responses import FunctionToolParam, ResponseInputFileParam, ResponseInputImageParam
 from openai.types.shared_params import FunctionDefinition
 from pydantic import BaseModel, Field
+from sabir.contract.scope import DecodeScope
 from sabir.errors import SettingsInvalid
 from sabir.options.option import Option
 from sabir.rendering.renderer import Renderer
@@ -23,7 +24,7 @@ from sabir_openai import settings
 from sabir_openai.provider import variant
 from sabir_openai.responses_dialect import RESPONSES as DIALECT
 
-from tests.providers.wires import body, call, home, items, lost, render, result, said, scope_of, whole
+from tests.providers.wires import body, call, fold, home, items, lost, render, result, said, scope_of, whole
 
 CHAT, RESPONSES = "openai.chat", "openai.responses"
 PIXEL = "data:image/png;base64,iVBORw0KGgo="
@@ -293,3 +294,80 @@ def test_what_the_server_holds_is_not_sent_twice_unsaid() -> None:
         assert len(renderer.render(history[2:], settings=given).body["input"]) == 200
         with pytest.raises(SettingsInvalid, match=r"previous_response_id 'resp_1'.*messages after it"):
             renderer.render(history, settings=given)
+
+
+NULLS: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"type": "function_call", "id": "fc_1", "call_id": "c", "name": "weather", "arguments": "{}", "status": None,
+      "namespace": None}, {"status", "namespace"}),
+    ({"type": "message", "id": "msg_1", "role": "assistant", "status": None, "phase": None,
+      "content": [{"type": "output_text", "text": "a", "annotations": [], "logprobs": None}]},
+     {"status", "phase", "logprobs"}),
+    ({"type": "message", "id": "msg_1", "role": "assistant", "phase": None,
+      "content": [{"type": "refusal", "refusal": "No.", "note": None}]}, {"phase", "note"}),
+    ({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "E", "content": None,
+      "status": "completed"}, {"content", "status"}),
+    ({"type": "web_search_call", "id": "ws_1", "status": "completed", "action": None}, {"action"}),
+    ({"type": "code_interpreter_call", "id": "ci_1", "status": None, "container_id": "cn", "code": None,
+      "outputs": None}, {"status"}),
+    ({"type": "image_generation_call", "id": "ig_1", "status": "generating", "result": None, "size": None}, {"size"}),
+]  # fmt: skip
+"""An output item, and the fields that are not sent back; the wire requires the other null ones."""
+
+
+@pytest.mark.parametrize(("item", "omitted"), NULLS)
+@pytest.mark.parametrize("way", ["whole", "streamed"])
+def test_fields_that_the_wire_refuses_in_requests_are_not_sent_back(way: str, item: Any, omitted: set[str]) -> None:
+    """Null fields, and the status of reasoning."""
+    output = [item, {"type": "message", "id": "msg_2", "role": "assistant", "status": "completed",
+                     "content": [{"type": "output_text", "text": "b", "annotations": []}]}]  # fmt: skip
+    response = {"id": "resp_1", "model": "unlisted", "status": "completed", "output": output}
+    scope = DecodeScope(sabir.dialect(RESPONSES).target.model_copy(update={"model": "unlisted"}))
+    done = [{"type": "response.output_item.done", "output_index": at, "item": each} for at, each in enumerate(output)]
+    stream = [*done, {"type": "response.completed", "response": response}]
+    reply = whole(scope, response) if way == "whole" else fold(scope, *stream)
+    results = [result().model_copy(update={"payload": OptionResultPayload(invocation_id="c", option_name="weather")})]
+    sent = items(RESPONSES, sabir.user("?"), *reply.messages, *(results if reply.option_calls else []), sabir.user("!"))
+
+    def fields_of(item: Any) -> dict[str, Any]:
+        content = [{k: v for k, v in each.items() if k not in omitted} for each in item.get("content") or ()]
+        return {k: v for k, v in item.items() if k not in omitted} | ({"content": content} if content else {})
+
+    assert sent[1] == fields_of(item)
+
+
+@pytest.mark.parametrize("extra", [{"namespace": "tools"}, {"caller": {"type": "program", "caller_id": "p"}}])
+def test_an_output_repeats_the_namespace_and_the_caller_of_its_call(extra: dict[str, Any]) -> None:
+    """With the name: a name of a namespace is not found by itself. An output of a plain call has its id alone."""
+    for further in (extra, {}):
+        asked = call(origin=home(RESPONSES), state={"id": "fc_1", **further})
+        _, answer = items(RESPONSES, asked, result(result="x"))
+        name = {"name": "weather"} if further else {}
+        assert answer == {"type": "function_call_output", "call_id": "call_1", **further, **name, "output": "x"}
+        stored = json.dumps({"model": "m", "input": [{"type": "function_call", "call_id": "call_1", "name": "weather",
+                                                      "arguments": "{}", **further}, answer]})  # fmt: skip
+        assert sabir.dialect(RESPONSES).decode_history(stored).losses == ()
+
+
+STORING = [{"previous_response_id": "resp_1"}, {"conversation": "conv_1"}]
+
+
+@pytest.mark.parametrize("vendor", STORING)
+def test_a_result_alone_is_sent_if_the_server_stores_its_call(vendor: dict[str, Any]) -> None:
+    """With texts after and before it; as a stored request, too."""
+    answers = [{"type": "function_call_output", "call_id": f"call_{at}", "output": "x"} for at in (1, 2, 3)]
+    words = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "So?"}]}
+    history = [result(1, result="x"), result(2, result="x"), sabir.user("So?"), result(3, result="x")]
+    rendering = render(RESPONSES, *history, vendor=vendor)
+
+    assert (body(rendering)["input"], rendering.losses) == ([*answers[:2], words, answers[2]], ())
+    named = [{**each, "name": "weather"} for each in answers]
+    stored = sabir.dialect(RESPONSES).decode_history(json.dumps({"model": "m", **vendor, "input": named}))
+    again = sabir.dialect(RESPONSES).render(stored.messages, model="m", settings=stored.settings)
+    assert (stored.losses, again.losses, body(again)["input"]) == ((), (), answers)
+
+
+@pytest.mark.parametrize("name", [CHAT, RESPONSES])
+def test_a_result_without_its_call_is_a_loss_if_nothing_stores_the_call(name: str) -> None:
+    rendering = render(name, sabir.user("?"), result())
+
+    assert lost(rendering) == [("dropped", "")]

@@ -285,3 +285,135 @@ def test_events_in_any_order_give_a_reply_or_an_error_of_the_library(order: list
         return
 
     assert reply.origin.provider == "openai"
+
+
+def event(kind: str, name: str = "", text: str = "", place: int = 0, **fields: Any) -> dict[str, Any]:
+    """An event that repeats the whole text of a passage."""
+    return {"type": f"response.{kind}.done", "output_index": place, **({name: text} if name else {}), **fields}
+
+
+ARGUMENTS = '{"city":"Rome"}'
+TEXTS: dict[str, tuple[Any, Any, list[Any], list[Any]]] = {
+    "call": (
+        {**CALL, "arguments": ARGUMENTS}, {**CALL, "arguments": ""},
+        [delta("function_call_arguments", 0, each) for each in ('{"city"', ':"Rome"}')],
+        [event("function_call_arguments", "arguments", ARGUMENTS)],
+    ),
+    "call of an object": (
+        {**CALL, "arguments": ARGUMENTS}, {**CALL, "arguments": "{}"},
+        [delta("function_call_arguments", 0, ARGUMENTS)], [event("function_call_arguments", "arguments", ARGUMENTS)],
+    ),
+    "text": (
+        say("Hello."), {**MESSAGE, "content": []},
+        [delta("output_text", 0, each, content_index=0) for each in ("Hel", "lo.")],
+        [event("output_text", "text", "Hello.", content_index=0)],
+    ),
+    "text of a part": (
+        say("Hello."), say(""), [delta("output_text", 0, "Hello.", content_index=0)],
+        [event("content_part", content_index=0, part={"type": "output_text", "text": "Hello."})],
+    ),
+    "refusal": (
+        {**MESSAGE, "content": [{"type": "refusal", "refusal": "No."}]}, {**MESSAGE, "content": None},
+        [delta("refusal", 0, "No.", content_index=0)], [event("refusal", "refusal", "No.", content_index=0)],
+    ),
+    "summary": (
+        REASONING, {**REASONING, "summary": []}, [delta("reasoning_summary_text", 0, "Hm.", summary_index=0)],
+        [event("reasoning_summary_text", "text", "Hm.", summary_index=0)],
+    ),
+    "summary of a part": (
+        REASONING, {**REASONING, "summary": []}, [delta("reasoning_summary_text", 0, "Hm.", summary_index=0)],
+        [event("reasoning_summary_part", summary_index=0, part={"type": "summary_text", "text": "Hm."})],
+    ),
+    "reasoning": (
+        {"id": "rs_1", "type": "reasoning", "content": [{"type": "reasoning_text", "text": "Hm."}]},
+        {"id": "rs_1", "type": "reasoning"}, [delta("reasoning_text", 0, "Hm.", content_index=0)],
+        [event("reasoning_text", "text", "Hm.", content_index=0)],
+    ),
+    "native call": (
+        {"id": "ctc_1", "type": "custom_tool_call", "call_id": "c", "name": "sum", "input": "4 + 4"},
+        {"id": "ctc_1", "type": "custom_tool_call", "call_id": "c", "name": "sum", "input": ""},
+        [delta("custom_tool_call_input", 0, "4 + 4")], [event("custom_tool_call_input", "input", "4 + 4")],
+    ),
+}  # fmt: skip
+"""An item, the same without its text, and the text in deltas, and in one event."""
+
+
+def calls(reply: Reply) -> list[tuple[str, str, str | None]]:
+    payloads = [message.call for message in reply.option_calls]
+    return [(each.invocation_id, each.option_name, each.raw_arguments) for each in payloads if each]
+
+
+def sources(full: Any, empty: Any, deltas: list[Any], repeated: list[Any]) -> dict[str, list[Any]]:
+    """Streams of one item, whose text is in one source alone; items may lack fields, too."""
+    bare = {name: empty.get(name) for name in ("id",)}
+    return {
+        "deltas": [*deltas, done(0, empty), completed(empty)],
+        "deltas, and no final item": [*deltas, done(0, empty), completed()],
+        "deltas, and an item of an id alone": [*deltas, done(0, bare), completed()],
+        "one event": [*repeated, done(0, empty), completed(empty)],
+        "one event, and no final item": [*repeated, done(0, empty), completed()],
+        "one event, after the item": [done(0, empty), *repeated, completed(empty)],
+        "the item": [done(0, full), completed(empty)],
+        "the item, and no final item": [done(0, full), completed()],
+        "the final response": [done(0, empty), completed(full)],
+        "the final response alone": [completed(full)],
+    }
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_a_text_is_read_from_the_one_source_that_has_it(kind: str) -> None:
+    full, empty, _, _ = TEXTS[kind]
+    for source, wire in sources(*TEXTS[kind]).items():
+        reply = fold(CREATED, added(0, empty), *wire)
+        expected = whole(full)
+        assert calls(reply) == calls(expected), source
+        assert (reply.text, reply.refusal, reply.reasoning) == (expected.text, expected.refusal, expected.reasoning)
+        assert (reply.finish_reason, reply.losses) == (expected.finish_reason, ()), source
+
+
+def test_an_item_that_never_ends_is_read_from_its_one_source() -> None:
+    """Whether deltas or one event have its text; then it goes back as a new item."""
+    for kind in ("call", "text", "refusal", "summary", "reasoning", "native call"):
+        full, empty, deltas, repeated = TEXTS[kind]
+        for wire in (deltas, repeated):
+            reply, expected = fold(CREATED, added(0, empty), *wire, completed()), whole(full)
+            assert calls(reply) == calls(expected)
+            assert (reply.text, reply.refusal, reply.reasoning) == (expected.text, expected.refusal, expected.reasoning)
+            assert (reply.finish_reason, reply.losses) == (expected.finish_reason, ())
+
+
+CONTRADICTIONS: dict[str, tuple[list[Any], str]] = {
+    "deltas and the item": (
+        [delta("function_call_arguments", 0, '{"n":1}'), done(0, {**CALL, "arguments": '{"n":5}'}),
+         completed({**CALL, "arguments": '{"n":5}'})], '{"n":5}'),
+    "the event and the item": (
+        [event("function_call_arguments", "arguments", '{"n":1}'), done(0, {**CALL, "arguments": '{"n":5}'}),
+         completed()], '{"n":5}'),
+    "the item and the final response": (
+        [done(0, {**CALL, "arguments": '{"n":1}'}), completed({**CALL, "arguments": '{"n":5}'})], '{"n":5}'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("between", CONTRADICTIONS)
+def test_sources_that_contradict_each_other_are_a_loss_and_the_later_one_counts(between: str) -> None:
+    wire, expected = CONTRADICTIONS[between]
+    reply = fold(CREATED, added(0, CALL), *wire)
+
+    assert calls(reply) == [("call_1", "my weather", expected)]
+    assert [(loss.kind, loss.path) for loss in reply.losses] == [("dropped", "output[0].arguments")]
+
+
+def test_a_text_that_ended_and_the_final_response_contradicts_is_a_loss() -> None:
+    """It was shown already."""
+    reply = fold(CREATED, done(0, say("Hello.")), completed(say("Good bye.")))
+
+    assert (reply.text, [loss.path for loss in reply.losses]) == ("Hello.", ["output[0].content[0]"])
+
+
+@pytest.mark.parametrize("more", ['{"city": "Rome"}', '{"city":"Ro', '{"city":"Rome"', "", "{}"])
+def test_a_less_complete_form_of_arguments_is_no_contradiction(more: str) -> None:
+    """Spaces, the order of members, a beginning, nothing."""
+    reply = fold(CREATED, done(0, {**CALL, "arguments": ARGUMENTS}), completed({**CALL, "arguments": more}))
+
+    assert [each.call and each.call.arguments for each in reply.option_calls] == [{"city": "Rome"}]
+    assert reply.losses == ()

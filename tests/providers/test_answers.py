@@ -82,9 +82,9 @@ CLAUDES: list[tuple[Any, list[Any]]] = [
     (claude({**THINKING, "thinking": ""}), [ReasoningPart(text="", state={"type": "thinking", "signature": "sig"})]),
     (claude({"type": "redacted_thinking", "data": "x"}),
      [ReasoningPart(text="", state={"type": "redacted_thinking", "data": "x"})]),
-    (claude(THINKING, USE, {**USE, **CALLER}), [
+    (claude(THINKING, USE, {**USE, **CALLER, "id": "d"}), [
         ReasoningPart(text="Hm.", state={"type": "thinking", "signature": "sig"}), call("my weather", {"city": "Rome"}),
-        call("my weather", {"city": "Rome"}, state=CALLER)]),
+        call("my weather", {"city": "Rome"}, wire_id="d", state=CALLER)]),
     (claude({**USE, "input": [1]}), [call("my weather", {}, raw_arguments="[1]", invalid_arguments=True)]),
     (claude(SERVER, FOUND, MCP), [
         opaque(CLAUDE, SERVER, "srv_1", "opens"), opaque(CLAUDE, FOUND, "srv_1", "closes"),

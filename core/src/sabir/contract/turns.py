@@ -98,6 +98,9 @@ class Calls:
 
     `unfinished_pairs` says whether a request may end with an opaque part that opens a pair but whose other half is
     missing, as it is where a provider paused in mid-turn.
+
+    `stored_by` names vendor settings that refer to earlier messages which the server stores: with one of them set, a
+    result without its call is sent too.
     """
 
     ids: IdentifierRule = IdentifierRule()
@@ -106,6 +109,7 @@ class Calls:
     incomplete: Literal["left_out", "answered"] = "left_out"
     results: Literal["apart", "with_user"] = "apart"
     unfinished_pairs: Literal["dropped", "kept_at_the_end"] = "dropped"
+    stored_by: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +287,8 @@ class TurnScope:
     unsupported_media: UnsupportedMedia = "placeholder"
     quirks: frozenset[str] = frozenset()
     """Deviations of this endpoint from the dialect, by names that the dialect defines."""
+    has_stored_calls: bool = False
+    """Whether the server stores earlier messages, so that a result may come without its call."""
     declared_names: tuple[str, ...] = ()
     """Names of offered options that the wire cannot take as they are."""
 

@@ -5,6 +5,7 @@
 
 Neighbouring parts become one message of the kind `parts`, each call a message of its own, in the order given.
 A part that carries nothing (no text, no state, no citation) is left out. A call that was cut off is marked (law 12).
+A call with the id, name and arguments of an earlier call is the same call sent twice: it is dropped, with a loss.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -74,6 +75,23 @@ class ReplyBuilder:
             return False
         return not (isinstance(part, TextPart) and part.citations)
 
+    def _drop_repeated_calls(self) -> list[Loss]:
+        """Remove every call that equals an earlier one in id, name and arguments; return a loss for each."""
+        calls: set[tuple[str, ...]] = set()
+        losses: list[Loss] = []
+        payloads, self._payloads = self._payloads, []
+        for payload in payloads:
+            if isinstance(payload, OptionCallPayload):
+                text = payload.raw_arguments if payload.invalid_arguments else None
+                call = (payload.invocation_id, payload.option_name, text or payload.arguments_json)
+                if call in calls:
+                    reason = f"the call {call[0]!r} of {call[1]!r} came more than once; it is one call"
+                    losses.append(Loss(kind="dropped", reason=reason))
+                    continue
+                calls.add(call)
+            self._payloads.append(payload)
+        return losses
+
     def messages(self, origin: Origin) -> tuple[Message, ...]:
         """The messages so far, each with a new id, by the scope's policy; an Alternative holds such too."""
         held = [PartsPayload(parts=tuple(each)) if isinstance(each, list) else each for each in self._payloads]
@@ -105,13 +123,14 @@ class ReplyBuilder:
         """
         for position, call in unfinished(self._payloads, finish_reason, finished_calls, self._marks).items():
             self._payloads[position] = call
+        losses = (*losses, *self._drop_repeated_calls())
         return Reply(
             messages=self.messages(origin),
             finish_reason=finish_reason,
             raw_finish_reason=raw_finish_reason,
             usage=usage or Usage(),
             origin=origin,
-            losses=tuple(losses),
+            losses=losses,
             alternatives=tuple(without_unfinished(each, finished_calls) for each in alternatives),
             details=None if details is None else encode_json(details),
         )

@@ -217,6 +217,9 @@ class _Pairing:
         if unanswered.run:
             unanswered.end_run()
         if not (calls := unanswered.stacks.get(identifier)):
+            if self._scope.has_stored_calls:
+                self._place(position, position, "results")
+                return
             self.lose("dropped", f"no earlier unanswered call has the invocation id {identifier!r}", position)
             return
         call = calls[0]

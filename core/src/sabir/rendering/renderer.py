@@ -189,7 +189,7 @@ class Renderer:
         self._offer = Offer()
         self._heads: list[tuple[_Key, frozenset[str] | None, Head]] = []
         """Each kept head with the names of called options; None where the head does not depend on them."""
-        self._kept: dict[tuple[bool, UnsupportedMedia, tuple[str, ...]], PrefixIndex] = {}
+        self._kept: dict[tuple[bool, UnsupportedMedia, bool, tuple[str, ...]], PrefixIndex] = {}
         self._lock = Lock()
 
     def new(self) -> "Renderer":
@@ -228,12 +228,20 @@ class Renderer:
 
     def _index_for(self, settings: Settings, declared: tuple[str, ...]) -> PrefixIndex:
         labels, media = bool(settings.media_labels), settings.unsupported_media or "placeholder"
-        key = labels, media, declared
+        vendor, stored_by = settings.vendor.get(self.scope.target.provider, {}), self.scope.tables.calls.stored_by
+        stored = any(vendor.get(name) or settings.extra_body.get(name) for name in stored_by)
+        key = labels, media, stored, declared
         with self._lock:
             index = self._kept.pop(key, None)
             if index is None:
                 index = PrefixIndex(
-                    replace(self.scope, media_labels=labels, unsupported_media=media, declared_names=declared)
+                    replace(
+                        self.scope,
+                        media_labels=labels,
+                        unsupported_media=media,
+                        has_stored_calls=stored,
+                        declared_names=declared,
+                    )
                 )
             self._kept[key] = index
             if len(self._kept) > MOST_SCOPES:

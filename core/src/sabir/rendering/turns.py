@@ -129,6 +129,10 @@ class TurnMaker(PartFilter):
                     entries[position] = new_tuple(Entry, (message, pieces, "", "", keeps, None))
             elif payload.kind == "option_call" and position in answers:
                 entries[position] = self._call_entry(new_tuple(At, (message, 0, side, differs, keeps)), payload)
+            elif payload.kind == "option_result" and side == "results":  # the server stores its call
+                pieces = self.take(message, payload.parts, side, differs) if payload.parts else ()
+                names = payload.invocation_id, self.names.name(payload.option_name)
+                entries[position] = new_tuple(Entry, (message, pieces, *names, False, None))
             else:
                 is_cut = True
         if side == "assistant" and payload and payload.kind == "parts":

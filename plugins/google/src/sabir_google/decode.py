@@ -182,8 +182,16 @@ def _sum(found: Fields, *names: str) -> int | None:
 
 
 def parts_of(candidate: Fields) -> list[Any]:
-    """The parts of a candidate, without empty ones: these may not be sent back."""
-    return [part for part in items(fields(candidate.get("content")).get("parts")) if part != {}]
+    """Return the parts of a candidate, plain, without empty ones: these may not be sent back."""
+    parts = map(plain_part, items(fields(candidate.get("content")).get("parts")))
+    return [part for part in parts if part != {}]
+
+
+def plain_part(part: Any) -> Any:
+    """Return a part without fields that say nothing: null, or `thought` if it is false."""
+    if not isinstance(part, dict) or len(part) == 1:  # as most parts are
+        return part
+    return {name: value for name, value in part.items() if value is not None and (name != "thought" or value)}
 
 
 def part_block(part: JSONValue, scope: DecodeScope) -> Block:
@@ -209,7 +217,7 @@ def _state(**beside: Fields) -> Fields | None:
 
 def _call(part: Fields, scope: DecodeScope) -> Block:
     call = fields(part["functionCall"])
-    state = _state(part=without(part, "functionCall"), call=without(call, "name", "args"))
+    state = _state(part=without(part, "functionCall"), call=left_over(call, ("name", "args")))
     return scope.read_call(text(call.get("id")) or None, text(call.get("name")), call.get("args"), state)
 
 

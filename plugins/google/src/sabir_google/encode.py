@@ -7,9 +7,10 @@
 Order: a conversation starts with the user, and a turn with calls follows a user turn or results; where neither
 precedes it, a user text of a few dots is inserted (loss: synthesized).
 
-Identifiers: the wire pairs calls and results by their order, and `id` is always the vendor's own. A call that came
-with one goes back with it, and so does its result; a call without an id, or from elsewhere, gets none, because older
-endpoints of Google Cloud refuse the field (vercel/ai#15891, langchainjs#10292).
+Identifiers: a call that came with the vendor's own id goes back with an id, and so does its result. It is that id,
+except that a second call with the same id gets another one, by which results can be told apart (loss: rewritten). A
+call without an id, or from elsewhere, gets none: the wire pairs by order too, and older endpoints of Google Cloud
+refuse the field (vercel/ai#15891, langchainjs#10292).
 
 Thought signatures go back on the part that they came on. From Gemini 3 on, the first call of every step must carry
 one: a call from elsewhere gets the documented dummy. https://ai.google.dev/gemini-api/docs/thought-signatures
@@ -192,8 +193,15 @@ def _own_media(piece: MediaPart, state: Fields, entry: Entry, scope: TurnScope, 
 
 def _call(entry: Entry, losses: LossLog) -> Item:
     state = entry.call_state
-    call = {**fields(state.get("call")), "name": entry.wire_name, "args": entry.arguments_value(losses)}
+    call = {**fields(state.get("call")), **_identity(entry), "args": entry.arguments_value(losses)}
     return {"functionCall": call, **fields(state.get("part"))}
+
+
+def _identity(entry: Entry) -> Item:
+    """Return the name of a call, or of a result's call, and its id if the call came with one of the vendor's."""
+    own_id, call = fields(entry.call_state.get("call")).get("id"), (entry.call or entry).message.call
+    is_rewritten = call is not None and entry.wire_id != call.invocation_id
+    return {**({"id": entry.wire_id if is_rewritten else own_id} if own_id else {}), "name": entry.wire_name}
 
 
 def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
@@ -203,12 +211,11 @@ def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
 def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
     """A result under `output`, an error under `error`; an object without these keys is sent as it is."""
     result = entry.result
-    wire_id = fields(entry.call_state.get("call")).get("id")
-    found: Item = {"id": wire_id} if wire_id else {}
+    identity = _identity(entry)
     if entry.pieces:
         pieces = tuple(each for piece in entry.pieces for each in _typed(piece, entry, scope, losses))
         entry = entry._replace(pieces=pieces)
-    found |= {"name": entry.wire_name, "response": _response(entry, result, losses)}
+    found: Item = {**identity, "response": _response(entry, result, losses)}
     if media := [piece for piece in entry.pieces if isinstance(piece, MediaPart)]:
         found["parts"] = [_shown(piece, entry, scope, losses) for piece in media]
         if any(isinstance(piece, MediaPart) for piece in entry.pieces[: -len(media)]):

@@ -32,7 +32,7 @@ from sabir.authoring import (
 from sabir.errors import HistoryInvalid, ResponseInvalid
 
 from sabir_google.arguments import join_calls
-from sabir_google.decode import NAME, modality_of, part_block
+from sabir_google.decode import NAME, modality_of, part_block, plain_part
 from sabir_google.encode import FILES, PLAIN_ERROR
 from sabir_google.request import DEFAULT_NAME, FIELDS, MODES
 from sabir_google.settings import MEDIA_HINTS, GoogleSettings, OptionHints, camel, spelled
@@ -210,10 +210,10 @@ decode_history = _History.decode
 
 
 def _part(part: JSONValue) -> Any:
-    """A part, and the objects in it, as the wire spells them; the contents of calls and results stay as they are."""
+    """Return a plain part, and the objects in it, as the wire spells them; calls' and results' contents stay."""
     if not isinstance(part, dict):
         return {"text": part} if isinstance(part, str) else part
-    found = spelled(part)
+    found = plain_part(spelled(part))
     return found | {name: spelled(found[name]) for name in found.keys() & _OBJECTS if isinstance(found[name], dict)}
 
 

@@ -249,6 +249,16 @@ def _picture(block: JSONValue) -> MediaPart | None:
     return MediaPart.read("image", text(fields(fields(block).get("image_url")).get("url")))
 
 
+def thinking_text(chunk: Fields) -> str | None:
+    """Return the text of a chunk of reasoning that has only texts; None for any other chunk."""
+    passages = chunk.get("thinking")
+    if chunk.get("type") != "thinking" or not isinstance(passages, list):
+        return None
+    texts = [text(fields(passage).get("text")) for passage in passages]
+    is_plain = [{"type": "text", "text": each} for each in texts] == passages
+    return "".join(texts) if is_plain else None
+
+
 def read_citation(annotation: JSONValue) -> Citation:
     """The citation for an annotation of either dialect."""
     found = fields(annotation)

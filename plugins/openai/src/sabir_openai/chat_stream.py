@@ -3,7 +3,8 @@
     chunk ─▶ deltas of text, reasoning, refusal, transcript, arguments ─▶ events for the caller
          └─▶ body so far ──read_answer──▶ the blocks' ends and the reply's (law 8: fold = whole)
 
-The terminal marker is the finish reason; `[DONE]`, or a clean close, then ends the reply.
+The reply ends with `[DONE]`, or with a clean close after the finish reason of choice 0. The end of another choice does
+not end it. A reply that only `[DONE]` ended has no finish reason (`other`), so its last call may be cut off (law 12).
 """
 
 import base64
@@ -33,12 +34,12 @@ class ChatDecoder:
         self._is_done = False
 
     def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
-        """The core events for one wire event; raises the CallError for an `error` object."""
+        """Yield the core events for one wire event; raises the CallError for an `error` object."""
         data = event.data.strip()
         if self._is_done or not data:
             return
         if data == "[DONE]":
-            yield from self.close()
+            yield from self._end()
             return
         chunk = self._scope.read_object(data)
         error = chunk if event.event == "error" and "error" not in chunk else chunk.get("error")
@@ -84,8 +85,13 @@ class ChatDecoder:
             yield BlockDelta.of(place, kind, more)
 
     def close(self) -> Iterator[StreamEvent]:
-        """The ends of all blocks and of the reply; no events if no choice had a finish reason."""
-        if self._is_done or not any(choice.found.get("finish_reason") for choice in self._choices.values()):
+        """Yield the ends of all blocks and of the reply; nothing if choice 0 has no finish reason."""
+        if not self._is_done and (first := self._choices.get(0)) and first.found.get("finish_reason"):
+            yield from self._end()
+
+    def _end(self) -> Iterator[StreamEvent]:
+        """Yield the ends of all blocks and of the reply; nothing if no choice came."""
+        if not self._choices:
             return
         self._is_done = True
         whole = {**self._body, "choices": [choice.whole() for choice in self._choices.values()]}
@@ -114,6 +120,24 @@ class _Words(list[str]):
     """A text that may still grow; its pieces are joined once."""
 
 
+class _Thinking:
+    """A chunk of reasoning that may still grow: its texts, and the fields that its pieces repeat or add."""
+
+    def __init__(self) -> None:
+        self.fields: dict[str, Any] = {}
+        self.texts = _Words()
+
+    def take(self, piece: Fields, thought: str) -> None:
+        """Add a piece, whose text is `thought`."""
+        self.fields |= piece
+        self.texts.append(thought)
+
+    def joined(self) -> dict[str, Any]:
+        """Return the chunk as in a response that is not streamed."""
+        thought = _settled(self.texts)
+        return {**self.fields, "thinking": [{"type": "text", "text": thought}] if thought else []}
+
+
 class _Choice:
     """One choice so far."""
 
@@ -121,6 +145,7 @@ class _Choice:
         self.found: dict[str, Any] = {"index": index}
         self.message: dict[str, Any] = {}
         self.chunks: list[Any] = []
+        """Content: growing texts, growing reasoning, and other chunks as they came."""
         self.audio: dict[str, Any] = {}
         self.sounds: list[str] = []
         self.calls: list[_Call] = []
@@ -171,7 +196,13 @@ class _Choice:
         """Add a chunk of content, which is a text or an object."""
         found = {"type": "text", "text": chunk} if isinstance(chunk, str) else fields(chunk)
         more = found.get("text")
-        if found != {"type": "text", "text": more} or not isinstance(more, str):
+        if (thought := chat_decode.thinking_text(found)) is not None:
+            if not self.chunks or not isinstance(self.chunks[-1], _Thinking):
+                self.chunks.append(_Thinking())
+            self.chunks[-1].take(found, thought)
+            if thought:
+                yield chat_decode.CONTENT + len(self.chunks) - 1, "reasoning", thought
+        elif found != {"type": "text", "text": more} or not isinstance(more, str):
             self.chunks.append(chunk)
         elif more:
             if not self.chunks or not isinstance(self.chunks[-1], _Words):
@@ -201,22 +232,32 @@ class _Choice:
             more = call.take(delta)
             for key in ((call.index, call.id), (None, call.id)):
                 self._latest[key] = max(place, self._latest.get(key, place))
+            self._latest.setdefault((_key(delta), ANY), place)  # its next pieces may have this index and no id
             yield chat_decode.CALLS + place, "option_call", more
 
     def _place_of(self, delta: Fields) -> int:
-        """The place of the latest call that a delta continues, else the next place.
+        """Return the place of the latest call that a delta continues, else the next place.
 
         A delta continues the call with its index and no other id; without an index, the call with its id or without
-        one; without both, the last call, if the delta has no name.
+        one; without both, the last call, if the delta has no name. A name begins a call: a delta with a new id but
+        without a name continues the call at its index, then the call with its id, then, without an index, the last.
         """
         index, wire_id = _key(delta), text(delta.get("id"))
+        is_named = any(text(fields(delta.get(kind)).get("name")) for kind in ("function", "custom"))
         if index is None and not wire_id:
-            is_named = text(fields(delta.get("function")).get("name"))
             return len(self.calls) - bool(self.calls and not is_named)
-        found = self._latest.get((index, wire_id or ANY), -1)
+        place = self._latest.get((index, wire_id or ANY), -1)
         if wire_id:
-            found = max(found, self._place_without_id(index))
-        return found if found >= 0 else len(self.calls)
+            place = max(place, self._place_without_id(index))
+            if place < 0 and not is_named:
+                place = self._place_of_nameless(index, wire_id)
+        return place if place >= 0 else len(self.calls)
+
+    def _place_of_nameless(self, index: str | float | None, wire_id: str) -> int:
+        """Return the place of the call that a delta with a new id, but without a name, continues; -1 for none."""
+        if index is None:
+            return len(self.calls) - 1
+        return self._latest.get((index, ANY), self._latest.get((None, wire_id), -1))
 
     def _place_without_id(self, index: str | float | None) -> int:
         """The latest call without an id that has that index, or any; -1 for none. An index has one at most."""
@@ -231,7 +272,7 @@ class _Choice:
         """The choice as in a response that is not streamed."""
         message = {name: _settled(said) for name, said in self.message.items()}
         if self.chunks:
-            joined = map(_settled, self.chunks)
+            joined = (each.joined() if isinstance(each, _Thinking) else _settled(each) for each in self.chunks)
             message["content"] = [{"type": "text", "text": each} if isinstance(each, str) else each for each in joined]
         if self.audio or self.sounds:
             message["audio"] = {**fields(_settled(self.audio)), "data": _joined(self.sounds)}

@@ -33,7 +33,8 @@ TABLES = Tables(
         ("results", "image"): _IMAGE, ("results", "document"): _DOCUMENT,
         ("assistant", "image"): MediaRule(data=""),
     },
-    Calls(ids=IdentifierRule(longest=64), names=IdentifierRule(longest=128), hints=ResponsesOptionHints),
+    Calls(ids=IdentifierRule(longest=64), names=IdentifierRule(longest=128), hints=ResponsesOptionHints,
+          stored_by=frozenset({"conversation", "previous_response_id"})),
 )  # fmt: skip
 """Assistant images are taken because the call that made them goes back; images from elsewhere become placeholders."""
 

@@ -26,9 +26,29 @@ CONTENTS = frozenset(
 """Types of blocks in a message's content; every other block is an item of the input."""
 
 
+_NULLABLE: Mapping[str, tuple[str, ...]] = {
+    "code_interpreter_call": ("code", "outputs"),
+    "image_generation_call": ("result",),
+}
+"""Type of an item → its fields that the wire requires though they may be null. From openai 3.57's types."""
+REPEATED = ("caller", "namespace")
+"""Fields of a call that its output repeats; a call with one of them is not found by its id alone."""
+
+
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
-    """The items of one turn, in order."""
-    return _SIDES[turn.side](turn, scope, losses)
+    """Return the items of one turn, in order, without fields that are null."""
+    return [_without_nulls(item) for item in _SIDES[turn.side](turn, scope, losses)]
+
+
+def _without_nulls(item: JSONValue) -> JSONValue:
+    """Return an item without null fields, also of its content: endpoints send them, and refuse them in requests."""
+    if not isinstance(item, dict):
+        return item
+    nullable = _NULLABLE.get(text(item.get("type")), ())
+    body = {name: value for name, value in item.items() if value is not None or name in nullable}
+    if isinstance(content := body.get("content"), list) and any(None in fields(part).values() for part in content):
+        body["content"] = [_without_nulls(part) for part in content]
+    return body
 
 
 def _speakers(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
@@ -77,9 +97,21 @@ _MEDIA = {"image": _image, "document": _document}
 
 def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
     return [
-        {"type": "function_call_output", "call_id": entry.wire_id, "output": _output(entry, scope, losses)}
+        {
+            "type": "function_call_output",
+            "call_id": entry.wire_id,
+            **_repeated(entry),
+            "output": _output(entry, scope, losses),
+        }
         for entry in turn.entries
     ]
+
+
+def _repeated(entry: Entry) -> Item:
+    """Return the fields that an output repeats of its call, with the call's name, if the call has any of them."""
+    state = entry.call_state
+    repeated = {name: state[name] for name in REPEATED if state.get(name)}
+    return {**repeated, "name": entry.wire_name} if repeated else {}
 
 
 def _output(entry: Entry, scope: TurnScope, losses: LossLog) -> str | list[Item]:
@@ -185,7 +217,7 @@ class _Answer:
     def _reasoning(self, piece: ReasoningPart, state: Fields, entry: Entry) -> None:
         # If nothing is stored, the vendor does not know a bare id, and refuses the items that depend on it.
         if state.get("encrypted_content") or state.get("content"):
-            self.items.append(state)
+            self.items.append(without(state, "status"))  # the wire refuses the field in requests
             return
         self.lacks_reasoning = True
         reason = "the reasoning came without encrypted content; its id alone is not found"

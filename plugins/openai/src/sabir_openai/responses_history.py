@@ -19,6 +19,7 @@ from sabir.errors import HistoryInvalid
 from sabir_openai.chat_decode import Block
 from sabir_openai.chat_history import RequestHistory
 from sabir_openai.responses_decode import PAIRS, item_blocks, opaque_item
+from sabir_openai.responses_encode import REPEATED
 from sabir_openai.responses_request import FIELDS
 from sabir_openai.settings import ResponsesOptionHints, ResponsesSettings
 
@@ -120,8 +121,12 @@ class _History(RequestHistory):
         """The result of a call: a text, or texts and media."""
         self._flush()
         call_id, said = History.expect_name(item.get("call_id"), f"{path}.call_id"), item.get("output")
-        self.lose_unknown(item, {"type", "call_id", "output"}, path, _NO_PLACE)
-        self.answer(call_id, said if isinstance(said, str) else self.parts(said, f"{path}.output"), path)
+        calls = (each.call for each in reversed(self.messages) if each.call and each.call.invocation_id == call_id)
+        state = fields(call.state) if (call := next(calls, None)) else {}
+        repeated = {name for name in REPEATED if item.get(name) == state.get(name)}
+        self.lose_unknown(item, {"type", "call_id", "output", "name"} | repeated, path, _NO_PLACE)
+        parts = said if isinstance(said, str) else self.parts(said, f"{path}.output")
+        self.answer(call_id, parts, path, text(item.get("name")))
 
     def reference(self, item: Fields, path: str) -> None:
         """An item that only the vendor stores."""

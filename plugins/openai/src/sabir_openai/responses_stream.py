@@ -2,12 +2,12 @@
 
     response.created           ─▶ reply-start
     response.…delta            ─▶ …-delta, after a …-start if the block is new
-    response.output_item.done  ─▶ …-end of every block of the item: the whole item decides
-    response.completed         ─▶ the ends of blocks that no item ended, then reply-end; incomplete and failed alike
+    response.output_item.done  ─▶ …-end of every block of the item, with the most complete text of all its events
+    response.completed         ─▶ the ends of the other blocks, then reply-end; incomplete and failed alike
 
-Every other event only repeats content of a finished item; items that only the final response has are read from there
-(law 8). Reasoning is read from its item's end, as the vendor's documentation requires: the encrypted content of an
-earlier event may be incomplete.
+An item that ended without a text may have it in the final response, and so may a call's arguments: they end with the
+final response. If two events disagree on a text, the reply has a loss. Reasoning is read from its item's end, as the
+vendor's documentation requires: the encrypted content of an earlier event may be incomplete.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,6 +17,8 @@ from sabir import (
     BlockDelta,
     BlockEnd,
     BlockStart,
+    Loss,
+    OptionCallPayload,
     ReasoningPart,
     RefusalPart,
     ReplyEnd,
@@ -28,18 +30,29 @@ from sabir.authoring import BlockKind, DecodeScope, Fields, ServerEvent, fields,
 
 from sabir_openai.chat_decode import Block
 from sabir_openai.responses_decode import PARAGRAPH, is_finished, item_blocks, origin_of, raise_reported, read_end
+from sabir_openai.responses_sources import (
+    DELTAS,
+    DONE,
+    PARTS_DONE,
+    Passage,
+    Streamed,
+    completed,
+    is_open,
+    more_complete,
+    passage_of,
+    texts_of,
+)
 
+_TEXT_PARTS: Mapping[str, type[TextPart | ReasoningPart | RefusalPart]] = {
+    "text": TextPart,
+    "reasoning": ReasoningPart,
+    "refusal": RefusalPart,
+}
+_RESTORED = ("message", "reasoning", "custom_tool_call")
+"""Types of items that are read from deltas and texts alone if no event has the item itself; option calls are too."""
 WIDTH = 1000
 """The number of block places reserved for one output item."""
 
-DELTAS: Mapping[str, tuple[BlockKind, str]] = {
-    "response.output_text.delta": ("text", "content_index"),
-    "response.refusal.delta": ("refusal", "content_index"),
-    "response.reasoning_summary_text.delta": ("reasoning", "summary_index"),
-    "response.reasoning_text.delta": ("reasoning", "content_index"),
-    "response.function_call_arguments.delta": ("option_call", ""),
-}
-"""Event → the kind of its block, and the field with the block's place in its item."""
 TERMINAL = ("response.completed", "response.incomplete", "response.failed")
 ANNOUNCED: Mapping[str, BlockKind] = {"reasoning": "reasoning", "function_call": "option_call"}
 """Items with one block, which begins when the item is added."""
@@ -47,20 +60,11 @@ ANNOUNCED: Mapping[str, BlockKind] = {"reasoning": "reasoning", "function_call":
 
 @dataclass(slots=True)
 class _Growing:
-    """A block that has begun and not ended; `passage` is the place of its last delta."""
+    """A block that has begun and not ended; `passage` is the passage of its last delta."""
 
     start: BlockStart
     texts: list[str] = field(default_factory=list)
-    passage: tuple[object, ...] | None = None
-
-    def whole(self, scope: DecodeScope) -> Block:
-        """The block so far, for a response whose final event does not contain it."""
-        so_far = "".join(self.texts)
-        if self.start.kind == "option_call":
-            return scope.read_call(self.start.invocation_id, self.start.option_name, so_far)
-        if self.start.kind == "reasoning":
-            return ReasoningPart(text=so_far)
-        return RefusalPart(text=so_far) if self.start.kind == "refusal" else TextPart(text=so_far)
+    passage: Passage | None = None
 
 
 class ResponsesDecoder:
@@ -71,7 +75,14 @@ class ResponsesDecoder:
         self._places: dict[str, int] = {}
         self._last_place = -1
         self._growing: dict[int, _Growing] = {}
-        self._done: set[int] = set()
+        self._streamed: dict[int, Streamed] = {}
+        """The texts of items that have not ended, by place."""
+        self._open: dict[int, Fields] = {}
+        """Items that ended, but wait for the final response, by place."""
+        self._done: dict[int, Mapping[Passage, str]] = {}
+        """The texts of items whose blocks ended, by place."""
+        self._losses: dict[str, Loss] = {}
+        """Losses by the path of the passage on which sources disagree."""
         self._blocks: list[Block] = []
         self._lacks_places = False
         self._is_started = False
@@ -80,6 +91,7 @@ class ResponsesDecoder:
             "response.output_item.added": self._added,
             "response.output_item.done": self._done_item,
             **dict.fromkeys(DELTAS, self._grown),
+            **dict.fromkeys((*DONE, *PARTS_DONE), self._repeated),
             **dict.fromkeys(TERMINAL, self._ended),
         }
 
@@ -106,11 +118,18 @@ class ResponsesDecoder:
         return ()
 
     def _added(self, found: Fields) -> Iterator[StreamEvent]:
-        item, index = fields(found.get("item")), self._place(found) * WIDTH
+        item, place = fields(found.get("item")), self._place(found)
+        if place not in self._done:
+            self._sources(place).announce(item)
+        yield from self._announced(place, item)
+
+    def _announced(self, place: int, item: Fields) -> tuple[StreamEvent, ...]:
+        """Begin the block of an item that has one block."""
         kind, name = ANNOUNCED.get(text(item.get("type"))), text(item.get("name"))
-        if kind is not None:
-            ids = {"invocation_id": text(item.get("call_id")), "option_name": self._scope.option_names.get(name, name)}
-            yield from self._begun(BlockStart(index=index, kind=kind, **ids))
+        if kind is None:
+            return ()
+        ids = {"invocation_id": text(item.get("call_id")), "option_name": self._scope.option_names.get(name, name)}
+        return self._begun(BlockStart(index=place * WIDTH, kind=kind, **ids))
 
     def _place(self, found: Fields) -> int:
         """The place of an event's item: the event's own field, else the order in which the items' ids appeared."""
@@ -130,30 +149,80 @@ class ResponsesDecoder:
         self._growing[start.index] = _Growing(start)
         return (start,)
 
+    def _sources(self, place: int) -> Streamed:
+        """Return the texts of the item at a place."""
+        if (streamed := self._streamed.get(place)) is None:
+            self._scope.count_blocks()
+            streamed = self._streamed[place] = Streamed()
+        return streamed
+
     def _grown(self, found: Fields) -> tuple[StreamEvent, ...]:
-        (kind, within), more = DELTAS[found["type"]], text(found.get("delta"))
-        part = found.get(within)
-        index = self._place(found) * WIDTH + (part if kind in ("text", "refusal") and isinstance(part, int) else 0)
-        begun = self._begun(BlockStart(index=index, kind=kind)) if more and kind != "option_call" else ()
+        source, more, place = DELTAS[found["type"]], text(found.get("delta")), self._place(found)
+        if not more or place in self._done or place in self._open:
+            return ()
+        passage, kind = passage_of(found, source), source.kind
+        pieces = self._sources(place).pieces
+        if passage not in pieces:
+            self._scope.count_blocks()
+            pieces[passage] = []
+        pieces[passage].append(more)
+        if kind is None:
+            return ()
+        index = place * WIDTH + (passage.position if kind in ("text", "refusal") else 0)
+        begun = self._begun(BlockStart(index=index, kind=kind)) if kind != "option_call" else ()
         block = self._growing.get(index)
-        if block is None or block.start.kind != kind or not more:
+        if block is None or block.start.kind != kind:
             return begun
-        before, block.passage = block.passage, (found["type"], part)
-        more = PARAGRAPH + more if block.texts and before != block.passage else more
+        before, block.passage = block.passage, passage
+        more = PARAGRAPH + more if block.texts and before != passage else more
         block.texts.append(more)
         return (*begun, BlockDelta.of(index, kind, more))
 
+    def _repeated(self, found: Fields) -> tuple[StreamEvent, ...]:
+        """Keep the whole text of a passage, which other events may lack; ignore it if its item is not known."""
+        name, place = found["type"], found.get("output_index")
+        if not isinstance(place, int):
+            place = self._places.get(text(found.get("item_id")))
+        if place is not None and place not in self._done:
+            if position := PARTS_DONE.get(name):
+                self._sources(place).finish_part(found, found.get(position))
+            else:
+                self._sources(place).finish(found, DONE[name])
+        return ()
+
     def _done_item(self, found: Fields) -> Iterator[StreamEvent]:
+        """End an item's blocks, unless the final response may complete it."""
         place = self._place(found)
-        if place not in self._done:
-            item = found.get("item")
-            for index, block in enumerate(item_blocks(item, self._scope), place * WIDTH):
-                yield from self._done_block(index, block, is_finished(item))
-            self._done.add(place)
-            self._last_place = max(self._last_place, place)
+        if place in self._done:
+            return
+        item, conflicts = completed(fields(found.get("item")), self._open.pop(place, {}), self._sources(place))
+        self._report(place, conflicts)
+        if is_open(item):
+            self._open[place] = item
+            yield from self._announced(place, item)
+        else:
+            yield from self._end_item(place, item)
+
+    def _end_item(self, place: int, item: Fields) -> Iterator[StreamEvent]:
+        self._streamed.pop(place, None)
+        blocks = item_blocks(item, self._scope) if item else []
+        for index, block in enumerate(blocks, place * WIDTH):
+            yield from self._done_block(index, block, is_finished(item))
+        self._done[place] = _comparable(item)
+        self._last_place = max(self._last_place, place)
+
+    def _report(self, place: int, conflicts: Iterable[Passage]) -> None:
+        """Report the passages on which two sources disagree."""
+        for passage in conflicts:
+            reason = "events of the stream disagree on it; the reply has one of the texts"
+            path = f"output[{place}].{passage}"
+            self._losses[path] = Loss(kind="dropped", path=path, reason=reason)
 
     def _done_block(self, index: int, block: Block, mark: bool | None = None) -> Iterator[StreamEvent]:
         """Yield the end of a block, with the wire's mark on its item; its start too if it had none."""
+        growing = self._growing.get(index)
+        if growing is not None and growing.start.kind != block.kind:
+            index += WIDTH // 2  # the grown block is another one, and ends with the reply
         yield from self._begun(BlockStart.of(index, block))
         self._blocks.append(block)
         self._growing.pop(index, None)
@@ -161,9 +230,55 @@ class ResponsesDecoder:
 
     def _ended(self, found: Fields) -> Iterator[StreamEvent]:
         response = fields(found.get("response"))
-        for position, item in enumerate(items(response.get("output"))):
-            yield from self._done_item({"output_index": None if self._lacks_places else position, "item": item})
-        for index, block in sorted(self._growing.items()):
-            yield from self._done_block(index, block.whole(self._scope))
+        for position, item in enumerate(map(fields, items(response.get("output")))):
+            place = self._place({"output_index": None if self._lacks_places else position, "item": item})
+            if (sent := self._done.get(place)) is None:
+                yield from self._complete(place, item)
+            else:
+                self._report(place, _unsent(_comparable(item), sent))
+        for place, item in sorted(self._open.items()):
+            yield from self._end_item(place, completed(item, {}, self._sources(place))[0])
+        for place, streamed in sorted(self._streamed.items()):
+            yield from self._end_unfinished(place, streamed)
+        for index, growing in sorted(self._growing.items()):
+            part = _TEXT_PARTS[growing.start.kind](text="".join(growing.texts))
+            yield from self._done_block(index, part)
         self._is_ended = True
-        yield ReplyEnd(**read_end(response, self._blocks, self._scope))
+        end = read_end(response, self._blocks, self._scope)
+        yield ReplyEnd(**{**end, "losses": (*end["losses"], *self._losses.values())})
+
+    def _complete(self, place: int, final: Fields) -> Iterator[StreamEvent]:
+        """End an item with all that the final response and earlier events have of it."""
+        earlier = self._open.pop(place, {})
+        item, conflicts = completed(final, earlier, self._sources(place))
+        self._report(place, conflicts)
+        if encrypted := earlier.get("encrypted_content"):
+            item["encrypted_content"] = encrypted  # the final response encrypts it anew
+        yield from self._end_item(place, item)
+
+    def _end_unfinished(self, place: int, streamed: Streamed) -> Iterator[StreamEvent]:
+        """End an item that only deltas and texts showed; its blocks have no state, so that they go back as new ones."""
+        item = streamed.item()
+        if item.get("type") == "function_call" or (item.get("type") in _RESTORED and texts_of(item)):
+            for index, block in enumerate(item_blocks(item, self._scope), place * WIDTH):
+                yield from self._done_block(index, _without_state(block))
+
+
+def _without_state(block: Block) -> Block:
+    if isinstance(block, TextPart | ReasoningPart | RefusalPart):
+        return _TEXT_PARTS[block.kind](text=block.text)
+    return block.model_copy(update={"state_json": None}) if isinstance(block, OptionCallPayload) else block
+
+
+def _comparable(item: Fields) -> Mapping[Passage, str]:
+    """Return the texts of an item to compare with the final response's; an image is not kept for that."""
+    return {} if item.get("type") == "image_generation_call" else texts_of(item)
+
+
+def _unsent(final: Mapping[Passage, str], sent: Mapping[Passage, str]) -> Iterator[Passage]:
+    """Yield the passages of which the final response has more, or something else, than blocks that have ended."""
+    for passage, value in final.items():
+        text_sent = sent.get(passage, "")
+        best, disagrees = more_complete(value, text_sent, is_json=passage.field == "arguments")
+        if disagrees or best != text_sent:
+            yield passage

@@ -1,0 +1,238 @@
+"""The sources of one output item in a stream → the item with the most complete text of each of its passages.
+
+    …delta ─▶ pieces ┐
+    …done  ─▶ text   ┴▶ Streamed.texts ─┐
+    output_item.added ─▶ announced      ├─ completed(item) ─▶ the item, and the passages on which sources disagree
+    output_item.done, final response ───┘
+
+Endpoints send a text, or the arguments of a call, in one of these events alone, and leave it empty in the others. Of
+two texts, the one that continues the other is more complete. If neither continues the other, the later source counts.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from sabir.authoring import BlockKind, Fields, JSONValue, decode_json, encode_json, fields, items, text
+from sabir.errors import NotJSON
+
+
+class Passage(NamedTuple):
+    """The place of a text in an item: the item's field and, if that is a list, the part's type and position."""
+
+    field: str
+    part: str = ""
+    position: int = 0
+
+    def __str__(self) -> str:
+        """The place as a path within the item."""
+        return f"{self.field}[{self.position}]" if self.part else self.field
+
+
+class Source(NamedTuple):
+    """The passage that an event's text belongs to, and the kind of the block that grows by it, if any does."""
+
+    passage: Passage
+    position: str = ""
+    """The event's field that holds the part's position."""
+    kind: BlockKind | None = None
+
+
+_SOURCES: Mapping[str, Source] = {
+    "output_text": Source(Passage("content", "output_text"), "content_index", "text"),
+    "refusal": Source(Passage("content", "refusal"), "content_index", "refusal"),
+    "reasoning_summary_text": Source(Passage("summary", "summary_text"), "summary_index", "reasoning"),
+    "reasoning_text": Source(Passage("content", "reasoning_text"), "content_index", "reasoning"),
+    "function_call_arguments": Source(Passage("arguments"), kind="option_call"),
+    "custom_tool_call_input": Source(Passage("input")),
+    "mcp_call_arguments": Source(Passage("arguments")),
+    "code_interpreter_call_code": Source(Passage("code")),
+}
+DELTAS = {f"response.{name}.delta": source for name, source in _SOURCES.items()}
+"""Event → the passage that its `delta` continues."""
+DONE = {f"response.{name}.done": source for name, source in _SOURCES.items()}
+"""Event → the passage of which it has the whole text."""
+PARTS_DONE: Mapping[str, str] = {
+    "response.content_part.done": "content_index",
+    "response.reasoning_summary_part.done": "summary_index",
+}
+"""Event with a whole part → its field with the part's position."""
+_PART_TEXTS: Mapping[str, str] = {
+    "output_text": "text",
+    "refusal": "refusal",
+    "summary_text": "text",
+    "reasoning_text": "text",
+}
+"""Type of a part → its field with the text."""
+_LISTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "message": {"content": ("output_text", "refusal")},
+    "reasoning": {"summary": ("summary_text",), "content": ("reasoning_text",)},
+}
+"""Type of an item → its fields that list parts → the types of parts with a text."""
+_TEXT_FIELDS: Mapping[str, str] = {
+    "function_call": "arguments",
+    "custom_tool_call": "input",
+    "mcp_call": "arguments",
+    "code_interpreter_call": "code",
+    "image_generation_call": "result",
+}
+"""Type of an item → its field with a text that no other field repeats."""
+_ANNOUNCED = ("type", "id", "call_id", "name", "namespace", "caller", "role")
+"""Fields of an added item that its later forms may lack; its other fields may be unfinished."""
+
+
+@dataclass(slots=True)
+class Streamed:
+    """The texts that the events of one item brought before the item ended."""
+
+    announced: Fields = field(default_factory=dict)
+    pieces: dict[Passage, list[str]] = field(default_factory=dict)
+    whole: dict[Passage, str] = field(default_factory=dict)
+
+    def announce(self, item: Fields) -> None:
+        """Keep the fields that identify an item."""
+        self.announced = {**self.announced, **{name: item[name] for name in _ANNOUNCED if item.get(name)}}
+
+    def finish(self, event: Fields, source: Source) -> None:
+        """Keep the whole text of a passage, and the name of a call that is not announced."""
+        passage = passage_of(event, source)
+        self.whole[passage] = text(event.get(_PART_TEXTS.get(passage.part, passage.field)))
+        if not passage.part and not self.announced.get("name"):
+            self.announce({"name": text(event.get("name"))})
+
+    def finish_part(self, event: Fields, position: JSONValue) -> None:
+        """Keep the text of a whole part."""
+        part = fields(event.get("part"))
+        kind = text(part.get("type"))
+        for lists in _LISTS.values():
+            for name, kinds in lists.items():
+                if kind in kinds:
+                    passage = Passage(name, kind, position if isinstance(position, int) else 0)
+                    self.whole[passage] = text(part.get(_PART_TEXTS[kind])) or self.whole.get(passage, "")
+
+    def texts(self) -> Iterator[tuple[Passage, str]]:
+        """Yield the whole texts and those of the deltas, in the order of their positions."""
+        texts = [*self.whole.items(), *((passage, "".join(pieces)) for passage, pieces in self.pieces.items())]
+        yield from sorted(texts, key=lambda each: each[0].position)
+
+    def item(self) -> dict[str, Any]:
+        """Return the item as far as its events show it, for a stream that never ends it; empty without any text."""
+        kind = text(self.announced.get("type")) or next((_type_of(passage) for passage, _ in self.texts()), "")
+        return completed({"type": kind}, {}, self)[0] if kind else {}
+
+
+def passage_of(event: Fields, source: Source) -> Passage:
+    """Return the passage that an event continues or repeats."""
+    position = event.get(source.position) if source.position else 0
+    return source.passage._replace(position=position if isinstance(position, int) else 0)
+
+
+def texts_of(item: Fields) -> dict[Passage, str]:
+    """Return the texts of an item that are not empty, by their passages."""
+    kind = text(item.get("type"))
+    texts: dict[Passage, str] = {}
+    if name := _TEXT_FIELDS.get(kind):
+        texts[Passage(name)] = text(item.get(name))
+    for name, kinds in _LISTS.get(kind, {}).items():
+        for position, part in enumerate(map(fields, items(item.get(name)))):
+            if (part_kind := text(part.get("type"))) in kinds:
+                texts[Passage(name, part_kind, position)] = text(part.get(_PART_TEXTS[part_kind]))
+    return {passage: value for passage, value in texts.items() if value}
+
+
+def is_open(item: Fields) -> bool:
+    """Return whether the item waits for the final response: if it lacks the text that items of its type have.
+
+    A call waits in any case: it must not run with arguments that the final response contradicts.
+    """
+    kind = text(item.get("type"))
+    if kind in ("", "function_call"):
+        return True
+    return (kind in _TEXT_FIELDS or kind in _LISTS) and not texts_of(item)
+
+
+def completed(item: Fields, earlier: Fields, streamed: Streamed) -> tuple[dict[str, Any], list[Passage]]:
+    """Return an item with all that it lacks and earlier sources have, and the passages on which sources disagree.
+
+    `earlier` is an earlier form of the same item, or empty.
+    """
+    body = dict(item)
+    for source in (earlier, streamed.announced):
+        body |= {name: value for name, value in source.items() if body.get(name) in (None, "", [], {})}
+    texts = texts_of(body)
+    listed = {passage.field for passage in texts}
+    conflicts: list[Passage] = []
+    for passage, value in (*texts_of(earlier).items(), *streamed.texts()):
+        # An endpoint may stream reasoning as one kind of passage and repeat it in the item as the other.
+        if not value or not _fits(text(body.get("type")), passage) or (listed and passage.field not in listed):
+            continue
+        best, disagrees = more_complete(texts.get(passage, ""), value, is_json=passage.field == "arguments")
+        disagrees = disagrees or (best != texts.get(passage) and not _set_text(body, passage, best))
+        conflicts += [passage] if disagrees and passage not in conflicts else []
+        texts[passage] = best
+    return body, conflicts
+
+
+def more_complete(later: str, earlier: str, *, is_json: bool = False) -> tuple[str, bool]:
+    """Return the more complete of two texts, and whether they disagree; then the later one counts.
+
+    Arguments are compared as JSON objects: an object counts more than a text that is not one.
+    """
+    if is_json:
+        objects = _read_object(later), _read_object(earlier)
+        if objects[0] is not None and objects[1] is not None:
+            if objects[1].items() <= objects[0].items():
+                return later, False
+            is_more = objects[0].items() <= objects[1].items()
+            return (earlier, False) if is_more else (later, True)
+        if objects[0] is not None or objects[1] is not None:
+            best, other = (later, earlier) if objects[1] is None else (earlier, later)
+            return best, not best.startswith(other)
+    if later.startswith(earlier):
+        return later, False
+    return (earlier, False) if earlier.startswith(later) else (later, True)
+
+
+def _read_object(arguments: str) -> dict[str, str] | None:
+    """Return the members of a JSON object, each as canonical JSON; None if the text is not an object."""
+    with suppress(NotJSON):
+        if isinstance(value := decode_json(arguments), dict):
+            return {name: encode_json(member, sort_keys=True) for name, member in value.items()}
+    return None
+
+
+def _fits(kind: str, passage: Passage) -> bool:
+    """Return whether items of a type have such passages."""
+    if passage.part:
+        return passage.part in _LISTS.get(kind, {}).get(passage.field, ())
+    return _TEXT_FIELDS.get(kind) == passage.field
+
+
+def _type_of(passage: Passage) -> str:
+    """Return the type of the items that have such a passage; "" if several have."""
+    kinds = [kind for kind, lists in _LISTS.items() if passage.part in lists.get(passage.field, ())]
+    return kinds[0] if kinds else ""
+
+
+def _set_text(body: dict[str, Any], passage: Passage, value: str) -> bool:
+    """Set the text of a passage; return False if the item has a part of another type there, or too few parts.
+
+    A first position of 1 leaves one empty part before it.
+    """
+    name, kind, position = passage
+    if not kind:
+        body[name] = value
+        return True
+    parts = list(items(body.get(name)))
+    if not 0 <= position <= len(parts) + 1:
+        return False
+    extra: dict[str, Any] = {"annotations": []} if kind == "output_text" else {}
+    while len(parts) <= position:
+        parts.append({"type": kind, _PART_TEXTS[kind]: "", **extra})
+    part = fields(parts[position])
+    if part.get("type") != kind:
+        return False
+    parts[position] = {**part, _PART_TEXTS[kind]: value}
+    body[name] = parts
+    return True

@@ -99,10 +99,16 @@ def test_a_strict_schema_does_not_change_the_given_one() -> None:
         ({"anyOf": [{"type": "object", "properties": {}}]}, "the root has 'anyOf'"),
         ({"type": "object", "properties": {"a": {}}}, "properties.a accepts any value"),
         ({"type": "object", "properties": {"a": True}}, "properties.a is True, which is not a schema"),
-        ({"type": "object", "properties": {"a": {"type": "string", "minLength": 1}}}, "properties.a has 'minLength': 1"),
+        (
+            {"type": "object", "properties": {"a": {"type": "string", "minLength": 1}}},
+            "properties.a has 'minLength': 1",
+        ),
         ({"type": "object", "properties": {"a": {"type": "array"}}}, "properties.a is an array of anything"),
         ({"type": "object", "properties": {"a": {"type": ["array", "null"]}}}, "a is an array of anything"),
-        ({"type": "object", "properties": {"a": {"type": "string", "format": "uri"}}}, """properties.a has 'format': "uri\""""),
+        (
+            {"type": "object", "properties": {"a": {"type": "string", "format": "uri"}}},
+            """properties.a has 'format': "uri\"""",
+        ),
         ({"type": "object", "properties": {}, "additionalProperties": {"type": "string"}}, "properties of any name"),
         ({"type": "object", "properties": {"a": {"oneOf": [{"type": "string"}]}}}, "properties.a has 'oneOf'"),
         (

@@ -71,8 +71,11 @@ def resolved(schema: Schema, part: JSONValue) -> Schema:
     return fields
 
 
-def endless_reference(schema: Schema) -> str:
-    """Return what is wrong with a reference that leads back to itself or out of the schema, or ""."""
+def endless_reference(schema: Schema, start: Schema | None = None) -> str:
+    """Return what is wrong with a reference that leads back to itself or out of the schema, or "".
+
+    `start` is a part of the schema, if only the references that it leads to count.
+    """
     finite = set[str]()
 
     def check(part: JSONValue, trail: tuple[str, ...]) -> str:
@@ -85,7 +88,7 @@ def endless_reference(schema: Schema) -> str:
             finite.add(reference)
         return ""
 
-    return check(schema, ())
+    return check(schema if start is None else start, ())
 
 
 def renamed_reference(reference: str, wire: Mapping[str, str]) -> str:

@@ -161,7 +161,7 @@ class _Walk:
         root = self._merged(root, 0)
         if root.get("type", "object") != "object" or (self._refuses and "type" not in root):
             raise _Refused("the root is not an object")
-        is_bare = self.rule.closed or "properties" in root
+        is_bare = self.rule.closed or "properties" in root or bool(root.keys() & {*UNIONS})
         return {"type": "object", **root} if is_bare else {"type": "object", **root, "properties": {}}
 
     def _merged(self, root: Schema, level: int) -> Schema:
@@ -180,7 +180,7 @@ class _Walk:
             further = {key: either(schemas) for key, schemas in variants.items() if key not in own}
             if further:
                 merged["properties"] = {**own, **further}
-            names = [{*listed(branch.get("required"))} for branch in branches]
+            names = [{*listed(branch.get("required"))} for branch in branches if branch.get("type") != "null"]
             shared = (set.union if name == "allOf" else set.intersection)(*names) if names else set()
             if more := [key for key in merged.get("properties", {}) if key in shared]:
                 merged["required"] = list(dict.fromkeys([*listed(merged.get("required")), *more]))
@@ -371,6 +371,8 @@ class _Walk:
             return
         for name in missing:
             inner = (properties or {})[name]
+            if "$ref" in mapped(inner) and (reason := endless_reference(self.schema, inner)):
+                raise _Refused(f"{where} would need {name!r} without end: {reason}")
             if not (admits_null(inner) and inner.get("default") is None):
                 at = within(path, f"properties.{name}")
                 self.change("rewritten", at, f"{name!r} is optional and became required", narrows=True)

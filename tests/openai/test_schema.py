@@ -4,7 +4,12 @@ from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field
-from sabir_openai.schema import STRICT_KEYWORDS, make_strict
+from sabir.authoring import FittedSchema, fit_schema
+from sabir_openai.schema import KEYWORDS, STRICT
+
+
+def make_strict(schema: dict[str, Any]) -> FittedSchema:
+    return fit_schema(schema, STRICT)
 
 
 class Cat(BaseModel):
@@ -58,9 +63,9 @@ def test_models_of_pydantic_become_strict(model: type[BaseModel]) -> None:
     """Unions by a discriminator, references with a description, recursion: every object closed and required."""
     found = make_strict(model.model_json_schema())
 
-    assert (found.strict, found.reasons) == (True, ())
-    assert found.left_out == (("pet loses 'discriminator', and its 'oneOf' is an 'anyOf'",) if model is Owner else ())
-    assert keywords(found.schema) <= STRICT_KEYWORDS
+    without = [("rewritten", "properties.pet.oneOf", "'oneOf' is sent as 'anyOf', without its 'discriminator'", False)]
+    assert (found.refusal, [*found.changes]) == ("", without if model is Owner else [])
+    assert keywords(found.schema) <= KEYWORDS
     assert found.schema["type"] == "object"
     for each in objects(found.schema):
         if isinstance(each.get("properties"), dict) and "required" in each:
@@ -89,38 +94,44 @@ def test_a_strict_schema_does_not_change_the_given_one() -> None:
 @pytest.mark.parametrize(
     ("schema", "reason"),
     [
-        ({"type": "string"}, "the root is no object"),
+        ({"type": "string"}, "the root is not an object"),
         ({"type": "object"}, "the root is an object of anything"),
-        ({"anyOf": [{"type": "object", "properties": {}}]}, "the root is no object"),
-        ({"type": "object", "properties": {"a": {}}}, "a accepts any value"),
-        ({"type": "object", "properties": {"a": True}}, "a is True, no schema"),
-        ({"type": "object", "properties": {"a": {"type": "string", "minLength": 1}}}, "a uses 'minLength'"),
-        ({"type": "object", "properties": {"a": {"type": "array"}}}, "a is an array of anything"),
+        ({"anyOf": [{"type": "object", "properties": {}}]}, "the root has 'anyOf'"),
+        ({"type": "object", "properties": {"a": {}}}, "properties.a accepts any value"),
+        ({"type": "object", "properties": {"a": True}}, "properties.a is True, which is not a schema"),
+        (
+            {"type": "object", "properties": {"a": {"type": "string", "minLength": 1}}},
+            "properties.a has 'minLength': 1",
+        ),
+        ({"type": "object", "properties": {"a": {"type": "array"}}}, "properties.a is an array of anything"),
         ({"type": "object", "properties": {"a": {"type": ["array", "null"]}}}, "a is an array of anything"),
-        ({"type": "object", "properties": {"a": {"type": "string", "format": "uri"}}}, "the format 'uri'"),
+        (
+            {"type": "object", "properties": {"a": {"type": "string", "format": "uri"}}},
+            """properties.a has 'format': "uri\"""",
+        ),
         ({"type": "object", "properties": {}, "additionalProperties": {"type": "string"}}, "properties of any name"),
-        ({"type": "object", "properties": {"a": {"oneOf": [{"type": "string"}]}}}, "a uses 'oneOf'"),
+        ({"type": "object", "properties": {"a": {"oneOf": [{"type": "string"}]}}}, "properties.a has 'oneOf'"),
         (
             {"type": "object", "properties": {"a": {"$ref": "#/$defs/gone"}, "b": {"$ref": "#/x", "title": "t"}}},
             "#/$defs/gone names nothing",
         ),
         ({"type": "object", "properties": {"a": {"$ref": "https://example.org/a"}}}, "example.org/a names nothing"),
         ({"type": "object", "properties": {"a": {"$ref": "#there"}}, "$defs": {}}, "#there names nothing"),
-        ({"type": "object", "properties": {}, "anyOf": [{"type": "string"}]}, "the root is a union"),
+        ({"type": "object", "properties": {}, "anyOf": [{"type": "string"}]}, "the root has 'anyOf'"),
         (
             {"type": "object", "properties": {}, "oneOf": [{"type": "string"}], "discriminator": {}},
-            "the root is a union",
+            "the root has 'oneOf'",
         ),
-        ({"type": "object", "properties": {"a": {"enum": list(range(1001))}}}, "more than 1000 enumerated values"),
-        ({"type": "object", "properties": ["a"]}, "has properties that are no object"),
+        ({"type": "object", "properties": {"a": {"enum": list(range(1001))}}}, "more than 1,000 enumerated values"),
+        ({"type": "object", "properties": ["a"]}, "properties is not an object"),
     ],
 )
 def test_what_strict_mode_cannot_say_keeps_the_schema_as_it_is(schema: dict[str, Any], reason: str) -> None:
-    """The first thing that stands in the way is the reason."""
+    """The refusal is the first keyword that strict schemas do not take; the schema is then sent as it is."""
     found = make_strict(schema)
 
-    assert (found.schema, found.strict, len(found.reasons)) == (schema, False, 1)
-    assert reason in found.reasons[0]
+    assert (found.schema, found.changes) == ({}, ())
+    assert reason in found.refusal
 
 
 def test_a_schema_may_nest_ten_deep() -> None:
@@ -129,21 +140,21 @@ def test_a_schema_may_nest_ten_deep() -> None:
     for _ in range(10):
         schema = {"type": "object", "properties": {"a": schema}}
 
-    assert make_strict(schema).strict
-    assert not make_strict({"type": "object", "properties": {"a": schema}}).strict
+    assert not make_strict(schema).refusal
+    assert make_strict({"type": "object", "properties": {"a": schema}}).refusal == "it has more than 10 levels"
 
 
 @pytest.mark.parametrize(
     ("schema", "changes"),
     [
-        ({"type": "string"}, ["the root: 'a' is optional and became required"]),
+        ({"type": "string"}, ["'a' is optional and became required"]),
         ({"type": ["string", "null"]}, []),
         ({"anyOf": [{"type": "string"}, {"type": "null"}], "default": None}, []),
-        ({"type": ["string", "null"], "default": "x"}, ["the root: 'a' is optional and became required"]),
-        ({"type": ["string", "null"], "examples": ["x"]}, ["a loses 'examples'"]),
+        ({"type": ["string", "null"], "default": "x"}, ["'a' is optional and became required"]),
+        ({"type": ["string", "null"], "examples": ["x"]}, ["'examples' is left out"]),
         (
             {"type": ["string", "null"], "allOf": [{"type": "string", "title": "t"}]},
-            ["a loses the 'type' of its 'allOf'"],
+            ["'type' of 'allOf' is left out for that next to it"],
         ),
     ],
 )
@@ -151,8 +162,8 @@ def test_what_was_optional_becomes_required(schema: dict[str, Any], changes: lis
     """Null stands for absent where it may; else the change is named."""
     found = make_strict({"type": "object", "properties": {"a": schema}})
 
-    assert found.strict
-    assert list(found.reasons) == changes
+    assert not found.refusal
+    assert [change.reason for change in found.changes if change.narrows] == changes
 
 
 def test_a_default_stays() -> None:
@@ -165,7 +176,7 @@ def test_a_default_stays() -> None:
     }
     found = make_strict(given)
 
-    assert (found.strict, found.reasons, found.left_out) == (True, (), ())
+    assert (found.refusal, found.changes) == ("", ())
     assert found.schema["properties"] == {
         "a": {"type": "string", "default": "x"},
         "b": {"enum": ["y", "z"], "default": "y"},
@@ -177,5 +188,5 @@ def test_what_holds_a_reply_to_nothing_is_left_out_and_named(name: str) -> None:
     """It keeps no schema from being strict."""
     found = make_strict({"type": "object", "properties": {"a": {"type": "string", name: True}}, "required": ["a"]})
 
-    assert (found.strict, found.reasons, found.left_out) == (True, (), (f"a loses {name!r}",))
+    assert found.changes == (("rewritten", f"properties.a.{name}", f"{name!r} is left out", False),)
     assert name not in keywords(found.schema)

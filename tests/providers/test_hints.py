@@ -122,8 +122,8 @@ BLOCKING = {"behavior": "BLOCKING", "response_json_schema": {"type": "object", "
 SENT_BLOCKING = {"behavior": "BLOCKING", "responseJsonSchema": BLOCKING["response_json_schema"]}
 OPENAI = (CHAT, RESPONSES)
 OPTIONS: list[tuple[str, Any, Any, dict[str, Any], list[tuple[str, str]]]] = [
-    (CLAUDE, SCHEMA, {"anthropic": OFFERED}, {"input_schema": SCHEMA, **OFFERED}, []),
-    (CLAUDE, SCHEMA, {"*": {"strict": True, "behavior": "BLOCKING"}}, {"input_schema": SCHEMA, "strict": True},
+    (CLAUDE, CLOSED, {"anthropic": OFFERED}, {"input_schema": CLOSED, **OFFERED}, []),
+    (CLAUDE, CLOSED, {"*": {"strict": True, "behavior": "BLOCKING"}}, {"input_schema": CLOSED, "strict": True},
      [("dropped", ".vendor.*.behavior")]),
     (CLAUDE, SCHEMA, {"*": {"defer_loading": True}, "anthropic": {"defer_loading": False}},
      {"input_schema": SCHEMA, "defer_loading": False}, []),
@@ -133,8 +133,9 @@ OPTIONS: list[tuple[str, Any, Any, dict[str, Any], list[tuple[str, str]]]] = [
      {"parametersJsonSchema": SCHEMA, "behavior": "BLOCKING"}, [("dropped", ".vendor.*.defer_loading")]),
     *((name, CLOSED, {"openai": {"strict": False}}, {"parameters": CLOSED, "strict": False}, []) for name in OPENAI),
     *((name, LOOSE, {"openai": {"strict": True}}, {"parameters": NARROWED, "strict": True},
-       [("rewritten", ".parameters")]) for name in OPENAI),
-    *((name, FREE, {"*": {"strict": True}}, {"parameters": FREE, "strict": True}, []) for name in OPENAI),
+       [("rewritten", ".parameters.properties.unit")]) for name in OPENAI),
+    (CHAT, FREE, {"*": {"strict": True}}, {"parameters": FREE}, [("downgraded", ".parameters")]),
+    (RESPONSES, FREE, {"*": {"strict": True}}, {"parameters": FREE, "strict": False}, [("downgraded", ".parameters")]),
     (RESPONSES, CLOSED, {"openai": LATER}, {"parameters": CLOSED, "strict": True, **LATER}, []),
     (CHAT, CLOSED, {"*": LATER}, {"parameters": CLOSED, "strict": True},
      [("dropped", f".vendor.*.{name}") for name in LATER]),
@@ -147,7 +148,7 @@ OPTIONS: list[tuple[str, Any, Any, dict[str, Any], list[tuple[str, str]]]] = [
 def test_an_option_is_declared_with_its_hints(
     name: str, schema: Any, vendor: Any, declared: dict[str, Any], losses: list[tuple[str, str]]
 ) -> None:
-    """All that the SDK's own type of a declaration has; a schema that cannot be strict is for the vendor to judge."""
+    """All that the SDK's own type of a declaration has; a schema that cannot be strict is sent without the hint."""
     option = Option.from_schema("look", "Look.", schema, vendor=vendor)
     rendering = render(name, sabir.user("?"), options=[option], model=MODELS[name])
     (tool,) = body(rendering)["tools"]
@@ -214,7 +215,7 @@ DRAWN: dict[str, tuple[list[Any], Any, Any]] = {
         [st.tuples(st.just("document"), some(citations=some(enabled=yes), context=st.text()))],
         some(allowed_callers=st.lists(st.just("direct")), input_examples=st.just([{"city": "Oslo"}]),
              **dict.fromkeys(("defer_loading", "eager_input_streaming", "strict"), yes)),
-        SCHEMA,
+        CLOSED,
     ),
     GEMINI: (
         [st.tuples(st.just("image"), some(media_resolution=st.just(LOW))),
@@ -225,8 +226,8 @@ DRAWN: dict[str, tuple[list[Any], Any, Any]] = {
     CHAT: (
         [st.tuples(st.just("image"), some(detail=st.just("low"), prompt_cache_breakpoint=st.just(BREAKPOINT))),
          st.tuples(st.just("document"), some(prompt_cache_breakpoint=st.just(BREAKPOINT)))],
-        st.just({}) | st.just({"strict": True}),
-        FREE,
+        st.just({}) | st.just({"strict": False}),
+        CLOSED,
     ),
     RESPONSES: (
         [st.tuples(st.just("image"), some(detail=st.sampled_from(["low", "high"])))],

@@ -77,6 +77,13 @@ _GROUPS = {
             "authoring.transport": "ClientConnection Kept Library OwnConnection",
         },
     ),
+    "Schemas": (
+        "A schema is sent as the wire takes it, and each change of it is a loss.",
+        {
+            "authoring.schemas": "FittedSchema SchemaRule fit_schema",
+            "authoring.schema_parts": "has_lookaround",
+        },
+    ),
     "Failures": (
         "Every failure is one of the library's errors, in one line that no terminal obeys.",
         {

@@ -214,8 +214,8 @@ class ModelAdapter(AsyncClosing, SyncClosing):
             )
 
     def _scope(self, rendering: Rendering) -> DecodeScope:
-        names, bounds = rendering.option_names, rendering.bounds
-        return DecodeScope(self._target, self._speaks_as, names, bounds=bounds)
+        names, arguments = rendering.option_names, rendering.argument_names
+        return DecodeScope(self._target, self._speaks_as, names, bounds=rendering.bounds, argument_names=arguments)
 
     def _call(
         self, kind: Kind, rendering: Rendering, state: StreamState | None = None

@@ -216,6 +216,7 @@ class Rendering(Frozen):
     bounds: Bounds = Bounds()
     retries: RetryPolicy = RetryPolicy()
     option_names_json: NameMap = Field(default=JSONText("{}"), alias="option_names")
+    argument_names_json: JSONObjectDocumentField = Field(default=JSONText("{}"), alias="argument_names", repr=False)
     unchecked: bool = False
     streaming: bool = False
     stream_path: str = Field(default="", repr=False)
@@ -230,6 +231,11 @@ class Rendering(Frozen):
     def option_names(self) -> FrozenDict:
         """Names on the wire → option names, where they differ."""
         return object_view(self.option_names_json)
+
+    @property
+    def argument_names(self) -> FrozenDict:
+        """Option name → names of its arguments on the wire → their own names, where they differ."""
+        return object_view(self.argument_names_json)
 
     @property
     def body(self) -> JSONValue:

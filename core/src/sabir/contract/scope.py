@@ -90,6 +90,8 @@ class RequestScope:
     """Wire items to be sent after all turns, which no later request holds at that place; the dialect adds them."""
     headers: dict[str, str] = field(default_factory=dict)
     """Headers that the request needs beside its body; the dialect adds them, and `extra_headers` win over them."""
+    argument_names: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    """Option name → the names that its arguments have on this wire → their own; the dialect adds those that differ."""
     only_as_stream: bool = False
     """Set by the dialect where the answer may take too long to arrive as one body: it is always streamed."""
 
@@ -197,6 +199,8 @@ class DecodeScope:
     """How large the answer may be."""
     tally: Tally | None = field(default=None, repr=False, compare=False)
     """The counts of the answer that is being read; None outside a call: then nothing is counted."""
+    argument_names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Option name → the names that its arguments have on the wire → their own, where they differ."""
 
     def counted(self, **changes: Any) -> "DecodeScope":
         """Return a copy for one answer, with its counts at zero; `changes` are values of other fields."""
@@ -294,9 +298,9 @@ class DecodeScope:
         """An option call as a wire reports it.
 
         The name is mapped back through `option_names`. Argument text is kept as it came in `raw_arguments`; text that
-        is no JSON object marks the call `invalid_arguments`; empty text or None means no arguments. A missing id is
-        made up. Raises ResponseInvalid for a call without a name and for arguments with more JSON values than
-        `bounds.values`, NotJSON for a state that is not JSON.
+        is no JSON object marks the call `invalid_arguments`; empty text or None means no arguments. Arguments get their
+        own names by `argument_names`. A missing id is made up. Raises ResponseInvalid for a call without a name and for
+        arguments with more JSON values than `bounds.values`, NotJSON for a state that is not JSON.
         """
         if not wire_name:
             call = repr(wire_id) if wire_id else "without id"
@@ -304,10 +308,14 @@ class DecodeScope:
         if isinstance(arguments, str) and has_more_values(arguments, self.bounds.most_values):
             raise self.exceeds(f"arguments of more than {self.bounds.most_values:,} JSON values", "values")
         raw, parsed = _read_arguments(arguments)
+        option_name = self.option_names.get(wire_name, wire_name)
+        if (names := self.argument_names.get(option_name)) and parsed is not None:
+            renamed = {names.get(name, name): value for name, value in parse_json(parsed).items()}
+            parsed = encode_json(renamed, sort_keys=True)
         return OptionCallPayload(
             state=None if state is None else encode_json(state),
             invocation_id=wire_id or f"call_{urandom(16).hex()}",
-            option_name=self.option_names.get(wire_name, wire_name),
+            option_name=option_name,
             arguments=parsed or _NO_ARGUMENTS,
             raw_arguments=raw,
             invalid_arguments=parsed is None,

@@ -326,6 +326,7 @@ class Renderer:
                 bounds=settings.bounds or Bounds(),
                 retries=settings.retries or RetryPolicy(),
                 option_names={wire: name for name, wire in request.option_names.items() if wire != name},
+                argument_names=request.argument_names,
                 unchecked=bool(settings.extra_body or settings.extra_headers),
                 streaming=streaming,
                 stream_path=dialect.path_of(target, streaming=True),

@@ -28,6 +28,7 @@ from sabir.authoring import (
     without,
 )
 
+from sabir_anthropic.encode import RENAMED
 from sabir_anthropic.errors import ERRORS
 
 NAME = "anthropic.messages"
@@ -161,8 +162,11 @@ def _thinking(found: Fields, scope: DecodeScope) -> Block | None:
 
 
 def _call(found: Fields, scope: DecodeScope) -> Block | None:
-    state = left_over(found, _CALL_FIELDS) or None
-    return scope.read_call(text(found.get("id")), text(found.get("name")), found.get("input"), state)
+    name, state = text(found.get("name")), left_over(found, _CALL_FIELDS)
+    names = scope.argument_names.get(scope.option_names.get(name, name), {})
+    if renamed := {wire: own for wire, own in names.items() if wire in fields(found.get("input"))}:
+        state[RENAMED] = renamed
+    return scope.read_call(text(found.get("id")), name, found.get("input"), state or None)
 
 
 def opaque_block(block: JSONValue) -> OpaquePart:

@@ -12,12 +12,16 @@ from operator import itemgetter
 from typing import Any, TypeAlias
 
 from sabir import MediaPart, OpaquePart, ReasoningPart, TextPart
-from sabir.authoring import Entry, JSONValue, KnownPart, LossLog, Turn, TurnScope, fields, text
+from sabir.authoring import Entry, JSONValue, KnownPart, LossLog, Turn, TurnScope, fields, text, without
+
+from sabir_anthropic.schema import NAMES
 
 Item = dict[str, Any]
 """A message or a content block: a JSON object of the wire."""
 TOLD = "error"
 """The error type of an error result in a stored request, which holds only its text."""
+RENAMED = "argument_names"
+"""Field of a call's state: names of its arguments on the wire → their own names, where they differ."""
 EMPTY = "(empty)"
 """The text that replaces a user's message of white space only, which the wire refuses."""
 WITHIN_RESULTS = frozenset({"browser_state", "document", "image", "search_result", "tool_reference"})
@@ -191,9 +195,7 @@ def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
     placed: list[Placed] = []
     for entry in turn.entries:
         if entry.wire_id:
-            said = {"type": "tool_use", "id": entry.wire_id, "name": entry.wire_name}
-            call = {**entry.call_state, **said, "input": entry.arguments_value(losses)}
-            placed.append((call, None, entry))
+            placed.append((_call(entry, losses), None, entry))
         for piece in entry.pieces:
             block: JSONValue = None
             if isinstance(piece, TextPart):
@@ -206,6 +208,22 @@ def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
                 placed.append((block, piece, entry))
     blocks = [*map(_BLOCK, _ended(_worded(placed, losses), losses))]
     return [{"role": "assistant", "content": blocks}] if blocks else []
+
+
+def _call(entry: Entry, losses: LossLog) -> Item:
+    """Return a call, its arguments under the names that the wire takes.
+
+    A call that came from here goes back under the very names that it came with, because the vendor signs its words.
+    """
+    state, arguments = entry.call_state, entry.arguments_value(losses)
+    own = {name: wire for wire, name in fields(state.get(RENAMED)).items()}
+    named = {own.get(name, name if entry.keeps_state else NAMES.fitted(name)): name for name in arguments}
+    for wire, name in named.items():
+        if wire != name:
+            path = f"payload.arguments.{name}"
+            losses.add("rewritten", f"the wire takes {wire!r} for {name!r}", message=entry.message, path=path)
+    said = {"type": "tool_use", "id": entry.wire_id, "name": entry.wire_name}
+    return {**without(state, RENAMED), **said, "input": {wire: arguments[name] for wire, name in named.items()}}
 
 
 def _text(piece: TextPart, entry: Entry, losses: LossLog) -> Item:

@@ -24,11 +24,12 @@ from sabir.authoring import (
     encode_json,
     fields,
     first_count,
+    fit_schema,
     without,
 )
 
 from sabir_anthropic.encode import WHITE_END, encode_system
-from sabir_anthropic.schema import fit, fit_parameters
+from sabir_anthropic.schema import PARAMETERS, REPLY, STRICT, StrictSchemas
 from sabir_anthropic.settings import AnthropicSettings, Fields
 
 UNKNOWN_MODEL = 4096
@@ -103,6 +104,7 @@ class _Request:
         self._markers = self._read_breakpoints()
         self._limit = self._answer_limit()
         self._effort: str | None = None
+        self._strict = StrictSchemas()
         self.thinking: Fields = self._thinking()
 
     def lose(self, kind: LossKind, reason: str, setting: str) -> None:
@@ -117,8 +119,8 @@ class _Request:
             scope.headers["anthropic-beta"] = ",".join(betas)
         if version := vendor.pop("version", ""):
             scope.headers["anthropic-version"] = version
-        tools = [*self._options(), *vendor.pop("tools", ())]
         neutral = {"effort": self._effort, "format": self._format()}
+        tools = [*self._options(), *vendor.pop("tools", ())]
         config = {name: value for name, value in neutral.items() if value} | vendor.pop("output_config", {})
         for name, setting in (("effort", "reasoning_effort"), ("format", "response_format")):
             if neutral[name] and config[name] != neutral[name]:
@@ -228,26 +230,28 @@ class _Request:
 
     def _options(self) -> Iterator[dict[str, Any]]:
         for index, option in enumerate(self._scope.options):
-            parameters, reason = fit_parameters(option.parameters)
-            if reason:
-                self._scope.losses.add("downgraded", reason, path=f"options[{index}].parameters")
-            yield {**self._scope.declare(option), "input_schema": parameters, **self._scope.target.hints_of(option)}
+            path, hints = f"options[{index}].parameters", self._scope.target.hints_of(option)
+            fitted = fit_schema(option.parameters, STRICT if hints.get("strict") else PARAMETERS)
+            if hints.get("strict") and (refusal := self._strict.add(fitted, tools=1)):
+                self._scope.losses.add("downgraded", f"it is sent without strict: {refusal}", path=path)
+                fitted, hints = fit_schema(option.parameters, PARAMETERS), without(hints, "strict")
+            if fitted.names:
+                self._scope.argument_names[option.name] = fitted.names
+            parameters = fitted.parameters(self._scope.losses, path)
+            yield {**self._scope.declare(option), "input_schema": parameters, **hints}
 
     def _format(self) -> dict[str, Any] | None:
         wanted: ResponseFormat | None = self._scope.take("response_format")
         if wanted is None:
             return None
-        reasons, left_out = dict[str, None](), dict[str, None]()
-        schema = fit(wanted.schema_view, reasons, left_out)
-        if left_out:
-            reason = f"the wire's schemas have no such keyword: {', '.join(left_out)}"
-            self.lose("rewritten", reason, "response_format")
-        if reasons:
-            reason = f"replies may miss the schema, of which the wire takes a part: {'; '.join(reasons)}"
-            self.lose("downgraded", reason, "response_format")
+        fitted = fit_schema(wanted.schema_view, REPLY)
+        if refusal := self._strict.add(fitted):
+            self.lose("dropped", f"the wire has no such schema: {refusal}", "response_format")
+            return None
+        fitted.report(self._scope.losses, "settings.response_format.schema")
         if wanted.description:
-            schema.setdefault("description", wanted.description)
-        return {"type": "json_schema", "schema": schema}
+            fitted.schema.setdefault("description", wanted.description)
+        return {"type": "json_schema", "schema": fitted.schema}
 
     def _choice(self, tools: Sequence[Fields]) -> dict[str, Any]:
         """The choice of an option and whether several may be called at once; losses where nothing is offered."""

@@ -11,12 +11,12 @@ ready bytes bypass that guard, so it is repeated here (docs/reference/guards.md)
 https://ai.google.dev/api/generate-content and https://ai.google.dev/gemini-api/docs/thinking
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, unquote
 
 from sabir import ResponseFormat, Target
-from sabir.authoring import JSONValue, ReasoningEffort, RequestScope, TurnScope
+from sabir.authoring import JSONValue, ReasoningEffort, RequestScope, SchemaRule, TurnScope, fit_schema
 
 from sabir_google.encode import FILLER, generation, system_parts
 from sabir_google.settings import TOP_LEVEL, Fields, GoogleSettings, camel, spelled
@@ -54,14 +54,20 @@ BUDGETS: Mapping[ReasoningEffort, int] = {
 """Effort → thinking tokens of Gemini 2.5; no model of it takes less, except 0, and only the largest takes more."""
 LEAST_BUDGET: Mapping[str, int] = {"gemini-2.5-pro": 128}
 """Models that always think, by a part of their names."""
-SCHEMA_KEYWORDS = frozenset({
+READ = frozenset({
     "$anchor", "$defs", "$id", "$ref", "additionalProperties", "anyOf", "description", "enum", "format", "items",
     "maximum", "maxItems", "minimum", "minItems", "oneOf", "prefixItems", "properties", "propertyOrdering",
     "required", "title", "type",
 })  # fmt: skip
 """Keywords of a response's JSON schema that are read. https://ai.google.dev/api/generate-content#GenerationConfig"""
-_ANNOTATIONS = frozenset({"$comment", "$schema", "default", "examples"})
-"""Keywords that constrain nothing."""
+REPLY = SchemaRule(
+    # Keywords that constrain nothing need no loss.
+    keywords=READ | {"$comment", "$schema", "default", "examples"},
+    values={"enum": lambda value: all(isinstance(each, str | int | float) for each in value)},
+    lone_reference=True,
+)
+PARAMETERS = SchemaRule(root="object")
+"""https://ai.google.dev/api/caching#FunctionDeclaration"""
 _COUNTED = frozenset({"contents", "generationConfig", "systemInstruction", "tools"})
 """The fields that Vertex AI's counting endpoint takes. https://docs.cloud.google.com/vertex-ai/docs/reference/rest"""
 DEFAULT_NAME = "output"
@@ -158,10 +164,12 @@ def _next_to(effort: ReasoningEffort, levels: tuple[ReasoningEffort, ...]) -> Re
 
 def _declarations(scope: RequestScope) -> list[dict[str, Any]]:
     """The options as one tool of function declarations."""
-    declared = [
-        {**scope.declare(option), "parametersJsonSchema": option.parameters, **spelled(scope.target.hints_of(option))}
-        for option in scope.options
-    ]
+    declared = []
+    for index, option in enumerate(scope.options):
+        fitted = fit_schema(option.parameters, PARAMETERS)
+        parameters = fitted.parameters(scope.losses, f"options[{index}].parameters")
+        hints = spelled(scope.target.hints_of(option))
+        declared.append({**scope.declare(option), "parametersJsonSchema": parameters, **hints})
     return [{"functionDeclarations": declared}] if declared else []
 
 
@@ -190,10 +198,12 @@ def _format(scope: RequestScope) -> dict[str, Any]:
     wanted: ResponseFormat | None = scope.take("response_format")
     if wanted is None:
         return {}
-    schema = dict(wanted.schema_view)
-    path = "settings.response_format"
-    for keyword in sorted(set(_keywords(wanted.schema_view)) - SCHEMA_KEYWORDS - _ANNOTATIONS):
-        scope.losses.add("downgraded", f"replies may miss the schema: the vendor reads no {keyword!r}", path=path)
+    path, fitted = "settings.response_format", fit_schema(wanted.schema_view, REPLY)
+    if fitted.refusal:
+        scope.losses.add("dropped", f"the wire takes no such schema: {fitted.refusal}", path=path)
+        return {}
+    fitted.report(scope.losses, f"{path}.schema")
+    schema = fitted.schema
     said = {"title": wanted.name if wanted.name != DEFAULT_NAME else "", "description": wanted.description or ""}
     for keyword, value in said.items():
         if value and "$ref" in schema:
@@ -202,21 +212,6 @@ def _format(scope: RequestScope) -> dict[str, Any]:
         elif value:
             schema.setdefault(keyword, value)
     return {"responseMimeType": "application/json", "responseJsonSchema": schema}
-
-
-def _keywords(schema: JSONValue) -> Iterator[str]:
-    """The keywords of a schema and of all schemas within it, without the names of properties and definitions."""
-    if isinstance(schema, Mapping):
-        for name, value in schema.items():
-            yield name
-            if name in ("properties", "$defs", "definitions", "patternProperties"):
-                for each in value.values() if isinstance(value, Mapping) else ():
-                    yield from _keywords(each)
-            elif name not in ("enum", "const", "default", "examples", "required"):
-                yield from _keywords(value)
-    elif isinstance(schema, list | tuple):
-        for each in schema:
-            yield from _keywords(each)
 
 
 def leave_out_the_others(vendor: Fields, scope: RequestScope) -> None:

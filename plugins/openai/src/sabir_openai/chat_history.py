@@ -14,12 +14,24 @@ from uuid import uuid4
 
 from pydantic import BaseModel
 from sabir import MediaPart, OptionCallPayload
-from sabir.authoring import DataURL, DecodeScope, Fields, History, JSONValue, KnownPart, Leaf, fields, text, without
+from sabir.authoring import (
+    DataURL,
+    DecodeScope,
+    Fields,
+    History,
+    JSONValue,
+    KnownPart,
+    Leaf,
+    fields,
+    fit_schema,
+    text,
+    without,
+)
 from sabir.errors import HistoryInvalid
 
 from sabir_openai.chat_decode import message_blocks
 from sabir_openai.chat_request import FIELDS
-from sabir_openai.schema import make_strict
+from sabir_openai.schema import STRICT, is_strict_already
 from sabir_openai.settings import ChatOptionHints, ChatSettings, FileHints, ImageHints, MediaHints
 
 _SOUNDS: Mapping[str, str] = {"mp3": "audio/mpeg", "wav": "audio/wav"}
@@ -75,8 +87,8 @@ class RequestHistory(History):
         """Add the option of a declaration, with that model's hints; other declarations stay a vendor's own tools."""
         found = fields(declared)
         hints = self._hints(found, model)
-        strict = make_strict(fields(found.get("parameters")) or {"type": "object", "properties": {}})
-        said = without(hints, "strict") if hints.get("strict") is (strict.strict and not strict.reasons) else hints
+        parameters = fields(found.get("parameters")) or {"type": "object", "properties": {}}
+        said = without(hints, "strict") if hints.get("strict") is is_strict_already(parameters) else hints
         vendor = {self.scope.target.provider: said} if said else None
         name, description = text(found.get("name")), text(found.get("description"))
         # A declaration that a field other than a hint loads later is not an option that every model may choose.
@@ -92,7 +104,7 @@ class RequestHistory(History):
         if found.keys() - _FORMAT_FIELDS or not self.hold_to(name, found.get("schema"), description):
             return False
         stated = found.get("strict")
-        if isinstance(stated, bool) and stated is not make_strict(found["schema"]).strict:
+        if isinstance(stated, bool) and stated is bool(fit_schema(found["schema"], STRICT).refusal):
             reason = "rendering decides it: strict where the schema's meaning stays the same"
             self.lose("rewritten", f"{path}.strict", reason)
         return True

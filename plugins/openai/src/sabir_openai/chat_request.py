@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from sabir import ResponseFormat
-from sabir.authoring import IdentifierRule, JSONValue, RequestScope, fields
+from sabir.authoring import IdentifierRule, JSONValue, RequestScope, fields, fit_schema, without
 
-from sabir_openai.schema import StrictSchema, as_object, make_strict
+from sabir_openai.schema import LOOSE, STRICT
 from sabir_openai.settings import ChatSettings
 
 FIELDS: Mapping[str, str] = {
@@ -61,26 +61,26 @@ def _renamed(name: str, scope: RequestScope) -> str:
 
 
 def encode_options(scope: RequestScope) -> list[dict[str, Any]]:
-    """The options as function declarations; strict by their hint, else if their schema is strict without a change."""
+    """Return the options as function declarations.
+
+    An option is strict if its hint says so and its schema can be, without a hint if its strict schema takes all that
+    the schema takes.
+    """
     declared = []
     for index, option in enumerate(scope.options):
-        function, strict, hints = scope.declare(option), make_strict(option.parameters), scope.target.hints_of(option)
-        # A schema that cannot be strict is sent as it is where the option says that it is strict: the vendor judges.
-        is_plain = strict.strict and not strict.reasons and "no_strict" not in scope.quirks
-        is_strict = hints.get("strict", is_plain)
-        function["parameters"] = strict.schema if is_strict and strict.strict else as_object(option.parameters)
-        if is_strict:
-            function["strict"] = True
-            tell_changes(strict, f"options[{index}].parameters", scope)
-        declared.append({"type": "function", "function": {**function, **hints}})
+        path, hints = f"options[{index}].parameters", scope.target.hints_of(option)
+        strict = fit_schema(option.parameters, STRICT)
+        is_plain = not strict.narrows and "no_strict" not in scope.quirks
+        is_strict = hints.get("strict", is_plain) and not strict.refusal
+        if hints.get("strict") and strict.refusal:
+            scope.losses.add("downgraded", f"it is sent without strict: {strict.refusal}", path=path)
+            hints = without(hints, "strict")
+        fitted = strict if is_strict else fit_schema(option.parameters, LOOSE)
+        function = {**scope.declare(option), "parameters": fitted.parameters(scope.losses, path)}
+        declared.append(
+            {"type": "function", "function": {**function, **({"strict": True} if is_strict else {}), **hints}}
+        )
     return declared
-
-
-def tell_changes(strict: StrictSchema, path: str, scope: RequestScope) -> None:
-    """Record as losses the keywords that a strict schema leaves out and the constraints that it adds."""
-    told = [f"strict schemas have no such keyword: {keyword}" for keyword in strict.left_out]
-    for reason in [*told, *(f"strict schemas ask more: {each}" for each in strict.reasons if strict.strict)]:
-        scope.losses.add("rewritten", reason, path=path)
 
 
 def encode_choice(scope: RequestScope, tools: list[dict[str, Any]], declared: Declared) -> dict[str, Any]:
@@ -127,12 +127,17 @@ def encode_format(scope: RequestScope) -> dict[str, Any]:
     wanted: ResponseFormat | None = take(scope, "response_format")
     if wanted is None:
         return {}
-    path, strict = "settings.response_format", make_strict(wanted.schema_view)
-    tell_changes(strict, path, scope)
-    for reason in () if strict.strict else strict.reasons:
-        scope.losses.add("downgraded", f"replies may miss the schema, for it cannot be strict: {reason}", path=path)
+    path, strict = "settings.response_format", fit_schema(wanted.schema_view, STRICT)
+    fitted = fit_schema(wanted.schema_view, LOOSE) if strict.refusal else strict
+    if fitted.refusal:
+        scope.losses.add("dropped", f"the wire takes no such schema: {fitted.refusal}", path=path)
+        return {}
+    if strict.refusal:
+        reason = f"replies may miss the schema, for it cannot be strict: {strict.refusal}"
+        scope.losses.add("downgraded", reason, path=path)
+    fitted.report(scope.losses, f"{path}.schema")
     name = FORMAT_NAMES.fitted(wanted.name)
     if name != wanted.name:
         scope.losses.add("rewritten", f"the wire takes {name!r} for {wanted.name!r}", path=f"{path}.name")
-    schema = {"name": name, "schema": strict.schema, "strict": strict.strict}
+    schema = {"name": name, "schema": fitted.schema, "strict": not strict.refusal}
     return schema | {"description": wanted.description} if wanted.description else schema

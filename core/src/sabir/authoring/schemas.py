@@ -1,0 +1,385 @@
+"""Fits a JSON schema to what a wire takes; the rules of each wire are data.
+
+    schema ──fit_schema(schema, rule)──▶ FittedSchema(schema, changes, names)      what to send, and every change
+                                       ▶ FittedSchema(refusal="the reason")        the wire has no schema of its meaning
+
+Law: a schema that fits is sent unchanged. Each keyword of any other is sent or named by a change with its place. Only
+spellings of the same schema need no change: a reference and its target, an object that is closed where the schema does
+not say whether it is open, the empty `properties` of an object, a default of null where null means absent.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from sabir.authoring.schema_parts import (  # isort: skip
+    LISTS, MAPS, ONES, TYPED, UNIONS, Schema, admits_null, either, endless_reference, has_type, is_object, keywords,
+    listed, mapped, renamed_reference, resolved, short_json, target_of, with_names, within, without_keywords,
+)  # fmt: skip
+from sabir.base.failures import LossKind
+from sabir.base.values import JSONValue, encode_json
+from sabir.contract.turns import IdentifierRule, LossLog
+
+Limited: TypeAlias = Literal["levels", "properties", "enumerated values", "characters"]
+
+_BESIDE_REFERENCE = frozenset({"$defs", "$ref", "definitions"})
+_MOST_NESTED = 20
+"""Unions within unions at the root that are merged."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaRule:
+    """What a wire takes of a JSON schema at one place of its requests; the default takes every schema.
+
+    `keywords` are those that the wire reads; None for all. `values` are tests of the values of some keywords. `unread`
+    says what becomes of any other keyword or value: it is "sent" all the same, "described" in the description of its
+    schema, or the schema is "refused". `annotations` are keywords without a meaning for the wire, which are left out.
+
+    `root` says whether the schema must be an object, and `not_at_root` which keywords the root must not have: unions
+    are merged into the root's properties. `names` are the names that properties of the root may have. `items` says
+    which arrays need `items`. If `closed`, objects take no properties but those that they name; if `required`, all of
+    these. `references` says whether a reference may be recursive or external, whether it may be recursive only, or
+    neither; `lone_reference` that no other keyword may be next to it.
+    """
+
+    keywords: frozenset[str] | None = None
+    values: Mapping[str, Callable[[Any], bool]] = field(default_factory=dict)
+    unread: Literal["sent", "described", "refused"] = "sent"
+    annotations: frozenset[str] = frozenset()
+    root: Literal["any", "object"] = "any"
+    not_at_root: frozenset[str] = frozenset()
+    names: IdentifierRule | None = None
+    one_of: Literal["sent", "as_any_of"] = "sent"
+    items: Literal["any", "of_tuples", "of_all"] = "any"
+    closed: bool = False
+    required: bool = False
+    references: Literal["any", "recursive", "finite"] = "any"
+    lone_reference: bool = False
+    most: Mapping[Limited, int] = field(default_factory=dict)
+    """Limits of a whole schema. Characters are those of names of properties and definitions, and of values."""
+
+
+class SchemaChange(NamedTuple):
+    """One difference of a fitted schema from the given one; `path` is its place in the given schema ("" the root).
+
+    `narrows` says that fewer values match the fitted schema.
+    """
+
+    kind: LossKind
+    path: str
+    reason: str
+    narrows: bool = False
+
+
+class FittedSchema(NamedTuple):
+    """A schema as a wire takes it."""
+
+    schema: dict[str, Any]
+    """Empty if the schema is refused."""
+    changes: tuple[SchemaChange, ...] = ()
+    names: Mapping[str, str] = {}
+    """Name of a property on the wire → its own name, where they differ."""
+    refusal: str = ""
+    """Why the wire has no schema of this meaning; "" if it has one."""
+    optional: int = 0
+    """The properties that are not required."""
+    unions: int = 0
+    """The schemas with `anyOf` or several types."""
+
+    @property
+    def narrows(self) -> bool:
+        """Whether values that match the given schema do not match this one."""
+        return any(change.narrows for change in self.changes)
+
+    def parameters(self, losses: LossLog, path: str) -> dict[str, Any]:
+        """Report the changes; return the schema, or that of an object of anything if it is refused."""
+        self.report(losses, path)
+        if self.refusal:
+            losses.add("downgraded", f"it is sent as an object of anything: {self.refusal}", path=path)
+        return self.schema or {"type": "object", "properties": {}}
+
+    def report(self, losses: LossLog, path: str) -> None:
+        """Add the changes to the losses; `path` is the place of the whole schema."""
+        for change in self.changes:
+            losses.add(change.kind, change.reason, path=".".join(filter(None, (path, change.path))))
+
+
+def fit_schema(schema: Schema, rule: SchemaRule) -> FittedSchema:
+    """Return the schema as the wire takes it, with every change; `schema` stays as it is."""
+    walk = _Walk(schema, rule)
+    try:
+        fitted = walk.fit()
+    except _Refused as reason:
+        return FittedSchema({}, refusal=str(reason))
+    except RecursionError:
+        return FittedSchema({}, refusal="it is nested too deeply")
+    return FittedSchema(fitted, tuple(dict.fromkeys(walk.changes)), walk.names, "", walk.optional, walk.unions)
+
+
+class _Refused(Exception):
+    """The wire has no schema of the same meaning."""
+
+
+class _Walk:
+    """One pass over a schema, which collects changes and counts what wires limit."""
+
+    def __init__(self, schema: Schema, rule: SchemaRule) -> None:
+        self.schema = schema
+        self.rule = rule
+        self.changes: list[SchemaChange] = []
+        self.names: dict[str, str] = {}
+        self.optional = self.unions = 0
+        self._counts: Counter[Limited] = Counter()
+
+    def fit(self) -> dict[str, Any]:
+        rule, root = self.rule, self.schema
+        if rule.references == "finite" and (reason := endless_reference(root)):
+            raise _Refused(reason)
+        if rule.root == "object":
+            root = self._as_object(root)
+        if rule.names:
+            root = self._renamed(root, rule.names)
+        return dict(self._node(root, "", 0, ()))
+
+    def change(self, kind: LossKind, path: str, reason: str, *, narrows: bool = False) -> None:
+        self.changes.append(SchemaChange(kind, path, reason, narrows))
+
+    def _as_object(self, root: Schema) -> Schema:
+        """Return the root as an object's schema: references resolved, unions merged, with `type` and `properties`."""
+        seen = set[str]()
+        while (reference := root.get("$ref")) is not None:
+            if reference in seen or (target := target_of(self.schema, reference)) is None:
+                self._refuse_if_strict(f"{reference} names nothing in the schema")
+                self.change("downgraded", "$ref", f"the root cannot be a '$ref': {reference} names no object in it")
+                root = without_keywords(root, "$ref")
+                break
+            seen.add(reference)
+            root = {**target, **without_keywords(root, "$ref")}
+        for name in root.keys() & self.rule.not_at_root:
+            self._refuse_if_strict(f"the root has {name!r}")
+        root = self._merged(root, 0)
+        if root.get("type", "object") != "object" or (self._refuses and "type" not in root):
+            raise _Refused("the root is not an object")
+        is_bare = self.rule.closed or "properties" in root or bool(root.keys() & {*UNIONS})
+        return {"type": "object", **root} if is_bare else {"type": "object", **root, "properties": {}}
+
+    def _merged(self, root: Schema, level: int) -> Schema:
+        """Return the root without the keywords that it must not have; the properties of a union's branches stay."""
+        removed = [name for name in root if name in self.rule.not_at_root]
+        merged = without_keywords(root, *removed)
+        for name in removed:
+            branches = [self._branch(each, level) for each in listed(root[name])] if name in UNIONS else []
+            if name in UNIONS and not any(map(is_object, [merged, *branches])):
+                raise _Refused("the root is not an object")
+            variants: dict[str, list[JSONValue]] = {}
+            for branch in branches:
+                for key, schema in mapped(branch.get("properties")).items():
+                    variants.setdefault(key, []).append(schema)
+            own = mapped(merged.get("properties"))
+            further = {key: either(schemas) for key, schemas in variants.items() if key not in own}
+            if further:
+                merged["properties"] = {**own, **further}
+            names = [{*listed(branch.get("required"))} for branch in branches if branch.get("type") != "null"]
+            shared = (set.union if name == "allOf" else set.intersection)(*names) if names else set()
+            if more := [key for key in merged.get("properties", {}) if key in shared]:
+                merged["required"] = list(dict.fromkeys([*listed(merged.get("required")), *more]))
+            if level == 0:
+                self._report_merged(name, root[name])
+        return merged
+
+    def _report_merged(self, name: str, value: JSONValue) -> None:
+        further = "; its properties are the object's own" if name in UNIONS else ""
+        shown = ", ".join(map(repr, keywords({name: value})))
+        self.change("downgraded", name, f"the wire takes no {name!r} at the root{further}; {shown} may not hold")
+
+    def _branch(self, branch: JSONValue, level: int) -> Schema:
+        schema = {} if level == _MOST_NESTED else resolved(self.schema, branch)
+        return self._merged(schema, level + 1) if schema.keys() & self.rule.not_at_root & {*UNIONS} else schema
+
+    def _renamed(self, root: Schema, rule: IdentifierRule) -> Schema:
+        """Return the root with names of properties that the wire takes."""
+        properties = mapped(root.get("properties"))
+        wire: dict[str, str] = {}
+        for name in properties:
+            fitted, occurrence = rule.fitted(name), 0
+            while fitted != name and (fitted in properties or fitted in self.names):
+                fitted, occurrence = rule.derived(name, occurrence), occurrence + 1
+            if fitted != name:
+                wire[name], self.names[fitted] = fitted, name
+                self.change("rewritten", f"properties.{name}", f"the wire takes {fitted!r} for {name!r}")
+        return with_names(root, wire) if wire else root
+
+    def _inlined(self, schema: Schema, path: str, depth: int, trail: tuple[str, ...]) -> Any:
+        """Return the fitted target of a reference with the keywords next to it, or None if the reference may stay."""
+        reference = schema["$ref"]
+        target = target_of(self.schema, reference)
+        if self.rule.references == "recursive" and target is None:
+            raise _Refused(f"{reference} names nothing in the schema")
+        beside = [name for name in schema if name not in _BESIDE_REFERENCE]
+        if not self.rule.lone_reference or not beside:
+            return None
+        if target is not None and reference not in trail:
+            merged = {**target, **without_keywords(schema, "$ref")}
+            return self._node(merged, path, depth, (*trail, reference))
+        self._refuse_if_strict(f"{path} refers to {reference} and adds to it, in a circle")
+        for name in beside:
+            self.change("dropped", within(path, name), f"the wire takes no {name!r} next to a '$ref'")
+        return self._node(without_keywords(schema, *beside), path, depth, trail)
+
+    @property
+    def _refuses(self) -> bool:
+        return self.rule.unread == "refused"
+
+    def _refuse_if_strict(self, reason: str) -> None:
+        if reason and self._refuses:
+            raise _Refused(reason)
+
+    def _node(self, schema: JSONValue, path: str, depth: int, trail: tuple[str, ...]) -> Any:
+        rule, where = self.rule, path or "the root"
+        if not isinstance(schema, Mapping):
+            self._refuse_if_strict(f"{where} is {schema!r}, which is not a schema object")
+            if schema is not True or rule.unread == "sent":
+                return schema
+            schema = {}
+        schema = self._plain(schema, path)
+        if "$ref" in schema and (inlined := self._inlined(schema, path, depth, trail)) is not None:
+            return inlined
+        if rule.closed and not schema.keys() & TYPED and "properties" not in schema:
+            self._refuse_if_strict(f"{where} accepts any value")
+            self.change("downgraded", path, "a schema without a type constrains nothing")
+        schema = self._with_items(schema, path)
+        fitted: dict[str, Any] = {}
+        described: list[str] = []
+        for name, value in schema.items():
+            at = within(path, name)
+            if not self._takes(name, value, schema):
+                self._refuse_if_strict(
+                    f"{where} has {name!r}: {short_json(value)}, which strict schemas do not take"
+                )
+                reason = "stands only in the description" if rule.unread == "described" else "is not read by the wire"
+                self.change("downgraded", at, f"{', '.join(map(repr, keywords({name: value})))} {reason}")
+                if rule.unread == "described":
+                    described.append(f"{name}: {encode_json(value)}")
+                    continue
+            fitted[name] = self._value(name, value, at, depth, trail)
+        if described:
+            fitted["description"] = f"{schema.get('description', '')} ({', '.join(described)})".strip()
+        if rule.closed:
+            self._close(fitted, schema, path, depth)
+        self.unions += len(listed(fitted.get("anyOf"))) > 1 or not isinstance(fitted.get("type", ""), str)
+        return fitted
+
+    def _plain(self, schema: Schema, path: str) -> Schema:
+        """Return the schema without annotations, unions of one schema, and a default of null that means absent."""
+        rule = self.rule
+        plain = dict(schema)
+        for name in [name for name in schema if name in rule.annotations]:
+            self.change("rewritten", within(path, name), f"{name!r} is left out", narrows=name == "examples")
+            del plain[name]
+        if rule.required and plain.get("default", True) is None and admits_null(plain):
+            del plain["default"]
+        is_chosen = "discriminator" in plain or not self._refuses  # else an `anyOf` takes more than the `oneOf`
+        if rule.one_of == "as_any_of" and "oneOf" in plain and "anyOf" not in plain and is_chosen:
+            also = ", without its 'discriminator'" if plain.pop("discriminator", None) is not None else ""
+            plain["anyOf"] = plain.pop("oneOf")
+            self.change("rewritten", within(path, "oneOf"), f"'oneOf' is sent as 'anyOf'{also}")
+        members = plain.get("allOf")
+        if rule.closed and isinstance(members, list | tuple):
+            if len(members) == 1 and isinstance(members[0], Mapping):
+                del plain["allOf"]
+                for name in (name for name, value in members[0].items() if plain.get(name, value) != value):
+                    at = within(path, f"allOf[0].{name}")
+                    self.change("downgraded", at, f"{name!r} of 'allOf' is left out for that next to it", narrows=True)
+                return self._plain({**members[0], **plain}, path)
+            # A member that is a reference is replaced by its target: vendors that take `allOf` take none in it.
+            plain["allOf"] = [resolved(self.schema, each) for each in members]
+        return plain
+
+    def _with_items(self, schema: Schema, path: str) -> Schema:
+        """Return an array's schema with `items` where the wire wants them, in the form of the newest JSON schema."""
+        items, members, at = schema.get("items"), listed(schema.get("prefixItems")), within(path, "items")
+        if isinstance(items, list | tuple):
+            members, items = [*items], schema.get("additionalItems")
+            schema = {**without_keywords(schema, "items", "additionalItems"), "prefixItems": members}
+            schema = schema if items is None else {**schema, "items": items}
+            self.change("rewritten", at, "a list of 'items' is sent as 'prefixItems', 'additionalItems' as 'items'")
+        wanted = self.rule.items
+        if items is None and has_type(schema, "array"):
+            self._refuse_if_strict(f"{path or 'the root'} is an array of anything")
+        if wanted == "any" or isinstance(items, Mapping):
+            return schema
+        if not members and not (wanted == "of_all" and has_type(schema, "array")):
+            return schema
+        if items is False and "maxItems" not in schema:
+            schema = {**schema, "maxItems": len(members)}
+        self.change("rewritten", at, "the wire wants 'items' of an array: any of its 'prefixItems', or any value")
+        return {**schema, "items": either(members) if members and items is not True else {}}
+
+    def _takes(self, name: str, value: JSONValue, schema: Schema) -> bool:
+        rule = self.rule
+        if name == "oneOf" and "anyOf" in schema and rule.one_of == "as_any_of":
+            return False
+        test = rule.values.get(name)
+        return (rule.keywords is None or name in rule.keywords) and (test is None or test(value))
+
+    def _value(self, name: str, value: JSONValue, path: str, depth: int, trail: tuple[str, ...]) -> Any:
+        if name in MAPS and isinstance(value, Mapping):
+            inner = depth + 1 if name == "properties" else 0
+            self._count("characters", sum(map(len, value)))
+            return {key: self._node(each, within(path, key), inner, trail) for key, each in value.items()}
+        if name in MAPS and self.rule.unread != "sent":
+            raise _Refused(f"{path} is not an object")
+        if name in LISTS and isinstance(value, list | tuple):
+            return [self._node(each, f"{path}[{index}]", depth, trail) for index, each in enumerate(value)]
+        if name in ONES and not (name == "additionalProperties" and self.rule.closed):
+            return self._node(value, path, depth, trail)
+        if name in ("enum", "const"):
+            values = listed(value) if name == "enum" else [value]
+            self._count("enumerated values", len(values) if name == "enum" else 0)
+            self._count("characters", sum(len(str(each)) for each in values))
+        if name == "$ref" and self.names and isinstance(value, str):
+            return renamed_reference(value, {given: wire for wire, given in self.names.items()})
+        return value
+
+    def _close(self, fitted: dict[str, Any], schema: Schema, path: str, depth: int) -> None:
+        """Close an object, and count its properties."""
+        where, properties = path or "the root", schema.get("properties")
+        if not (has_type(schema, "object") or "properties" in schema):
+            if fitted.pop("additionalProperties", None) is not None:
+                at = within(path, "additionalProperties")
+                self.change("downgraded", at, "'additionalProperties' is left out of what is not an object")
+            return
+        free = schema.get("additionalProperties")
+        is_open = free not in (None, False)
+        if is_open and (self._refuses or not properties):
+            raise _Refused(f"{where} takes properties of any name")
+        if properties is None and free is None:
+            raise _Refused(f"{where} is an object of anything")
+        if is_open:
+            at = within(path, "additionalProperties")
+            shown = ", ".join(map(repr, keywords({"additionalProperties": free})))
+            self.change("downgraded", at, f"the object takes only the properties that it names: {shown}", narrows=True)
+        self._count("properties", len(properties or ()))
+        self._counts["levels"] = depth
+        self._count("levels", 1)
+        required = listed(schema.get("required"))
+        missing = [name for name in properties or () if name not in required]
+        if not self.rule.required:
+            self.optional += len(missing)
+            fitted |= {"additionalProperties": False} | ({} if "type" in fitted else {"type": "object"})
+            return
+        for name in missing:
+            inner = (properties or {})[name]
+            if "$ref" in mapped(inner) and (reason := endless_reference(self.schema, inner)):
+                raise _Refused(f"{where} would need {name!r} without end: {reason}")
+            if not (admits_null(inner) and inner.get("default") is None):
+                at = within(path, f"properties.{name}")
+                self.change("rewritten", at, f"{name!r} is optional and became required", narrows=True)
+        closed = {"required": [*(properties or ())], "additionalProperties": False}
+        fitted.update(properties=fitted.get("properties", {}), **closed)
+
+    def _count(self, what: Limited, number: int) -> None:
+        self._counts[what] += number
+        if self._counts[what] > self.rule.most.get(what, self._counts[what]):
+            raise _Refused(f"it has more than {self.rule.most[what]:,} {what}")

@@ -34,6 +34,7 @@ _GROUPS = {
         {
             "contract.turns": "Entry LossLog Turn TurnScope",
             "contract.scope": "RequestScope Splice",
+            "authoring.efforts": "fit_effort",
             "base.failures": "LossKind Strict",
             "vocabulary.settings": "ReasoningEffort WIRE_SETTINGS",
         },

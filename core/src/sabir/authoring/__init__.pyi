@@ -10,6 +10,7 @@ from sabir.rendering.pairing import pair, side_of
 from sabir.rendering.turns import TurnMaker
 from sabir.contract.turns import Entry, LossLog, Turn, TurnScope
 from sabir.contract.scope import DecodeScope, RequestScope, Splice
+from sabir.authoring.efforts import fit_effort
 from sabir.base.failures import LossKind, Strict
 from sabir.vocabulary.settings import WIRE_SETTINGS, ReasoningEffort
 from sabir.authoring.stored import Fields, fields, first_count, items, left_over, read_count, text, without
@@ -68,7 +69,7 @@ __all__ = [  # noqa: RUF022
     "ServerEventReader", "Side", "Signature", "Splice", "StoredNames", "Strict", "SyncClosing", "Tables", "Text",
     "TokenCount", "Turn", "TurnMaker", "TurnScope", "WIRE_SETTINGS", "WaitingCall", "WaitingConnection", "WireHead",
     "WireRequest", "WireResponse", "as_messages", "called", "count_values", "counting", "decode_json", "describe",
-    "encode_json", "fields", "first_count", "has_more_values", "installed_hooks", "items", "left_over", "load_as",
-    "load_point", "name_kind", "one_line", "packaged_models", "pair", "printable", "read_count", "side_of",
+    "encode_json", "fields", "first_count", "fit_effort", "has_more_values", "installed_hooks", "items", "left_over",
+    "load_as", "load_point", "name_kind", "one_line", "packaged_models", "pair", "printable", "read_count", "side_of",
     "split_model", "start_thread", "text", "without",
 ]  # fmt: skip

@@ -128,8 +128,12 @@ class RequestScope:
         return list(value) if isinstance(value, tuple) else value
 
     def refuse(self, setting: str) -> None:
-        """Write down that the model refuses a setting."""
-        self.losses.add("dropped", f"{self.target.model} refuses it", path=f"settings.{setting}")
+        """Report as a loss that the model refuses a setting, or is assumed to."""
+        follows, model = self.model_info.follows, self.target.model
+        reason = (
+            f"{model} is unknown and treated like {follows}, which refuses it" if follows else f"{model} refuses it"
+        )
+        self.losses.add("dropped", reason, path=f"settings.{setting}")
 
     def neutral_fields(
         self,

@@ -10,6 +10,7 @@ import sabir
 from sabir.authoring.efforts import EFFORTS, nearest_effort
 from sabir.vocabulary.settings import ReasoningEffort
 
+from tests.missing_models import LISTS, coverage, sdk_models
 from tests.providers.efforts import LINES, Line
 from tests.providers.wires import DIALECTS, body, lost, render
 
@@ -99,3 +100,15 @@ def test_the_gpt_6_family_gets_no_samplers(model: str, wire: str) -> None:
 
     assert not {"temperature", "top_p"} & body(rendering).keys()
     assert lost(rendering) == [("dropped", "settings.temperature"), ("dropped", "settings.top_p")]
+
+
+def test_the_chore_compares_the_rows_with_the_lists_of_the_sdks() -> None:
+    """Every current chat model of each SDK has a row; the chore names those that have none."""
+    for listed in LISTS:
+        found = coverage(listed)
+        assert len(found.known) + len(found.assumed) + len(found.unknown) == len(sdk_models(listed)) > 5, listed
+    openai, anthropic, _ = map(coverage, LISTS)
+
+    assert {line.model for line in LINES} - {"gpt-5.2-pro", "gpt-5-pro"} <= {*openai.known}
+    assert "gpt-6-cyber" in openai.assumed and "gpt-rosalind-research" in openai.unknown
+    assert not anthropic.assumed and not anthropic.unknown

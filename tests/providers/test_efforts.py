@@ -4,10 +4,12 @@
 """
 
 import re
+from pathlib import Path
 
 import pytest
 import sabir
 from sabir.authoring.efforts import EFFORTS, nearest_effort
+from sabir.authoring.providers import read_models
 from sabir.vocabulary.settings import ReasoningEffort
 
 from tests.missing_models import LISTS, coverage, sdk_models
@@ -17,6 +19,8 @@ from tests.providers.wires import DIALECTS, body, lost, render
 _, _, CHAT, RESPONSES = DIALECTS
 PROVIDERS = ("anthropic", "google", "local", "openai")
 PATH = "settings.reasoning_effort"
+ROOT = Path(__file__).parents[2]
+TABLES = [*ROOT.glob("plugins/*/src/**/models.toml"), *ROOT.glob("tests/third_party/*/src/*/models.toml")]
 
 
 def sent(wire: str, model: str, effort: ReasoningEffort) -> tuple[str | None, list[tuple[str, str]]]:
@@ -72,9 +76,9 @@ def test_a_gateway_gets_max_on_chat() -> None:
     assert body(llm.render("Hi."))["reasoning_effort"] == "max"
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
-def test_every_row_names_its_sources_with_their_dates(provider: str) -> None:
-    rows = sabir.models(provider)
+@pytest.mark.parametrize("path", TABLES, ids=[path.parent.name for path in TABLES])
+def test_every_row_names_its_sources_with_their_dates(path: Path) -> None:
+    rows = read_models(path.read_text("utf-8"))
 
     assert rows
     for row in rows:

@@ -56,7 +56,8 @@ def take(scope: RequestScope, setting: str) -> Any:
         return fit_effort(scope, refused=REFUSED_EFFORTS if is_openai else ())
     reasons = scope.model_info.reasoning and scope.settings.take("reasoning_effort") not in (None, "none")
     if setting in _SAMPLING and reasons and scope.settings.take(setting) is not None:
-        scope.refuse(setting)
+        reason = f"{scope.target.model} takes it only while it does not reason"
+        scope.losses.add("dropped", reason, path=f"settings.{setting}")
         return None
     return scope.take(setting)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import sabir
-from sabir.vocabulary.settings import find_model
+from sabir.vocabulary.models import find_model
 
 
 class SDKList(NamedTuple):

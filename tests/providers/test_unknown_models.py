@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import sabir
 from sabir.errors import InvalidRequest, SettingsInvalid
-from sabir.vocabulary.settings import ModelFacts
+from sabir.vocabulary.models import ModelFacts
 
 from tests.providers.wires import DIALECTS, body, lost, refused
 

@@ -36,7 +36,8 @@ _GROUPS = {
             "contract.scope": "RequestScope Splice",
             "authoring.efforts": "fit_effort",
             "base.failures": "LossKind Strict",
-            "vocabulary.settings": "ReasoningEffort WIRE_SETTINGS",
+            "vocabulary.models": "ReasoningEffort",
+            "vocabulary.settings": "WIRE_SETTINGS",
         },
     ),
     "Decoding": (

@@ -12,7 +12,8 @@ from sabir.contract.turns import Entry, LossLog, Turn, TurnScope
 from sabir.contract.scope import DecodeScope, RequestScope, Splice
 from sabir.authoring.efforts import fit_effort
 from sabir.base.failures import LossKind, Strict
-from sabir.vocabulary.settings import WIRE_SETTINGS, ReasoningEffort
+from sabir.vocabulary.models import ReasoningEffort
+from sabir.vocabulary.settings import WIRE_SETTINGS
 from sabir.authoring.stored import Fields, fields, first_count, items, left_over, read_count, text, without
 from sabir.reading.fold import Fold, ReplyBuilder
 from sabir.vocabulary.reply import BlockKind, FinishReason

@@ -11,7 +11,7 @@ from typing import get_args
 
 from sabir.base.failures import LossKind
 from sabir.contract.scope import RequestScope
-from sabir.vocabulary.settings import ReasoningEffort
+from sabir.vocabulary.models import ReasoningEffort
 
 EFFORTS: tuple[ReasoningEffort, ...] = get_args(ReasoningEffort)
 """All efforts, least first."""

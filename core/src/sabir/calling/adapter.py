@@ -31,8 +31,9 @@ from sabir.options.option import Option
 from sabir.reading.incoming import StreamState
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.constructors import listed
+from sabir.vocabulary.models import ModelFacts, ModelInfo, find_model
 from sabir.vocabulary.reply import Reply
-from sabir.vocabulary.settings import ModelFacts, ModelInfo, Settings, Target, find_model
+from sabir.vocabulary.settings import Settings, Target
 
 __all__ = ["Adapter", "CallArguments", "Messages", "ModelAdapter", "adapter", "without_secrets"]
 

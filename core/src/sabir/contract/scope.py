@@ -28,8 +28,9 @@ from sabir.base.values import (
 )
 from sabir.contract.turns import LossLog, Side, Turn
 from sabir.vocabulary.messages import Message, OptionCallPayload, Origin
+from sabir.vocabulary.models import ModelInfo
 from sabir.vocabulary.parts import Sections, read_section
-from sabir.vocabulary.settings import Bounds, ModelInfo, SettingsReader, Target
+from sabir.vocabulary.settings import Bounds, SettingsReader, Target
 
 if TYPE_CHECKING:
     from sabir.options.option import Option

@@ -32,12 +32,12 @@ from sabir.rendering.prefixes import Boundary, Found, PrefixIndex
 from sabir.rendering.turns import Identifiers, TurnMaker
 from sabir.vocabulary.constructors import check_messages
 from sabir.vocabulary.messages import Message
+from sabir.vocabulary.models import ModelInfo
 from sabir.vocabulary.parts import Taker, take_hints, with_hints
 from sabir.vocabulary.settings import (
     LONGEST_SILENCE,
     NEVER_READ,
     Bounds,
-    ModelInfo,
     RetryPolicy,
     Settings,
     SettingsReader,

@@ -157,6 +157,13 @@ def fuzz(session: nox.Session) -> None:
 
 
 @nox.session
+def models(session: nox.Session) -> None:
+    """The models that the vendors' SDKs list and models.toml does not."""
+    sync(session)
+    session.run("python", "-m", "tests.missing_models")
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """The benchmarks, and their page anew; `-- decode stream` runs some rows, `-- --quick` is for a look.
 

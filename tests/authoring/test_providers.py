@@ -3,7 +3,7 @@
 import pytest
 from sabir.authoring.providers import read_models
 from sabir.errors import PluginError
-from sabir.vocabulary.settings import UNKNOWN_MODEL, ModelInfo, find_model
+from sabir.vocabulary.models import UNKNOWN_MODEL, ModelInfo, find_model
 
 TEXT = """
 [[models]]

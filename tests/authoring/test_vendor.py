@@ -8,7 +8,8 @@ from sabir.base.values import FrozenDict
 from sabir.contract.scope import RequestScope
 from sabir.contract.turns import LossLog
 from sabir.errors import SettingsInvalid
-from sabir.vocabulary.settings import ModelInfo, Settings, SettingsReader, Target
+from sabir.vocabulary.models import ModelInfo
+from sabir.vocabulary.settings import Settings, SettingsReader, Target
 
 
 class Own(BaseModel):

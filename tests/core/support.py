@@ -37,9 +37,10 @@ from sabir.errors import (
 from sabir.reading.fold import ReplyBuilder
 from sabir.vocabulary.media import MediaRule
 from sabir.vocabulary.messages import Message, PartsPayload
+from sabir.vocabulary.models import ModelInfo
 from sabir.vocabulary.parts import MediaPart, ReasoningPart, TextPart
 from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, Reply, ReplyEnd, ReplyStart, StreamEvent, Usage
-from sabir.vocabulary.settings import WIRE_SETTINGS, ModelInfo, Settings, Target
+from sabir.vocabulary.settings import WIRE_SETTINGS, Settings, Target
 
 ERRORS: Mapping[int, type[CallError]] = {400: InvalidRequest, 401: AuthenticationFailed, 429: RateLimited}
 MOST_AT_ONCE = 1_000_000

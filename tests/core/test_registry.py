@@ -25,7 +25,7 @@ from tests.core.distributions import Install
 KEYS = '(Credential(variables=("ACME_KEY",)),)'
 ACME = """
 from sabir.contract.provider import Credential
-from sabir.vocabulary.settings import ModelInfo
+from sabir.vocabulary.models import ModelInfo
 
 class Acme:
     name = "acme"

@@ -15,8 +15,9 @@ from sabir.discovery import default_registry
 from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
+from sabir.vocabulary.models import find_model
 from sabir.vocabulary.parts import Citation, KnownPart, MediaPart, RefusalPart, TextPart
-from sabir.vocabulary.settings import Settings, find_model
+from sabir.vocabulary.settings import Settings
 
 from tests.laws.replies import BODIES, ELSEWHERE, MODELS, PICTURE, decoded, said, target_of
 

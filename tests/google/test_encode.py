@@ -136,7 +136,7 @@ def test_every_gemini_before_3_takes_no_media_in_results() -> None:
 
     assert list(rows) == sorted(rows, key=lambda prefix: (-len(prefix), prefix))
     assert {name for name, row in rows.items() if "results_media" in row.rejects} == {
-        "gemini-1.5", "gemini-2.0", "gemini-2.5", "gemini-2.5-flash-image", "gemma-",
+        "gemini-1.5", "gemini-2.0", "gemini-2.5", "gemini-2.5-flash-image", "gemini-2.5-pro", "gemma-",
     }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import sabir
 from sabir.vocabulary.messages import Origin
-from sabir.vocabulary.settings import ModelInfo
+from sabir.vocabulary.models import ModelInfo
 
 UNKNOWN = "unheard-of-1"
 

@@ -11,7 +11,7 @@ from sabir.discovery import default_registry
 from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message
-from sabir.vocabulary.settings import find_model
+from sabir.vocabulary.models import find_model
 from sabir_testing.kit.marks import untold
 
 from tests.laws.every import on_every

@@ -20,8 +20,9 @@ from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.history import loads
 from sabir.vocabulary.media import MediaRule
 from sabir.vocabulary.messages import Message, Origin, PartsPayload
+from sabir.vocabulary.models import ModelInfo
 from sabir.vocabulary.parts import MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart
-from sabir.vocabulary.settings import ModelInfo, Target
+from sabir.vocabulary.settings import Target
 from sabir_testing.histories.toys import FILLER, INLINE, PARTED, STRICT, TOYS, toy
 
 from tests.laws.every import on_every

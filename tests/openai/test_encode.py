@@ -18,8 +18,9 @@ from sabir.errors import SettingsInvalid
 from sabir.options.option import Option
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload
+from sabir.vocabulary.models import ModelInfo
 from sabir.vocabulary.parts import MediaPart, OpaquePart, TextPart
-from sabir.vocabulary.settings import ModelInfo, Settings
+from sabir.vocabulary.settings import Settings
 from sabir_openai import settings
 from sabir_openai.provider import variant
 from sabir_openai.responses_dialect import RESPONSES as DIALECT

@@ -12,7 +12,8 @@ from sabir.authoring.providers import read_models
 from sabir.contract.provider import Access, Provider, WireRequest
 from sabir.errors import CredentialsMissing
 from sabir.rendering.renderer import Renderer
-from sabir.vocabulary.settings import WIRE_SETTINGS, Settings, Target, find_model
+from sabir.vocabulary.models import find_model
+from sabir.vocabulary.settings import WIRE_SETTINGS, Settings, Target
 from sabir_openai import plugin, provider
 from sabir_openai.chat_dialect import CHAT, QUIRKS
 from sabir_openai.provider import gateways

@@ -7,8 +7,8 @@ import sabir
 from sabir.base.values import encode_json
 from sabir.errors import RenderingRefused
 from sabir.vocabulary.messages import Message, OptionCallPayload, Origin
+from sabir.vocabulary.models import ModelInfo
 from sabir.vocabulary.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
-from sabir.vocabulary.settings import ModelInfo
 
 from tests.providers.wires import DIALECTS, ITEMS, body, call, home, render, result, said
 

@@ -13,9 +13,10 @@ from sabir.errors import CallError
 from sabir.reading.fold import Fold
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
+from sabir.vocabulary.models import ModelInfo
 from sabir.vocabulary.parts import Part, TextPart
 from sabir.vocabulary.reply import Reply, StreamEvent
-from sabir.vocabulary.settings import ModelInfo, Settings, Target
+from sabir.vocabulary.settings import Settings, Target
 
 DIALECTS = ("anthropic.messages", "google.generate_content", "openai.chat", "openai.responses")
 MODELS = dict(zip(DIALECTS, ("claude-opus-5-5", "gemini-2.5-flash", "unlisted", "unlisted"), strict=True))

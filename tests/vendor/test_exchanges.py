@@ -16,9 +16,10 @@ from sabir.errors import CallError, QuotaExceeded
 from sabir.reading.fold import Fold
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message
+from sabir.vocabulary.models import find_model
 from sabir.vocabulary.parts import TextPart
 from sabir.vocabulary.reply import Reply
-from sabir.vocabulary.settings import Settings, find_model
+from sabir.vocabulary.settings import Settings
 from sabir_openai.responses_dialect import RESPONSES
 
 from tests.core.samples import check_constructed

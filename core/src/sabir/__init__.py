@@ -34,7 +34,8 @@ _NAMES = {
         "AllFailed Alternative BlockDelta BlockEnd BlockStart FailedMember OutputInvalid Reply ReplyEnd "
         "ReplyStart StreamBroken StreamEvent Usage"
     ),
-    "vocabulary.settings": "Bounds ModelInfo ResponseFormat RetryPolicy Settings Target",
+    "vocabulary.models": "ModelInfo",
+    "vocabulary.settings": "Bounds ResponseFormat RetryPolicy Settings Target",
 }
 """The public names by the module that defines them."""
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}

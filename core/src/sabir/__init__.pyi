@@ -25,7 +25,8 @@ from sabir.vocabulary.messages import UnknownPayload
 from sabir.vocabulary.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart, UnknownPart
 from sabir.vocabulary.reply import AllFailed, Alternative, BlockDelta, BlockEnd, BlockStart, FailedMember, OutputInvalid
 from sabir.vocabulary.reply import Reply, ReplyEnd, ReplyStart, StreamBroken, StreamEvent, Usage
-from sabir.vocabulary.settings import Bounds, ModelInfo, ResponseFormat, RetryPolicy, Settings, Target
+from sabir.vocabulary.models import ModelInfo
+from sabir.vocabulary.settings import Bounds, ResponseFormat, RetryPolicy, Settings, Target
 
 def _door(
     package: str, module_of: Mapping[str, str], *doors: str

@@ -31,7 +31,7 @@ from sabir.base.errors import (
 from sabir.base.models import Frozen
 from sabir.contract.provider import SUPPORTED_APIS, Credential, Provider
 from sabir.options.execution import start_thread
-from sabir.vocabulary.settings import ModelInfo, longest_first
+from sabir.vocabulary.models import ModelInfo, longest_first
 
 PROVIDERS, HOOKS, COMMANDS, HINTS = "sabir.providers", "sabir.hooks", "sabir.commands", "sabir.hints"
 LONGEST_LOAD = 10.0

@@ -11,7 +11,7 @@ from sabir.contract.dialect import Dialect
 from sabir.contract.provider import Access, Credential, WireRequest
 from sabir.contract.turns import IdentifierRule
 from sabir.errors import CredentialsMissing
-from sabir.vocabulary.settings import ModelInfo
+from sabir.vocabulary.models import ModelInfo
 
 from tests.testing.broken.connections import Line
 from tests.testing.broken.eager import SDK, Eager

@@ -34,8 +34,10 @@ _GROUPS = {
         {
             "contract.turns": "Entry LossLog Turn TurnScope",
             "contract.scope": "RequestScope Splice",
+            "authoring.efforts": "fit_effort",
             "base.failures": "LossKind Strict",
-            "vocabulary.settings": "ReasoningEffort WIRE_SETTINGS",
+            "vocabulary.models": "ReasoningEffort",
+            "vocabulary.settings": "WIRE_SETTINGS",
         },
     ),
     "Decoding": (

@@ -10,8 +10,10 @@ from sabir.rendering.pairing import pair, side_of
 from sabir.rendering.turns import TurnMaker
 from sabir.contract.turns import Entry, LossLog, Turn, TurnScope
 from sabir.contract.scope import DecodeScope, RequestScope, Splice
+from sabir.authoring.efforts import fit_effort
 from sabir.base.failures import LossKind, Strict
-from sabir.vocabulary.settings import WIRE_SETTINGS, ReasoningEffort
+from sabir.vocabulary.models import ReasoningEffort
+from sabir.vocabulary.settings import WIRE_SETTINGS
 from sabir.authoring.stored import Fields, fields, first_count, items, left_over, read_count, text, without
 from sabir.reading.fold import Fold, ReplyBuilder
 from sabir.vocabulary.reply import BlockKind, FinishReason
@@ -63,14 +65,15 @@ __all__ = [  # noqa: RUF022
     "Calls", "ClientConnection", "Connection", "Credential", "DataURL", "DatabaseFailure", "DecodeScope", "Decoder",
     "Depth", "Dialect", "Entry", "ErrorRule", "ErrorTable", "EventFrames", "Failure", "Fields", "FinishReason",
     "FittedSchema", "Fold", "Framing", "Frozen", "FrozenDict", "History", "IdentifierRule", "InProcessConnection",
-    "JSONObjectDocumentField", "JSONText", "JSONValue", "Kept", "KeySource", "KnownPart", "Leaf", "Library", "LossKind",
-    "LossLog", "MediaRule", "MediaURL", "Messages", "Modality", "NonEmpty", "OptionCall", "OptionLike", "OwnConnection",
-    "Part", "Performer", "PostingClient", "PostingConnection", "Profile", "Provider", "RaisedError", "ReasoningEffort",
-    "Relay", "ReplyBuilder", "RequestScope", "RoleHint", "Roles", "SABIR_API", "SDKProvider", "SchemaRule", "Script",
-    "Served", "ServerEvent", "ServerEventReader", "Side", "Signature", "Splice", "StoredNames", "Strict", "SyncClosing",
-    "Tables", "Text", "TokenCount", "Turn", "TurnMaker", "TurnScope", "WIRE_SETTINGS", "WaitingCall",
-    "WaitingConnection", "WireHead", "WireRequest", "WireResponse", "as_messages", "called", "count_values", "counting",
-    "decode_json", "describe", "encode_json", "fields", "first_count", "fit_schema", "has_lookaround",
-    "has_more_values", "installed_hooks", "items", "left_over", "load_as", "load_point", "name_kind", "one_line",
-    "packaged_models", "pair", "printable", "read_count", "side_of", "split_model", "start_thread", "text", "without",
+    "JSONObjectDocumentField", "JSONText", "JSONValue", "Kept", "KeySource", "KnownPart", "Leaf", "Library",
+    "LossKind", "LossLog", "MediaRule", "MediaURL", "Messages", "Modality", "NonEmpty", "OptionCall", "OptionLike",
+    "OwnConnection", "Part", "Performer", "PostingClient", "PostingConnection", "Profile", "Provider", "RaisedError",
+    "ReasoningEffort", "Relay", "ReplyBuilder", "RequestScope", "RoleHint", "Roles", "SABIR_API", "SDKProvider",
+    "SchemaRule", "Script", "Served", "ServerEvent", "ServerEventReader", "Side", "Signature", "Splice", "StoredNames",
+    "Strict", "SyncClosing", "Tables", "Text", "TokenCount", "Turn", "TurnMaker", "TurnScope", "WIRE_SETTINGS",
+    "WaitingCall", "WaitingConnection", "WireHead", "WireRequest", "WireResponse", "as_messages", "called",
+    "count_values", "counting", "decode_json", "describe", "encode_json", "fields", "first_count", "fit_effort",
+    "fit_schema", "has_lookaround", "has_more_values", "installed_hooks", "items", "left_over", "load_as",
+    "load_point", "name_kind", "one_line", "packaged_models", "pair", "printable", "read_count", "side_of",
+    "split_model", "start_thread", "text", "without",
 ]  # fmt: skip

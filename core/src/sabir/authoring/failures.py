@@ -19,6 +19,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 from sabir import errors
+from sabir.authoring.efforts import named_efforts
 from sabir.base.errors import NotJSON, one_line
 from sabir.base.failures import CallError
 from sabir.base.values import FrozenDict, JSONValue, decode_json
@@ -96,6 +97,13 @@ REMEDIES: Mapping[type[CallError], str] = {
     errors.ContentFiltered: "change the request",
     errors.InvalidRequest: "change the request",
 }
+_UNSUPPORTED = re.compile(
+    r"(?i)unsupported|not (?:be )?(?:supported|permitted|allowed|enabled)|(?:does not|doesn't) (?:support|accept)"
+    r"|deprecated|unrecognized|unknown (?:name|field|parameter|argument)|only works"
+)
+"""Words with which services refuse a parameter, or a value of it, for one model."""
+_LONGEST_REFUSAL = 300
+"""Characters of a refusal that are shown, so that the remedy after it is never cut."""
 HTTP_MODULES = ("httpx2", "httpx", "ssl", "anyio", "builtins")
 """Modules whose errors reach a provider's connection with any SDK."""
 
@@ -158,12 +166,15 @@ Raised: TypeAlias = tuple[str, type[CallError] | None, str]
 class ErrorTable:
     """Maps a vendor's failures to error classes: the first of `rules` that decides, else the status, else ServerFailed.
 
-    `modules` are the SDK's modules, and `raised` exceptions of theirs that are not common to all SDKs.
+    `modules` are the SDK's modules, and `raised` exceptions of theirs that are not common to all SDKs. `settings` maps
+    a parameter, as the service's errors name it, to the setting that is sent in it: an error that the parameter is not
+    supported then names the setting, and the fact to override so that it is no longer sent.
     """
 
     rules: tuple[ErrorRule, ...] = ()
     modules: tuple[str, ...] = ()
     raised: tuple[Raised, ...] = ()
+    settings: Mapping[str, str] = FrozenDict()
     wait: Callable[[Failure], float | None] | None = None
     """The seconds to wait that the vendor gives in the body; if None, the headers' count."""
 
@@ -204,6 +215,8 @@ class ErrorTable:
         said = (found.message or found.code or found.kind or "no message").rstrip(" .")
         answered = f"{provider} answered {status}" if status else f"{provider} reported an error"
         remedy = f"; {REMEDIES[kind]}" if kind in REMEDIES else ""
+        if kind is errors.InvalidRequest and (override := self._override(found)):
+            said, remedy = one_line(said, _LONGEST_REFUSAL), f"; {override}"
         told = self.wait(found) if self.wait else None
         return kind(
             f"{answered}: {said}{remedy}",
@@ -212,6 +225,18 @@ class ErrorTable:
             code=found.code or found.kind or None,
             retry_after=delay if told is None else told,
         )
+
+    def _override(self, failure: Failure) -> str:
+        """Return what to do about a parameter that the model does not support; "" for another failure."""
+        text, parameter = failure.message, failure.body.get("param")
+        if not _UNSUPPORTED.search(text):
+            return ""
+        named = (name for name in self.settings if re.search(rf"(?i)(?<![\w.]){re.escape(name)}(?!\w)", text))
+        name = parameter if isinstance(parameter, str) and parameter in self.settings else next(named, "")
+        setting = self.settings.get(name, "")
+        if setting == "reasoning_effort":
+            return f"change {setting}, or pass model_facts={{'efforts': {named_efforts(text)}}}"
+        return f"leave out {setting}, or pass model_facts={{'rejects': [{setting!r}]}}" if setting else ""
 
 
 def failure_of(body: JSONValue) -> Failure:

@@ -45,7 +45,7 @@ from sabir.contract.provider import (
     WireResponse,
 )
 from sabir.options.execution import in_thread
-from sabir.vocabulary.settings import ModelInfo, longest_first
+from sabir.vocabulary.models import ModelInfo, longest_first
 
 Given = TypeVar("Given")
 

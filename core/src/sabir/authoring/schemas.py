@@ -254,9 +254,7 @@ class _Walk:
         for name, value in schema.items():
             at = within(path, name)
             if not self._takes(name, value, schema):
-                self._refuse_if_strict(
-                    f"{where} has {name!r}: {short_json(value)}, which strict schemas do not take"
-                )
+                self._refuse_if_strict(f"{where} has {name!r}: {short_json(value)}, which strict schemas do not take")
                 reason = "stands only in the description" if rule.unread == "described" else "is not read by the wire"
                 self.change("downgraded", at, f"{', '.join(map(repr, keywords({name: value})))} {reason}")
                 if rule.unread == "described":

@@ -31,8 +31,9 @@ from sabir.options.option import Option
 from sabir.reading.incoming import StreamState
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.constructors import listed
+from sabir.vocabulary.models import ModelFacts, ModelInfo, find_model
 from sabir.vocabulary.reply import Reply
-from sabir.vocabulary.settings import ModelInfo, Settings, Target, find_model
+from sabir.vocabulary.settings import Settings, Target
 
 __all__ = ["Adapter", "CallArguments", "Messages", "ModelAdapter", "adapter", "without_secrets"]
 
@@ -41,7 +42,7 @@ Kind: TypeAlias = type[Wire] | type[SyncWire]
 _NO_SETTINGS = Settings()
 _CALL = CallArguments.__annotations__
 _FACTORY = (
-    "model", "api_key", "base_url", "client", "speaks_as", "settings", "strict", "model_info",
+    "model", "api_key", "base_url", "client", "speaks_as", "settings", "strict", "model_info", "model_facts",
 )  # fmt: skip
 
 
@@ -63,6 +64,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         settings: Settings | None = None,
         strict: Strict = False,
         model_info: ModelInfo | None = None,
+        model_facts: ModelInfo | ModelFacts | None = None,
     ) -> None:
         endpoint = without_secrets(provider.endpoint(access))
         self._target = Target(provider=provider.name, dialect=dialect.name, model=model, endpoint=endpoint)
@@ -73,6 +75,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         self._dialect = dialect
         self._strict = strict
         info = model_info or find_model(models_of(provider), model, dialect.family(model))
+        info = info.overridden(model_facts)
         self._renderer = Renderer(
             dialect, self._target, speaks_as=speaks_as, model_info=info, quirks=provider.quirks(access)
         )
@@ -286,14 +289,15 @@ def adapter(
     settings: Settings | None = None,
     strict: Strict = False,
     model_info: ModelInfo | None = None,
+    model_facts: ModelInfo | ModelFacts | None = None,
     **misnamed: Never,
 ) -> ModelAdapter:
     """An adapter for `provider[.dialect]:model`; no key is read and nothing is sent before it is used.
 
     `api_key` (a string, or a function called at each send) and `base_url` replace the provider's defaults;
     `client` is the vendor SDK's own client, with its own credentials. `speaks_as` names the policy whose messages
-    are the model's. `settings` and `strict` hold for every call that gives no others. `model_info` replaces the
-    known facts of the model.
+    are the model's. `settings` and `strict` hold for every call that gives no others. `model_info` replaces all
+    known facts of the model, `model_facts` those that it contains: `model_facts={"efforts": ["low", "high"]}`.
 
     Raises SettingsInvalid for a name of another form, a key or settings of another type, or a vendor section
     whose name is a provider's name misspelt; ProviderMissing, ProviderBroken, PluginConflict or DialectMissing
@@ -312,6 +316,7 @@ def adapter(
         settings=settings,
         strict=strict,
         model_info=model_info,
+        model_facts=model_facts,
     )
 
 

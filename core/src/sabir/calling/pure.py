@@ -25,8 +25,9 @@ from sabir.reading.incoming import finished, mend, raise_unreadable, read_body, 
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.constructors import as_messages
 from sabir.vocabulary.messages import Message
+from sabir.vocabulary.models import find_model
 from sabir.vocabulary.reply import Reply, StreamEvent
-from sabir.vocabulary.settings import Settings, Target, find_model
+from sabir.vocabulary.settings import Settings, Target
 
 _RENDER = ("model", "options", "settings", "strict", "speaks_as")
 

@@ -202,13 +202,15 @@ class Rendering(Frozen):
     `extra_headers` added fields that no dialect checked. `option_names` maps names on the wire to option names
     where the two differ. `streaming` says that the request asks for a stream of events, as it also does where the
     answer may take too long to arrive as one body; `send` folds the events to the whole reply. `timeout`, `idle` and
-    `total` are in seconds.
+    `total` are in seconds. `assumptions` says, a sentence each, what was assumed of a model that no table knows; an
+    assumption that changed the request is also a loss.
     """
 
     target: Target
     path: str
     body_bytes: bytes = Field(repr=False)
     losses: tuple[Loss, ...] = ()
+    assumptions: tuple[str, ...] = ()
     headers_json: NameMap = Field(default=JSONText("{}"), alias="headers", repr=False)
     timeout: float | None = None
     idle: float = LONGEST_SILENCE

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from sabir.base.errors import SabirError, SettingsInvalid
 from sabir.base.models import Frozen
 from sabir.contract.dialect import Dialect
-from sabir.vocabulary.settings import ModelInfo
+from sabir.vocabulary.models import ModelInfo
 
 SABIR_API = 1
 """The version of this contract; core supports the current and the previous one."""

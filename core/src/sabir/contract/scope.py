@@ -28,8 +28,9 @@ from sabir.base.values import (
 )
 from sabir.contract.turns import LossLog, Side, Turn
 from sabir.vocabulary.messages import Message, OptionCallPayload, Origin
+from sabir.vocabulary.models import ModelInfo
 from sabir.vocabulary.parts import Sections, read_section
-from sabir.vocabulary.settings import Bounds, ModelInfo, SettingsReader, Target
+from sabir.vocabulary.settings import Bounds, SettingsReader, Target
 
 if TYPE_CHECKING:
     from sabir.options.option import Option
@@ -130,8 +131,12 @@ class RequestScope:
         return list(value) if isinstance(value, tuple) else value
 
     def refuse(self, setting: str) -> None:
-        """Write down that the model refuses a setting."""
-        self.losses.add("dropped", f"{self.target.model} refuses it", path=f"settings.{setting}")
+        """Report as a loss that the model refuses a setting, or is assumed to."""
+        follows, model = self.model_info.follows, self.target.model
+        reason = (
+            f"{model} is unknown and treated like {follows}, which refuses it" if follows else f"{model} refuses it"
+        )
+        self.losses.add("dropped", reason, path=f"settings.{setting}")
 
     def neutral_fields(
         self,

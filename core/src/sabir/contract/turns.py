@@ -28,8 +28,9 @@ from sabir.base.failures import Loss, LossKind
 from sabir.base.values import FrozenDict
 from sabir.vocabulary.media import MediaRule, Modality
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin
+from sabir.vocabulary.models import ModelInfo
 from sabir.vocabulary.parts import KnownPart, MediaPart, Part, Stateful
-from sabir.vocabulary.settings import ModelInfo, Target, UnsupportedMedia
+from sabir.vocabulary.settings import Target, UnsupportedMedia
 
 Side: TypeAlias = Literal["system", "user", "assistant", "results"]
 """The side of a turn, as a wire sees it; results always follow the assistant turn whose calls they answer."""

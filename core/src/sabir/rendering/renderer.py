@@ -11,6 +11,7 @@ head equals a fresh one, because `encode_request` depends on nothing else. If it
 themselves, which differ each time, the head is not kept.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
@@ -31,12 +32,12 @@ from sabir.rendering.prefixes import Boundary, Found, PrefixIndex
 from sabir.rendering.turns import Identifiers, TurnMaker
 from sabir.vocabulary.constructors import check_messages
 from sabir.vocabulary.messages import Message
+from sabir.vocabulary.models import ModelInfo
 from sabir.vocabulary.parts import Taker, take_hints, with_hints
 from sabir.vocabulary.settings import (
     LONGEST_SILENCE,
     NEVER_READ,
     Bounds,
-    ModelInfo,
     RetryPolicy,
     Settings,
     SettingsReader,
@@ -94,6 +95,9 @@ MOST_APART = 64
 LATEST = 8
 """Each turn that closes among the last so many messages ends at a boundary: callers that share a history fork there."""
 _NO_SETTINGS = Settings()
+logger = logging.getLogger("sabir")
+_logged: set[str] = set()
+"""Assumptions about unknown models that were logged already."""
 
 
 class _Made(NamedTuple):
@@ -186,6 +190,7 @@ class Renderer:
             quirks=quirks,
         )
         """The target, the tables of what it takes, and the facts that hold for all its turns."""
+        self._assumptions = _assumptions_of(target, info)
         self._offer = Offer()
         self._heads: list[tuple[_Key, frozenset[str] | None, Head]] = []
         """Each kept head with the names of called options; None where the head does not depend on them."""
@@ -319,6 +324,7 @@ class Renderer:
                 path=dialect.path_of(target, streaming=streaming),
                 body_bytes=b"",
                 losses=(),
+                assumptions=self._assumptions,
                 headers={**request.headers, **settings.extra_headers},
                 timeout=settings.timeout,
                 idle=settings.idle or settings.timeout or LONGEST_SILENCE,
@@ -333,6 +339,18 @@ class Renderer:
                 stream_fields=to_json(as_stream).decode(),
             ),
         )
+
+
+def _assumptions_of(target: Target, info: ModelInfo) -> tuple[str, ...]:
+    """Return what is assumed of an unknown model, and log it once."""
+    if not info.follows:
+        return ()
+    facts = f"{target} is in no table of models and is treated like {target.provider}:{info.follows}"
+    assumption = f"{facts}; if that is wrong, override it with model_facts"
+    if assumption not in _logged:
+        _logged.add(assumption)
+        logger.warning("%s", assumption)
+    return (assumption,)
 
 
 def _joined(head: Head, kept: memoryview, made: _Made) -> tuple[bytes, memoryview, list[Loss]]:

@@ -7,7 +7,7 @@ knows which settings a dialect read: a setting that is set and was not read is a
 """
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Protocol, TypeAlias, TypedDict, Unpack
 from weakref import WeakKeyDictionary
 
@@ -26,7 +26,7 @@ from sabir.base.values import (
     object_view,
     parse_json,
 )
-from sabir.vocabulary.media import Modality
+from sabir.vocabulary.models import ReasoningEffort
 from sabir.vocabulary.parts import NonEmpty, Sections, Text, check_sections
 
 FEATURES = ("later_system", "results_media", "ending_assistant")
@@ -60,51 +60,8 @@ class Target(Frozen):
         return found if isinstance(found, dict) else {}
 
 
-class ModelInfo(Frozen):
-    """The known facts of the models whose names begin with `prefix`; data, user-overridable.
-
-    `modalities` are those that the models read; None if unknown, and then no modality is refused. `rejects` names the
-    wire settings that these models refuse, and the features that they lack: "later_system", "results_media",
-    "ending_assistant" (the dialect acts on the last). `family` names their model line in lists; `Dialect.family` says
-    which models read each other's signed state.
-    """
-
-    prefix: str
-    family: str = ""
-    modalities: tuple[Modality, ...] | None = None
-    context_tokens: int | None = None
-    output_tokens: int | None = None
-    reasoning: bool | None = None
-    rejects: tuple[str, ...] = ()
-    facts_json: JSONObjectDocumentField = Field(default=JSONText("{}"), alias="facts")
-
-    @property
-    def facts(self) -> FrozenDict:
-        """Further facts from the author of the row, as JSON values; core reads none of them."""
-        return object_view(self.facts_json)
-
-
-UNKNOWN_MODEL = ModelInfo(prefix="")
-"""The row of a model that no row names: it knows nothing, so that nothing is refused."""
-
-
-def longest_first(infos: Iterable[ModelInfo]) -> tuple[ModelInfo, ...]:
-    """The rows in the order in which they are tried: longest prefix first."""
-    return tuple(sorted(infos, key=lambda info: (-len(info.prefix), info.prefix)))
-
-
-def find_model(infos: Iterable[ModelInfo], name: str, family: str = "") -> ModelInfo:
-    """The row with the longest prefix that begins the name, or else the family's; `ModelInfo(prefix="")` for neither.
-
-    A cloud's own name of a model (`eu.maker.large-v1:0`) begins with no row's prefix; its family is the maker's name.
-    """
-    rows = longest_first(infos)
-    matching = (info for each in (name, family) if each for info in rows if each.startswith(info.prefix))
-    return next(matching, UNKNOWN_MODEL)
-
-
-ReasoningEffort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 UnsupportedMedia: TypeAlias = Literal["placeholder", "drop"]
+
 
 WIRE_SETTINGS = (
     "max_output_tokens", "temperature", "top_p", "stop", "seed", "reasoning_effort", "option_choice",

@@ -19,6 +19,18 @@ _TYPES = {
     errors.Overloaded: "overloaded_error",
     errors.Unavailable: "serviceunavailableexception",
 }
+SETTINGS = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "stop_sequences": "stop",
+    "effort": "reasoning_effort",
+    "output_config.effort": "reasoning_effort",
+    "thinking": "reasoning_effort",
+    "tool_choice": "option_choice",
+    "output_format": "response_format",
+    "output_config.format": "response_format",
+}
+"""Parameter as errors name it → the setting that is sent in it."""
 ERRORS = ErrorTable(
     rules=(
         ErrorRule.by_words(
@@ -32,5 +44,6 @@ ERRORS = ErrorTable(
         ErrorRule.by_words((r"overloaded", errors.Overloaded), at=(503,)),
     ),
     modules=("anthropic",),
+    settings=SETTINGS,
     raised=(("APIError", None, ""), ("AnthropicError", errors.InvalidRequest, "was not asked, for the SDK refuses to")),
 )

@@ -18,12 +18,14 @@ from sabir import ResponseFormat
 from sabir.authoring import (
     JSONValue,
     LossKind,
+    ReasoningEffort,
     RequestScope,
     Splice,
     TurnScope,
     encode_json,
     fields,
     first_count,
+    fit_effort,
     fit_schema,
     without,
 )
@@ -55,12 +57,12 @@ COUNTED = frozenset({
 """Fields of a request that the counting endpoint takes."""
 
 WORDS = frozenset(
-    {BEYOND_CONTEXT, "forced_choice", "temperature_with_top_p", "thinking.adaptive", "thinking.between_tools",
-     "thinking.disabled", "top_k", "xhigh_effort"}
+    {BEYOND_CONTEXT, "forced_choice", "temperature_with_top_p", "thinking.adaptive", "thinking.between_tools", "top_k"}
 )  # fmt: skip
 """Words that a row of models.toml may refuse in addition to wire settings and features: a maximum beyond the context, a
-forced choice of an option, both samplers at once, thinking without a budget, thinking only between calls, not thinking,
-`top_k`, the effort `xhigh`."""
+forced choice of an option, both samplers at once, thinking without a budget, thinking only between calls, `top_k`."""
+EFFORTS: tuple[ReasoningEffort, ...] = ("none", "low", "medium", "high", "xhigh", "max")
+"""Efforts of a model that is not in models.toml: those of the wire, and not thinking."""
 LEAST_BUDGET = 1024
 """The vendor's own. https://platform.claude.com/docs/en/build-with-claude/extended-thinking"""
 BUDGETS: Mapping[str, int] = {
@@ -165,27 +167,28 @@ class _Request:
         return limit
 
     def _thinking(self) -> Fields:
-        effort, given = self._scope.take("reasoning_effort"), self._vendor.pop("thinking", None)
-        model, found, told = self._scope.target.model, dict[str, Any](), ""
-        if effort is None:
-            return given or {}
-        if effort != "none" and "thinking.adaptive" in self._rejects:
-            found = self._budget(effort)
-        elif effort != "none":
-            lower = "low" if effort == "minimal" else "high" if "xhigh_effort" in self._rejects else effort
-            found, self._effort = {"type": "adaptive"}, lower if effort in ("minimal", "xhigh") else effort
-            told = f"{model} takes {self._effort!r} for it" if self._effort != effort else ""
-        elif "thinking.disabled" not in self._rejects:
-            found = {"type": "disabled"}
-        elif "thinking.between_tools" not in self._rejects:
-            found, told = {"type": "between_tools"}, f"{model} still thinks between calls"
-        else:
-            self._effort, told = "low", f"{model} always thinks; with the least effort"
-        if told:
-            self.lose("downgraded", told, "reasoning_effort")
-        if given is not None and found and self._effort is None and found != given:
+        """Return the field `thinking`, from the vendor setting or the neutral effort, and set the effort to send."""
+        given, thinking = self._vendor.pop("thinking", None), self._neutral_thinking()
+        if given is not None and thinking and self._effort is None and thinking != given:
             self.lose("dropped", "the vendor setting thinking takes its place", "reasoning_effort")
-        return given or found
+        return given or thinking
+
+    def _neutral_thinking(self) -> Fields:
+        scope, info = self._scope, self._scope.model_info
+        always_thinks = info.efforts is not None and "none" not in info.efforts and info.reasoning is not False
+        wants_none = scope.settings.take("reasoning_effort") == "none"
+        if wants_none and always_thinks and "thinking.between_tools" not in self._rejects:
+            self.lose("downgraded", f"{scope.target.model} still thinks between calls", "reasoning_effort")
+            return {"type": "between_tools"}
+        effort = fit_effort(scope, unknown=EFFORTS)
+        if effort is None:
+            return {}
+        if effort == "none":
+            return {"type": "disabled"}
+        if "thinking.adaptive" in self._rejects:
+            return self._budget(effort)
+        self._effort = effort
+        return {"type": "adaptive"}
 
     def _budget(self, effort: str) -> dict[str, Any]:
         wanted = BUDGETS[effort]

@@ -22,6 +22,8 @@ from sabir.authoring import ReasoningEffort, describe
 from sabir_cli.output import UsageError
 
 APP = "sabir"
+MODEL_FACTS = "model_facts"
+"""The tables of the file that `sabir_cli.facts` reads; they have no variable and no row."""
 BUILT_IN = "default"
 """Whence a value comes that nobody set."""
 
@@ -103,7 +105,7 @@ def variable_of(name: str) -> str:
 def gather(environment: Mapping[str, str] | None = None, path: Path | None = None) -> list[Row]:
     """Every setting with its value; raises UsageError as `Defaults.load` does. An empty variable counts for nothing."""
     environment, path = os.environ if environment is None else environment, path or file_path()
-    stored = read(path)
+    stored = {name: value for name, value in read(path).items() if name != MODEL_FACTS}
     for name, value in stored.items():
         check(name, value, repr(str(path)))
     built_in = Defaults()
@@ -144,6 +146,8 @@ KEYS_ELSEWHERE = "no key is kept in this file; set the provider's variable, whic
 
 def check(name: str, value: object, source: str) -> object:
     """A setting's value in its own type; raises UsageError, which names the source, for what no file may hold."""
+    if name == MODEL_FACTS:
+        raise UsageError(f'{source}: {MODEL_FACTS} holds tables, [{MODEL_FACTS}."provider:model"]; edit the file')
     if name not in NAMES:
         if _SECRET_NAME.fullmatch(name):
             raise UsageError(f"{source}: {name!r} looks like a key: {KEYS_ELSEWHERE}")

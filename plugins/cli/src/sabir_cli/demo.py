@@ -30,6 +30,7 @@ from rich.text import Text
 from sabir.authoring import printable
 
 from sabir_cli.conversation import Spoken, describe_call, describe_result, needs_loop, speak
+from sabir_cli.facts import open_adapter
 from sabir_cli.inputs import EMBEDDED, JSONFlag, OptionFlags, choose_model, known_models, load_options
 from sabir_cli.output import LOSS_STYLES, Exit, Output, exit_of, explain
 from sabir_cli.providers import first_missing, spoken_dialects
@@ -113,7 +114,7 @@ class _Demonstration:
         for option in self.options:
             self._say("option", f"{_signature(option)}: {option.description}")
         try:
-            with sabir.adapter(model) as llm:
+            with open_adapter(model) as llm:
                 self.held_by, self.held_in = llm.target.provider, llm.target.dialect
                 self._converse(llm)
         except sabir.SabirError as error:
@@ -184,7 +185,7 @@ class _Demonstration:
 
     def _view(self, name: str, note: str | None) -> View:
         try:
-            return View(name, sabir.adapter(name).render(self.messages, options=self.options), note=note)
+            return View(name, open_adapter(name).render(self.messages, options=self.options), note=note)
         except Exception as error:  # a plugin's own code: its errors stop no other plugin
             self.code = self.code or exit_of(error)
             return View(name, error=explain(error), note=note)
@@ -215,7 +216,7 @@ class _Demonstration:
         messages = list(history)
         self._say("model", name)
         try:
-            with sabir.adapter(name) as llm:
+            with open_adapter(name) as llm:
                 self._answer(llm, messages, sabir.Settings(option_choice="none"))
             answers = messages[len(history) :]
             self._sent(provider, state="answered", model=name, text="".join(message.text for message in answers))

@@ -16,6 +16,8 @@ from rich.text import Text
 from sabir.authoring import Credential, Dialect, KeySource, Tables, printable
 from sabir.errors import PluginError
 
+from sabir_cli.config import file_path
+from sabir_cli.facts import with_facts
 from sabir_cli.inputs import JSONFlag
 from sabir_cli.output import Exit, Output, exit_of
 from sabir_cli.sheet import Sheet
@@ -178,35 +180,45 @@ def models(
     *,
     as_json: JSONFlag = False,
 ) -> int:
-    """List known models: each row speaks for all models whose names begin so.
+    """List known models. Each row applies to all models whose names begin so.
 
-    A model that no row names is passed on as it is; nothing is refused for it.
+    A later model of a known line is treated like the newest row of that line; any other name is passed on as it is.
+    Facts in the settings file go before the installed ones; a note names them.
     """
     output, code = Output(machine=as_json), Exit.OK
     listed = {provider: None} if provider else {status.name: status.error for status in sabir.providers()}
     for error_line in filter(None, listed.values()):
         output.error(error_line)
         code = Exit.PLUGIN
-    found: dict[str, tuple[sabir.ModelInfo, ...]] = {}
+    found: dict[str, list[sabir.ModelInfo]] = {}
+    overridden: dict[str, list[str]] = {}
     for name in [name for name, failed in listed.items() if failed is None]:
         try:
-            found[name] = sabir.models(name)
+            found[name], changes = with_facts(name, sabir.models(name))
+            overridden |= changes
         except PluginError as error:
             output.error(str(error))
             code = code or exit_of(error)
     if as_json:
         rows = ((name, info.model_dump(mode="json")) for name, infos in found.items() for info in infos)
-        output.document([{"provider": name, **row} for name, row in rows])
+        output.document(
+            [
+                {"provider": name, **row, "overridden": overridden.get(f"{name}:{row['prefix']}", [])}
+                for name, row in rows
+            ]
+        )
         return code
     if any(found.values()):
         output.show(_model_sheet(found))
+    for name, facts in overridden.items():
+        output.note(f"{name}: {file_path().name} overrides {', '.join(facts)}")
     unknown = [name for name, infos in found.items() if not infos]
     if unknown:
         output.note(f"nothing is known of the models of {', '.join(unknown)}; any name is passed on")
     return code
 
 
-def _model_sheet(found: dict[str, tuple[sabir.ModelInfo, ...]]) -> Sheet:
+def _model_sheet(found: dict[str, list[sabir.ModelInfo]]) -> Sheet:
     has_facts = any(info.facts for infos in found.values() for info in infos)
     titles = ("model", "reads", "context", "output", "thinks", "refuses", *(["facts"] if has_facts else ()))
     sheet = Sheet(*titles, right={"context", "output"})
@@ -218,7 +230,7 @@ def _model_sheet(found: dict[str, tuple[sabir.ModelInfo, ...]]) -> Sheet:
                 UNKNOWN if info.modalities is None else " ".join(("text", *info.modalities)),
                 UNKNOWN if info.context_tokens is None else f"{info.context_tokens:,}",
                 UNKNOWN if info.output_tokens is None else f"{info.output_tokens:,}",
-                {None: UNKNOWN, True: "yes", False: "no"}[info.reasoning],
+                " ".join(info.efforts or ()) or {None: UNKNOWN, True: "yes", False: "no"}[info.reasoning],
                 " ".join(info.rejects),
                 printable(" ".join(facts)),
             )

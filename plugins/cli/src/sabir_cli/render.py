@@ -27,6 +27,7 @@ from sabir import DecodedHistory, Loss, Rendering
 from sabir.authoring import JSONValue, decode_json, describe, load_as, printable
 from sabir.errors import HistoryInvalid, NotJSON
 
+from sabir_cli.facts import open_adapter
 from sabir_cli.imports import is_document
 from sabir_cli.inputs import STDIN_TOO, JSONFlag, OptionFlags, choose_model, load_options, read_bytes
 from sabir_cli.output import LOSS_STYLES, Exit, Output
@@ -89,7 +90,7 @@ def render(
     """Show a conversation as wire bodies, with what each target cannot take. Nothing is sent."""
     output = Output(machine=as_json)
     history = _with_options(_read(file), load_options(option))
-    adapters = [sabir.adapter(name) for name in model or [choose_model(None)]]
+    adapters = [open_adapter(name) for name in model or [choose_model(None)]]
     views = [_view(adapter, history) for adapter in adapters]
     if as_json:
         output.document([view.document() for view in views])

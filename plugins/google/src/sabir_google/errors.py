@@ -55,6 +55,24 @@ def _delay(found: Failure) -> float | None:
     return next((float(delay[1]) for delay in delays if delay), None)
 
 
+SETTINGS = {
+    "temperature": "temperature",
+    "topP": "top_p",
+    "top_p": "top_p",
+    "seed": "seed",
+    "stopSequences": "stop",
+    "stop_sequences": "stop",
+    "thinking": "reasoning_effort",
+    "thinkingLevel": "reasoning_effort",
+    "thinking_level": "reasoning_effort",
+    "thinkingBudget": "reasoning_effort",
+    "thinking_budget": "reasoning_effort",
+    "functionCallingConfig": "option_choice",
+    "function_calling_config": "option_choice",
+    "responseJsonSchema": "response_format",
+    "response_json_schema": "response_format",
+}
+"""Parameter as errors name it → the setting that is sent in it."""
 ERRORS = ErrorTable(
     rules=(
         ErrorRule(_by_details),
@@ -65,5 +83,6 @@ ERRORS = ErrorTable(
     ),
     modules=("google.auth.exceptions",),
     raised=(("GoogleAuthError", errors.AuthenticationFailed, "got no access from Google's credentials; renew them"),),
+    settings=SETTINGS,
     wait=_delay,
 )

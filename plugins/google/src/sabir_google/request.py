@@ -16,7 +16,15 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from sabir import ResponseFormat, Target
-from sabir.authoring import JSONValue, ReasoningEffort, RequestScope, SchemaRule, TurnScope, fit_schema
+from sabir.authoring import (
+    JSONValue,
+    ReasoningEffort,
+    RequestScope,
+    SchemaRule,
+    TurnScope,
+    fit_effort,
+    fit_schema,
+)
 
 from sabir_google.encode import FILLER, generation, system_parts
 from sabir_google.settings import TOP_LEVEL, Fields, GoogleSettings, camel, spelled
@@ -32,28 +40,10 @@ FIELDS: Mapping[str, str] = {
 MOST_STOPS = 5
 _DECLARING = frozenset({"functionDeclarations", "function_declarations"})
 MODES: Mapping[str, str] = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
-_THREE: tuple[ReasoningEffort, ...] = ("low", "medium", "high")
-LEVELS: Mapping[str, tuple[ReasoningEffort, ...]] = {
-    "": _THREE,
-    "gemini-3-flash": ("minimal", *_THREE),
-    "gemini-3-pro": ("low", "high"),
-    "gemini-3.1-flash": ("minimal", *_THREE),
-    "gemini-3.1-flash-image": ("minimal", "high"),
-    "gemini-3.1-flash-lite-image": ("minimal", "high"),
-    "gemini-3.5-flash": ("minimal", *_THREE),
-    "gemini-3.6-flash": ("minimal", *_THREE),
-    "gemini-4-hydrogen": (*_THREE, "xhigh"),
-    "gemini-4-neon": (*_THREE, "xhigh"),
-    "gemini-flash-lite-latest": ("minimal", *_THREE),
-}
-"""Part of a model's name (the longest match counts) → its thinking levels; the vendor refuses any other level.
-https://ai.google.dev/gemini-api/docs/thinking, and as the API itself answered: https://github.com/vercel/ai/issues/19031"""
-BUDGETS: Mapping[ReasoningEffort, int] = {
-    "none": 0, "minimal": 512, "low": 1024, "medium": 8192, "high": 24_576, "xhigh": 24_576, "max": 24_576,
-}  # fmt: skip
+LEVELS: tuple[ReasoningEffort, ...] = ("low", "medium", "high")
+"""Thinking levels that every model from Gemini 3 on accepts, except Gemini 3 Pro; models.toml lists those of each."""
+BUDGETS: Mapping[ReasoningEffort, int] = {"none": 0, "minimal": 512, "low": 1024, "medium": 8192, "high": 24_576}
 """Effort → thinking tokens of Gemini 2.5; no model of it takes less, except 0, and only the largest takes more."""
-LEAST_BUDGET: Mapping[str, int] = {"gemini-2.5-pro": 128}
-"""Models that always think, by a part of their names."""
 READ = frozenset({
     "$anchor", "$defs", "$id", "$ref", "additionalProperties", "anyOf", "description", "enum", "format", "items",
     "maximum", "maxItems", "minimum", "minItems", "oneOf", "prefixItems", "properties", "propertyOrdering",
@@ -133,33 +123,21 @@ def _close(scope: RequestScope) -> None:
 
 
 def _thinking(scope: RequestScope, vendor: dict[str, Any]) -> dict[str, Any]:
-    """How much the model thinks: in levels from Gemini 3 on and at models of unknown make, else in tokens."""
-    effort: ReasoningEffort | None = scope.take("reasoning_effort")
-    model = scope.target.model
+    """Return how much the model thinks: a level from Gemini 3 on and for unknown models, else a number of tokens."""
+    path, model = "settings.reasoning_effort", scope.target.model
+    if vendor.keys() & {"thinkingBudget", "thinkingLevel"}:
+        if scope.take("reasoning_effort") is not None:
+            scope.losses.add("dropped", "the vendor setting thinking_config takes its place", path=path)
+        return vendor
+    has_levels = generation(model) not in (1, 2)
+    effort = fit_effort(scope, unknown=LEVELS if has_levels else tuple(BUDGETS))
     if effort is None:
         return vendor
-    if vendor.keys() & {"thinkingBudget", "thinkingLevel"}:
-        reason = "the vendor setting thinking_config takes its place"
-        scope.losses.add("dropped", reason, path="settings.reasoning_effort")
-        return vendor
-    if generation(model) not in (1, 2):
-        level = _next_to(effort, LEVELS[max((name for name in LEVELS if name in model), key=len)])
-        if level != effort:
-            reason = f"{model or scope.target.dialect} knows no {effort!r}; {level!r} is next to it"
-            scope.losses.add("downgraded", reason, path="settings.reasoning_effort")
-        return {"thinkingLevel": level.upper(), **vendor}
-    least = next((least for name, least in LEAST_BUDGET.items() if name in model), 0)
-    budget = max(BUDGETS[effort], least)
-    is_held = budget == BUDGETS[effort]
-    reason = f"{model} takes a number of tokens: {budget}" if is_held else f"{model} thinks {budget} tokens at least"
-    scope.losses.add("rewritten" if is_held else "downgraded", reason, path="settings.reasoning_effort")
+    if has_levels:
+        return {"thinkingLevel": effort.upper(), **vendor}
+    budget = BUDGETS.get(effort, BUDGETS["high"])
+    scope.losses.add("rewritten", f"{model} takes a number of tokens: {budget}", path=path)
     return {"thinkingBudget": budget, **vendor}
-
-
-def _next_to(effort: ReasoningEffort, levels: tuple[ReasoningEffort, ...]) -> ReasoningEffort:
-    """The level nearest to an effort; the higher one of two."""
-    order = list(BUDGETS)
-    return min(reversed(levels), key=lambda level: abs(order.index(level) - order.index(effort)))
 
 
 def _declarations(scope: RequestScope) -> list[dict[str, Any]]:

@@ -8,7 +8,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from sabir import ResponseFormat
-from sabir.authoring import IdentifierRule, JSONValue, RequestScope, fields, fit_schema, without
+from sabir.authoring import (
+    IdentifierRule,
+    JSONValue,
+    ReasoningEffort,
+    RequestScope,
+    fields,
+    fit_effort,
+    fit_schema,
+    without,
+)
 
 from sabir_openai.schema import LOOSE, STRICT
 from sabir_openai.settings import ChatSettings
@@ -24,6 +33,11 @@ FIELDS: Mapping[str, str] = {
 """Neutral setting → field that takes its value as it is."""
 _SAMPLING = frozenset({"temperature", "top_p"})
 """Settings that a model takes only while it does not reason."""
+REFUSED_EFFORTS: frozenset[ReasoningEffort] = frozenset({"max"})
+"""Efforts that OpenAI's own Chat Completions API refuses for every model; gateways accept them.
+
+Verified by the authors of pydantic-ai (2.68, profiles/openai.py, `openai_chat_supports_max_reasoning_effort`).
+"""
 MOST_STOPS = 4
 Declared: TypeAlias = Callable[[Mapping[str, Any]], tuple[Any, dict[str, Any]]]
 """A declared tool → its name, and the wire fields that choose it."""
@@ -45,10 +59,14 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
 
 
 def take(scope: RequestScope, setting: str) -> Any:
-    """A wire setting's value; None and a loss if the model refuses it, always or while it reasons."""
+    """Return a wire setting's value; None and a loss if the model refuses it, always or while it reasons."""
+    if setting == "reasoning_effort":
+        is_openai = scope.target.provider == "openai" and "max_tokens" not in scope.quirks
+        return fit_effort(scope, refused=REFUSED_EFFORTS if is_openai else ())
     reasons = scope.model_info.reasoning and scope.settings.take("reasoning_effort") not in (None, "none")
     if setting in _SAMPLING and reasons and scope.settings.take(setting) is not None:
-        scope.refuse(setting)
+        reason = f"{scope.target.model} takes it only while it does not reason"
+        scope.losses.add("dropped", reason, path=f"settings.{setting}")
         return None
     return scope.take(setting)
 

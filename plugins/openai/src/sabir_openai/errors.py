@@ -22,6 +22,23 @@ _CODES = {
 }
 _BLAME_WHAT_WAS_SENT = ("*image*", "*data_residency_mismatch*", "invalid_request_error")
 """Codes of a failed response, which has no HTTP status."""
+SETTINGS = {
+    "max_completion_tokens": "max_output_tokens",
+    "max_output_tokens": "max_output_tokens",
+    "max_tokens": "max_output_tokens",
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "stop": "stop",
+    "seed": "seed",
+    "random_seed": "seed",
+    "reasoning_effort": "reasoning_effort",
+    "reasoning.effort": "reasoning_effort",
+    "tool_choice": "option_choice",
+    "parallel_tool_calls": "parallel_options",
+    "response_format": "response_format",
+    "text.format": "response_format",
+}
+"""Parameter of either dialect → the setting that is sent in it."""
 ERRORS = ErrorTable(
     rules=(
         # The type of these says no more than that the server failed.
@@ -40,4 +57,5 @@ ERRORS = ErrorTable(
         ErrorRule.by_codes(dict.fromkeys(_BLAME_WHAT_WAS_SENT, errors.InvalidRequest), at=(None,)),
     ),
     modules=("openai",),
+    settings=SETTINGS,
 )

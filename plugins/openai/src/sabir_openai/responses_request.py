@@ -10,7 +10,7 @@ The vendor returns that by default; for models known to reason it is also reques
 from collections.abc import Mapping
 from typing import Any
 
-from sabir.authoring import JSONValue, RequestScope, TurnScope
+from sabir.authoring import JSONValue, RequestScope, TurnScope, fit_effort
 from sabir.errors import SettingsInvalid
 
 from sabir_openai.chat_request import encode_choice, encode_format, encode_options, take
@@ -35,7 +35,7 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     body: dict[str, Any] = {"model": scope.target.model, "store": bool(vendor.get("background"))}
     body |= scope.neutral_fields(FIELDS, absent=("stop", "seed"), take=take)
     asked = [ENCRYPTED_REASONING] if scope.model_info.reasoning else []
-    effort, verbosity, form = take(scope, "reasoning_effort"), vendor.pop("verbosity", None), encode_format(scope)
+    effort, verbosity, form = fit_effort(scope), vendor.pop("verbosity", None), encode_format(scope)
     tools = [*map(_flat, encode_options(scope)), *vendor.pop("tools", ())]
     found: dict[str, Any] = {
         "include": list(dict.fromkeys([*asked, *vendor.pop("include", ())])),

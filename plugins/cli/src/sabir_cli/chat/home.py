@@ -19,6 +19,7 @@ import sabir_session
 from sabir.authoring import SyncClosing, one_line
 from sabir_session import InnerMessage, SQLiteStore
 
+from sabir_cli.facts import open_adapter
 from sabir_cli.inputs import choose_model
 from sabir_cli.output import Output, UsageError
 
@@ -146,7 +147,7 @@ class Place(ExitStack):
 
     def adapter(self, model: str | None, base_url: str | None, output: Output) -> sabir.ModelAdapter:
         """The model that was named, else the one that answered last, else the user's default."""
-        llm = sabir.adapter(model or model_of(self.origin) or choose_model(None), base_url=base_url)
+        llm = open_adapter(model or model_of(self.origin) or choose_model(None), base_url)
         if self.origin and not (model or base_url) and llm.target.endpoint != self.origin.endpoint:
             output.note(f"the last answer came from {self.origin.endpoint}; --base-url goes on there", "yellow")
         return llm

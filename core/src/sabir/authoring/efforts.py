@@ -1,0 +1,62 @@
+"""Which reasoning effort a model accepts: the nearest one that its row of models.toml lists.
+
+reasoning_effort ──▶ nearest of ModelInfo.efforts ──▶ the value to send
+                               └── another value is a loss: `rewritten`; from or to `none`: `downgraded`
+"Supported values are: 'low', 'medium'" ──▶ the efforts that a service names when it refuses one
+"""
+
+import re
+from collections.abc import Collection
+from typing import get_args
+
+from sabir.base.failures import LossKind
+from sabir.contract.scope import RequestScope
+from sabir.vocabulary.models import ReasoningEffort
+
+EFFORTS: tuple[ReasoningEffort, ...] = get_args(ReasoningEffort)
+"""All efforts, least first."""
+
+
+def nearest_effort(effort: ReasoningEffort, accepted: Collection[ReasoningEffort]) -> ReasoningEffort:
+    """Return the accepted effort that is the fewest steps away; of two, the lower one."""
+    return min(sorted(accepted, key=EFFORTS.index), key=lambda each: abs(EFFORTS.index(each) - EFFORTS.index(effort)))
+
+
+def fit_effort(
+    scope: RequestScope,
+    *,
+    unknown: Collection[ReasoningEffort] = EFFORTS,
+    refused: Collection[ReasoningEffort] = (),
+) -> ReasoningEffort | None:
+    """Return the effort to send, and report a loss if it is not the one in the settings; None if none is sent.
+
+    `unknown` are the efforts to choose from if those of the model are not known, `refused` those that the wire
+    refuses for every model.
+    """
+    effort: ReasoningEffort | None = scope.take("reasoning_effort")
+    info = scope.model_info
+    if effort is None:
+        return None
+    accepted = [each for each in (unknown if info.efforts is None else info.efforts) if each not in refused]
+    if not accepted:
+        scope.refuse("reasoning_effort")
+        return None
+    nearest = nearest_effort(effort, accepted)
+    if nearest != effort:
+        like = f" is unknown and treated like {info.follows}, which" if info.follows else ""
+        reason = (
+            f"{scope.target.model or scope.target.dialect}{like} accepts {', '.join(accepted)}: {nearest!r} is sent"
+        )
+        kind: LossKind = "downgraded" if "none" in (nearest, effort) else "rewritten"
+        scope.losses.add(kind, f"{reason} for {effort!r}", path="settings.reasoning_effort")
+    return nearest
+
+
+_ACCEPTED = re.compile(r"(?is)\bsupported (?:values|levels|efforts)\b(.*)")
+
+
+def named_efforts(text: str) -> list[ReasoningEffort]:
+    """Return the efforts that an error text names as the supported ones; empty if it names none."""
+    match = _ACCEPTED.search(text)
+    words = re.findall(r"[a-z]+", match[1].lower()) if match else []
+    return [effort for effort in EFFORTS if effort in words]

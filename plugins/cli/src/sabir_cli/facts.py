@@ -1,0 +1,68 @@
+"""Facts about models that the user's settings file overrides, for models that the installed tables have wrong.
+
+[model_facts."openai:gpt-7"]          ──▶ sabir.adapter("openai:gpt-7-mini", model_facts=…)
+efforts = ["low", "high"]             ──▶ `sabir models`: the row with these facts, and a note
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import sabir
+from pydantic import ValidationError
+from sabir.authoring import describe, split_model
+
+from sabir_cli.config import MODEL_FACTS, file_path, read
+from sabir_cli.output import UsageError
+
+
+def stored_facts(path: Path | None = None) -> dict[str, sabir.ModelInfo]:
+    """Return `provider:beginning of the models' names` → the facts that the file sets.
+
+    Raises UsageError, which names the file, for a table that is wrong.
+    """
+    path = path or file_path()
+    tables = read(path).get(MODEL_FACTS, {})
+    where = f"{str(path)!r}: {MODEL_FACTS}"
+    if not isinstance(tables, dict):
+        raise UsageError(f'{where} must hold tables: [{MODEL_FACTS}."provider:model"]')
+    facts: dict[str, sabir.ModelInfo] = {}
+    for name, table in tables.items():
+        provider, _, prefix = name.partition(":")
+        if not (provider and prefix and isinstance(table, dict)):
+            raise UsageError(f'{where}: {name!r} must be a table named "provider:model"')
+        try:
+            facts[name] = sabir.ModelInfo.model_validate({**table, "prefix": prefix})
+        except ValidationError as error:
+            raise UsageError(f"{where}, {name!r}: {describe(error)}") from None
+    return facts
+
+
+def facts_of(model: str) -> sabir.ModelInfo | None:
+    """Return the facts of the longest table name with which the model's name begins; None without one."""
+    asked = split_model(model)
+    facts = stored_facts()
+    name = f"{asked.provider}:{asked.model}"
+    return facts.get(max((each for each in facts if name.startswith(each)), key=len, default=""))
+
+
+def open_adapter(model: str, base_url: str | None = None) -> sabir.ModelAdapter:
+    """Return the model's adapter with the facts from the settings file."""
+    return sabir.adapter(model, base_url=base_url, model_facts=facts_of(model))
+
+
+def with_facts(provider: str, rows: Sequence[sabir.ModelInfo]) -> tuple[list[sabir.ModelInfo], dict[str, list[str]]]:
+    """Return a provider's rows with the facts from the settings file, and the names of the facts of each table."""
+    changed = {row.prefix: row for row in rows}
+    overridden: dict[str, list[str]] = {}
+    for name, facts in stored_facts().items():
+        if name.partition(":")[0] == provider:
+            row = next((row for row in _longest_first(rows) if facts.prefix.startswith(row.prefix)), None)
+            base = (row or facts).model_copy(update={"prefix": facts.prefix})
+            changed[facts.prefix] = base.overridden(facts)
+            fields = facts.model_fields_set - {"prefix"}
+            overridden[name] = sorted(sabir.ModelInfo.model_fields[field].alias or field for field in fields)
+    return list(changed.values()), overridden
+
+
+def _longest_first(rows: Iterable[sabir.ModelInfo]) -> list[sabir.ModelInfo]:
+    return sorted(rows, key=lambda row: -len(row.prefix))

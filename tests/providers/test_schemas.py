@@ -63,7 +63,8 @@ PLACES: list[tuple[str, Any, dict[str, tuple[Any, bool, list[tuple[str, str]]]]]
         "openai reply": (of(a={"type": ["array", "null"], "items": {}}), False, LOOSE + ITEMS),
         "google option": (of(a={"type": ["array", "null"]}), False, [])}),
     ("older tuple", of(a=LISTED), {
-        "openai option": (of(a={"type": "array", "prefixItems": [NUMBER, TEXT], "items": ANY_OF_TUPLE}), False, ITEMS * 2),
+        "openai option": (
+            of(a={"type": "array", "prefixItems": [NUMBER, TEXT], "items": ANY_OF_TUPLE}), False, ITEMS * 2),
         "anthropic option": (of(a={"type": "array", "prefixItems": [NUMBER, TEXT]}), False, ITEMS)}),
     ("union of objects", UNION, {
         "openai option": (MERGED, False, UNION_LOST),

@@ -216,13 +216,15 @@ def _call(entry: Entry, losses: LossLog) -> Item:
     A call that came from here goes back under the very names that it came with, because the vendor signs its words.
     """
     state, arguments = entry.call_state, entry.arguments_value(losses)
+    said = {"type": "tool_use", "id": entry.wire_id, "name": entry.wire_name}
+    if RENAMED not in state and (entry.keeps_state or all(map(NAMES.whole.fullmatch, arguments))):
+        return {**state, **said, "input": arguments}
     own = {name: wire for wire, name in fields(state.get(RENAMED)).items()}
     named = {own.get(name, name if entry.keeps_state else NAMES.fitted(name)): name for name in arguments}
     for wire, name in named.items():
         if wire != name:
             path = f"payload.arguments.{name}"
             losses.add("rewritten", f"the wire takes {wire!r} for {name!r}", message=entry.message, path=path)
-    said = {"type": "tool_use", "id": entry.wire_id, "name": entry.wire_name}
     return {**without(state, RENAMED), **said, "input": {wire: arguments[name] for wire, name in named.items()}}
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from sabir import ResponseFormat, Target
-from sabir.authoring import JSONValue, ReasoningEffort, RequestScope, TurnScope
+from sabir.authoring import JSON_OBJECT, JSONValue, ReasoningEffort, RequestScope, TurnScope
 
 from sabir_google.encode import FILLER, generation, system_parts
 from sabir_google.settings import TOP_LEVEL, Fields, GoogleSettings, camel, spelled
@@ -190,6 +190,8 @@ def _format(scope: RequestScope) -> dict[str, Any]:
     wanted: ResponseFormat | None = scope.take("response_format")
     if wanted is None:
         return {}
+    if wanted == JSON_OBJECT:
+        return {"responseMimeType": "application/json"}
     schema = dict(wanted.schema_view)
     path = "settings.response_format"
     for keyword in sorted(set(_keywords(wanted.schema_view)) - SCHEMA_KEYWORDS - _ANNOTATIONS):

@@ -83,14 +83,15 @@ def test_rendering_needs_no_key_and_no_network(tiny: Tiny) -> None:
 
 
 def test_what_an_extra_body_replaces_is_a_loss(tiny: Tiny) -> None:
-    """Only where it says something else; the body is as the extra body says."""
+    """A loss names each value that is replaced by another; the other fields of an object stay."""
     llm = sabir.adapter("tiny:m")
-    rendering = llm.render("Hi.", settings=Settings(seed=1, extra_body={"settings": {"seed": 2}, "model": "m", "x": 1}))
+    extra = {"settings": {"seed": 2, "top_k": 3}, "model": "m", "x": 1}
+    rendering = llm.render("Hi.", settings=Settings(seed=1, temperature=0.5, extra_body=extra))
 
     assert [(loss.kind, loss.path, loss.reason) for loss in rendering.losses] == [
-        ("dropped", "extra_body.settings", "extra_body replaces what the settings and options said")
+        ("dropped", "extra_body.settings.seed", "extra_body replaces what the settings and options said")
     ]
-    assert rendering.body["settings"] == {"seed": 2}
+    assert rendering.body["settings"] == {"temperature": 0.5, "seed": 2, "top_k": 3}
 
 
 def test_what_was_approved_is_what_is_sent(tiny: Tiny) -> None:

@@ -33,17 +33,19 @@ def test_argument_text_goes_back_to_its_dialect_as_it_came() -> None:
     assert losses.losses == []
 
 
-def test_argument_text_that_is_no_object_is_lost_elsewhere_and_said() -> None:
-    """Only its own dialect takes it back."""
+def test_argument_text_that_is_no_object_becomes_a_field_of_one() -> None:
+    """Its own dialect gets it back as it came only where it says that it accepts any text."""
     entry = call(arguments={}, raw_arguments="{]", invalid_arguments=True)
 
     for encode in (
-        lambda losses: entry.arguments_text(ELSEWHERE.target, losses),
+        lambda losses: entry.arguments_text(ELSEWHERE.target, losses, verbatim=True),
+        lambda losses: entry.arguments_text(SCOPE.target, losses),
         lambda losses: entry.arguments_value(losses),
     ):
         losses = LossLog()
-        assert encode(losses) in ("{}", {})
+        assert encode(losses) in ('{"invalid_json":"{]"}', {"invalid_json": "{]"})
         assert [(loss.kind, loss.path) for loss in losses.losses] == [("rewritten", "payload.arguments")]
+    assert entry.arguments_text(SCOPE.target, LossLog(), verbatim=True) == "{]"
 
 
 def test_a_result_is_its_text_or_the_json_of_what_it_is() -> None:

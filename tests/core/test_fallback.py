@@ -278,7 +278,9 @@ def test_each_is_told_with_what_its_request_lost(one: Served, two: Served, calle
     assert Reply.model_validate(dumped) == reply
     del dumped["failed_members"]  # as before there was such a field
     assert Reply.model_validate(dumped).failed_members == ()
-    way = way_along([sabir.adapter("echo:a"), sabir.adapter("echo:b")], (RateLimited,), str)
+    way = way_along(
+        [sabir.adapter("echo:a"), sabir.adapter("echo:b")], (RateLimited,), {}, lambda member, how: str(member)
+    )
     next(way)
     (odd,) = way.throw(RateLimited("half \ud83d")).failed
     assert (odd.message, FailedMember.model_validate_json(odd.model_dump_json())) == ("half ?", odd)
@@ -361,11 +363,11 @@ def test_a_subclass_moves_on_like_its_base() -> None:
     """ContextTooLong is an InvalidRequest, and moves on only where one of the two is named."""
     members = [sabir.adapter("echo:a"), sabir.adapter("echo:b")]
 
-    way = way_along(members, (InvalidRequest,), str)
+    way = way_along(members, (InvalidRequest,), {}, lambda member, how: str(member))
     next(way)
     assert way.throw(ContextTooLong("too long")).failed[0].error == "ContextTooLong"
 
-    way = way_along(members, tuple(FALLBACK_ON), str)
+    way = way_along(members, tuple(FALLBACK_ON), {}, lambda member, how: str(member))
     next(way)
     with pytest.raises(ContextTooLong):
         way.throw(ContextTooLong("too long"))

@@ -68,7 +68,7 @@ def test_without_options_nothing_is_said_of_a_choice() -> None:
     assert {"tool_choice", "chat_template_kwargs", "tools"}.isdisjoint(body(CHAT, options=()))
 
 
-def test_arguments_that_are_no_object_are_sent_as_an_empty_one_and_said_so() -> None:
+def test_arguments_that_are_no_object_are_sent_within_one() -> None:
     """The server answers 500 to them; the loss names the call."""
     origin = sabir.Origin(provider="local", dialect="openai.chat", endpoint="local:", model="smollm2")
     payload = sabir.OptionCallPayload(
@@ -79,5 +79,5 @@ def test_arguments_that_are_no_object_are_sent_as_an_empty_one_and_said_so() -> 
 
     rendering = sabir.adapter("local:smollm2").render([*CHAT, broken, result])
 
-    assert rendering.body["messages"][1]["tool_calls"][0]["function"]["arguments"] == "{}"
+    assert rendering.body["messages"][1]["tool_calls"][0]["function"]["arguments"] == '{"invalid_json":"[1"}'
     assert [(loss.kind, loss.message_id) for loss in rendering.losses] == [("rewritten", broken.id)]

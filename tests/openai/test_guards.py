@@ -109,7 +109,7 @@ def test_two_formats_are_told() -> None:
 
     settings = sabir.Settings(response_format=Trip, extra_body={"text": text})
     (loss,) = sabir.adapter(f"openai.responses:{MODEL}").render("hi", settings=settings).losses
-    assert (loss.kind, loss.path) == ("dropped", "extra_body.text")
+    assert (loss.kind, loss.path) == ("dropped", "extra_body.text.format")
 
 
 def test_nothing_is_no_request() -> None:

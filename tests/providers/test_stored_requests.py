@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import sabir
+from sabir.authoring import JSON_OBJECT
 from sabir.contract.dialect import DecodedHistory
 from sabir.errors import HistoryInvalid
 from sabir.vocabulary.parts import MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
@@ -416,6 +417,8 @@ def test_the_older_form_of_chat_becomes_todays() -> None:
 IMAGE = {"type": "image_url", "image_url": {"url": PIXEL, "sharpness": 9}, "cache": True}
 MARKED = {**CALL, "index": 3, "function": {"name": "weather", "arguments": "{}", "note": "x"}}
 PLACE = "dropped messages[0].content[0].cache_control"
+CHOSEN: dict[str, Any] = {"type": "function", "function": {"name": "w"}}
+OFFERED: dict[str, Any] = {"type": "function", "function": {"name": "w", "parameters": {"type": "object"}}}
 LOST: list[tuple[str, list[Any], dict[str, Any], list[str]]] = [
     (CLAUDE, [user("Hi"), {"role": "system", "content": [text("Brief."), {"type": "tool_addition", "tool": {}}]}], {},
      ["dropped messages[1].content[1]"]),
@@ -427,9 +430,20 @@ LOST: list[tuple[str, list[Any], dict[str, Any], list[str]]] = [
        ["rewritten contents[2].parts[0].functionResponse.response"])
       for response in ({"error": "x", "more": 1}, {"output": 1, "more": 2}, {"error": {"type": 7}})),
     (GEMINI, [{**contents("Hi."), "note": 1}, gemini()],
-     {"generationConfig": {"unheardOf": 1, "temperature": 0.5}, "systemInstruction": contents("a", {"inlineData": {}})},
-     ["dropped systemInstruction.parts[1]", "dropped contents[0].note", "dropped contents[1]",
-      "dropped generationConfig.unheardOf"]),
+     {"generationConfig": {"unheardOf": 1, "temperature": 0.5},
+      "systemInstruction": {**contents({"text": "a", "mood": "x"}, {"inlineData": {}}), "note": 1}},
+     ["dropped systemInstruction.note", "dropped systemInstruction.parts[0].mood",
+      "dropped systemInstruction.parts[1]", "dropped contents[0].note", "dropped contents[1]"]),
+    (CHAT, [user("?")],
+     {"tools": [{**OFFERED, "cache": 1}], "tool_choice": {**CHOSEN, "mode": "x", "function": {"name": "w", "why": "y"}},
+      "response_format": {"type": "json_object", "strict": True}},
+     ["dropped tools[0].cache", "dropped tool_choice.mode", "dropped tool_choice.function.why",
+      "dropped response_format.strict"]),
+    (CHAT, [user("?")],
+     {"response_format": {"type": "json_schema", "note": 1, "json_schema": {"name": "n", "schema": {"type": "object"}}},
+      "functions": [OFFERED["function"]], "function_call": {"name": "w", "why": "y"}},
+     ["rewritten functions[0]", "rewritten function_call",
+      "dropped function_call.why", "dropped response_format.note"]),
     (CHAT, [user("?")], {"stream": True, "stream_options": {}}, ["dropped stream"]),
     (CHAT, [user("?")], {"stream_options": {"include_usage": True}}, ["dropped stream_options"]),
     (CHAT, [user("Hi."), {"role": "tool", "tool_call_id": "call_9", "content": "18"}], {}, ["synthesized messages[1]"]),
@@ -519,13 +533,17 @@ def vendor(name: str, **section: Any) -> dict[str, Any]:
     return {"vendor": {name.partition(".")[0]: section}}
 
 
+def extra(name: str, **fields: Any) -> dict[str, Any]:
+    return {"extra_body_for": {name: fields}}
+
+
 SETTINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     (CLAUDE, {"temperature": 0.5, "top_p": 0.9, "stop_sequences": ["a"], "top_k": 4, "of_2030": 1, "container": None},
-     {"temperature": 0.5, "top_p": 0.9, "stop": ["a"], **vendor(CLAUDE, top_k=4), "extra_body": {"of_2030": 1}}),
+     {"temperature": 0.5, "top_p": 0.9, "stop": ["a"], **vendor(CLAUDE, top_k=4), **extra(CLAUDE, of_2030=1)}),
     (CLAUDE, {"metadata": {"user_id": "u"}, "thinking": {"type": "x"}, "betas": ["x"], "cache_control": {"a": 1}},
      vendor(CLAUDE, metadata={"user_id": "u"}, thinking={"type": "x"}, betas=["x"], cache_control={"a": 1})),
     (CLAUDE, {"version": "2023-06-01", "cache_breakpoints": ["end"]},
-     {"extra_body": {"version": "2023-06-01", "cache_breakpoints": ["end"]}}),
+     extra(CLAUDE, version="2023-06-01", cache_breakpoints=["end"])),
     (CLAUDE, {"output_config": {"effort": "low", "format": {
         "type": "json_schema", "schema": {"type": "object", "title": "T"}}}},
      {"response_format": {"name": "T", "schema": {"type": "object", "title": "T"}},
@@ -541,20 +559,21 @@ SETTINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
      vendor(GEMINI, tool_config={"includeServerSideToolInvocations": True})),
     (CHAT, {"max_completion_tokens": 9}, {"max_output_tokens": 9}),
     (CHAT, {"max_tokens": 9}, {"max_output_tokens": 9}),
-    (CHAT, {"max_tokens": 9, "max_completion_tokens": 8}, {"max_output_tokens": 8, "extra_body": {"max_tokens": 9}}),
+    (CHAT, {"max_tokens": 9, "max_completion_tokens": 8}, {"max_output_tokens": 8, **extra(CHAT, max_tokens=9)}),
     (CHAT, {"temperature": 0, "top_p": 0.5, "seed": 3}, {"temperature": 0, "top_p": 0.5, "seed": 3}),
     (CHAT, {"stop": "END"}, {"stop": "END"}),
     (CHAT, {"stop": ["A", "B"]}, {"stop": ["A", "B"]}),
     (CHAT, {"reasoning_effort": "low"}, {"reasoning_effort": "low"}),
-    (CHAT, {"reasoning_effort": "cosmic"}, {"extra_body": {"reasoning_effort": "cosmic"}}),
-    (CHAT, {"temperature": -1}, {"extra_body": {"temperature": -1}}),
-    (CHAT, {"seed": "3"}, {"extra_body": {"seed": "3"}}),
+    (CHAT, {"reasoning_effort": "cosmic"}, extra(CHAT, **{"reasoning_effort": "cosmic"})),
+    (CHAT, {"temperature": -1}, extra(CHAT, **{"temperature": -1})),
+    (CHAT, {"seed": "3"}, extra(CHAT, **{"seed": "3"})),
     (CHAT, {"tool_choice": "required"}, {"option_choice": "required"}),
     (CHAT, {"tool_choice": ELSEWHERE}, vendor(CHAT, tool_choice=ELSEWHERE)),
     (CHAT, {"n": 2, "user": "u"}, vendor(CHAT, n=2, user="u")),
-    (CHAT, {"n": "many"}, {"extra_body": {"n": "many"}}),
-    (CHAT, {"trace": "a1"}, {"extra_body": {"trace": "a1"}}),
-    (CHAT, {"response_format": JSON}, {"extra_body": {"response_format": JSON}}),
+    (CHAT, {"n": "many"}, extra(CHAT, **{"n": "many"})),
+    (CHAT, {"trace": "a1"}, extra(CHAT, **{"trace": "a1"})),
+    (CHAT, {"response_format": JSON}, {"response_format": JSON_OBJECT}),
+    (CHAT, {"response_format": {"type": "text"}}, {}),
     (CHAT, {"temperature": None, "tools": None, "user": None, "stop": None, "stream": False}, {}),
     (RESPONSES, {"max_output_tokens": 9, "temperature": 0}, {"max_output_tokens": 9, "temperature": 0}),
     (RESPONSES, {"parallel_tool_calls": False}, {"parallel_options": False}),
@@ -564,13 +583,20 @@ SETTINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     (RESPONSES, {"reasoning": {"effort": "cosmic"}}, vendor(RESPONSES, reasoning={"effort": "cosmic"})),
     (RESPONSES, {"text": {"verbosity": "low"}}, vendor(RESPONSES, verbosity="low")),
     (RESPONSES, {"text": {"format": JSON, "verbosity": "low"}},
-     {"extra_body": {"text": {"format": JSON, "verbosity": "low"}}}),
-    (RESPONSES, {"verbosity": "low"}, {"extra_body": {"verbosity": "low"}}),
+     {"response_format": JSON_OBJECT, **vendor(RESPONSES, verbosity="low")}),
+    (RESPONSES, {"text": {"format": {"type": "text"}}}, {}),
+    (RESPONSES, {"text": {"format": {"type": "grammar"}, "verbosity": "loud", "of_2030": 1}},
+     extra(RESPONSES, text={"format": {"type": "grammar"}, "verbosity": "loud", "of_2030": 1})),
+    (GEMINI, {"generationConfig": {"responseMimeType": "application/json"}}, {"response_format": JSON_OBJECT}),
+    (GEMINI, {"generationConfig": {"temperature": "hot", "candidateCount": "x", "of2030": 1, "topK": 4}},
+     {**vendor(GEMINI, top_k=4),
+      **extra(GEMINI, generationConfig={"temperature": "hot", "candidateCount": "x", "of2030": 1})}),
+    (RESPONSES, {"verbosity": "low"}, extra(RESPONSES, **{"verbosity": "low"})),
     (RESPONSES, {"store": True, "include": []}, vendor(RESPONSES, store=True, include=[])),
     (RESPONSES, {"previous_response_id": "resp_1"}, vendor(RESPONSES, previous_response_id="resp_1")),
     (RESPONSES, {"tool_choice": ALLOWED}, vendor(RESPONSES, tool_choice=ALLOWED)),
-    (RESPONSES, {"stop": "END"}, {"extra_body": {"stop": "END"}}),
-    (RESPONSES, {"trace": "a1", "user": None, "text": None, "tool_choice": None}, {"extra_body": {"trace": "a1"}}),
+    (RESPONSES, {"stop": "END"}, extra(RESPONSES, **{"stop": "END"})),
+    (RESPONSES, {"trace": "a1", "user": None, "text": None, "tool_choice": None}, extra(RESPONSES, **{"trace": "a1"})),
 ]  # fmt: skip
 
 
@@ -578,7 +604,7 @@ SETTINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 def test_settings_have_their_neutral_name_or_stay_verbatim(
     name: str, fields: dict[str, Any], expected: dict[str, Any]
 ) -> None:
-    """A neutral name first, then the plugin's own setting, then `extra_body`."""
+    """A neutral name first, then the plugin's own setting, then `extra_body_for` this dialect."""
     least = {"max_output_tokens": 100} if name == CLAUDE else {}
     assert read(name, **fields).settings == Settings(**least, **expected)
 

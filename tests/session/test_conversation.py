@@ -53,6 +53,23 @@ def test_a_question_may_hold_parts_and_whole_messages() -> None:
     assert [part.kind for part in chat.messages[1].parts] == ["text", "media"]
 
 
+def test_extra_fields_stay_with_the_model_that_they_were_set_with() -> None:
+    """Another model gets them as a loss, a fork of the conversation too; the first one gets them again."""
+    chat = Conversation("echo:a", settings=sabir.Settings(extra_body={"trace": 1}, extra_headers={"x-team": "sky"}))
+    seen = [chat.preview("Hi")]
+    chat.model = "openai.chat:gpt-4.1"
+    seen += [chat.preview("Hi"), chat.fork("other").preview("Hi")]
+    chat.model = "echo:a"
+    seen.append(chat.preview("Hi"))
+
+    assert ["trace" in each.body for each in seen] == ["x-team" in each.headers for each in seen] == [
+        True, False, False, True,
+    ]  # fmt: skip
+    assert [[loss.path for loss in each.losses] for each in seen[1:3]] == 2 * [
+        ["extra_body.trace", "extra_headers.x-team"]
+    ]
+
+
 def test_another_model_goes_on_with_the_same_conversation() -> None:
     """The model is an attribute; the answer has the losses of the hand-over, each once."""
     first, second = ScriptedAdapter(calls(weather=ROME), "Rain."), ScriptedAdapter("Still rain.", model="anthropic:c")

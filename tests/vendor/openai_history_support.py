@@ -7,6 +7,7 @@ rendered ──normal──▶ ┘
 null fields, stream, stream_options         say nothing, or how the call was made
 store, include                              rendering has its own defaults
 max_tokens                                  is max_completion_tokens
+a format of type text                       is the default
 functions, function_call                    are tools and tool_choice
 tools                                       `strict` unless it is stated, what a strict schema leaves out; options first
 developer                                   is system
@@ -43,7 +44,7 @@ def normal(body: dict[str, Any], field: str, missing: list[Any]) -> dict[str, An
         head["tool_choice"] = head.pop("function_call")
     tools = [_tool(tool) for tool in [*(head.pop("tools", None) or ()), *functions]]
     for name in ("text", "response_format"):
-        head[name] = _schema(_without_description(head.get(name)))
+        head[name] = _without_text_type(_schema(_without_description(head.get(name))))
     stop = head.get("stop")
     head["stop"] = [stop] if isinstance(stop, str) else stop
     items = list(_items(head.pop(field, None) or [], head.pop("instructions", None)))
@@ -54,6 +55,15 @@ def normal(body: dict[str, Any], field: str, missing: list[Any]) -> dict[str, An
     options_first = sorted(tools, key=lambda tool: tool.get("type") != "function")
     found: dict[str, Any] = _without_nulls({**head, "tools": options_first or None, field: list(_joined(messages))})
     return found
+
+
+def _without_text_type(form: Any) -> Any:
+    """Return a format without the type `text`, which is the default."""
+    if not isinstance(form, dict):
+        return form
+    if form.get("type") == "text":
+        return None
+    return {name: value for name, value in form.items() if value != {"type": "text"}} or None
 
 
 def restored(

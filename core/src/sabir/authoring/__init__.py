@@ -59,7 +59,7 @@ _GROUPS = {
     "Stored requests": (
         "A request that was sent is read back by tables; what has no place is a loss with its path.",
         {
-            "authoring.stored": "History Leaf",
+            "authoring.stored": "History JSON_OBJECT Leaf",
         },
     ),
     "Media": (

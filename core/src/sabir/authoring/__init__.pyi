@@ -19,7 +19,7 @@ from sabir.reading.fold import Fold, ReplyBuilder
 from sabir.vocabulary.reply import BlockKind, FinishReason
 from sabir.contract.dialect import Framing, ServerEvent, ServerEventReader
 from sabir.authoring.transport import EventFrames
-from sabir.authoring.stored import History, Leaf
+from sabir.authoring.stored import JSON_OBJECT, History, Leaf
 from sabir.authoring.providers import PostingClient, PostingConnection, SDKProvider, packaged_models
 from sabir.authoring.credentials import KeySource
 from sabir.authoring.transport import ClientConnection, Kept, Library, OwnConnection
@@ -65,15 +65,15 @@ __all__ = [  # noqa: RUF022
     "Calls", "ClientConnection", "Connection", "Credential", "DataURL", "DatabaseFailure", "DecodeScope", "Decoder",
     "Depth", "Dialect", "Entry", "ErrorRule", "ErrorTable", "EventFrames", "Failure", "Fields", "FinishReason",
     "FittedSchema", "Fold", "Framing", "Frozen", "FrozenDict", "History", "IdentifierRule", "InProcessConnection",
-    "JSONObjectDocumentField", "JSONText", "JSONValue", "Kept", "KeySource", "KnownPart", "Leaf", "Library",
-    "LossKind", "LossLog", "MediaRule", "MediaURL", "Messages", "Modality", "NonEmpty", "OptionCall", "OptionLike",
-    "OwnConnection", "Part", "Performer", "PostingClient", "PostingConnection", "Profile", "Provider", "RaisedError",
-    "ReasoningEffort", "Relay", "ReplyBuilder", "RequestScope", "RoleHint", "Roles", "SABIR_API", "SDKProvider",
-    "SchemaRule", "Script", "Served", "ServerEvent", "ServerEventReader", "Side", "Signature", "Splice", "StoredNames",
-    "Strict", "SyncClosing", "Tables", "Text", "TokenCount", "Turn", "TurnMaker", "TurnScope", "WIRE_SETTINGS",
-    "WaitingCall", "WaitingConnection", "WireHead", "WireRequest", "WireResponse", "as_messages", "called",
-    "count_values", "counting", "decode_json", "describe", "encode_json", "fields", "first_count", "fit_effort",
-    "fit_schema", "has_lookaround", "has_more_values", "installed_hooks", "items", "left_over", "load_as",
-    "load_point", "name_kind", "one_line", "packaged_models", "pair", "printable", "read_count", "side_of",
+    "JSONObjectDocumentField", "JSONText", "JSONValue", "JSON_OBJECT", "Kept", "KeySource", "KnownPart", "Leaf",
+    "Library", "LossKind", "LossLog", "MediaRule", "MediaURL", "Messages", "Modality", "NonEmpty", "OptionCall",
+    "OptionLike", "OwnConnection", "Part", "Performer", "PostingClient", "PostingConnection", "Profile", "Provider",
+    "RaisedError", "ReasoningEffort", "Relay", "ReplyBuilder", "RequestScope", "RoleHint", "Roles", "SABIR_API",
+    "SDKProvider", "SchemaRule", "Script", "Served", "ServerEvent", "ServerEventReader", "Side", "Signature", "Splice",
+    "StoredNames", "Strict", "SyncClosing", "Tables", "Text", "TokenCount", "Turn", "TurnMaker", "TurnScope",
+    "WIRE_SETTINGS", "WaitingCall", "WaitingConnection", "WireHead", "WireRequest", "WireResponse", "as_messages",
+    "called", "count_values", "counting", "decode_json", "describe", "encode_json", "fields", "first_count",
+    "fit_effort", "fit_schema", "has_lookaround", "has_more_values", "installed_hooks", "items", "left_over",
+    "load_as", "load_point", "name_kind", "one_line", "packaged_models", "pair", "printable", "read_count", "side_of",
     "split_model", "start_thread", "text", "without",
 ]  # fmt: skip

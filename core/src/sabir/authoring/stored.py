@@ -26,12 +26,16 @@ from sabir.contract.scope import DecodeScope, RequestScope
 from sabir.contract.turns import LossLog
 from sabir.options.option import Option
 from sabir.reading.fold import ReplyBuilder
+from sabir.rendering.owners import declared_name
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload
 from sabir.vocabulary.parts import KnownPart, OpaquePart, Part, Sections, TextPart
 from sabir.vocabulary.settings import ResponseFormat, Settings
 
 Fields = Mapping[str, Any]
 """A JSON object of the wire; the types of its fields are not trusted, hence Any."""
+
+JSON_OBJECT = ResponseFormat(name="json_object", schema={"type": "object"})
+"""The format of replies that are JSON objects of any schema; some wires have a type for it."""
 
 _SHOWN = 120
 
@@ -288,10 +292,13 @@ class History:
         self.names |= {call.invocation_id: call.option_name for each in messages if (call := each.call)}
         return messages
 
-    def put(self, setting: str, value: JSONValue, field: str) -> None:
-        """Set a neutral setting; a value that it does not take, or a second one, goes to `extra_body`."""
+    def put(self, setting: str, value: JSONValue, field: str, within: str = "") -> None:
+        """Set a neutral setting; a value that it does not take, or a second one, goes to `extra_body`.
+
+        `within` names the object of the request that holds the field.
+        """
         if setting in self._settings or not self.takes(setting, value):
-            self._extra[field] = value
+            self.put_extra(field, value, within)
         else:
             self._settings[setting] = value
 
@@ -304,17 +311,21 @@ class History:
         given = tuple(value) if isinstance(value, list) else (value,) if setting == "stop" else value
         return taken is not None and bool(taken == given)
 
-    def put_vendor(self, name: str, value: JSONValue, field: str = "") -> None:
-        """Set one of the plugin's vendor settings; an unknown name or a refused value goes to `extra_body`."""
+    def put_vendor(self, name: str, value: JSONValue, field: str = "", within: str = "") -> None:
+        """Set one of the plugin's vendor settings; an unknown name or a refused value goes to `extra_body`.
+
+        There it has the name `field`, by default its own, in the object of the request that `within` names.
+        """
         try:
             self.vendor_model.model_validate({name: value})
             self._vendor[name] = value
         except ValidationError:
-            self._extra[field or name] = value
+            self.put_extra(field or name, value, within)
 
-    def put_extra(self, name: str, value: JSONValue) -> None:
-        """Put a field into `extra_body`, verbatim."""
-        self._extra[name] = value
+    def put_extra(self, name: str, value: JSONValue, within: str = "") -> None:
+        """Put a field into `extra_body`, verbatim: at its top, or in the object of the request that `within` names."""
+        fields_there = self._extra.setdefault(within, {}) if within else self._extra
+        fields_there[name] = value
 
     def add_option(self, name: str, description: str, parameters: JSONValue, vendor: Sections | None = None) -> bool:
         """Add an option from its declaration; returns whether the declaration is one of an option."""
@@ -342,10 +353,9 @@ class History:
         return True
 
     def _offered(self) -> set[str]:
-        """Names of the options and of the vendor's own tools; a tool has its name at the top or in an inner object."""
+        """Return the names of the options and of the vendor's own tools."""
         tools = self._vendor.get("tools", ())
-        declared = (fields(tool.get(text(tool.get("type")))) or tool for tool in tools)
-        return {*self._options, *(text(each.get("name")) for each in declared)}
+        return {*self._options, *map(declared_name, tools)}
 
     def hold_to(self, name: str, schema: JSONValue, description: str | None = None) -> bool:
         """Set the JSON schema of the reply; returns whether the neutral setting takes it."""
@@ -353,6 +363,10 @@ class History:
             return False
         self._settings["response_format"] = ResponseFormat(name=name, schema=schema, description=description)
         return True
+
+    def hold_to_json(self) -> None:
+        """Set that replies are JSON objects, of any schema."""
+        self._settings["response_format"] = JSON_OBJECT
 
     def whole(self) -> DecodedHistory:
         """The decoded history."""

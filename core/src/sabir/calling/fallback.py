@@ -67,22 +67,27 @@ class Asked(NamedTuple, Generic[Got_co]):
 Way: TypeAlias = Generator[Asked[Got], None, None]
 
 
-def way_along(members: Sequence[Adapter], kinds: Kinds, opened: Callable[[Adapter], Got]) -> Way[Got]:
+def way_along(
+    members: Sequence[Adapter], kinds: Kinds, how: CallArguments, opened: Callable[[Adapter, CallArguments], Got]
+) -> Way[Got]:
     """Ask the members in order: yield a member's answer, and ask the next if it raises or an error is thrown in.
 
-    An error of another kind is raised as it is, with a note that names the members passed over before it.
+    Only the first member gets extra fields and headers that name no target. An error of another kind is raised as it
+    is, with a note that names the members passed over before it.
     """
     failed: list[FailedMember] = []
     errors: list[SabirError] = []
     for member, following in zip(members, (*members[1:], None), strict=True):
         try:
-            yield Asked(opened(member), tuple(failed))
+            yield Asked(opened(member, how), tuple(failed))
         except kinds as error:
             errors.append(error)
             failed += _failed(member, error)
             if following is not None:
                 name = type(error).__name__
                 logger.info("%s passed over: %s: %s; going on with %s", member.target, name, error, following.target)
+            if settings := how.get("settings"):
+                how = {**how, "settings": settings.owned_by(_first(members[0]))}
         except Exception as error:
             if failed:
                 error.add_note(f"passed over before: {_said(failed)}")
@@ -91,6 +96,11 @@ def way_along(members: Sequence[Adapter], kinds: Kinds, opened: Callable[[Adapte
         losses = [loss for each in failed for loss in each.losses]
         raise RenderingRefused(f"no member takes this: {_said(failed)}", losses) from errors[-1]
     raise AllFailed(f"no member answered: {_said(failed)}", failed_members=failed, errors=errors) from errors[-1]
+
+
+def _first(member: Adapter) -> str:
+    """Return the owner of extra fields that only the first member gets: not a target's name, so no other gets them."""
+    return f"the first member ({member.target})"
 
 
 def _failed(member: Adapter, error: SabirError) -> Sequence[FailedMember]:
@@ -199,18 +209,20 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
         """The request of the first member that does not refuse it; pure, as the members' own `render`."""
         listed, how = _prepared("render", messages, how)
-        return next(way_along(self.members, self._refusals, lambda member: member.render(listed, **how))).got
+        return next(way_along(self.members, self._refusals, how, lambda member, how: member.render(listed, **how))).got
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """Render and send, by one member after the other; `reply.failed_members` did not answer."""
         listed, how = _prepared("complete", messages, how)
-        way = way_along(self.members, self._kinds, lambda member: member.complete(listed, **how))
+        way = way_along(self.members, self._kinds, how, lambda member, how: member.complete(listed, **how))
         return _told(*await _awaited(way))
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """As `complete`, waiting."""
         listed, how = _prepared("complete_sync", messages, how)
-        return _told(*next(way_along(self.members, self._kinds, lambda member: member.complete_sync(listed, **how))))
+        return _told(
+            *next(way_along(self.members, self._kinds, how, lambda member, how: member.complete_sync(listed, **how)))
+        )
 
     async def send(self, rendering: Rendering) -> Reply:
         """Send a rendering as it is, by the member that it was made for; no other member is asked.
@@ -231,7 +243,9 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         if isinstance(messages, Rendering):
             return self._addressed(messages).stream(messages, **how)
         listed, how = _prepared("stream", messages, how)
-        relay = _FallbackRelay(way_along(self.members, self._kinds, lambda member: member.stream(listed, **how)))
+        relay = _FallbackRelay(
+            way_along(self.members, self._kinds, how, lambda member, how: member.stream(listed, **how))
+        )
         return ReplyStream(relay, relay.start)
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
@@ -239,7 +253,9 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         if isinstance(messages, Rendering):
             return self._addressed(messages).stream_sync(messages, **how)
         listed, how = _prepared("stream_sync", messages, how)
-        relay = _FallbackRelay(way_along(self.members, self._kinds, lambda member: member.stream_sync(listed, **how)))
+        relay = _FallbackRelay(
+            way_along(self.members, self._kinds, how, lambda member, how: member.stream_sync(listed, **how))
+        )
         return SyncReplyStream(relay, relay.start)
 
     async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
@@ -249,13 +265,17 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         no tokens.
         """
         listed, how = _prepared("count_tokens", messages, how)
-        counted = way_along(self.members, self._refusals, lambda member: counting(member).count_tokens(listed, **how))
+        counted = way_along(
+            self.members, self._refusals, how, lambda member, how: counting(member).count_tokens(listed, **how)
+        )
         return (await _awaited(counted)).got
 
     def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """As `count_tokens`, waiting."""
         listed, how = _prepared("count_tokens_sync", messages, how)
-        way = way_along(self.members, self._refusals, lambda member: counting(member).count_tokens_sync(listed, **how))
+        way = way_along(
+            self.members, self._refusals, how, lambda member, how: counting(member).count_tokens_sync(listed, **how)
+        )
         return next(way).got
 
     async def aclose(self) -> None:
@@ -317,7 +337,8 @@ def fallback(
     refused loss answers, whether it is the first of all or a later one. A refusal is an error only if all refuse.
 
     `speaks_as`, `settings` and `strict` hold for the members named by strings; a given adapter keeps its own, and its
-    owner closes it. A key or an endpoint belongs to one provider: give `sabir.adapter(…)` with it.
+    owner closes it. Of several members only the first gets `extra_body` and `extra_headers`; `extra_body_for` and
+    `extra_headers_for` name others. A key or an endpoint belongs to one provider: give `sabir.adapter(…)` with it.
 
     Raises SettingsInvalid for fewer than two members, for members that speak as different policies, and for arguments
     that no member uses; else the errors of `sabir.adapter`.
@@ -336,8 +357,15 @@ def fallback(
         raise SettingsInvalid(f"a fallback has two members or more, {len(members)} given; add another 'provider:model'")
     kinds = _checked_kinds(FALLBACK_ON if fallback_on is None else fallback_on)
     make = partial(adapter, speaks_as=speaks_as, settings=settings, strict=strict)
-    adapters: list[Adapter] = [make(member) if isinstance(member, str) else member for member in members]
-    made = [each for each, member in zip(adapters, members, strict=True) if isinstance(member, str)]
+    adapters: list[Adapter] = []
+    made: list[Adapter] = []
+    for member in members:
+        if not isinstance(member, str):
+            adapters.append(member)
+            continue
+        later = settings.owned_by(_first(made[0])) if settings and made else settings
+        made.append(make(member, settings=later))
+        adapters.append(made[-1])
     unused = [name for name, value in make.keywords.items() if value not in ("llm", None, False)]
     if unused and not made:
         raise SettingsInvalid(f"{', '.join(unused)}: no member is named by a string; give it to each sabir.adapter(…)")

@@ -92,9 +92,9 @@ class PureDialect:
     def decode_history(self, body: str | bytes | Mapping[str, Any], *, policy: str = "llm") -> DecodedHistory:
         """A stored request (its JSON text, or the mapping that an SDK was given) → messages, options and settings.
 
-        The assistant's messages get the policy `policy`. A field that only this vendor reads is in the settings, a
-        field without any place in the losses. Raises HistoryInvalid, in one line, for a body that is no request of
-        this dialect.
+        The assistant's messages get the policy `policy`. A field that only this vendor reads is in the settings, where
+        `extra_body_for` names this dialect; a field without any place is in the losses. Raises HistoryInvalid, in one
+        line, for a body that is no request of this dialect.
         """
         scope = self._scope(policy)
         mended, was_broken = mend(_request_bytes(body))
@@ -105,6 +105,9 @@ class PureDialect:
         except Exception as error:
             reason = one_line(f"{type(error).__name__}: {error}", 160)
             raise HistoryInvalid(f"this is no request of {self.dialect.name}, {shown(mended)}: {reason}") from error
+        # What the dialect does not know belongs to the one provider that this request was made for.
+        owner = self.target.model_copy(update={"model": ""})
+        history = history.model_copy(update={"settings": history.settings.owned_by(owner.full_name)})
         if not was_broken:
             return history
         loss = Loss(kind="rewritten", path="request", reason="it holds broken Unicode; U+FFFD stands for it")

@@ -262,8 +262,8 @@ class DecodedHistory(Frozen):
     """The content of a stored request: its messages, options, settings and model.
 
     The options have no function, because a request holds none. A field that has no place here is in `losses`, by its
-    path in the request; a field that only this vendor reads is under the vendor's name in `settings.vendor`, or in
-    `settings.extra_body`.
+    path in the request; a field that only this vendor reads is under the vendor's name in `settings.vendor`, or under
+    the dialect's name in `settings.extra_body_for`.
     """
 
     messages: tuple[Message, ...]

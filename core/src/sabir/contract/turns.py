@@ -25,7 +25,7 @@ from pydantic import BaseModel
 from pydantic_core import from_json
 
 from sabir.base.failures import Loss, LossKind
-from sabir.base.values import FrozenDict
+from sabir.base.values import FrozenDict, encode_json
 from sabir.vocabulary.media import MediaRule, Modality
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin
 from sabir.vocabulary.models import ModelInfo
@@ -140,6 +140,8 @@ new_tuple = tuple.__new__
 The number of values is not checked.
 """
 NO_MEDIA = "(its media are not shown)"
+UNREADABLE = "invalid_json"
+"""The field in which argument text that is not a JSON object is sent."""
 _NO_FIELDS: Mapping[str, Any] = FrozenDict()
 
 
@@ -179,33 +181,34 @@ class Entry(NamedTuple):
         state = from_json(stated.state_json) if self.keeps_state and stated.state_json is not None else None
         return state if isinstance(state, dict) else _NO_FIELDS
 
-    def arguments_text(self, target: Target, losses: "LossLog") -> str:
-        """The argument text of a call: as it came to its own dialect, canonical elsewhere."""
-        message, call = self.message, self.message.payload
-        assert isinstance(call, OptionCallPayload)
-        # Empty text, which some models give for no arguments, is refused on the way back: it becomes "{}".
-        raw = call.raw_arguments
-        if raw and (self.keeps_state or (message.origin and message.origin.dialect == target.dialect)):
+    def arguments_text(self, target: Target, losses: "LossLog", *, verbatim: bool = False) -> str:
+        """Return the argument text of a call: as it came if its own dialect gets it, canonical elsewhere.
+
+        Text that is not a JSON object is put into an object, because most servers parse the calls of a history.
+        `verbatim` sends it back to its own dialect as it came; set it only where a source says that this is accepted.
+        """
+        call, origin = self._option_call(), self.message.origin
+        raw = call.raw_arguments or ""
+        # Text of white space, which some models write for no arguments, is refused on the way back: it becomes "{}".
+        is_home = self.keeps_state or (origin is not None and origin.dialect == target.dialect)
+        if raw.strip() and is_home and (verbatim or not call.unreadable_arguments):
             return raw
-        if call.invalid_arguments:
-            self._lose_text(call, losses)
-        canonical: str = call.arguments_json[:]
-        return canonical
+        return encode_json(self.arguments_value(losses)) if call.unreadable_arguments else call.arguments_json[:]
 
     def arguments_value(self, losses: "LossLog") -> Mapping[str, Any]:
-        """The arguments of a call as an object; those that came as a text that is none are lost."""
-        call = self.message.payload
-        assert isinstance(call, OptionCallPayload)
-        if call.invalid_arguments:
-            self._lose_text(call, losses)
+        """Return the arguments of a call as an object; text that is not a JSON object becomes its only field."""
+        call = self._option_call()
+        if unreadable := call.unreadable_arguments:
+            reason = f"the arguments' text is no JSON object; {UNREADABLE!r} holds it"
+            losses.add("rewritten", reason, message=self.message, path="payload.arguments")
+            return {UNREADABLE: unreadable}
         arguments: Mapping[str, Any] = from_json(call.arguments_json)
         return arguments
 
-    def _lose_text(self, call: OptionCallPayload, losses: "LossLog") -> None:
-        """Report that argument text which is not a JSON object is not sent."""
-        if call.unreadable_arguments:
-            reason = "the arguments' text is no JSON object; only the dialect that it came from takes it back"
-            losses.add("rewritten", reason, message=self.message, path="payload.arguments")
+    def _option_call(self) -> OptionCallPayload:
+        call = self.message.payload
+        assert isinstance(call, OptionCallPayload)
+        return call
 
     def result_text(self, losses: "LossLog") -> str:
         """A result of which no part is left, as text; one whose media were all left out says so: it is not null."""

@@ -22,11 +22,12 @@ from pydantic_core import to_json
 
 from sabir.base.errors import SettingsInvalid
 from sabir.base.failures import Loss, RenderingRefused
-from sabir.base.values import FrozenDict, freeze
+from sabir.base.values import FrozenDict
 from sabir.contract.dialect import Dialect, EncodeTurn, Rendering
 from sabir.contract.scope import Place, RequestScope, Splice
 from sabir.contract.turns import LossLog, Side, Turn, TurnScope, new_tuple
 from sabir.options.option import Option
+from sabir.rendering.owners import extras_for, merge, without_foreign_tools
 from sabir.rendering.pairing import Block, pair_apart
 from sabir.rendering.prefixes import Boundary, Found, PrefixIndex
 from sabir.rendering.turns import Identifiers, TurnMaker
@@ -267,7 +268,7 @@ class Renderer:
         system, lost = _hoisted(made, messages)
         request = RequestScope(
             target=scope.target,
-            settings=SettingsReader(settings),
+            settings=SettingsReader(without_foreign_tools(settings, scope.target, offer.names, log)),
             options=tuple(self._hinted(option, index, log) for index, option in enumerate(offer.options)),
             option_names=offer.names,
             system=system,
@@ -304,15 +305,14 @@ class Renderer:
         fields = dict(dialect.encode_request(request))
         for name in request.settings.untouched():
             request.losses.add("dropped", f"{target.dialect} {NEVER_READ}", path=f"settings.{name}")
-        if field in settings.extra_body:
+        extra_body, extra_headers = extras_for(target, settings, request.losses)
+        if field in extra_body:
             raise SettingsInvalid(f"extra_body replaces {field!r}, the messages themselves; pass messages instead")
-        for name, value in settings.extra_body.items():
-            if name in fields and freeze(fields[name]) != value:
-                reason = "extra_body replaces what the settings and options said"
-                request.losses.add("dropped", reason, path=f"extra_body.{name}")
-        as_stream = {key: value for key, value in dialect.streaming_fields.items() if key not in settings.extra_body}
+        for name in extra_body.keys() & fields.keys():
+            extra_body[name] = merge(fields[name], extra_body[name], f"extra_body.{name}", request.losses)
+        as_stream = {key: value for key, value in dialect.streaming_fields.items() if key not in extra_body}
         streaming = request.only_as_stream and len(as_stream) == len(dialect.streaming_fields)
-        fields |= {**(dialect.streaming_fields if streaming else {}), **settings.extra_body}
+        fields |= {**(dialect.streaming_fields if streaming else {}), **extra_body}
         return Head(
             opening=to_json(fields)[:-1] + b"," * bool(fields) + to_json(field) + b":[",
             closing=tuple(map(to_json, request.closing)),
@@ -325,7 +325,7 @@ class Renderer:
                 body_bytes=b"",
                 losses=(),
                 assumptions=self._assumptions,
-                headers={**request.headers, **settings.extra_headers},
+                headers={**request.headers, **extra_headers},
                 timeout=settings.timeout,
                 idle=settings.idle or settings.timeout or LONGEST_SILENCE,
                 total=settings.total,
@@ -333,7 +333,7 @@ class Renderer:
                 retries=settings.retries or RetryPolicy(),
                 option_names={wire: name for name, wire in request.option_names.items() if wire != name},
                 argument_names=request.argument_names,
-                unchecked=bool(settings.extra_body or settings.extra_headers),
+                unchecked=bool(extra_body or extra_headers),
                 streaming=streaming,
                 stream_path=dialect.path_of(target, streaming=True),
                 stream_fields=to_json(as_stream).decode(),

@@ -63,11 +63,13 @@ LONGEST_URL = 120
 """The most characters of a data URL that a view of its part shows."""
 
 
-def check_sections(sections: Mapping[str, JSONValue]) -> None:
-    """Raise ValueError unless each section is a mapping."""
+def check_sections(
+    sections: Mapping[str, JSONValue], field: str = "vendor", content: str = "that provider's own settings"
+) -> None:
+    """Raise ValueError unless each section of the field is a mapping; `content` names what it must map."""
     for name, section in sections.items():
         if not isinstance(section, dict):
-            raise ValueError(f"vendor[{name!r}] must be a mapping of that provider's own settings")
+            raise ValueError(f"{field}[{name!r}] must be a mapping of {content}")
 
 
 def _checked(text: JSONText) -> JSONText | None:

@@ -54,6 +54,20 @@ class Target(Frozen):
         """Provider and model, as a user writes them; the dialect if there is no model."""
         return f"{self.provider}:{self.model}" if self.model else self.dialect
 
+    @property
+    def full_name(self) -> str:
+        """`provider.dialect:model`, without the model if it has none."""
+        spoken = f"{self.provider}.{self.dialect.rpartition('.')[2]}"
+        return f"{spoken}:{self.model}" if self.model else spoken
+
+    def is_named(self, name: str) -> bool:
+        """Return whether `provider[.dialect][:model]` or "*" names this target."""
+        place, _, model = name.partition(":")
+        provider, _, dialect = place.partition(".")
+        spoken = self.dialect.rpartition(".")[2]
+        is_here = provider == self.provider and dialect in ("", spoken) and model in ("", self.model)
+        return is_here or name == "*"
+
     def hints_of(self, piece: Hinted) -> Mapping[str, Any]:
         """The vendor hints of a medium or an option that a rendering left for this target; those that are set."""
         found = {} if piece.vendor_json is None else parse_json(piece.vendor_json).get(self.provider)
@@ -199,7 +213,9 @@ class SettingsGiven(TypedDict, total=False):
     unsupported_media: UnsupportedMedia | None
     vendor: Sections
     extra_body: Mapping[str, JSONValue]
+    extra_body_for: Sections
     extra_headers: Mapping[str, str]
+    extra_headers_for: Mapping[str, Mapping[str, str]]
 
 
 class Settings(Frozen):
@@ -219,7 +235,10 @@ class Settings(Frozen):
     `bounds` says how long an answer may be.
 
     `vendor` maps a provider's name to its own settings, validated by its plugin and never sent to another. `extra_body`
-    and `extra_headers` are sent verbatim, unchecked.
+    and `extra_headers` are sent verbatim, unchecked, to the adapter that has these settings; of several targets (a
+    fallback's members, the models of one conversation) to the first. `extra_body_for` and `extra_headers_for` map the
+    name of a target, `provider[.dialect][:model]`, to the same for it alone; "*" names every target. Fields for other
+    targets are losses, unless there is an entry for this one too.
     Raises SettingsInvalid, in one line, for an unknown setting or an invalid value.
     """
 
@@ -241,7 +260,9 @@ class Settings(Frozen):
     unsupported_media: UnsupportedMedia | None = None
     vendor_json: JSONObjectDocumentField = Field(default=JSONText("{}"), alias="vendor")
     extra_body_json: JSONObjectDocumentField = Field(default=JSONText("{}"), alias="extra_body")
+    extra_body_for_json: JSONObjectDocumentField = Field(default=JSONText("{}"), alias="extra_body_for")
     extra_headers_json: JSONObjectField = Field(default=JSONText("{}"), alias="extra_headers", repr=False)
+    extra_headers_for_json: JSONObjectField = Field(default=JSONText("{}"), alias="extra_headers_for", repr=False)
 
     @described
     def __init__(self, /, **fields: Unpack[SettingsGiven]) -> None:
@@ -257,9 +278,12 @@ class Settings(Frozen):
     @model_validator(mode="after")
     def _vendor_sections_are_objects(self) -> "Settings":
         check_sections(self.vendor)
-        for name, value in self.extra_headers.items():
-            if not isinstance(value, str):
-                raise ValueError(f"extra_headers[{name!r}] must be a string")
+        check_sections(self.extra_body_for, "extra_body_for", "fields for that target")
+        check_sections(self.extra_headers_for, "extra_headers_for", "headers for that target")
+        for headers in (self.extra_headers, *self.extra_headers_for.values()):
+            for name, value in headers.items():
+                if not isinstance(value, str):
+                    raise ValueError(f"extra_headers[{name!r}] must be a string")
         return self
 
     @property
@@ -273,15 +297,39 @@ class Settings(Frozen):
         return object_view(self.extra_body_json)
 
     @property
+    def extra_body_for(self) -> FrozenDict:
+        """Name of a target → fields sent verbatim in the body of its requests."""
+        return object_view(self.extra_body_for_json)
+
+    @property
     def extra_headers(self) -> FrozenDict:
         """Headers sent verbatim."""
         return object_view(self.extra_headers_json)
 
+    @property
+    def extra_headers_for(self) -> FrozenDict:
+        """Name of a target → headers sent verbatim with its requests."""
+        return object_view(self.extra_headers_for_json)
+
     def laid_over(self, defaults: "Settings") -> "Settings":
-        """These settings where they are set, the defaults elsewhere."""
+        """Return these settings where they are set and the defaults elsewhere, also for each target's extra fields."""
         if not self.__pydantic_fields_set__ or not defaults.__pydantic_fields_set__:
             return self if self.__pydantic_fields_set__ else defaults
-        return defaults.model_copy(update={name: getattr(self, name) for name in self.model_fields_set})
+        values: dict[str, Any] = {name: getattr(self, name) for name in self.model_fields_set}
+        for name in ("extra_body_for", "extra_headers_for"):
+            if (own := getattr(self, name)) and (others := getattr(defaults, name)):
+                values[f"{name}_json"] = {**others, **own}
+        return defaults.model_copy(update=values)
+
+    def owned_by(self, name: str) -> "Settings":
+        """Return these settings with `extra_body` and `extra_headers` for the target of that name alone."""
+        values = {each: getattr(self, each) for each in self.model_fields_set}
+        for extra in ("extra_body", "extra_headers"):
+            if fields := getattr(self, extra):
+                sections = getattr(self, f"{extra}_for")
+                values[f"{extra}_for_json"] = {**sections, name: {**sections.get(name, {}), **fields}}
+                del values[f"{extra}_json"]
+        return Settings().model_copy(update=values)
 
     @staticmethod
     def refuse_misnamed(function: str, misnamed: Mapping[str, object], known: tuple[str, ...]) -> None:

@@ -196,7 +196,7 @@ class _History(History):
         kind, alone = text(found.get("type")), found.get("disable_parallel_tool_use")
         name = text(found.get("name")) if kind == "tool" else ""
         known = {"type", "disable_parallel_tool_use", *(("name",) if kind == "tool" else ())}
-        if found.keys() - known or not self.choose(_CHOICES.get(kind, ""), name):
+        if found.keys() - known or not isinstance(alone, bool | None) or not self.choose(_CHOICES.get(kind, ""), name):
             self.put_vendor("tool_choice", given)
         elif isinstance(alone, bool):
             self.put("parallel_options", not alone, "tool_choice")

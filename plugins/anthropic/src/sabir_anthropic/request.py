@@ -16,6 +16,7 @@ from typing import Any
 
 from sabir import ResponseFormat
 from sabir.authoring import (
+    JSON_OBJECT,
     JSONValue,
     LossKind,
     ReasoningEffort,
@@ -246,6 +247,9 @@ class _Request:
     def _format(self) -> dict[str, Any] | None:
         wanted: ResponseFormat | None = self._scope.take("response_format")
         if wanted is None:
+            return None
+        if wanted == JSON_OBJECT:
+            self.lose("dropped", "the wire has no JSON without a schema; ask for it in a message", "response_format")
             return None
         fitted = fit_schema(wanted.schema_view, REPLY)
         if refusal := self._strict.add(fitted):

@@ -35,7 +35,7 @@ from sabir_google.arguments import join_calls
 from sabir_google.decode import NAME, modality_of, part_block, plain_part
 from sabir_google.encode import FILES, PLAIN_ERROR
 from sabir_google.request import DEFAULT_NAME, FIELDS, MODES
-from sabir_google.settings import MEDIA_HINTS, GoogleSettings, OptionHints, camel, spelled
+from sabir_google.settings import MEDIA_HINTS, TOP_LEVEL, GoogleSettings, OptionHints, camel, spelled
 
 _NEUTRAL: Mapping[str, str] = {name: setting for setting, name in FIELDS.items()}
 """Field of generationConfig → the neutral setting with the same meaning."""
@@ -56,6 +56,7 @@ class _History(History):
     vendor_model = GoogleSettings
     messages_field = "contents"
     streaming = ()
+    says_nothing: ClassVar = {"thought": (False,)}
 
     def __init__(self, found: Fields, scope: DecodeScope) -> None:
         super().__init__(spelled(found), scope)
@@ -63,12 +64,14 @@ class _History(History):
 
     def system(self, system: JSONValue) -> None:
         """The leading system message."""
+        self.lose_unknown(fields(system), {"parts", "role"}, "systemInstruction", _NO_PLACE)
         given = [system] if isinstance(system, str) else fields(system).get("parts")
         parts = []
         for index, each in enumerate(given if isinstance(given, list) else [given]):
             said = each if isinstance(each, str) else fields(each).get("text")
             if isinstance(said, str):
                 parts.append(TextPart(text=said))
+                self.lose_unknown(fields(each), {"text"}, f"systemInstruction.parts[{index}]", _NO_PLACE)
             else:
                 self.lose("dropped", f"systemInstruction.parts[{index}]", "a system message takes texts alone")
         self.say("system", parts, "systemInstruction")
@@ -173,17 +176,21 @@ class _History(History):
     def generation(self, given: JSONValue) -> None:
         """How the model generates."""
         config = spelled(History.expect(given, dict, "generationConfig"))
-        if config.get("responseMimeType") == "application/json" and "responseJsonSchema" in config:
-            schema = config["responseJsonSchema"]
-            if self.hold_to(text(fields(schema).get("title")) or DEFAULT_NAME, schema):
-                config = without(config, "responseMimeType", "responseJsonSchema")
+        schema = config.get("responseJsonSchema")
+        if config.get("responseMimeType") != "application/json":
+            pass
+        elif not config.keys() & {"responseJsonSchema", "responseSchema"}:
+            self.hold_to_json()
+            config = without(config, "responseMimeType")
+        elif self.hold_to(text(fields(schema).get("title")) or DEFAULT_NAME, schema):
+            config = without(config, "responseMimeType", "responseJsonSchema")
         for name, value in config.items():
-            if name in _NEUTRAL and self.takes(_NEUTRAL[name], value):
-                self.put(_NEUTRAL[name], value, name)
-            elif name in _SNAKE:
-                self.put_vendor(_SNAKE[name], value)
+            if name in _NEUTRAL:
+                self.put(_NEUTRAL[name], value, name, "generationConfig")
+            elif name in _SNAKE and name not in map(camel, TOP_LEVEL):
+                self.put_vendor(_SNAKE[name], value, name, "generationConfig")
             else:
-                self.lose("dropped", f"generationConfig.{name}", "no setting has its name or takes its value")
+                self.put_extra(name, value, "generationConfig")
 
     def choice(self, given: JSONValue) -> None:
         """Which option is to be chosen."""

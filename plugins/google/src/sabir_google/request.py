@@ -17,6 +17,7 @@ from urllib.parse import quote, unquote
 
 from sabir import ResponseFormat, Target
 from sabir.authoring import (
+    JSON_OBJECT,
     JSONValue,
     ReasoningEffort,
     RequestScope,
@@ -176,6 +177,8 @@ def _format(scope: RequestScope) -> dict[str, Any]:
     wanted: ResponseFormat | None = scope.take("response_format")
     if wanted is None:
         return {}
+    if wanted == JSON_OBJECT:
+        return {"responseMimeType": "application/json"}
     path, fitted = "settings.response_format", fit_schema(wanted.schema_view, REPLY)
     if fitted.refusal:
         scope.losses.add("dropped", f"the wire takes no such schema: {fitted.refusal}", path=path)

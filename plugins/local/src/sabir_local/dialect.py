@@ -8,11 +8,11 @@ call, and any other request requires an answer (figures, and the command that re
 decide an open choice themselves.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from sabir.authoring import Entry, JSONValue, LossLog, RequestScope, Turn, TurnScope
+from sabir.authoring import JSONValue, RequestScope
 from sabir_openai.chat_dialect import CHAT
 
 from sabir_local.models import template_name
@@ -21,12 +21,6 @@ OPEN_CHOICES: Mapping[str | None, str] = {"user": "required"}
 """The side of the last turn → the choice that replaces an open one; "none" for every other side."""
 EXPECTS_CALL: Mapping[str, bool] = {"required": True, "none": False}
 """The choice → the value that is passed to the chat template."""
-
-
-def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
-    """As `openai.chat` encodes it; argument text that is not a JSON object, on which the server fails, becomes {}."""
-    entries = tuple(_with_object(entry, losses) for entry in turn.entries)
-    return CHAT.encode_turn(Turn(turn.side, entries), scope, losses)
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
@@ -43,17 +37,6 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
         reason = "a small model that has to call makes one call at a time"
         scope.losses.add("dropped", reason, path="settings.parallel_options")
     return decided
-
-
-def _with_object(entry: Entry, losses: LossLog) -> Entry:
-    call = entry.message.call
-    if call is None or not call.unreadable_arguments:
-        return entry
-    losses.add(
-        "rewritten", "the server fails at arguments that are no JSON object; {} stands for them", message=entry.message
-    )
-    payload = call.model_copy(update={"raw_arguments": None})
-    return entry._replace(message=entry.message.model_copy(update={"payload": payload}))
 
 
 def _choice(body: Mapping[str, Any], scope: RequestScope) -> Mapping[str, JSONValue]:
@@ -73,5 +56,5 @@ def _told(choice: str) -> Mapping[str, JSONValue]:
     return told | ({"parallel_tool_calls": False} if choice == "required" else {})
 
 
-LOCAL_CHAT = replace(CHAT, encode_turn=encode_turn, encode_request=encode_request)
+LOCAL_CHAT = replace(CHAT, encode_request=encode_request)
 """The dialect `openai.chat` for a small model behind the embedded server."""

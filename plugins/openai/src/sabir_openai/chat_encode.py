@@ -12,6 +12,8 @@ from typing import Any
 from sabir import MediaPart, OpaquePart, ReasoningPart, TextPart
 from sabir.authoring import Entry, FrozenDict, KnownPart, LossLog, Turn, TurnScope, fields, items, text, without
 
+from sabir_openai.settings import is_openai
+
 CUSTOM_CALLS = "openai.chat"
 """The dialect whose free-text calls have their own state."""
 Wire = dict[str, Any]
@@ -219,11 +221,15 @@ def _call(entry: Entry, scope: TurnScope, losses: LossLog) -> Wire:
 
 
 def call_arguments(entry: Entry, scope: TurnScope, losses: LossLog) -> str:
-    """The argument text of a function call; a custom call's free text is put into an object."""
+    """Return the argument text of a function call; a custom call's free text is put into an object.
+
+    OpenAI itself takes text that is not a JSON object: it answered recorded requests with "15 * 4" (chat) and "[]"
+    (responses). Servers that parse the calls of a history refuse it: https://github.com/vllm-project/vllm/issues/43995
+    """
     call, origin = entry.message.call, None if entry.keeps_state else entry.message.origin
     if origin and origin.dialect == CUSTOM_CALLS and call and fields(call.state).get("type") == "custom":
         losses.add("downgraded", "the custom call renders as a function call", message=entry.message, path="payload")
-    return entry.arguments_text(scope.target, losses)
+    return entry.arguments_text(scope.target, losses, verbatim=is_openai(scope))
 
 
 _SIDES = {"system": _speakers, "user": _speakers, "assistant": _assistant, "results": _results}

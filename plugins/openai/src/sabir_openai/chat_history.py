@@ -39,6 +39,7 @@ _CHOSEN: Mapping[str, Sequence[str]] = {"function": ("name", "arguments"), "cust
 """Kind of a call → the fields of its inner object; the call's other fields are its state."""
 _OLDER = "the older form becomes today's"
 _NO_PLACE = "a message has no place for it"
+_NO_CHOICE = "the choice of an option has no place for it"
 
 
 _HINTS: Mapping[str, type[BaseModel]] = {
@@ -83,8 +84,11 @@ class RequestHistory(History):
                 hints[name] = found[name]
         return hints
 
-    def offer(self, tool: JSONValue, declared: JSONValue, model: type[BaseModel], path: str) -> None:
-        """Add the option of a declaration, with that model's hints; other declarations stay a vendor's own tools."""
+    def offer(self, tool: JSONValue, declared: JSONValue, model: type[BaseModel], path: str) -> bool:
+        """Add the option of a declaration, with that model's hints; other declarations stay a vendor's own tools.
+
+        Returns whether the declaration is an option.
+        """
         found = fields(declared)
         hints = self._hints(found, model)
         parameters = fields(found.get("parameters")) or {"type": "object", "properties": {}}
@@ -95,8 +99,19 @@ class RequestHistory(History):
         is_option = bool(found) and ("defer_loading" in hints or not found.get("defer_loading"))
         if is_option and self.add_option(name, description, found.get("parameters"), vendor):
             self.lose_unknown(found, {*_OPTION_FIELDS, *hints}, path, "an option has no place for it")
-        else:
-            self.add_vendor_tool(tool, path)
+            return True
+        self.add_vendor_tool(tool, path)
+        return False
+
+    def hold_to_type(self, form: Fields, path: str) -> bool:
+        """Read a format that is a type alone: `text`, the default, or `json_object`; return whether it is one."""
+        kind = form.get("type")
+        if kind not in ("text", "json_object"):
+            return False
+        if kind == "json_object":
+            self.hold_to_json()
+        self.lose_unknown(form, {"type"}, path, "a format has no place for it")
+        return True
 
     def hold_to_format(self, found: Fields, path: str) -> bool:
         """Set the schema that replies must match; return whether a neutral setting can express it."""
@@ -213,7 +228,10 @@ class _History(RequestHistory):
         """Options, and tools of the vendor's own."""
         for index, tool in enumerate(History.expect(given, list, "tools")):
             declared = fields(tool).get("function") if fields(tool).get("type") == "function" else None
-            self.offer(tool, declared, ChatOptionHints, f"tools[{index}].function")
+            if self.offer(tool, declared, ChatOptionHints, f"tools[{index}].function"):
+                self.lose_unknown(
+                    fields(tool), {"type", "function"}, f"tools[{index}]", "an option has no place for it"
+                )
 
     def functions(self, given: JSONValue) -> None:
         """Options in the older form."""
@@ -227,18 +245,29 @@ class _History(RequestHistory):
         self.lose("rewritten", "function_call", _OLDER)
         if not self.choose(choice, text(fields(choice).get("name"))):
             self.put_extra("function_call", choice)
+        else:
+            self.lose_unknown(fields(choice), {"name"}, "function_call", _NO_CHOICE)
 
     def choice(self, choice: JSONValue) -> None:
         """The option that the model must choose."""
         found = fields(choice)
-        if not self.choose(choice, text(fields(found.get(text(found.get("type")))).get("name"))):
+        kind = text(found.get("type"))
+        inner = fields(found.get(kind))
+        if not self.choose(choice, text(inner.get("name"))):
             self.put_vendor("tool_choice", choice)
+        else:
+            self.lose_unknown(found, {"type", kind}, "tool_choice", _NO_CHOICE)
+            self.lose_unknown(inner, {"name"}, f"tool_choice.{kind}", _NO_CHOICE)
 
     def format(self, wanted: JSONValue) -> None:
         """The schema that replies must match."""
         found = fields(wanted)
         schema, path = fields(found.get("json_schema")), "response_format.json_schema"
-        if found.get("type") != "json_schema" or not self.hold_to_format(schema, path):
+        if self.hold_to_type(found, "response_format"):
+            return
+        if found.get("type") == "json_schema" and self.hold_to_format(schema, path):
+            self.lose_unknown(found, {"type", "json_schema"}, "response_format", "a format has no place for it")
+        else:
             self.put_extra("response_format", wanted)
 
     readers: ClassVar = {

@@ -7,8 +7,9 @@ options ──▶ tools        vendor settings ──▶ as they are, last
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from sabir import ResponseFormat
+from sabir import ResponseFormat, TextPart
 from sabir.authoring import (
+    JSON_OBJECT,
     IdentifierRule,
     JSONValue,
     ReasoningEffort,
@@ -20,7 +21,7 @@ from sabir.authoring import (
 )
 
 from sabir_openai.schema import LOOSE, STRICT
-from sabir_openai.settings import ChatSettings
+from sabir_openai.settings import ChatSettings, ResponsesSettings, has_tool, in_form, leave_out_the_others
 
 FIELDS: Mapping[str, str] = {
     "max_output_tokens": "max_completion_tokens",
@@ -46,7 +47,8 @@ FORMAT_NAMES = IdentifierRule(longest=64)
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Every field but the messages."""
-    vendor = scope.read_vendor(ChatSettings)
+    leave_out_the_others(scope, ChatSettings, ResponsesSettings)
+    vendor = in_form(scope.read_vendor(ChatSettings), scope, nested=True)
     names = {setting: _renamed(name, scope) for setting, name in FIELDS.items()}
     body: dict[str, Any] = {"model": scope.target.model} | scope.neutral_fields(names, stops=MOST_STOPS, take=take)
     tools = [*encode_options(scope), *vendor.pop("tools", ())]
@@ -112,7 +114,10 @@ def encode_choice(scope: RequestScope, tools: list[dict[str, Any]], declared: De
     if choice is not None and choice not in RequestScope.CHOICES:
         wire_name = scope.option_names.get(choice, choice)
         said = next((said for name, said in map(declared, tools) if name == wire_name), None)
-        if said is None:
+        if said is None and has_tool(scope, choice):
+            reason = f"{scope.target.dialect} does not have the tool {choice!r}"
+            scope.losses.add("dropped", reason, path="settings.option_choice")
+        elif said is None:
             raise scope.not_offered(choice)
     given = {"option_choice": ("tool_choice", said), "parallel_options": ("parallel_tool_calls", parallel)}
     found = {setting: field for setting, field in given.items() if field[1] is not None}
@@ -130,21 +135,32 @@ def _declared(tool: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
 
 
 def _format(scope: RequestScope) -> dict[str, Any]:
-    if "json_object" not in scope.quirks:
-        schema = encode_format(scope)
-        return {"response_format": {"type": "json_schema", "json_schema": schema}} if schema else {}
-    if take(scope, "response_format") is None:
+    wanted: ResponseFormat | None = take(scope, "response_format")
+    if wanted is None:
         return {}
+    if "json_object" not in scope.quirks:
+        if not (form := encode_format(wanted, scope)):
+            return {}
+        schema = {"json_schema": without(form, "type")} if form["type"] == "json_schema" else {}
+        return {"response_format": {"type": form["type"], **schema}}
+    if wanted == JSON_OBJECT:
+        return {"response_format": {"type": "json_object"}}
     reason = f"{scope.target} holds replies to JSON, not to a schema; say the schema in the instructions"
     scope.losses.add("dropped", reason, path="settings.response_format.schema")
     return {"response_format": {"type": "json_object"}}
 
 
-def encode_format(scope: RequestScope) -> dict[str, Any]:
-    """The schema that replies must match, with its name: strict if possible; empty if the caller asks for none."""
-    wanted: ResponseFormat | None = take(scope, "response_format")
-    if wanted is None:
-        return {}
+def encode_format(wanted: ResponseFormat, scope: RequestScope) -> dict[str, Any]:
+    """Return the format of replies with its type: a schema, strict if possible, or any JSON object; {} if it is lost.
+
+    The vendor refuses the type `json_object` unless a message mentions JSON; the schema of any object, not strict, has
+    the same meaning. https://developers.openai.com/api/docs/guides/structured-outputs#json-mode
+    """
+    if wanted == JSON_OBJECT:
+        texts = (part.text for message in scope.messages for part in message.parts if isinstance(part, TextPart))
+        any_object = {"name": wanted.name, "schema": wanted.schema_view, "strict": False}
+        is_mentioned = any("json" in text.lower() for text in texts)
+        return {"type": "json_object"} if is_mentioned else {"type": "json_schema", **any_object}
     path, strict = "settings.response_format", fit_schema(wanted.schema_view, STRICT)
     fitted = fit_schema(wanted.schema_view, LOOSE) if strict.refusal else strict
     if fitted.refusal:
@@ -157,5 +173,5 @@ def encode_format(scope: RequestScope) -> dict[str, Any]:
     name = FORMAT_NAMES.fitted(wanted.name)
     if name != wanted.name:
         scope.losses.add("rewritten", f"the wire takes {name!r} for {wanted.name!r}", path=f"{path}.name")
-    schema = {"name": name, "schema": fitted.schema, "strict": not strict.refusal}
+    schema = {"type": "json_schema", "name": name, "schema": fitted.schema, "strict": not strict.refusal}
     return schema | {"description": wanted.description} if wanted.description else schema

@@ -25,7 +25,6 @@ from sabir_openai.settings import ResponsesOptionHints, ResponsesSettings
 
 _STORED = ("prompt", "conversation", "previous_response_id")
 """Fields that refer to state that the vendor stores; with one of them a request may have no input."""
-_TEXT_FORMATS = frozenset({"format", "verbosity"})
 _NO_PLACE = "it has no place in a message"
 
 
@@ -165,14 +164,20 @@ class _History(RequestHistory):
             self.put_vendor("reasoning", further)
 
     def text_settings(self, wanted: JSONValue) -> None:
-        """How the text shall be; whole and verbatim where a part of it has no neutral name."""
-        found = History.expect(wanted, dict, "text")
-        form, verbosity = fields(found.get("format")), found.get("verbosity")
-        is_known = not found.keys() - _TEXT_FORMATS and form.get("type", "json_schema") == "json_schema"
-        if not is_known or (form and not self.hold_to_format(form, "text.format")):
-            self.put_extra("text", wanted)
-        elif verbosity is not None:
-            self.put_vendor("verbosity", verbosity)
+        """Read how the text shall be; a field without a neutral name stays verbatim, within `text`."""
+        for name, value in History.expect(wanted, dict, "text").items():
+            if name == "format" and self._hold_to(fields(value)):
+                continue
+            if name == "verbosity" and value is not None:
+                self.put_vendor(name, value, within="text")
+            elif value is not None:
+                self.put_extra(name, value, within="text")
+
+    def _hold_to(self, form: Fields) -> bool:
+        """Set the format of replies; return whether a neutral setting can express it, as it can the default."""
+        is_schema = form.get("type") == "json_schema"
+        is_set = self.hold_to_format(form, "text.format") if is_schema else self.hold_to_type(form, "text.format")
+        return is_set or not form
 
     readers: ClassVar = {
         "instructions": instructions, "input": input, "tools": tools, "tool_choice": choice, "reasoning": reasoning,

@@ -14,7 +14,7 @@ from sabir.authoring import JSONValue, RequestScope, TurnScope, fit_effort
 from sabir.errors import SettingsInvalid
 
 from sabir_openai.chat_request import encode_choice, encode_format, encode_options, take
-from sabir_openai.settings import ResponsesSettings
+from sabir_openai.settings import ChatSettings, ResponsesSettings, in_form, leave_out_the_others
 
 FIELDS = {name: name for name in ("max_output_tokens", "temperature", "top_p")}
 """Neutral setting → field that takes its value as it is."""
@@ -29,18 +29,19 @@ COUNTED = frozenset({
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Every field but the input."""
-    vendor = scope.read_vendor(ResponsesSettings)
+    leave_out_the_others(scope, ResponsesSettings, ChatSettings)
+    vendor = in_form(scope.read_vendor(ResponsesSettings), scope, nested=False)
     if previous := vendor.get("previous_response_id"):
         _expect_news(previous, scope)
     body: dict[str, Any] = {"model": scope.target.model, "store": bool(vendor.get("background"))}
     body |= scope.neutral_fields(FIELDS, absent=("stop", "seed"), take=take)
     asked = [ENCRYPTED_REASONING] if scope.model_info.reasoning else []
-    effort, verbosity, form = fit_effort(scope), vendor.pop("verbosity", None), encode_format(scope)
+    effort, verbosity, form = fit_effort(scope), vendor.pop("verbosity", None), take(scope, "response_format")
     tools = [*map(_flat, encode_options(scope)), *vendor.pop("tools", ())]
     found: dict[str, Any] = {
         "include": list(dict.fromkeys([*asked, *vendor.pop("include", ())])),
         "reasoning": vendor.pop("reasoning", {}) | ({} if effort is None else {"effort": effort}),
-        "text": {"format": {"type": "json_schema", **form}} if form else {},
+        "text": {"format": encoded} if form is not None and (encoded := encode_format(form, scope)) else {},
         "tools": tools,
     }
     if verbosity is not None:

@@ -2,14 +2,19 @@
 
 Neutral settings are not repeated here. An endpoint's own settings that OpenAI does not have go through
 `extra_body`. https://developers.openai.com/api/reference/resources/chat and …/responses
+
+The section `openai` serves both dialects, and what only the other one takes is a loss: its settings, and tools and a
+choice in its form. A tool of chat is {"type": T, T: {…}}, one of responses {"type": T, …}. OpenAI's chat knows
+functions and custom tools alone; other endpoints have tools of their own, which are sent as they are.
 """
 
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
-from pydantic import Field, StrictBool, create_model
-from sabir.authoring import Frozen
+from pydantic import BaseModel, Field, StrictBool, create_model
+from sabir.authoring import Frozen, FrozenDict, RequestScope, TurnScope, fields, without
 
+OPENAI = "openai"
 Fields: TypeAlias = dict[str, Any]
 """A vendor-defined object, sent verbatim; the vendor checks its contents, hence Any."""
 Level: TypeAlias = Literal["low", "medium", "high"]
@@ -106,3 +111,56 @@ def _option_hints(name: str, *, further: bool) -> type[Frozen]:
 
 ChatOptionHints = _option_hints("ChatOptionHints", further=False)
 ResponsesOptionHints = _option_hints("ResponsesOptionHints", further=True)
+
+
+def is_openai(scope: RequestScope | TurnScope) -> bool:
+    """Return whether the endpoint is OpenAI's own or Azure's; others have another name or the quirk `system_role`."""
+    return scope.target.provider == OPENAI and "system_role" not in scope.quirks
+
+
+def leave_out_the_others(scope: RequestScope, own: type[BaseModel], other: type[BaseModel]) -> None:
+    """Remove the vendor settings that only the other dialect has; each is a loss."""
+    absent = [name for name in scope.vendor if name in other.model_fields and name not in own.model_fields]
+    if absent and scope.target.provider == OPENAI:
+        scope.vendor = FrozenDict(without(scope.vendor, *absent))
+        for name in absent:
+            _lose(scope, name, f"{scope.target.dialect} has no field for it")
+
+
+def in_form(vendor: dict[str, Any], scope: RequestScope, *, nested: bool) -> dict[str, Any]:
+    """Return the vendor settings without the tools and the choice that have the other dialect's form; losses for them.
+
+    `nested` says that this dialect has a tool's fields in an object under its type.
+    """
+    if not is_openai(scope):
+        return vendor
+    tools = []
+    for index, tool in enumerate(vendor.get("tools", ())):
+        if _is_nested(tool) is nested:
+            tools.append(tool)
+        else:
+            _lose(scope, f"tools[{index}]", f"{scope.target.dialect} has no tool {tool.get('type')!r} of this form")
+    vendor |= {"tools": tools} if "tools" in vendor else {}
+    choice = vendor.get("tool_choice")
+    is_alone = bool(scope.vendor.get("tools")) and not tools and not scope.options
+    if is_alone and choice is not None:
+        _lose(scope, "tool_choice", "no option is offered")
+    elif isinstance(choice, Mapping) and _is_nested(choice) is not nested:
+        _lose(scope, "tool_choice", f"{scope.target.dialect} has no choice {choice.get('type')!r} of this form")
+    else:
+        return vendor
+    return without(vendor, "tool_choice")
+
+
+def _is_nested(tool: Mapping[str, Any]) -> bool:
+    return isinstance(tool.get(str(tool.get("type"))), Mapping)
+
+
+def _lose(scope: RequestScope, name: str, reason: str) -> None:
+    scope.losses.add("dropped", reason, path=f"settings.vendor.{scope.target.provider}.{name}")
+
+
+def has_tool(scope: RequestScope, name: str) -> bool:
+    """Return whether a tool of the vendor settings has that name, also if this dialect does not take it."""
+    tools = scope.vendor.get("tools", ())
+    return any((fields(tool.get(str(tool.get("type")))) or tool).get("name") == name for tool in tools)

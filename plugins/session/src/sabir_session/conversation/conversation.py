@@ -142,6 +142,7 @@ class Conversation(Asking[Output]):
         refuse_words("Conversation", misnamed, ("output", *ConversationArguments.__annotations__))
         check_value("name", name)
         self._adapters: dict[str, Adapter] = {}
+        self._model: str | Adapter
         self._said: object = None
         self._unanswered: Asked | None = None
         self._wanted: tuple[object, Outputs[Any] | None] | None = None
@@ -174,6 +175,10 @@ class Conversation(Asking[Output]):
     def model(self, model: str | Adapter) -> None:
         if isinstance(model, str) and model not in self._adapters:
             self._adapters[model] = sabir.adapter(model)
+        settings, earlier = vars(self).get("settings"), vars(self).get("_model", model)
+        if isinstance(settings, Settings) and earlier != model:
+            # Extra fields that name no target were meant for the model that answered until now.
+            self.settings = settings.owned_by(self.adapter.target.full_name)
         self._model = model
 
     @property

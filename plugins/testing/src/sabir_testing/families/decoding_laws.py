@@ -264,7 +264,7 @@ def _check_kept(subject: Subject, history: list[Message], name: str, value: JSON
     if (decoded := read_back(subject, body)) is None:
         return
     places = [loss.path for loss in decoded.losses]
-    held = decoded.settings.extra_body_json, decoded.settings.vendor_json
+    held = decoded.settings.extra_body_json, decoded.settings.extra_body_for_json, decoded.settings.vendor_json
     what = f"decode_history passes over {name!r}, a field that it cannot know; put it into settings.extra_body"
     shown = {"the request": body, "what was read": [*map(describe_message, decoded.messages)]}
     expect(any(name in text for text in (*places, *held)), what, losses=decoded.losses, shown=shown)

@@ -1,0 +1,86 @@
+"""Law 13: fields, headers and tools that are for one target are never sent to another; there they are losses.
+
+    extra_body, and extra_body_for[name of this target] ──merged──▶ the body that the dialect rendered
+    extra_body_for[name of another target]              ──────────▶ dropped
+    vendor[another provider]["tools"]                   ──────────▶ dropped, and a choice of one of them
+
+The other settings of a vendor's section are no loss elsewhere: they do not change what a model reads or may call.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sabir.base.values import JSONValue, freeze
+from sabir.contract.turns import LossLog
+from sabir.vocabulary.settings import Settings, Target
+
+CONTENT = frozenset({
+    "cached_content", "conversation", "mcp_servers", "previous_response_id", "prompt", "tool_choice", "tool_config",
+    "tools", "web_search_options",
+})  # fmt: skip
+"""Vendor settings that change what the model reads or may call: the vendor's tools, and content that it stores."""
+
+
+def extras_for(target: Target, settings: Settings, losses: LossLog) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the extra fields and headers of a target; those of other targets are losses.
+
+    If one of the entries is for this target, the entries for others are its counterparts and lose nothing.
+    """
+    extras: list[dict[str, Any]] = []
+    for field in ("extra_body", "extra_headers"):
+        sections: Mapping[str, Mapping[str, Any]] = getattr(settings, f"{field}_for")
+        own = [section for name, section in sections.items() if target.is_named(name)]
+        for owner, section in sections.items() if not own else ():
+            for name in section:
+                losses.add("dropped", f"it is for {owner}, not for {target}", path=f"{field}.{name}")
+        extras.append({name: value for each in (*own, getattr(settings, field)) for name, value in each.items()})
+    body, headers = extras
+    return body, headers
+
+
+def merge(rendered: Any, extra: Any, path: str, losses: LossLog) -> Any:
+    """Return a rendered value with an extra one merged into it; a value that is replaced by another is a loss.
+
+    Objects are merged field by field. An object with a `type`, such as a schema, is one value and is replaced.
+    """
+    if isinstance(rendered, Mapping) and isinstance(extra, Mapping) and "type" not in {*rendered, *extra}:
+        new = {name: value for name, value in extra.items() if name not in rendered}
+        both = {
+            name: merge(value, extra[name], f"{path}.{name}", losses)
+            for name, value in rendered.items()
+            if name in extra
+        }
+        return {**rendered, **both, **new}
+    if freeze(rendered) != extra:
+        losses.add("dropped", "extra_body replaces what the settings and options said", path=path)
+    return extra
+
+
+def without_foreign_tools(settings: Settings, target: Target, offered: Mapping[str, str], losses: LossLog) -> Settings:
+    """Return the settings without the choice of a tool that only another vendor has; report what that vendor reads."""
+    if CONTENT & settings.vendor.get(target.provider, {}).keys():
+        return settings
+    names: set[str] = set()
+    for provider, section in settings.vendor.items():
+        for field in sorted(CONTENT & section.keys()) if provider != target.provider else ():
+            path, reason = f"settings.vendor.{provider}.{field}", f"it is for {provider}, not for {target}"
+            if field != "tools":
+                losses.add("dropped", reason, path=path)
+                continue
+            for index, tool in enumerate(section[field]):
+                names.add(declared_name(tool))
+                losses.add("dropped", reason, path=f"{path}[{index}]")
+    choice = settings.option_choice
+    if choice is None or choice in offered or choice not in names:
+        return settings
+    losses.add("dropped", f"it names a tool of another vendor: {choice!r}", path="settings.option_choice")
+    return settings.model_copy(update={"option_choice": None})
+
+
+def declared_name(tool: JSONValue) -> str:
+    """Return the name of a vendor's tool, which is in its declaration or in the inner object of its type; else ""."""
+    if not isinstance(tool, Mapping):
+        return ""
+    inner = tool.get(str(tool.get("type")))
+    name = (inner if isinstance(inner, Mapping) else tool).get("name")
+    return name if isinstance(name, str) else ""

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 from sabir import errors
+from sabir.authoring.environment import variables_behind
 from sabir.base.errors import NotJSON, one_line
 from sabir.base.failures import CallError
 from sabir.base.values import FrozenDict, JSONValue, decode_json
@@ -193,7 +194,9 @@ class ErrorTable:
         modules = (*self.modules, *HTTP_MODULES)
         for name, kind, words in (*RAISED, *self.raised):
             if _is_a(error, name, modules):
-                return kind(f"{provider} {words} ({_said(error, name)})", provider=provider) if kind else None
+                variables = " and ".join(variables_behind(error)) if name in _BY_ENVIRONMENT else ""
+                also = f"; also check {variables}" if variables else ""
+                return kind(f"{provider} {words}{also} ({_said(error, name)})", provider=provider) if kind else None
         return None
 
     def _error(self, found: Failure, status: int | None, provider: str, delay: float | None = None) -> CallError:
@@ -273,6 +276,8 @@ RAISED: tuple[Raised, ...] = (
     ("APIConnectionError", errors.ConnectionFailed, "cannot be reached; check the network and base_url"),
 )
 """Exception class of the SDK or its HTTP client, the caller's error class, and its words; the first match counts."""
+_BY_ENVIRONMENT = frozenset({"RequestError", "SSLError", "APIConnectionError"})
+"""Classes whose cause may be a proxy or a certificate that a variable of the environment names."""
 _SECRETIVE = frozenset({"LocalProtocolError", "UnicodeEncodeError", "InvalidURL"})
 """Classes whose own text may show a header's value or the URL's password."""
 

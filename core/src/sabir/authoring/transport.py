@@ -28,6 +28,7 @@ from functools import partial
 from threading import Lock
 from typing import Any, Generic, NamedTuple, NoReturn, TypeAlias, TypeVar
 
+from sabir.authoring.checks import check_request
 from sabir.authoring.credentials import (
     AsyncHTTPAnswer,
     Clients,
@@ -239,12 +240,14 @@ class ClientConnection(SDKConnection, ABC):
 
     def open_sync(self, request: WireRequest) -> HTTPAnswer:
         """Send the request, and return once the response's headers are there, whatever the status."""
+        check_request(request)
         with environment_checked(self.name):
             client = self._clients.sync(self.make_sync) if self.client is None else self._checked(self.kinds[0])
         return HTTPAnswer(self.send_sync(client, request))
 
     async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
         """Send the request, and return once the response's headers are there, whatever the status."""
+        check_request(request)
         with environment_checked(self.name):
             client = await self._clients.here(self.make) if self.client is None else self._checked(self.kinds[1])
         return AsyncHTTPAnswer(await self.send(client, request))
@@ -300,6 +303,7 @@ class OwnConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
 
     def open_sync(self, request: WireRequest) -> HTTPAnswer:
         """Send the request, and return once the response's headers are there, whatever the status."""
+        check_request(request)
         kind = self._kind("waiting", request)
         sender = self._clients.sync(lambda: _Sender(self._loaded().client(), Lock()))
         head = self._heads.get(kind)
@@ -310,6 +314,7 @@ class OwnConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
 
     async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
         """Send the request, and return once the response's headers are there, whatever the status."""
+        check_request(request)
         kind = self._kind("async", request)
         sender = await self._clients.here(self._sender)
         head = self._heads.get(kind)

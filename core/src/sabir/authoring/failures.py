@@ -11,6 +11,7 @@ Each is one line with the remedy; a database's error is repeated without passwor
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -19,8 +20,9 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 from sabir import errors
+from sabir.authoring.credentials import secrets_of
 from sabir.authoring.environment import variables_behind
-from sabir.base.errors import NotJSON, one_line
+from sabir.base.errors import NotJSON, conceal, one_line
 from sabir.base.failures import CallError
 from sabir.base.values import FrozenDict, JSONValue, decode_json
 from sabir.contract.scope import DecodeScope
@@ -185,7 +187,12 @@ class ErrorTable:
         return made
 
     def translate(self, error: BaseException, provider: str) -> CallError | None:
-        """The library error for an exception of the SDK or its HTTP client; None if it is no failure of the wire."""
+        """Return the library error for an exception of the SDK or its HTTP client, or None if it has another cause.
+
+        Secrets of the request are removed from the texts of both: a malformed head is quoted, and may repeat the key.
+        """
+        with suppress(AttributeError, RuntimeError):  # without a request; httpx raises RuntimeError if it is not set
+            conceal(error, secrets_of(error.request))  # type: ignore[attr-defined]
         if _is_a(error, "APIStatusError", self.modules):
             response: Any = error.response  # type: ignore[attr-defined]
             return self.decode(response.status_code, dict(response.headers), response.content, provider)

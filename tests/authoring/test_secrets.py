@@ -3,10 +3,12 @@
 Through the real SDKs, to a real server on a loopback port, which says back what it was sent.
 """
 
+import asyncio
 import base64
 import json
 import logging
-from collections.abc import Callable
+import pickle
+import traceback
 from types import TracebackType
 from typing import Any
 
@@ -106,6 +108,53 @@ def test_a_key_that_a_stream_echoes_stands_in_no_error(model: str, caplog: pytes
     assert "bad key [a secret]" in str(caught.value)
 
 
+def raw(head: str, body: str = "", status: int = 200) -> bytes:
+    return f"HTTP/1.1 {status} X\r\n{head}\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode()
+
+
+MALFORMED = {
+    "status line": f"HTTP/1.1 {KEY}\r\n\r\n".encode(),
+    "no HTTP": f"{KEY}\r\n\r\n".encode(),
+    "chunk": f"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{KEY}\r\n".encode(),
+    "length": f"HTTP/1.1 200 OK\r\ncontent-length: {KEY}\r\n\r\n".encode(),
+    "coding": f"HTTP/1.1 200 OK\r\ntransfer-encoding: {KEY}\r\n\r\n".encode(),
+    "location": raw(f"location: http://{KEY}.example/{KEY}", status=302),
+    "id of the request": raw(f"x-request-id: {KEY}\r\nrequest-id: {KEY}", "{}", 500),
+    "code": raw("content-type: application/json", json.dumps({"error": {"message": "m", "code": KEY}}), 401),
+    "message": raw("content-type: application/json", json.dumps({"error": {"message": KEY, "type": "t"}}), 401),
+    "page": raw("content-type: text/html", f"<p>{KEY}</p>", 502),
+    "unreadable": raw("content-type: application/json", KEY),
+    "broken off": f"HTTP/1.1 200 OK\r\ncontent-length: 999\r\n\r\n{KEY}".encode(),
+}
+"""Responses that repeat the key, by the place of the key."""
+READ = {"unreadable", "broken off"}
+"""Those that are read as replies: the variables of the frames that read them hold the response."""
+
+
+@pytest.mark.parametrize("way", ["sync", "async", "stream"])
+@pytest.mark.parametrize("where", MALFORMED)
+@pytest.mark.parametrize("model", MODELS)
+def test_a_key_that_a_malformed_response_repeats_is_not_shown(
+    model: str, where: str, way: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not in the error, its pickle, its traceback and the log; nor in a variable, unless the response is a reply."""
+    with caplog.at_level(logging.DEBUG, "sabir"), Server([MALFORMED[where]], keeps_alive=False) as server:
+        with ask(model, server.url) as llm, pytest.raises(CallError) as caught:
+            if way == "sync":
+                llm.complete_sync("Hello")
+            elif way == "async":
+                asyncio.run(llm.complete("Hello"))
+            else:
+                llm.stream_sync("Hello").reply()
+
+    pickled = pickle.dumps(caught.value).decode("latin-1")
+    logged = [record.getMessage() for record in caplog.records if record.name == "sabir"]
+    texts = [pickled, repr(vars(caught.value)), *traceback.format_exception(caught.value), *logged]
+    assert [part for text in texts for part in parts(KEY) if part in text] == []
+    if where not in READ:
+        assert [text for text in shown(caught.value) if KEY[:20] in text] == []
+
+
 @pytest.mark.parametrize("model", MODELS)
 async def test_no_variable_of_a_failed_call_shows_its_key(model: str) -> None:
     """Tools that report failures show the variables of every frame: none of this library's does."""
@@ -186,12 +235,12 @@ async def test_the_query_of_a_base_url_stands_behind_the_path(model: str) -> Non
     assert ("alt=sse" in streamed) == model.startswith("google")
 
 
-@pytest.mark.parametrize("error_of", [lambda text: CallError(text), lambda text: ValueError(text)])
-def test_secrets_are_taken_out_of_this_librarys_errors(error_of: Callable[[str], Exception]) -> None:
-    """And of those behind them; a word that stands in for a key is no secret."""
-    error, behind = error_of(f"{KEY} {KEY[:20]}… none"), CallError(f"said {KEY}")
-    error.__cause__, behind.__cause__ = behind, error
+@pytest.mark.parametrize("kind", [CallError, ValueError])
+def test_secrets_are_removed_from_an_error_and_its_causes(kind: type[Exception]) -> None:
+    """From its message, and from the texts that one of this library's errors carries. "none" is too short for a key."""
+    error, cause = kind(f"{KEY} {KEY[:20]}… none"), CallError(f"said {KEY}", code=KEY, request_id=f"r-{KEY}")
+    error.__cause__, cause.__cause__ = cause, error
     conceal(error, [KEY, "none"])
 
-    assert str(behind) == "said [a secret]"
-    assert str(error) == ("[a secret] [a secret]… none" if isinstance(error, CallError) else f"{KEY} {KEY[:20]}… none")
+    assert str(error) == "[a secret] [a secret]… none"
+    assert (str(cause), cause.code, cause.request_id) == ("said [a secret]", "[a secret]", "r-[a secret]")

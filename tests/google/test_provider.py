@@ -60,7 +60,7 @@ def test_the_sdk_adds_its_headers_and_never_sees_the_answer() -> None:
     assert body == b'{"ok" : true}'
 
 
-@pytest.mark.parametrize("model", ["x?y=1", "a&b", "x#y", "../x", "a:b", "maker/x", "tunedModels/a b"])
+@pytest.mark.parametrize("model", ["x?y=1", "a&b", "x#y", "a:b", "maker/x", "tunedModels/a b"])
 def test_a_models_name_never_leads_elsewhere(model: str) -> None:
     """What was rendered is where it is sent; the SDK would refuse some of these with a ValueError if they were bare."""
     with (

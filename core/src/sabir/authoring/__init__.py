@@ -76,6 +76,7 @@ _GROUPS = {
                 "packaged_models"
             ),
             "authoring.credentials": "KeySource",
+            "authoring.environment": "environment_checked",
             "authoring.transport": "ClientConnection Kept Library OwnConnection",
         },
     ),

@@ -354,9 +354,13 @@ class _Answer:
     @property
     def secrets(self) -> tuple[str, ...]:
         """The keys, tokens and passwords in the headers and the query that were sent, without `Bearer` and the like."""
-        request = self._response.request
-        sent = [*request.headers.items(), *parse_qsl(str(request.url.query, "ascii", "replace"))]
-        return tuple(each for name, value in sent if _SECRETIVE.search(name) for each in _secrets_of(value))
+        return secrets_of(self._response.request)
+
+
+def secrets_of(request: Any) -> tuple[str, ...]:
+    """Return the keys, tokens and passwords in the headers and the query of an HTTP client's request."""
+    sent = [*request.headers.items(), *parse_qsl(str(request.url.query, "ascii", "replace"))]
+    return tuple(each for name, value in sent if _SECRETIVE.search(name) for each in _secrets_of(value))
 
 
 def _secrets_of(value: str) -> Iterator[str]:

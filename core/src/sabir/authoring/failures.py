@@ -11,6 +11,7 @@ Each is one line with the remedy; a database's error is repeated without passwor
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -19,8 +20,10 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 from sabir import errors
+from sabir.authoring.credentials import secrets_of
 from sabir.authoring.efforts import named_efforts
-from sabir.base.errors import NotJSON, one_line
+from sabir.authoring.environment import variables_behind
+from sabir.base.errors import NotJSON, conceal, one_line
 from sabir.base.failures import CallError
 from sabir.base.values import FrozenDict, JSONValue, decode_json
 from sabir.contract.scope import DecodeScope
@@ -195,7 +198,12 @@ class ErrorTable:
         return made
 
     def translate(self, error: BaseException, provider: str) -> CallError | None:
-        """The library error for an exception of the SDK or its HTTP client; None if it is no failure of the wire."""
+        """Return the library error for an exception of the SDK or its HTTP client, or None if it has another cause.
+
+        Secrets of the request are removed from the texts of both: a malformed head is quoted, and may repeat the key.
+        """
+        with suppress(AttributeError, RuntimeError):  # without a request; httpx raises RuntimeError if it is not set
+            conceal(error, secrets_of(error.request))  # type: ignore[attr-defined]
         if _is_a(error, "APIStatusError", self.modules):
             response: Any = error.response  # type: ignore[attr-defined]
             return self.decode(response.status_code, dict(response.headers), response.content, provider)
@@ -204,7 +212,9 @@ class ErrorTable:
         modules = (*self.modules, *HTTP_MODULES)
         for name, kind, words in (*RAISED, *self.raised):
             if _is_a(error, name, modules):
-                return kind(f"{provider} {words} ({_said(error, name)})", provider=provider) if kind else None
+                variables = " and ".join(variables_behind(error)) if name in _BY_ENVIRONMENT else ""
+                also = f"; also check {variables}" if variables else ""
+                return kind(f"{provider} {words}{also} ({_said(error, name)})", provider=provider) if kind else None
         return None
 
     def _error(self, found: Failure, status: int | None, provider: str, delay: float | None = None) -> CallError:
@@ -298,6 +308,8 @@ RAISED: tuple[Raised, ...] = (
     ("APIConnectionError", errors.ConnectionFailed, "cannot be reached; check the network and base_url"),
 )
 """Exception class of the SDK or its HTTP client, the caller's error class, and its words; the first match counts."""
+_BY_ENVIRONMENT = frozenset({"RequestError", "SSLError", "APIConnectionError"})
+"""Classes whose cause may be a proxy or a certificate that a variable of the environment names."""
 _SECRETIVE = frozenset({"LocalProtocolError", "UnicodeEncodeError", "InvalidURL"})
 """Classes whose own text may show a header's value or the URL's password."""
 

@@ -28,6 +28,7 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
+from sabir.authoring.checks import check_path, check_request
 from sabir.authoring.credentials import KeySource, url_of_client
 from sabir.authoring.failures import ErrorTable
 from sabir.authoring.transport import ClientConnection, Library, OwnConnection
@@ -138,10 +139,12 @@ class WaitingConnection:
 
     def open_sync(self, request: WireRequest) -> WireResponse:
         """Send the request, and return once the response's headers are there, whatever the status."""
+        check_request(request)
         return self._begin(request).open()
 
     async def open(self, request: WireRequest) -> AsyncWireResponse:
         """As `open_sync`, in a thread."""
+        check_request(request)
         waited = _Waited(self._begin(request))
         await waited.open()
         return waited
@@ -346,7 +349,11 @@ class PostingClient(ClientConnection):
         options = _once(request, {})
         if request.timeout is not None and request.opening is not None:
             options["timeout"] = http.Timeout(request.timeout, pool=request.opening)
-        return {**self.what(request), "cast_to": http.Response, "options": options, "stream": True}
+        what = self.what(request)
+        check_path(what["path"])
+        if isinstance(body := what.get("body"), Mapping):
+            check_path(str(body.get("model", "")))  # the SDK moves it into the path
+        return {**what, "cast_to": http.Response, "options": options, "stream": True}
 
 
 def _once(request: WireRequest, headers: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from functools import partial
 from threading import Lock
 from typing import Any, Generic, NamedTuple, NoReturn, TypeAlias, TypeVar
 
+from sabir.authoring.checks import check_request
 from sabir.authoring.credentials import (
     AsyncHTTPAnswer,
     Clients,
@@ -37,6 +38,7 @@ from sabir.authoring.credentials import (
     check_client,
     read_base_url,
 )
+from sabir.authoring.environment import environment_checked
 from sabir.authoring.failures import ErrorTable
 from sabir.base.errors import ProviderBroken
 from sabir.base.failures import CallError, ResponseInvalid
@@ -238,12 +240,16 @@ class ClientConnection(SDKConnection, ABC):
 
     def open_sync(self, request: WireRequest) -> HTTPAnswer:
         """Send the request, and return once the response's headers are there, whatever the status."""
-        client = self._clients.sync(self.make_sync) if self.client is None else self._checked(self.kinds[0])
+        check_request(request)
+        with environment_checked(self.name):
+            client = self._clients.sync(self.make_sync) if self.client is None else self._checked(self.kinds[0])
         return HTTPAnswer(self.send_sync(client, request))
 
     async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
         """Send the request, and return once the response's headers are there, whatever the status."""
-        client = await self._clients.here(self.make) if self.client is None else self._checked(self.kinds[1])
+        check_request(request)
+        with environment_checked(self.name):
+            client = await self._clients.here(self.make) if self.client is None else self._checked(self.kinds[1])
         return AsyncHTTPAnswer(await self.send(client, request))
 
     def _checked(self, kind: str) -> Any:
@@ -297,6 +303,7 @@ class OwnConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
 
     def open_sync(self, request: WireRequest) -> HTTPAnswer:
         """Send the request, and return once the response's headers are there, whatever the status."""
+        check_request(request)
         kind = self._kind("waiting", request)
         sender = self._clients.sync(lambda: _Sender(self._loaded().client(), Lock()))
         head = self._heads.get(kind)
@@ -307,6 +314,7 @@ class OwnConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
 
     async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
         """Send the request, and return once the response's headers are there, whatever the status."""
+        check_request(request)
         kind = self._kind("async", request)
         sender = await self._clients.here(self._sender)
         head = self._heads.get(kind)
@@ -324,9 +332,10 @@ class OwnConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
         """The library, whose clients share one TLS context."""
         if self._library is None:
             client, async_client, tls_context = self.library()
-            context = tls_context()
+            checked = environment_checked(self.name)
+            context = checked(tls_context)()
             client, async_client = partial(client, verify=context), partial(async_client, verify=context)
-            self._library = Library(client, async_client, tls_context)
+            self._library = Library(checked(client), checked(async_client), tls_context)
         return self._library
 
     def _kind(self, way: str, request: WireRequest) -> _Kind:

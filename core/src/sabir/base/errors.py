@@ -144,16 +144,17 @@ class PluginConflict(PluginError):
 
 
 def conceal(error: BaseException, secrets: Collection[str]) -> None:
-    """Remove secrets, and the pieces of them that a cut (…) left, from an error's message and from its causes'.
+    """Remove secrets, and the pieces of them that a cut (…) left, from an error's texts and from those of its causes.
 
     A secret or piece of fewer than LEAST_SECRET characters stays.
     """
     behind: BaseException | None = error
     done: list[BaseException] = []
     while behind is not None and behind not in done:
-        if isinstance(behind, SabirError):
-            for secret in secrets:
-                behind.args = tuple(_without(secret, each) if isinstance(each, str) else each for each in behind.args)
+        for secret in secrets:
+            behind.args = tuple(_without(secret, each) if isinstance(each, str) else each for each in behind.args)
+            texts = vars(behind).items() if isinstance(behind, SabirError) else ()  # a code or an id of the request
+            vars(behind).update({name: _without(secret, text) for name, text in texts if isinstance(text, str)})
         done.append(behind)
         behind = behind.__cause__ or behind.__context__
 

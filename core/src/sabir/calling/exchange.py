@@ -222,6 +222,14 @@ def _whole(exchange: Exchange, scope: DecodeScope, attempt: int, begun: bytes = 
 
 def _opened(exchange: Exchange, attempt: int) -> Script[DecodeScope]:
     """Send the request; the scope of its answer. Raises the error that a status of 300 or above stands for."""
+    answer = yield from _answered(exchange, attempt)
+    if isinstance(answer, CallError):
+        raise answer  # from a frame without the head and the body, which may repeat the key
+    return answer
+
+
+def _answered(exchange: Exchange, attempt: int) -> Script[DecodeScope | CallError]:
+    """Send the request; the scope of its answer, or the error that a status of 300 or above stands for."""
     head = yield Open(exchange.request, attempt)
     assert isinstance(head, Head)
     request_id = next(filter(None, map(head.headers.get, exchange.request_ids)), None)
@@ -229,7 +237,7 @@ def _opened(exchange: Exchange, attempt: int) -> Script[DecodeScope]:
     if head.status < 300:
         return scope
     if head.status < 400:
-        raise labelled(incoming.redirected(scope, head.status, head.headers.get("location", "")), scope, head.status)
+        return labelled(incoming.redirected(scope, head.status, head.headers.get("location", "")), scope, head.status)
     try:
         body = yield from _body(scope.bounds.error_bytes)
     except CallError:
@@ -237,7 +245,7 @@ def _opened(exchange: Exchange, attempt: int) -> Script[DecodeScope]:
     if has_more_values(body, scope.bounds.most_values):
         body = body[: incoming.SHOWN_CHARACTERS]  # too many values to parse: only its beginning is shown
     yield Close()  # free the response's own buffers before the body is decoded
-    raise labelled(_refusal(exchange.dialect, head, incoming.mend(body)[0], scope), scope, head.status)
+    return labelled(_refusal(exchange.dialect, head, incoming.mend(body)[0], scope), scope, head.status)
 
 
 def _whole_body(scope: DecodeScope, begun: bytes = b"") -> Script[tuple[bytes, bool]]:

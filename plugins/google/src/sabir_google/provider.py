@@ -33,6 +33,7 @@ from sabir.authoring import (
     OwnConnection,
     SDKProvider,
     WireRequest,
+    environment_checked,
 )
 from sabir.errors import SettingsInvalid
 
@@ -56,12 +57,14 @@ _MARK = "x-sabir-keep"
 def http_options(**further: Any) -> "HttpOptions":
     """Options for a `genai.Client` that sabir sends with; `further` are other fields of HttpOptions.
 
-    The user closes the HTTP clients in them. One is synchronous, one is for a single event loop.
+    The user closes the HTTP clients in them. One is synchronous, one is for a single event loop. Raises
+    ConnectionFailed if a variable of the environment, as ALL_PROXY, keeps the clients from being made.
     """
     from google.genai.types import HttpOptions
     from httpx2 import AsyncClient, Client
 
-    client, async_client = Client(), AsyncClient()
+    with environment_checked(NAME):
+        client, async_client = Client(), AsyncClient()
     asked, asked_later = ref(client), ref(async_client)
 
     def look(request: "httpx2.Request") -> None:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, unquote
 
-from sabir import ResponseFormat, Target
+from sabir import ResponseFormat, SettingsInvalid, Target
 from sabir.authoring import (
     JSON_OBJECT,
     JSONValue,
@@ -221,10 +221,15 @@ def _taken_out(holder: Any, names: list[str]) -> bool:
 
 
 def model_path(target: Target) -> str:
-    """A model's path below the endpoint, as the SDK makes it: in the folder that its name has, or in `models`."""
+    """Return a model's path below the endpoint, as the SDK makes it: in the folder that its name has, or in `models`.
+
+    Raises SettingsInvalid for a name with `..`, as the SDK does: the path could reach another resource with the key.
+    """
+    if ".." in target.model:
+        raise SettingsInvalid(f"the model {target.model!r} leads to another path; expected a name without '..'")
     is_placed = target.model.startswith(("models/", "tunedModels/"))
     name = target.model if is_placed else f"models/{target.model}"
-    return f"/v1beta/{quote(name, safe='/').replace('..', '%2E%2E')}"
+    return f"/v1beta/{quote(name, safe='/')}"
 
 
 def path(target: Target) -> str:

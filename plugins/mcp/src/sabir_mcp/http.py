@@ -11,10 +11,12 @@ import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 from pydantic_core import from_json, to_json
+from sabir.authoring import environment_checked
 
 from sabir_mcp.limits import Limits, excess_of, excess_text
 from sabir_mcp.streams import StoredResults
@@ -38,7 +40,8 @@ async def http_transport(
 ) -> AsyncIterator[Any]:
     """Return a transport for the SDK's client that checks the responses of a server over HTTP.
 
-    `note` is called with the text of each error that a limit causes. Large results are stored in `results`.
+    `note` is called with the text of each error that a limit causes. Large results are stored in `results`. Raises
+    ConnectionFailed if a variable of the environment, as ALL_PROXY, keeps the HTTP client from being made.
     """
 
     async def check(response: httpx2.Response) -> None:
@@ -46,8 +49,10 @@ async def http_transport(
 
     timeout = httpx2.Timeout(CONNECT_TIMEOUT, read=READ_TIMEOUT)
     headers = {"accept-encoding": "identity"}
+    with environment_checked(urlsplit(url).hostname or "server"):
+        http_client = httpx2.AsyncClient(timeout=timeout, headers=headers, event_hooks={"response": [check]})
     async with (
-        httpx2.AsyncClient(timeout=timeout, headers=headers, event_hooks={"response": [check]}) as client,
+        http_client as client,
         streamable_http_client(url, http_client=client, max_sse_event_size=limits.message_bytes) as streams,
     ):
         yield streams

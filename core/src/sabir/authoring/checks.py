@@ -1,0 +1,31 @@
+"""Requests that no connection sends: a path that leads elsewhere, and headers that belong to the connection.
+
+    WireRequest ──check_request──▶ SettingsInvalid, before a client is made
+
+Both come from users' texts: the model's name, which some APIs put into the path, and `Settings.extra_headers`.
+"""
+
+from urllib.parse import unquote
+
+from sabir.base.errors import SettingsInvalid, one_line
+from sabir.contract.provider import WireRequest
+
+HOP_BY_HOP = frozenset({
+    "connection", "content-length", "expect", "host", "keep-alive", "proxy-authorization", "proxy-connection", "te",
+    "trailer", "transfer-encoding", "upgrade",
+})  # fmt: skip
+"""Headers that belong to one connection, which the HTTP client writes itself. With a second value, two servers may
+disagree about where the request ends: https://www.rfc-editor.org/rfc/rfc9112#section-11.2"""
+
+
+def check_request(request: WireRequest) -> None:
+    """Raise SettingsInvalid for a header in HOP_BY_HOP, and for a path that leads to another one."""
+    if names := sorted(name for name in request.headers if name.lower() in HOP_BY_HOP):
+        raise SettingsInvalid(f"extra_headers has {', '.join(names)}, which the HTTP client writes; leave it out")
+    check_path(request.path)
+
+
+def check_path(path: str) -> None:
+    """Raise SettingsInvalid for a path with `..`, encoded or not: with the key, it would reach another resource."""
+    if ".." in unquote(unquote(path)):
+        raise SettingsInvalid(f"the model's name makes the path {one_line(path, 100)!r}; expected a name without '..'")

@@ -28,8 +28,9 @@ class Arrived(NamedTuple):
     mark: bool | None = None
     is_call: bool = False
 
-    def block(self) -> KnownPart | OptionCallPayload:
-        return SCOPE.read_call("c", "wipe", self.arguments) if self.is_call else TextPart(text="so")
+    def block(self, place: int) -> KnownPart | OptionCallPayload:
+        """The block at a place; equal calls with different ids are different calls."""
+        return SCOPE.read_call(f"c{place}", "wipe", self.arguments) if self.is_call else TextPart(text="so")
 
 
 calls = st.builds(Arrived, st.sampled_from([*CLOSED, *OPEN]), st.sampled_from([None, None, True, False]), st.just(True))
@@ -58,14 +59,14 @@ def test_no_unfinished_call_is_runnable(
 ) -> None:
     """Whole and streamed, with blocks that end in any order, and the text of the error says that it was cut off."""
     builder, fold = ReplyBuilder(SCOPE), Fold(SCOPE)
-    for each in arrived:
-        builder.add(each.block(), is_finished=each.mark)
+    for index, each in enumerate(arrived):
+        builder.add(each.block(index), is_finished=each.mark)
     whole = builder.finish(finish_reason=reason, origin=SCOPE.origin(), finished_calls=wire)
     fold.feed(ReplyStart(origin=SCOPE.origin()))
     for index, each in enumerate(arrived):
-        fold.feed(BlockStart.of(index, each.block()))
+        fold.feed(BlockStart.of(index, each.block(index)))
     for index, each in random.sample([*enumerate(arrived)], len(arrived)):
-        fold.feed(BlockEnd(index=index, block=each.block(), is_finished=each.mark))
+        fold.feed(BlockEnd(index=index, block=each.block(index), is_finished=each.mark))
     fold.feed(ReplyEnd(finish_reason=reason, finished_calls=wire))
 
     is_last = [at == len(arrived) - 1 for at in range(len(arrived))]
@@ -85,8 +86,8 @@ def test_a_broken_stream_has_only_calls_whose_text_is_closed(arrived: list[Arriv
     fold = Fold(SCOPE)
     fold.feed(ReplyStart(origin=SCOPE.origin()))
     for index, each in enumerate(arrived):
-        fold.feed(BlockStart.of(index, each.block()))
-        fold.feed(BlockEnd(index=index, block=each.block(), is_finished=each.mark))
+        fold.feed(BlockStart.of(index, each.block(index)))
+        fold.feed(BlockEnd(index=index, block=each.block(index), is_finished=each.mark))
     with pytest.raises(sabir.StreamBroken) as met:
         fold.reply()
 

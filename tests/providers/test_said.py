@@ -350,7 +350,8 @@ def inputs(*content: Any, role: str = "user") -> dict[str, Any]:
 RESPONSE: list[tuple[Any, ...]] = [
     ([sabir.system("A."), sabir.system("B."), ASK, sabir.system("D.")],
      [inputs(each, role="system") for each in ("A.", "B.", "D.")], []),
-    ([call(1, FAR, **RAW, state=FC), result()], [item(RAW["raw_arguments"], **FC), output()], []),
+    ([call(1, FAR, **RAW, state=FC), result()],
+     [item(RAW["raw_arguments"], **FC), output() | {"namespace": "n", "name": "weather"}], []),
     ([call(1, FAR.model_copy(update={"model": "gpt-4o"}), **RAW, state=FC), result()],
      [item(RAW["raw_arguments"]), output()], ["withheld payload.state"]),
     ([call(1, AWAY, **RAW, state=FC), result()], [item('{"city":"Ulm"}'), output()], ["withheld payload.state"]),

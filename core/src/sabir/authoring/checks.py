@@ -11,7 +11,7 @@ from sabir.base.errors import SettingsInvalid, one_line
 from sabir.contract.provider import WireRequest
 
 HOP_BY_HOP = frozenset({
-    "connection", "content-length", "expect", "host", "keep-alive", "proxy-authorization", "proxy-connection", "te",
+    "content-length", "expect", "host", "keep-alive", "proxy-authorization", "proxy-connection", "te",
     "trailer", "transfer-encoding", "upgrade",
 })  # fmt: skip
 """Headers that belong to one connection, which the HTTP client writes itself. With a second value, two servers may

@@ -30,6 +30,7 @@ ARGUED: dict[str, dict[str, str]] = {
     },
     "sabir_openai": {
         "gateways.toml": "compatible endpoints as rows of data",
+        "responses_sources.py": "the events of a stream that repeat one text, and which of them counts",
         "schema.py": "schemas made strict where they can be, for both dialects",
     },
     "sabir_local": {

@@ -194,17 +194,14 @@ def _detach(value: object, media: list[MediaPart]) -> object:
         return {key: _detach(item, media) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [_detach(item, media) for item in value]
-    names: dict[str, str] = {}
+    names = {each.name: each.name for each in fields(value)} if is_dataclass(value) else dict[str, str]()
     if isinstance(value, BaseModel):
         own = type(value).model_fields.items()
         names = {name: field.serialization_alias or field.alias or name for name, field in own}
-    elif is_dataclass(value) and not isinstance(value, type):
-        names = {field.name: field.name for field in fields(value)}
-    before = len(media)
-    items = {names[name]: (item := getattr(value, name), _detach(item, media)) for name in names}
-    if len(media) == before:
-        return value
-    return {**to_jsonable_python(value), **{name: new for name, (old, new) in items.items() if new is not old}}
+    before, items = len(media), {name: getattr(value, name) for name in names}
+    detached = {name: _detach(item, media) for name, item in items.items()}
+    changed = {names[name]: item for name, item in detached.items() if item is not items[name]}
+    return {**to_jsonable_python(value), **changed} if len(media) > before else value
 
 
 def _parts_of(item: object) -> tuple[Part, ...]:

@@ -362,3 +362,24 @@ def test_it_reads_in_a_line_or_two() -> None:
     assert repr(chat) == "Conversation('scripted:model', name='trip', messages=2)"
     assert len(repr(answer)) < 240
     assert "It rains." in repr(answer)
+
+
+REFUSAL = sabir.RefusalPart(text="I may not.")
+ENDINGS = [
+    (reply("It rai", finish_reason="length"), "length", None, "finish_reason='length'"),
+    (reply("It", finish_reason="content_filter"), "content_filter", None, "finish_reason='content_filter'"),
+    (reply(REFUSAL, finish_reason="content_filter"), "content_filter", "I may not.", "refusal='I may not.', finish_"),
+    (reply("No:", REFUSAL), "stop", "I may not.", "text='No:', refusal='I may not.', usage"),
+    (reply("Rain."), "stop", None, "text='Rain.', usage"),
+]
+
+
+@pytest.mark.parametrize(("answered", "reason", "refusal", "shown"), ENDINGS)
+def test_an_answer_shows_a_refusal_and_a_cut(
+    ask: Ask, answered: Any, reason: str, refusal: str | None, shown: str
+) -> None:
+    """As attributes and in its repr, which is silent for an answer that is complete."""
+    answer = ask(Conversation(ScriptedAdapter(answered)), "Umbrella?")
+
+    assert (answer.finish_reason, answer.refusal) == (reason, refusal)
+    assert shown in repr(answer)

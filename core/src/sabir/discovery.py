@@ -10,6 +10,7 @@ provider is installed: in the entry-point group `sabir.hints` it says what to wr
 """
 
 import difflib
+import re
 import threading
 import unicodedata
 from collections.abc import Callable, Mapping
@@ -240,16 +241,16 @@ class Registry:
 
     def _missing(self, name: str) -> ProviderMissing:
         installed = self.names()
-        near = difflib.get_close_matches(name, installed, n=1)
-        remedy = "; ".join(_hints(name)) or (f"did you mean {near[0]!r}?" if near else _NOBODY_KNOWS)
+        near = difflib.get_close_matches(name, installed, n=1, cutoff=0.75)  # no other vendor of three letters
+        remedy = "; ".join(_hints(name)) or (f"did you mean {near[0]!r}?" if near else _install(name))
         known = ", ".join(installed) or "none"
         return ProviderMissing(f"provider {name!r} is not installed; installed: {known}; {remedy}")
 
 
-_NOBODY_KNOWS = (
-    f"install the package that names it among its entry points of the group {PROVIDERS!r} (the documentation "
-    "lists this project's), or register it with sabir.register"
-)
+def _install(name: str) -> str:
+    """How a provider that no installed package knows may be installed: its package's name follows from its own."""
+    package = f"pip install sabir-{name}, if it exists, or " if re.fullmatch(r"[a-z][a-z0-9_-]{0,39}", name) else ""
+    return f"{package}install the package that names it in the group {PROVIDERS!r}, or use sabir.register"
 
 
 def _hints(name: str) -> list[str]:

@@ -9,6 +9,7 @@ from sabir_cli.chat.shown import Plain, money
 from sabir_cli.chat.talk import Talk
 from sabir_cli.output import Output, UsageError
 from sabir_session import Conversation
+from sabir_testing.scripted import ScriptedAdapter, reply
 
 from tests.cli.conftest import Relay
 
@@ -249,3 +250,28 @@ def test_a_pipe_that_nobody_reads_ends_the_turn(talk: Talk, monkeypatch: pytest.
 def test_an_amount_has_two_digits_that_say_something(amount: str, shown: str) -> None:
     """At least two after the point."""
     assert money(Decimal(amount)) == shown
+
+
+ENDINGS = {
+    "cut off at its length limit; raise max_output_tokens": reply("It rai", finish_reason="length"),
+    "the provider's filter ended the answer": reply("It", finish_reason="content_filter"),
+    "the provider failed before the answer was complete": reply("It", finish_reason="error"),
+    "the model refused: I may not.": reply("No:", sabir.RefusalPart(text="I may not.")),
+    "the model refused\n": reply(sabir.RefusalPart(text="I may not."), finish_reason="content_filter"),
+}
+
+
+@pytest.mark.parametrize("line", ENDINGS)
+def test_a_line_tells_of_a_refusal_and_of_a_cut_answer(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Next to the text, which has the words of a refusal if it would be empty. A complete answer has no such line."""
+    output = Output()
+    with Conversation(ScriptedAdapter(ENDINGS[line], "Rain.")) as chat:
+        talk = Talk(chat, output, Plain(output))
+        talk.say("Umbrella?")
+        first = capsys.readouterr()
+        talk.say("Sure?")
+        second = capsys.readouterr()
+
+    assert line in first.err.replace("│", "")
+    assert first.out.strip()
+    assert "refused" not in second.err and "answer" not in second.err

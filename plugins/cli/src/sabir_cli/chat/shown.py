@@ -5,13 +5,14 @@ chat.watch ──event──▶ Shown ── text ──▶ Markdown on a termin
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from decimal import Decimal
 from typing import Protocol
 
 import sabir
 import sabir_session
+from sabir.authoring import one_line
 
 from sabir_cli.conversation import Spoken, describe_call, describe_result
 from sabir_cli.output import Output
@@ -101,12 +102,32 @@ class Shown(ExitStack):
                 self._output.note(f"result {describe_result(result)}", "red" if failed else "dim")
 
     def _end(self, reply: sabir.Reply) -> None:
-        """The reply is whole; a refusal is written where nothing else was said."""
+        """End the text of a reply, and print a line if the model refused or the reply is incomplete.
+
+        A refusal is written as the text if the reply has no other.
+        """
         self._arrived()
         if reply.refusal and not reply.text:
             self._writer.write(reply.refusal)
         self._writer.end()
+        if ending := ending_of(reply):
+            self._output.note(ending, "yellow")
         self.heard.append(Spoken(reply, self._times[-1] - self._times[0] if self._times else 0.0))
+
+
+ENDINGS: Mapping[str, str] = {
+    "length": "the answer is cut off at its length limit; raise max_output_tokens",
+    "content_filter": "the provider's filter ended the answer",
+    "error": "the provider failed before the answer was complete",
+}
+"""Finish reason of an incomplete reply → the line that tells the user."""
+
+
+def ending_of(reply: sabir.Reply) -> str:
+    """Return the line for a reply that is refused or incomplete, or "" for any other."""
+    if reply.refusal is not None:
+        return "the model refused" + (f": {one_line(reply.refusal)}" if reply.text else "")
+    return ENDINGS.get(reply.finish_reason, "")
 
 
 def status(

@@ -16,7 +16,7 @@ from types import coroutine
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias
 
 from sabir import Loss, Message, Reply, SettingsInvalid, Usage
-from sabir.authoring import AsyncClosing, SyncClosing, installed_hooks, one_line
+from sabir.authoring import AsyncClosing, FinishReason, SyncClosing, installed_hooks, one_line
 
 from sabir_session.evaluation.outputs import Outputs
 from sabir_session.evaluation.people import Event, OutputArrived, Reader, RequestStarted, TextArrived
@@ -49,6 +49,16 @@ class Answer(Generic[Output]):
         return self.reply.text
 
     @property
+    def finish_reason(self) -> FinishReason:
+        """Why the last reply ended, for example "length" if it was cut off at a limit."""
+        return self.reply.finish_reason
+
+    @property
+    def refusal(self) -> str | None:
+        """The model's refusal in the last reply, in its own words, or None."""
+        return self.reply.refusal
+
+    @property
     def usage(self) -> Usage:
         """The tokens of all replies; a figure that a provider did not report is None."""
         return total(reply.usage for reply in self.replies)
@@ -64,10 +74,12 @@ class Answer(Generic[Output]):
         return tuple(dict.fromkeys(loss for reply in self.replies for loss in reply.losses))
 
     def __repr__(self) -> str:
-        """The text, and the figures beside it."""
+        """Show the text, a refusal, a finish reason other than "stop", and the figures."""
         output = "" if self.output is None else f", output={one_line(repr(self.output), 80)}"
+        refusal = "" if self.refusal is None else f", refusal={one_line(self.refusal, 80)!r}"
+        reason = "" if self.finish_reason == "stop" else f", finish_reason={self.finish_reason!r}"
         figures = f"usage={str(self.usage)!r}, cost={self.cost}, losses={len(self.losses)}"
-        return f"Answer(text={one_line(self.text, 80)!r}{output}, {figures})"
+        return f"Answer(text={one_line(self.text, 80)!r}{output}{refusal}{reason}, {figures})"
 
 
 def cost_of(replies: tuple[Reply, ...]) -> Decimal | None:

@@ -4,7 +4,8 @@ from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field
-from sabir.authoring import FittedSchema, fit_schema
+from sabir.authoring import fit_schema
+from sabir.authoring.schemas import FittedSchema
 from sabir_openai.schema import KEYWORDS, STRICT
 
 

@@ -21,8 +21,9 @@ _GROUPS = {
         },
     ),
     "Tables": (
-        "What a wire takes is data, which core carries out: roles, media and calls.",
+        "What a wire takes is data, which core carries out: roles, media, calls and schemas.",
         {
+            "authoring.schemas": "SchemaRule fit_schema",
             "contract.turns": "Calls IdentifierRule Roles Side Tables",
             "vocabulary.media": "MediaRule Modality",
             "rendering.pairing": "pair side_of",
@@ -78,13 +79,6 @@ _GROUPS = {
             "authoring.credentials": "KeySource",
             "authoring.environment": "environment_checked",
             "authoring.transport": "ClientConnection Kept Library OwnConnection",
-        },
-    ),
-    "Schemas": (
-        "A schema is sent as the wire takes it, and each change of it is a loss.",
-        {
-            "authoring.schemas": "FittedSchema SchemaRule fit_schema",
-            "authoring.schema_parts": "has_lookaround",
         },
     ),
     "Failures": (

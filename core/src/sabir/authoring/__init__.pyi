@@ -4,6 +4,7 @@
 from sabir.contract.dialect import Decoder, Dialect
 from sabir.contract.provider import SABIR_API, Access, AsyncWireResponse, Connection, Credential, Profile, Provider
 from sabir.contract.provider import TokenCount, WireHead, WireRequest, WireResponse
+from sabir.authoring.schemas import SchemaRule, fit_schema
 from sabir.contract.turns import Calls, IdentifierRule, Roles, Side, Tables
 from sabir.vocabulary.media import DataURL, MediaRule, MediaURL, Modality
 from sabir.rendering.pairing import pair, side_of
@@ -25,8 +26,6 @@ from sabir.authoring.credentials import KeySource
 from sabir.authoring.environment import environment_checked
 from sabir.authoring.transport import ClientConnection, Kept, Library, OwnConnection
 from sabir.authoring.providers import InProcessConnection, Served, WaitingCall, WaitingConnection
-from sabir.authoring.schemas import FittedSchema, SchemaRule, fit_schema
-from sabir.authoring.schema_parts import has_lookaround
 from sabir.authoring.failures import ErrorRule, ErrorTable, Failure
 from sabir.authoring.failures import DatabaseFailure
 from sabir.base.models import AtRest, Frozen, describe, load_as
@@ -64,17 +63,17 @@ from sabir.hooks.plugins import installed_hooks
 __all__ = [  # noqa: RUF022
     "Access", "ArgumentsRefused", "AsyncClosing", "AsyncWireResponse", "AtRest", "BlockKind", "Bound", "CallArguments",
     "Calls", "ClientConnection", "Connection", "Credential", "DataURL", "DatabaseFailure", "DecodeScope", "Decoder",
-    "Depth", "Dialect", "Entry", "ErrorRule", "ErrorTable", "EventFrames", "Failure", "Fields", "FinishReason",
-    "FittedSchema", "Fold", "Framing", "Frozen", "FrozenDict", "History", "IdentifierRule", "InProcessConnection",
-    "JSONObjectDocumentField", "JSONText", "JSONValue", "JSON_OBJECT", "Kept", "KeySource", "KnownPart", "Leaf",
-    "Library", "LossKind", "LossLog", "MediaRule", "MediaURL", "Messages", "Modality", "NonEmpty", "OptionCall",
-    "OptionLike", "OwnConnection", "Part", "Performer", "PostingClient", "PostingConnection", "Profile", "Provider",
-    "RaisedError", "ReasoningEffort", "Relay", "ReplyBuilder", "RequestScope", "RoleHint", "Roles", "SABIR_API",
-    "SDKProvider", "SchemaRule", "Script", "Served", "ServerEvent", "ServerEventReader", "Side", "Signature", "Splice",
-    "StoredNames", "Strict", "SyncClosing", "Tables", "Text", "TokenCount", "Turn", "TurnMaker", "TurnScope",
-    "WIRE_SETTINGS", "WaitingCall", "WaitingConnection", "WireHead", "WireRequest", "WireResponse", "as_messages",
-    "called", "count_values", "counting", "decode_json", "describe", "encode_json", "environment_checked", "fields",
-    "first_count", "fit_effort", "fit_schema", "has_lookaround", "has_more_values", "installed_hooks", "items",
-    "left_over", "load_as", "load_point", "name_kind", "one_line", "packaged_models", "pair", "printable",
-    "read_count", "side_of", "split_model", "start_thread", "text", "without",
+    "Depth", "Dialect", "Entry", "ErrorRule", "ErrorTable", "EventFrames", "Failure", "Fields", "FinishReason", "Fold",
+    "Framing", "Frozen", "FrozenDict", "History", "IdentifierRule", "InProcessConnection", "JSONObjectDocumentField",
+    "JSONText", "JSONValue", "JSON_OBJECT", "Kept", "KeySource", "KnownPart", "Leaf", "Library", "LossKind", "LossLog",
+    "MediaRule", "MediaURL", "Messages", "Modality", "NonEmpty", "OptionCall", "OptionLike", "OwnConnection", "Part",
+    "Performer", "PostingClient", "PostingConnection", "Profile", "Provider", "RaisedError", "ReasoningEffort",
+    "Relay", "ReplyBuilder", "RequestScope", "RoleHint", "Roles", "SABIR_API", "SDKProvider", "SchemaRule", "Script",
+    "Served", "ServerEvent", "ServerEventReader", "Side", "Signature", "Splice", "StoredNames", "Strict",
+    "SyncClosing", "Tables", "Text", "TokenCount", "Turn", "TurnMaker", "TurnScope", "WIRE_SETTINGS", "WaitingCall",
+    "WaitingConnection", "WireHead", "WireRequest", "WireResponse", "as_messages", "called", "count_values",
+    "counting", "decode_json", "describe", "encode_json", "environment_checked", "fields", "first_count", "fit_effort",
+    "fit_schema", "has_more_values", "installed_hooks", "items", "left_over", "load_as", "load_point", "name_kind",
+    "one_line", "packaged_models", "pair", "printable", "read_count", "side_of", "split_model", "start_thread", "text",
+    "without",
 ]  # fmt: skip

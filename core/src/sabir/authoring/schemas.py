@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from sabir.authoring.schema_parts import (  # isort: skip
-    LISTS, MAPS, ONES, TYPED, UNIONS, Schema, admits_null, either, endless_reference, has_type, is_object, keywords,
-    listed, mapped, renamed_reference, resolved, short_json, target_of, with_names, within, without_keywords,
+    LISTS, MAPS, ONES, TYPED, UNIONS, Schema, admits_null, either, endless_reference, has_lookaround, has_type,
+    is_object, keywords, listed, mapped, renamed_reference, resolved, short_json, target_of, with_names, within,
+    without_keywords,
 )  # fmt: skip
 from sabir.base.failures import LossKind
 from sabir.base.values import JSONValue, encode_json
@@ -56,6 +57,8 @@ class SchemaRule:
     required: bool = False
     references: Literal["any", "recursive", "finite"] = "any"
     lone_reference: bool = False
+    lookaround: bool = True
+    """Whether a `pattern` may look ahead or behind."""
     most: Mapping[Limited, int] = field(default_factory=dict)
     """Limits of a whole schema. Characters are those of names of properties and definitions, and of values."""
 
@@ -317,6 +320,8 @@ class _Walk:
     def _takes(self, name: str, value: JSONValue, schema: Schema) -> bool:
         rule = self.rule
         if name == "oneOf" and "anyOf" in schema and rule.one_of == "as_any_of":
+            return False
+        if name == "pattern" and not rule.lookaround and has_lookaround(value):
             return False
         test = rule.values.get(name)
         return (rule.keywords is None or name in rule.keywords) and (test is None or test(value))

@@ -236,9 +236,11 @@ class _Request:
         for index, option in enumerate(self._scope.options):
             path, hints = f"options[{index}].parameters", self._scope.target.hints_of(option)
             fitted = fit_schema(option.parameters, STRICT if hints.get("strict") else PARAMETERS)
-            if hints.get("strict") and (refusal := self._strict.add(fitted, tools=1)):
-                self._scope.losses.add("downgraded", f"it is sent without strict: {refusal}", path=path)
-                fitted, hints = fit_schema(option.parameters, PARAMETERS), without(hints, "strict")
+            if hints.get("strict"):
+                refusal = fitted.refusal or self._strict.add(fitted.optional, fitted.unions, tools=1)
+                if refusal:
+                    self._scope.losses.add("downgraded", f"it is sent without strict: {refusal}", path=path)
+                    fitted, hints = fit_schema(option.parameters, PARAMETERS), without(hints, "strict")
             if fitted.names:
                 self._scope.argument_names[option.name] = fitted.names
             parameters = fitted.parameters(self._scope.losses, path)
@@ -252,7 +254,7 @@ class _Request:
             self.lose("dropped", "the wire has no JSON without a schema; ask for it in a message", "response_format")
             return None
         fitted = fit_schema(wanted.schema_view, REPLY)
-        if refusal := self._strict.add(fitted):
+        if refusal := fitted.refusal or self._strict.add(fitted.optional, fitted.unions):
             self.lose("dropped", f"the wire has no such schema: {refusal}", "response_format")
             return None
         fitted.report(self._scope.losses, "settings.response_format.schema")

@@ -10,7 +10,7 @@ https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-sc
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sabir.authoring import FittedSchema, IdentifierRule, SchemaRule
+from sabir.authoring import IdentifierRule, SchemaRule
 
 KEYWORDS = frozenset(
     {"$defs", "$ref", "additionalProperties", "allOf", "anyOf", "const", "default", "definitions", "description",
@@ -61,14 +61,14 @@ class StrictSchemas:
     optional: int = 0
     unions: int = 0
 
-    def add(self, fitted: FittedSchema, *, tools: int = 0) -> str:
-        """Count a schema, of a tool or of the reply; return why it cannot be strict, or ""."""
+    def add(self, optional: int, unions: int, *, tools: int = 0) -> str:
+        """Count a schema of a tool or of the reply, unless it exceeds a limit; return which one, or ""."""
         counts = {
             f"strict tools, the vendor takes {MOST_TOOLS}": (self.tools + tools, MOST_TOOLS),
-            f"optional properties, the vendor takes {MOST_OPTIONAL}": (self.optional + fitted.optional, MOST_OPTIONAL),
-            f"properties with unions, the vendor takes {MOST_UNIONS}": (self.unions + fitted.unions, MOST_UNIONS),
+            f"optional properties, the vendor takes {MOST_OPTIONAL}": (self.optional + optional, MOST_OPTIONAL),
+            f"properties with unions, the vendor takes {MOST_UNIONS}": (self.unions + unions, MOST_UNIONS),
         }
         refusal = next((f"it would be {count} {what}" for what, (count, most) in counts.items() if count > most), "")
-        if not (refusal := fitted.refusal or refusal):
+        if not refusal:
             self.tools, self.optional, self.unions = (count for count, _ in counts.values())
         return refusal

@@ -7,7 +7,7 @@ LOOSE    every keyword; the root is an object without unions, and every array ha
 from collections.abc import Mapping
 from typing import Any
 
-from sabir.authoring import SchemaRule, fit_schema, has_lookaround
+from sabir.authoring import SchemaRule, fit_schema
 
 KEYWORDS = frozenset({
     "type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "$ref", "$defs",
@@ -22,11 +22,8 @@ NOT_AT_ROOT = frozenset({"allOf", "anyOf", "enum", "not", "oneOf"})
 
 STRICT = SchemaRule(
     keywords=KEYWORDS,
-    values={
-        "format": lambda value: isinstance(value, str) and value in FORMATS,
-        # Strict decoding has no lookaround. https://github.com/pydantic/pydantic-ai/issues/5508
-        "pattern": lambda value: not has_lookaround(value),
-    },
+    values={"format": lambda value: isinstance(value, str) and value in FORMATS},
+    lookaround=False,  # https://github.com/pydantic/pydantic-ai/issues/5508
     unread="refused",
     annotations=frozenset({"examples", "deprecated", "readOnly", "writeOnly", "$schema", "$id", "$comment"}),
     root="object",

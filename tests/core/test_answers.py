@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import json
+import logging
 import pickle
 import threading
 from collections.abc import Awaitable, Callable
@@ -83,9 +84,10 @@ class Full(Exception):
     ids=lambda given: given if isinstance(given, str) else "",
 )
 def test_a_failure_is_an_error_result_of_its_name(
-    raised: BaseException, error_type: str, message: str, retryable: bool
+    raised: BaseException, error_type: str, message: str, retryable: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     """UP-05, UP-29, PJ-32: one line, never a traceback; the type that the function names, or the exception's own."""
+    caplog.set_level(logging.CRITICAL, "sabir")  # pytest-xdist cannot report a captured log with half a character
 
     def fail() -> None:
         raise raised
@@ -466,3 +468,38 @@ def test_only_unanswered_calls_are_answered() -> None:
     assert len(answer_sync(first, [double])) == 1
     with pytest.raises(WrongWord, match=r"messages\[0\]"):
         answer_sync(["x"], [double])  # type: ignore[list-item]
+
+
+def _raises() -> None:
+    raise ValueError("no such city")
+
+
+async def _raises_later() -> None:
+    raise ValueError("no such city")
+
+
+def _exits() -> None:
+    raise SystemExit("no such city")
+
+
+def _says_how() -> None:
+    raise OptionFailed("fully_booked", "no table")
+
+
+LOGGED = {_raises: "ValueError", _raises_later: "ValueError", _exits: "SystemExit", _says_how: None, len: None}
+
+
+@pytest.mark.parametrize("function", LOGGED)
+def test_an_exception_of_an_option_is_logged_once_with_its_traceback(
+    function: Callable[..., Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The model reads one line of it. What an option says by OptionFailed is no accident, and arguments never ran."""
+    it = Option.from_function(function, name="it") if function is not len else Option.from_function(answered, name="it")
+    with caplog.at_level(logging.DEBUG, "sabir"):
+        result = asyncio.run(it.answer(call("it"))).result
+
+    assert result is not None and result.is_error
+    expected = [f"option 'it' raised {LOGGED[function]}"] if LOGGED[function] else []
+    records = [record for record in caplog.records if record.name == "sabir"]
+    assert [record.getMessage() for record in records if record.levelno == logging.WARNING] == expected
+    assert all(f"in {function.__name__}" in caplog.text and "no such city" in caplog.text for _ in expected)

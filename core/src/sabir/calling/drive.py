@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from sabir.hooks.plugins import Hooks
 
 logger = logging.getLogger("sabir")
-logger.addHandler(logging.NullHandler())
 
 _numbers = count(1)
 

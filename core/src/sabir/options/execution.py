@@ -22,6 +22,7 @@ elsewhere sends it along. Endless nesting ends at a depth, by an error that does
 """
 
 import inspect
+import logging
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar, copy_context
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 
+logger = logging.getLogger("sabir")
+logger.addHandler(logging.NullHandler())
 Parameters = ParamSpec("Parameters")
 Asked = TypeVar("Asked")
 Given = TypeVar("Given")
@@ -340,6 +343,8 @@ def _finish(call: Message, outcome: Outcome) -> Message:
         except (BuilderError, NotJSON) as refused:
             return error_result(call, RESULT_INVALID, str(refused))
     said = RaisedError.of(error)
+    if not isinstance(error, OptionFailed):  # the model reads one line of it; only the log has the traceback
+        logger.warning("option %r raised %s", call.call and call.call.option_name, said.type, exc_info=error)
     return error_result(call, said.type, said.message, retryable=said.retryable)
 
 

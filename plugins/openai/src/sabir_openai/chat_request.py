@@ -66,7 +66,8 @@ def take(scope: RequestScope, setting: str) -> Any:
         is_openai = scope.target.provider == "openai" and "max_tokens" not in scope.quirks
         return fit_effort(scope, refused=REFUSED_EFFORTS if is_openai else ())
     reasons = scope.model_info.reasoning and scope.settings.take("reasoning_effort") not in (None, "none")
-    if setting in _SAMPLING and reasons and scope.settings.take(setting) is not None:
+    is_sampling = setting in _SAMPLING and setting not in scope.model_info.rejects
+    if is_sampling and reasons and scope.settings.take(setting) is not None:
         reason = f"{scope.target.model} takes it only while it does not reason"
         scope.losses.add("dropped", reason, path=f"settings.{setting}")
         return None

@@ -15,7 +15,7 @@ a string                                    is one text part; an assistant's nei
 no content, null, an empty one              of an assistant that calls: the same
 type message, detail auto, no annotations   hold without being said
 instructions, a string input                are messages
-the name of a tool's result                 is its call's
+the name of a tool's result                 is its call's, and so are its namespace and its caller
 the index of a call                         is its place
 """
 
@@ -144,6 +144,8 @@ def _message(item: dict[str, Any], is_bound: bool) -> dict[str, Any]:
         found["role"] = "system"
     if found.get("role") == "tool":
         found.pop("name", None)
+    if found.get("type") == "function_call_output":
+        found = {name: value for name, value in found.items() if name not in ("name", "namespace", "caller")}
     for place, call in enumerate(found.get("tool_calls", ())):
         if call.pop("index", place) != place:
             raise ValueError(f"the call {call} says that it stands elsewhere than at {place}")

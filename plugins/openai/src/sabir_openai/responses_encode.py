@@ -13,7 +13,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sabir import MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
-from sabir.authoring import Entry, Fields, JSONValue, KnownPart, LossLog, Turn, TurnScope, fields, text, without
+from sabir.authoring import (
+    Entry,
+    Fields,
+    JSONValue,
+    KnownPart,
+    LossLog,
+    Turn,
+    TurnScope,
+    fields,
+    left_over,
+    text,
+    without,
+)
 
 from sabir_openai.chat_encode import base64_url, call_arguments, file_name
 
@@ -26,11 +38,8 @@ CONTENTS = frozenset(
 """Types of blocks in a message's content; every other block is an item of the input."""
 
 
-_NULLABLE: Mapping[str, tuple[str, ...]] = {
-    "code_interpreter_call": ("code", "outputs"),
-    "image_generation_call": ("result",),
-}
-"""Type of an item → its fields that the wire requires though they may be null. From openai 3.57's types."""
+_OWN_TYPES = ("function_call", "message", "reasoning")
+"""Types of items that the wire takes without any null field."""
 REPEATED = ("caller", "namespace")
 """Fields of a call that its output repeats; a call with one of them is not found by its id alone."""
 
@@ -41,13 +50,16 @@ def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONV
 
 
 def _without_nulls(item: JSONValue) -> JSONValue:
-    """Return an item without null fields, also of its content: endpoints send them, and refuse them in requests."""
-    if not isinstance(item, dict):
+    """Return an item without null fields, also of its content: endpoints send them, and refuse them in requests.
+
+    Of any other item only a null status is left out: the vendor's own calls go back with their null fields.
+    """
+    if not isinstance(item, dict) or (None not in item.values() and not isinstance(item.get("content"), list)):
         return item
-    nullable = _NULLABLE.get(text(item.get("type")), ())
-    body = {name: value for name, value in item.items() if value is not None or name in nullable}
-    if isinstance(content := body.get("content"), list) and any(None in fields(part).values() for part in content):
-        body["content"] = [_without_nulls(part) for part in content]
+    is_own = item.get("type") in _OWN_TYPES
+    body = {name: value for name, value in item.items() if value is not None or not (is_own or name == "status")}
+    if is_own and isinstance(content := body.get("content"), list):
+        body["content"] = [left_over(part, ()) if isinstance(part, dict) else part for part in content]
     return body
 
 

@@ -245,7 +245,8 @@ class ResponsesDecoder:
             yield from self._done_block(index, part)
         self._is_ended = True
         end = read_end(response, self._blocks, self._scope)
-        yield ReplyEnd(**{**end, "losses": (*end["losses"], *self._losses.values())})
+        end["losses"] = (*end["losses"], *self._losses.values())
+        yield ReplyEnd(**end)
 
     def _complete(self, place: int, final: Fields) -> Iterator[StreamEvent]:
         """End an item with all that the final response and earlier events have of it."""

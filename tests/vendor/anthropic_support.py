@@ -173,6 +173,12 @@ def restored(
     for loss in dropped:
         if (name := loss.path.removeprefix("settings.")) in SETTINGS:
             sent.pop(SETTINGS[name])
+    for tool in (body or {}).get("tools", ()):  # of an object without properties, empty ones are sent
+        if (tool.get("input_schema") or {}).get("properties") == {}:
+            del tool["input_schema"]["properties"]
+    for tool in sent.get("tools") or ():
+        if (tool.get("input_schema") or {}).get("properties") == {}:
+            tool["input_schema"] = {key: each for key, each in tool["input_schema"].items() if key != "properties"}
     expected = normal(sent, lost(history, dropped, "text"))
     if body is None:
         return expected.get("messages"), None

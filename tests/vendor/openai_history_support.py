@@ -74,6 +74,10 @@ def restored(
     for loss in losses:
         if loss.path in SETTINGS:
             sent.pop(loss.path.removeprefix("settings."))
+    if any(loss.path == "settings.reasoning_effort" for loss in losses):  # the nearest one is sent
+        for each in filter(None, (sent, body)):
+            each.pop("reasoning_effort", None)
+            each["reasoning"] = {key: part for key, part in (each.get("reasoning") or {}).items() if key != "effort"}
     expected = normal(sent, field, lost(history, (loss for loss in losses if loss.kind != "withheld"), "state"))
     if body is None:
         return expected[field], []

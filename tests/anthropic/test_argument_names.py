@@ -55,8 +55,9 @@ def test_arguments_have_their_own_names_in_the_call_and_the_wires_again_in_the_h
         else:
             reply = llm.complete_sync("?", options=[OPTION], settings=SHORT)
     [call] = reply.option_calls
-    result = sabir.answer_sync(reply, [OPTION])
-    sent, losses = body(*reply.messages, *result)
+    history = [sabir.user("?"), *reply.messages, *sabir.answer_sync(reply, [OPTION])]
+    rendering = llm.render(history, options=[OPTION], settings=SHORT)
+    sent, losses = json.loads(rendering.body_bytes), rendering.losses
 
     assert call.call is not None and dict(call.call.arguments) == OWN
     assert sent["messages"][1]["content"][0]["input"] == on_the_wire()

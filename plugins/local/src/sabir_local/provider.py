@@ -8,8 +8,9 @@ adapters of a process share one server for each model, which starts at the first
 """
 
 import json
-from dataclasses import replace
+from functools import partial
 from threading import Lock
+from typing import Any
 
 from sabir import ModelInfo
 from sabir.authoring import (
@@ -18,6 +19,7 @@ from sabir.authoring import (
     AsyncWireResponse,
     Dialect,
     KeySource,
+    Library,
     WireRequest,
     WireResponse,
     packaged_models,
@@ -70,24 +72,39 @@ class LocalProvider:
         return packaged_models("sabir_local")
 
 
+class LoopbackConnection(SDKConnection):
+    """The SDK's clients for a server of this machine: no proxies and no certificates of the environment.
+
+    Each request has a connection of its own, because this server sometimes drops one that it should keep.
+    """
+
+    def library(self) -> Library:
+        """The SDK's HTTP clients, with a TLS context that trusts nobody: nothing is sent over TLS."""
+        from ssl import PROTOCOL_TLS_CLIENT, SSLContext
+
+        client, async_client, _ = super().library()
+        how: dict[str, Any] = {"trust_env": False, "headers": {"Connection": "close"}}
+        return Library(partial(client, **how), partial(async_client, **how), partial(SSLContext, PROTOCOL_TLS_CLIENT))
+
+
 class LocalConnection:
     """The SDK's clients for the embedded server, which starts at the first send."""
 
     def __init__(self, server: LocalServer | None = None) -> None:
         self._given = server
         self._lock = Lock()
-        self._connection: SDKConnection | None = None
+        self._connection: LoopbackConnection | None = None
         self._url = ""
 
     def open_sync(self, request: WireRequest) -> WireResponse:
         """Send; return at the response's headers, whatever the status."""
-        return self._started(request).open_sync(_alone(request))
+        return self._started(request).open_sync(request)
 
     async def open(self, request: WireRequest) -> AsyncWireResponse:
         """Send; return at the response's headers, whatever the status."""
         import asyncio
 
-        return await (await asyncio.to_thread(self._started, request)).open(_alone(request))
+        return await (await asyncio.to_thread(self._started, request)).open(request)
 
     def translate(self, error: Exception) -> SabirError | None:
         """The library's error for an exception of the SDK or its HTTP client; None for any other exception."""
@@ -103,16 +120,11 @@ class LocalConnection:
         if self._connection is not None:
             await self._connection.aclose()
 
-    def _started(self, request: WireRequest) -> SDKConnection:
+    def _started(self, request: WireRequest) -> LoopbackConnection:
         server = self._given or shared_server(json.loads(request.body)["model"])
         url = f"{server.address}/v1"  # it changes when the server is started again
         with self._lock:
             if self._connection is None or url != self._url:
                 key = KeySource("local", lambda: server.api_key)
-                self._connection, self._url = SDKConnection("local", ERRORS, key, url, is_vendor=False), url
+                self._connection, self._url = LoopbackConnection("local", ERRORS, key, url, is_vendor=False), url
             return self._connection
-
-
-def _alone(request: WireRequest) -> WireRequest:
-    """The request on its own connection: this server sometimes drops a connection that it should keep."""
-    return replace(request, headers={**request.headers, "Connection": "close"})

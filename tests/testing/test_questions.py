@@ -100,7 +100,7 @@ WRONG: Sequence[tuple[str, list[sabir.Reply], str]] = [
     ("option_call", [reply(call(town="Paris"), reason="option_calls")], "arguments are none of 'weather'"),
     ("option_call", [reply(call())], "its finish reason is 'stop'"),
     ("parallel_calls", [reply(call(), reason="option_calls")], "holds 1 calls"),
-    ("parallel_calls", [reply(call(1), call(1), reason="option_calls")], "share an id"),
+    ("parallel_calls", [reply(call(1), call(1, city="Rome"), reason="option_calls")], "share an id"),
     ("option_result", [reply(sabir.TextPart(text="It rains."))], "does not use the option's result"),
     ("structured_output", [reply(TEXT)], "no JSON of the schema"),
     ("structured_output", [reply(sabir.TextPart(text='{"city": "Paris"}'))], "no JSON of the schema"),

@@ -20,6 +20,7 @@ from typing import Any
 from sabir import Reply
 from sabir_actors import Actor, ActorSystem, Chain, Message, Phase, Response, ThreadClient
 from sabir_actors.actor import REMEMBERED
+from sabir_actors.state import ThreadEvent
 from sabir_session import SQLiteStore, Store
 from sabir_testing import ScriptedAdapter
 
@@ -166,8 +167,9 @@ class Rows:
         return self
 
     def evidence(self) -> dict[str, Any]:
-        """The phases that the journal says were done, and what the last one came to."""
-        events = [json.loads(body) for kind, body in self.journal.read() if kind.endswith("ThreadEvent")]
+        """Return the phases that the journal records as done, and the text of the last one."""
+        event_kind = ThreadEvent.stored_as
+        events = [json.loads(body) for kind, body in self.journal.read() if kind == event_kind]
         done = [each["data"] for each in events if each["what"] == "phase_done"]
         return {"phases": [each["phase_type"] for each in done], "text": done[-1]["output"]["response"]}
 

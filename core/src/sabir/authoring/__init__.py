@@ -78,6 +78,7 @@ _GROUPS = {
             ),
             "authoring.credentials": "KeySource",
             "authoring.environment": "environment_checked",
+            "authoring.rows": "Row RowEntry read_rows",
             "authoring.transport": "ClientConnection Kept Library OwnConnection",
         },
     ),

@@ -198,8 +198,9 @@ NameMap = Annotated[JSONObjectDocumentField, BeforeValidator(_of_strings)]
 class Rendering(Frozen):
     """A request as it will be sent, and its losses.
 
-    `body_bytes` are the exact bytes of the body; `body` shows them as JSON. `unchecked` says that `extra_body` or
-    `extra_headers` added fields that no dialect checked. `option_names` maps names on the wire to option names
+    `body_bytes` are the exact bytes of the body; `body` shows them as JSON. `unchecked` lists what is sent
+    without a source that documents it for this target: settings and media by their paths, and the fields of
+    `extra_body` and `extra_headers`. `option_names` maps names on the wire to option names
     where the two differ. `streaming` says that the request asks for a stream of events, as it also does where the
     answer may take too long to arrive as one body; `send` folds the events to the whole reply. `timeout`, `idle` and
     `total` are in seconds. `assumptions` says, a sentence each, what was assumed of a model that no table knows; an
@@ -219,7 +220,7 @@ class Rendering(Frozen):
     retries: RetryPolicy = RetryPolicy()
     option_names_json: NameMap = Field(default=JSONText("{}"), alias="option_names")
     argument_names_json: JSONObjectDocumentField = Field(default=JSONText("{}"), alias="argument_names", repr=False)
-    unchecked: bool = False
+    unchecked: tuple[str, ...] = ()
     streaming: bool = False
     stream_path: str = Field(default="", repr=False)
     stream_fields: str = Field(default="{}", repr=False)

@@ -115,7 +115,10 @@ class Calls:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The three tables of a dialect; `variants` maps a quirk to the tables that endpoints of that quirk have instead.
+    """The three tables of a dialect.
+
+    `variants` maps a quirk to a function that returns the tables of endpoints with it, given those without it; or to
+    such tables, which then replace all.
 
     `media` maps (side, modality) to a rule; a missing row means that this side never takes that modality; the rows
     ("results", …) are for option results.
@@ -124,14 +127,16 @@ class Tables:
     roles: Roles = Roles()
     media: Mapping[tuple[Side, Modality], MediaRule] = field(default_factory=dict)
     calls: Calls = Calls()
-    variants: Mapping[str, "Tables"] = field(default_factory=dict)
+    variants: Mapping[str, "Tables | Callable[[Tables], Tables]"] = field(default_factory=dict)
 
     def at(self, quirks: frozenset[str], info: ModelInfo) -> "Tables":
-        """The tables for a model at an endpoint of these quirks."""
-        found = next((self.variants[quirk] for quirk in sorted(quirks) if quirk in self.variants), self)
-        if "later_system" in info.rejects and found.roles.later_system != "user":
-            found = replace(found, roles=replace(found.roles, later_system="user"))
-        return found
+        """Return the tables for a model at an endpoint with these quirks."""
+        tables = self
+        for variant in (self.variants[quirk] for quirk in sorted(quirks) if quirk in self.variants):
+            tables = variant if isinstance(variant, Tables) else variant(tables)
+        if "later_system" in info.rejects and tables.roles.later_system != "user":
+            tables = replace(tables, roles=replace(tables.roles, later_system="user"))
+        return tables
 
 
 new_tuple = tuple.__new__
@@ -237,6 +242,10 @@ class Turn(NamedTuple):
     """The side of the turn before it that came to an item; None where there is none but hoisted ones."""
 
 
+class Unchecked(Loss):
+    """A mark in a log of losses: nothing is lost, but nothing documents that the target takes what is at `path`."""
+
+
 class LossLog:
     """Where encoders write down what the target cannot take."""
 
@@ -248,6 +257,10 @@ class LossLog:
     def add(self, kind: LossKind, reason: str, *, message: Message | None = None, path: str = "") -> None:
         """Write down one loss."""
         self.losses.append(Loss(kind=kind, message_id=message.id if message else "", path=path, reason=reason))
+
+    def add_unchecked(self, path: str, message: Message) -> None:
+        """Write down the place of something that is sent although nothing documents that the target takes it."""
+        self.losses.append(Unchecked(kind="dropped", message_id=message.id, path=path, reason="unverified"))
 
     def lose(self, kind: LossKind, reason: str, piece: KnownPart, entry: Entry, within: str = "") -> None:
         """Write down the loss of one piece of a message; `within` is the path inside it."""

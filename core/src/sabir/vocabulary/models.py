@@ -18,6 +18,8 @@ from sabir.base.values import FrozenDict, JSONObjectDocumentField, JSONText, JSO
 from sabir.vocabulary.media import Modality
 
 ReasoningEffort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+FeatureStatus: TypeAlias = Literal["accepted", "ignored", "refused", "unknown"]
+"""Whether a target takes a setting or a feature; `unknown` if nothing documents it."""
 
 
 class ModelFacts(TypedDict, total=False):
@@ -30,6 +32,9 @@ class ModelFacts(TypedDict, total=False):
     reasoning: bool | None
     efforts: Sequence[ReasoningEffort] | None
     rejects: Sequence[str]
+    ignores: Sequence[str]
+    accepts: Sequence[str] | None
+    quirks: Sequence[str]
     facts: Mapping[str, JSONValue]
 
 
@@ -39,9 +44,15 @@ class ModelInfo(Frozen):
     `modalities` are those that the models read; None if unknown, and then no modality is refused. `efforts` are the
     values of `reasoning_effort` that they accept; None if unknown, and then any is sent. `rejects` names the
     wire settings that these models refuse, and the features that they lack: "later_system", "results_media",
-    "ending_assistant" (the dialect acts on the last). `family` names their model line in lists; `Dialect.family` says
-    which models read each other's signed state. `sources` state these facts: a date, a space and a URL each.
-    `follows` is set on the facts of an unknown model: the prefix of the known models from which they are assumed.
+    "ending_assistant" (the dialect acts on the last). `ignores` names settings and features that these models accept
+    without an effect; like those in `rejects`, they are not sent, and each is a loss. `accepts` names those with a
+    documented effect; None means all others. A name in these three lists is a setting ("temperature"), a value of one
+    ("option_choice.required"), a form of media ("image.url", "results.image") or a field of streamed requests; "@" and
+    a dialect after it limit it to that dialect. `quirks` are added to those of the endpoint.
+
+    `family` names their model line in lists; `Dialect.family` says which models read each other's signed state.
+    `sources` state these facts: a date, a space and a URL each. `follows` is set on the facts of an unknown model: the
+    prefix of the known models from which they are assumed.
     """
 
     prefix: str
@@ -52,6 +63,9 @@ class ModelInfo(Frozen):
     reasoning: bool | None = None
     efforts: tuple[ReasoningEffort, ...] | None = None
     rejects: tuple[str, ...] = ()
+    ignores: tuple[str, ...] = ()
+    accepts: tuple[str, ...] | None = None
+    quirks: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     follows: str = ""
     facts_json: JSONObjectDocumentField = Field(default=JSONText("{}"), alias="facts")
@@ -60,6 +74,24 @@ class ModelInfo(Frozen):
     def facts(self) -> FrozenDict:
         """Further facts from the author of the row, as JSON values; core reads none of them."""
         return object_view(self.facts_json)
+
+    def at(self, dialect: str) -> "ModelInfo":
+        """Return the facts that hold for one dialect: names that are limited to it become plain, others are removed."""
+        lists = {name: getattr(self, name) for name in ("rejects", "ignores", "accepts")}
+        limited = {
+            name: tuple(each.partition("@")[0] for each in names if each.partition("@")[2] in ("", dialect))
+            for name, names in lists.items()
+            if names and any("@" in each for each in names)
+        }
+        return self.model_copy(update=limited) if limited else self
+
+    def status_of(self, *names: str) -> FeatureStatus:
+        """Return whether these models take a setting or a feature; of several names, the first listed one counts."""
+        lists: tuple[tuple[FeatureStatus, tuple[str, ...]], ...] = (
+            ("refused", self.rejects), ("ignored", self.ignores), ("accepted", self.accepts or ()),
+        )  # fmt: skip
+        listed = (status for name in names for status, column in lists if name in column)
+        return next(listed, "accepted" if self.accepts is None else "unknown")
 
     def overridden(self, facts: "ModelInfo | ModelFacts | None") -> "ModelInfo":
         """Replace the facts that are set in `facts`; raises SettingsInvalid for an unknown fact or an invalid value."""

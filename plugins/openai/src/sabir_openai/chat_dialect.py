@@ -7,7 +7,7 @@ Compatible endpoints deviate by the quirks listed in QUIRKS. https://developers.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from sabir.authoring import Calls, Dialect, IdentifierRule, MediaRule, Roles, Tables
@@ -34,9 +34,20 @@ _TABLES = Tables(
         ("user", "document"): MediaRule(data="application/pdf", file="", parameters=True, hints=ChatFileHints),
         ("assistant", "audio"): MediaRule(data="", file=""),
     },
-    calls=Calls(ids=IdentifierRule(characters=r"[A-Za-z0-9_.:-]", longest=64), names=IdentifierRule(longest=64)),
+    calls=Calls(
+        ids=IdentifierRule(characters=r"[A-Za-z0-9_.:-]", longest=64),
+        names=IdentifierRule(longest=64),
+        hints=ChatOptionHints,
+    ),
 )
-TABLES = replace(_TABLES, calls=replace(_TABLES.calls, hints=ChatOptionHints), variants={"no_strict": _TABLES})
+NINE = IdentifierRule(characters="[A-Za-z0-9]", longest=9, first=r"(?=[A-Za-z0-9]{9}\Z)[A-Za-z0-9]")
+"""Ids of exactly nine characters, which servers of Mistral's models require."""
+VARIANTS: Mapping[str, Callable[[Tables], Tables]] = {
+    "no_strict": lambda tables: replace(tables, calls=replace(tables.calls, hints=None)),
+    "call_ids_9": lambda tables: replace(tables, calls=replace(tables.calls, ids=NINE)),
+}
+"""Quirk → what it changes in the tables."""
+TABLES = replace(_TABLES, variants=VARIANTS)
 """Assistant audio is taken because its id goes back; audio from elsewhere becomes a placeholder."""
 
 QUIRKS: Mapping[str, str] = {
@@ -48,6 +59,8 @@ QUIRKS: Mapping[str, str] = {
     "json_object": "a reply can be held to JSON, not to a schema",
     "random_seed": "the seed is called random_seed",
     "no_strict": "options are declared without `strict`",
+    "needs_reasoning": "an assistant's message with calls must have `reasoning_content`, if only an empty one",
+    "call_ids_9": "ids of calls have exactly nine letters or digits",
 }
 """Deviations of compatible endpoints, by name."""
 
@@ -73,4 +86,4 @@ CHAT = Dialect(
     decode_error=ERRORS.decode,
     decode_history=decode_history,
 )
-"""The dialect `openai.chat`; an endpoint that rejects a field of streamed requests has its own variant."""
+"""The dialect `openai.chat`."""

@@ -16,6 +16,8 @@ from sabir_openai.settings import is_openai
 
 CUSTOM_CALLS = "openai.chat"
 """The dialect whose free-text calls have their own state."""
+REASONING_FIELD = "reasoning_content"
+"""The field of reasoning that an endpoint with the quirk `needs_reasoning` requires."""
 Wire = dict[str, Any]
 """A JSON object of the wire."""
 _OFFICE = "application/vnd.openxmlformats-officedocument."
@@ -119,7 +121,7 @@ def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> str | list[Wire]
 
 
 def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
-    answer = _Answer(scope, losses)
+    answer = _Answer(turn, scope, losses)
     for entry in turn.entries:
         if entry.wire_id:
             answer.calls.append(_call(entry, scope, losses))
@@ -131,9 +133,10 @@ def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
 class _Answer:
     """One assistant message under construction."""
 
-    __slots__ = ("calls", "further", "losses", "parts", "refusals", "scope")
+    __slots__ = ("calls", "further", "losses", "parts", "refusals", "scope", "turn")
 
-    def __init__(self, scope: TurnScope, losses: LossLog) -> None:
+    def __init__(self, turn: Turn, scope: TurnScope, losses: LossLog) -> None:
+        self.turn = turn
         self.scope = scope
         self.losses = losses
         self.parts: list[Wire] = []
@@ -204,10 +207,24 @@ class _Answer:
             message["content"] = None
         elif "audio" not in self.further:
             return []
+        if self.calls and "needs_reasoning" in self.scope.quirks:
+            self._supply_reasoning()
         message |= self.further
         if self.calls:
             message["tool_calls"] = self.calls
         return [message]
+
+    def _supply_reasoning(self) -> None:
+        """Add the reasoning that the endpoint requires beside calls: the visible text of another model's, or none."""
+        if REASONING_FIELD in self.further:
+            return
+        parts = [part for entry in self.turn.entries for part in entry.message.parts]
+        thoughts = [part.text for part in parts if isinstance(part, ReasoningPart) and part.text]
+        self.further[REASONING_FIELD] = "\n\n".join(thoughts)
+        content = "the visible text of the earlier reasoning" if thoughts else "an empty text"
+        reason = f"{self.scope.target} requires reasoning beside calls: {content} is sent"
+        first = next(entry for entry in self.turn.entries if entry.wire_id)
+        self.losses.add("synthesized", reason, message=first.message, path=REASONING_FIELD)
 
 
 def _call(entry: Entry, scope: TurnScope, losses: LossLog) -> Wire:

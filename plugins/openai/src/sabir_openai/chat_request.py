@@ -21,7 +21,7 @@ from sabir.authoring import (
 )
 
 from sabir_openai.schema import LOOSE, STRICT
-from sabir_openai.settings import ChatSettings, ResponsesSettings, has_tool, in_form, leave_out_the_others
+from sabir_openai.settings import ChatSettings, ResponsesSettings, has_tool, in_form, leave_out_the_others, settings_of
 
 FIELDS: Mapping[str, str] = {
     "max_output_tokens": "max_completion_tokens",
@@ -48,7 +48,7 @@ FORMAT_NAMES = IdentifierRule(longest=64)
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Every field but the messages."""
     leave_out_the_others(scope, ChatSettings, ResponsesSettings)
-    vendor = in_form(scope.read_vendor(ChatSettings), scope, nested=True)
+    vendor = in_form(scope.read_vendor(settings_of(ChatSettings, scope)), scope, nested=True)
     names = {setting: _renamed(name, scope) for setting, name in FIELDS.items()}
     body: dict[str, Any] = {"model": scope.target.model} | scope.neutral_fields(names, stops=MOST_STOPS, take=take)
     tools = [*encode_options(scope), *vendor.pop("tools", ())]
@@ -87,6 +87,8 @@ def encode_options(scope: RequestScope) -> list[dict[str, Any]]:
     An option is strict if its hint says so and its schema can be, without a hint if its strict schema takes all that
     the schema takes.
     """
+    if scope.options and not scope.supports("options", "options"):
+        return []
     declared = []
     for index, option in enumerate(scope.options):
         path, hints = f"options[{index}].parameters", scope.target.hints_of(option)
@@ -97,6 +99,8 @@ def encode_options(scope: RequestScope) -> list[dict[str, Any]]:
             scope.losses.add("downgraded", f"it is sent without strict: {strict.refusal}", path=path)
             hints = without(hints, "strict")
         fitted = strict if is_strict else fit_schema(option.parameters, LOOSE)
+        if is_strict:
+            scope.supports("strict", f"options[{index}].strict")
         function = {**scope.declare(option), "parameters": fitted.parameters(scope.losses, path)}
         declared.append(
             {"type": "function", "function": {**function, **({"strict": True} if is_strict else {}), **hints}}

@@ -8,51 +8,43 @@ with it, over an HTTP client of the class that the SDK takes by default (see sab
 """
 
 import json
-import tomllib
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
 
+from sabir import ModelInfo
 from sabir.authoring import (
     Access,
     Connection,
     Credential,
     Dialect,
-    Frozen,
-    IdentifierRule,
     KeySource,
     PostingClient,
     PostingConnection,
+    Row,
     SDKProvider,
     WireRequest,
+    read_rows,
 )
 
 from sabir_openai.errors import ERRORS
 
 COMPATIBLE = frozenset({"max_tokens", "system_role"})
 """Quirks assumed of an endpoint that the user names only by `base_url` and that is not known to sell these models."""
+ROW_QUIRKS: Mapping[str, str] = {
+    "max_output_tokens: max_tokens": "max_tokens",
+    "seed: random_seed": "random_seed",
+    "refuses strict": "no_strict",
+    "refuses response_format.schema": "json_object",
+}
+"""What an entry of a row says → the quirk that obeys it; the quirks are described in chat_dialect.py."""
 ACCOUNT = (
     Credential(name="organization", variables=("OPENAI_ORG_ID",), default="", secret=False),
     Credential(name="project", variables=("OPENAI_PROJECT_ID",), default="", secret=False),
 )
 """Access settings that only OpenAI itself takes beside its key, as arguments of the SDK's client."""
-
-
-class Row(Frozen):
-    """An endpoint as data. `key_variables` and `url_variables` are read in order; `docs` is the vendor's page."""
-
-    name: str
-    url: str
-    docs: str
-    dialects: tuple[str, ...] = ("chat",)
-    key_variables: tuple[str, ...] = ()
-    url_variables: tuple[str, ...] = ()
-    quirks: frozenset[str] = frozenset()
-    call_id_length: int | None = None
-    streams_usage: bool = True
 
 
 OPENAI = Row(
@@ -64,29 +56,8 @@ OPENAI = Row(
 
 @cache
 def gateways() -> Mapping[str, Row]:
-    """The compatible endpoints of gateways.toml by name."""
-    text = files("sabir_openai").joinpath("gateways.toml").read_text("utf-8")
-    return {row["name"]: Row(**row) for row in tomllib.loads(text)["gateways"]}
-
-
-def variant(short_name: str, call_id_length: int | None = None, streams_usage: bool = True) -> Dialect:
-    """A dialect, loaded when it is requested; of chat also a variant for ids of one length or no `stream_options`."""
-    if short_name == "responses":
-        from sabir_openai.responses_dialect import RESPONSES
-
-        return RESPONSES
-    from sabir_openai.chat_dialect import CHAT
-
-    tables, streaming = CHAT.tables, CHAT.streaming_fields if streams_usage else {"stream": True}
-    if call_id_length is not None:
-        exactly = rf"(?=[A-Za-z0-9]{{{call_id_length}}}\Z)[A-Za-z0-9]"
-        rule = IdentifierRule(characters="[A-Za-z0-9]", longest=call_id_length, first=exactly)
-        every = {"": tables, **tables.variants}
-        every = {name: replace(each, calls=replace(each.calls, ids=rule)) for name, each in every.items()}
-        tables = replace(every.pop(""), variants=every)
-    return (
-        CHAT if call_id_length is None and streams_usage else replace(CHAT, tables=tables, streaming_fields=streaming)
-    )
+    """Return the compatible endpoints of gateways.toml by name."""
+    return read_rows(files("sabir_openai").joinpath("gateways.toml").read_text("utf-8"))
 
 
 class CompatibleProvider(SDKProvider):
@@ -96,6 +67,7 @@ class CompatibleProvider(SDKProvider):
 
     def __init__(self, row: Row) -> None:
         self._row = row
+        self._models = row.models(ROW_QUIRKS, {short: f"openai.{short}" for short in row.dialects})
         self.name, self.dialects = row.name, row.dialects
         self.url, self.url_variables = row.url, row.url_variables
         self.credentials = (Credential(variables=row.key_variables),) if row.key_variables else ()
@@ -104,8 +76,14 @@ class CompatibleProvider(SDKProvider):
             self.hosts, self.elsewhere, self.package = ("openai.com", "azure.com"), COMPATIBLE, "sabir_openai"
 
     def dialect(self, short_name: str) -> Dialect:
-        """The dialect of that short name, as this endpoint speaks it."""
-        return variant(short_name, self._row.call_id_length, self._row.streams_usage)
+        """Return the dialect of that short name; its module is imported at the first request."""
+        if short_name == "responses":
+            from sabir_openai.responses_dialect import RESPONSES
+
+            return RESPONSES
+        from sabir_openai.chat_dialect import CHAT
+
+        return CHAT
 
     def own(self, access: Access, key: KeySource) -> Connection:
         """Over the SDK's clients, made at the first send."""
@@ -116,8 +94,12 @@ class CompatibleProvider(SDKProvider):
         return UsersConnection(self.name, ERRORS, client)
 
     def quirks(self, access: Access) -> frozenset[str]:
-        """The row's quirks; for OpenAI's dialects at an unknown endpoint, the safest quirks."""
+        """Return the row's quirks; for OpenAI's dialects at an unknown endpoint, the safest quirks."""
         return self._row.quirks | super().quirks(access)
+
+    def models(self) -> tuple[ModelInfo, ...]:
+        """Return the facts of the row by prefix of model names, longest first; for OpenAI those of models.toml."""
+        return self._models or super().models()
 
 
 class SDKConnection(PostingConnection):

@@ -14,7 +14,7 @@ from sabir.authoring import JSONValue, RequestScope, TurnScope, fit_effort
 from sabir.errors import SettingsInvalid
 
 from sabir_openai.chat_request import encode_choice, encode_format, encode_options, take
-from sabir_openai.settings import ChatSettings, ResponsesSettings, in_form, leave_out_the_others
+from sabir_openai.settings import ChatSettings, ResponsesSettings, in_form, leave_out_the_others, settings_of
 
 FIELDS = {name: name for name in ("max_output_tokens", "temperature", "top_p")}
 """Neutral setting → field that takes its value as it is."""
@@ -30,7 +30,7 @@ COUNTED = frozenset({
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Every field but the input."""
     leave_out_the_others(scope, ResponsesSettings, ChatSettings)
-    vendor = in_form(scope.read_vendor(ResponsesSettings), scope, nested=False)
+    vendor = in_form(scope.read_vendor(settings_of(ResponsesSettings, scope)), scope, nested=False)
     if previous := vendor.get("previous_response_id"):
         _expect_news(previous, scope)
     body: dict[str, Any] = {"model": scope.target.model, "store": bool(vendor.get("background"))}

@@ -9,6 +9,7 @@ functions and custom tools alone; other endpoints have tools of their own, which
 """
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, Field, StrictBool, create_model
@@ -66,6 +67,24 @@ class ResponsesSettings(_Shared):
     prompt: Fields | None = None
     reasoning: Fields | None = None
     truncation: Literal["auto", "disabled"] | None = None
+
+
+_JSON_TYPES: Mapping[str, Any] = {
+    "boolean": StrictBool, "integer": int, "number": float, "string": str, "array": tuple[Any, ...], "object": Fields,
+}  # fmt: skip
+"""JSON type → the type of a field; the endpoint checks the contents."""
+
+
+def settings_of(base: type[BaseModel], scope: RequestScope) -> type[BaseModel]:
+    """Return the vendor settings of an endpoint: those of its dialect, and the fields that only its row has."""
+    own = scope.model_info.facts.get("own_settings")
+    return _with_own(base, tuple(own.items())) if isinstance(own, Mapping) else base
+
+
+@cache
+def _with_own(base: type[BaseModel], own: tuple[tuple[str, str], ...]) -> type[BaseModel]:
+    types: dict[str, Any] = {name: (_JSON_TYPES[kind] | None, None) for name, kind in own}
+    return create_model(base.__name__, __base__=base, **types)
 
 
 class MediaHints(Frozen):

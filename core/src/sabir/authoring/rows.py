@@ -1,0 +1,150 @@
+"""Endpoints that speak another vendor's dialect, as rows of data with the source of each fact.
+
+    [[rows]] name, url, dialects …          ──▶ Row
+    [[rows.entries]] models, facts, sources ──▶ ModelInfo, one for each prefix of model names
+
+An entry holds for the models whose names begin with one of its prefixes, and a longer prefix adds to a shorter one.
+Settings and features in no entry are unknown: they are sent and listed in `Rendering.unchecked`.
+"""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+
+from pydantic import Field, ValidationError
+
+from sabir.base.errors import PluginError, one_line
+from sabir.base.models import Frozen, describe
+from sabir.base.values import FrozenDict, JSONText, object_view
+from sabir.contract.dialect import NameMap
+from sabir.vocabulary.media import Modality
+from sabir.vocabulary.models import ModelInfo, ReasoningEffort, longest_first
+
+OWN_SETTINGS = "own_settings"
+"""The fact of a model that holds the `own_settings` of its row."""
+_LISTS = ("accepts", "ignores", "rejects")
+_FACTS = ("efforts", "modalities", "reasoning", "context_tokens", "output_tokens")
+
+
+class RowEntry(Frozen):
+    """Facts about some models of an endpoint, all from the same sources.
+
+    `models` are prefixes of model names, `dialects` short names; empty for all. `accepts`, `ignores` and `refuses` list
+    settings and features by the names of `ModelInfo.rejects`. `renames` maps settings to fields of this endpoint, and
+    `adds` names deviations from the dialect; the dialect's own tables list both. Each of `sources` is a date, a space
+    and a URL; or `recorded` and the name of an exchange.
+    """
+
+    models: tuple[str, ...] = ("",)
+    dialects: tuple[str, ...] = ()
+    accepts: tuple[str, ...] = ()
+    ignores: tuple[str, ...] = ()
+    refuses: tuple[str, ...] = ()
+    renames_json: NameMap = Field(default=JSONText("{}"), alias="renames")
+    adds: tuple[str, ...] = ()
+    efforts: tuple[ReasoningEffort, ...] | None = None
+    modalities: tuple[Modality, ...] | None = None
+    reasoning: bool | None = None
+    context_tokens: int | None = None
+    output_tokens: int | None = None
+    sources: tuple[str, ...] = Field(min_length=1)
+
+    @property
+    def renames(self) -> FrozenDict:
+        """Setting → field."""
+        return object_view(self.renames_json)
+
+    def names(self, column: str) -> tuple[str, ...]:
+        """Return the names in one list, with the dialects that they are limited to."""
+        names: tuple[str, ...] = self.refuses if column == "rejects" else getattr(self, column)
+        return tuple(f"{name}@{short}" for name in names for short in self.dialects) if self.dialects else names
+
+
+class Row(Frozen):
+    """An endpoint as data; `docs` is the vendor's page about it.
+
+    `dialects` are short names, the first being the default. The environment variables `key_variables` and
+    `url_variables` are read in order at the first send; without `key_variables` the endpoint needs no key. `quirks` are
+    deviations that hold for every model. `own_settings` maps fields that only this endpoint has to their JSON types.
+    """
+
+    name: str
+    url: str
+    docs: str
+    dialects: tuple[str, ...] = ("chat",)
+    key_variables: tuple[str, ...] = ()
+    url_variables: tuple[str, ...] = ()
+    quirks: frozenset[str] = frozenset()
+    own_settings_json: NameMap = Field(default=JSONText("{}"), alias="own_settings")
+    entries: tuple[RowEntry, ...] = ()
+
+    @property
+    def own_settings(self) -> FrozenDict:
+        """Field → JSON type."""
+        return object_view(self.own_settings_json)
+
+    def models(self, quirks: Mapping[str, str], dialects: Mapping[str, str]) -> tuple[ModelInfo, ...]:
+        """Return the facts by prefix of model names, longest first.
+
+        `quirks` maps what an entry says to the name of the quirk that obeys it: "refuses NAME", or "SETTING: FIELD" for
+        a rename. `dialects` maps short names of dialects to full ones. Raises PluginError for a rename that the dialect
+        has no quirk for.
+        """
+        if not self.entries:
+            return ()
+        prefixes = {prefix for entry in self.entries for prefix in entry.models} | {""}
+        return longest_first(self._at(prefix, quirks, dialects) for prefix in prefixes)
+
+    def _at(self, prefix: str, quirks: Mapping[str, str], dialects: Mapping[str, str]) -> ModelInfo:
+        """Return the facts for one prefix; those of its longest prefixes win over those of shorter ones."""
+        entries = [(max(map(len, own)), entry) for entry in self.entries if (own := _beginnings(prefix, entry.models))]
+        facts: dict[str, object] = {}
+        lists: dict[str, dict[str, None]] = {column: {} for column in _LISTS}
+        adds: dict[str, None] = {}
+        for _, entry in sorted(entries, key=lambda pair: pair[0]):
+            facts |= {name: value for name in _FACTS if (value := getattr(entry, name)) is not None}
+            for column in _LISTS:
+                for name in entry.names(column):
+                    quirk = quirks.get(f"refuses {name.partition('@')[0]}") if column == "rejects" else None
+                    adds |= {quirk: None} if quirk else {}
+                    for listed in lists.values():
+                        listed.pop(_in_full(name, dialects), None)
+                    # A quirk sends something else in its place, so that core must not drop it.
+                    lists["accepts" if quirk else column][_in_full(name, dialects)] = None
+            adds |= dict.fromkeys((*entry.adds, *self._renames(entry, quirks)))
+        sources = dict.fromkeys(source for _, entry in entries for source in entry.sources)
+        columns = {column: tuple(names) for column, names in lists.items()}
+        known: dict[str, object] = {"prefix": prefix, "quirks": tuple(adds), "sources": tuple(sources)}
+        known["facts"] = {OWN_SETTINGS: self.own_settings} if self.own_settings else {}
+        return ModelInfo.model_validate({**facts, **columns, **known})
+
+    def _renames(self, entry: RowEntry, quirks: Mapping[str, str]) -> Iterable[str]:
+        for setting, field in entry.renames.items():
+            if (rename := f"{setting}: {field}") not in quirks:
+                known = ", ".join(quirks)
+                raise PluginError(
+                    f"row {self.name!r} renames {rename}, for which there is no quirk; known are: {known}"
+                )
+            yield quirks[rename]
+
+
+def _beginnings(name: str, prefixes: Iterable[str]) -> list[str]:
+    return [prefix for prefix in prefixes if name.startswith(prefix)]
+
+
+def _in_full(name: str, dialects: Mapping[str, str]) -> str:
+    feature, at, short = name.partition("@")
+    return f"{feature}{at}{dialects.get(short, short)}"
+
+
+def read_rows(text: str) -> Mapping[str, Row]:
+    """Return the rows of a TOML document by name; raises PluginError, which names an invalid row."""
+    rows: dict[str, Row] = {}
+    for number, document in enumerate(tomllib.loads(text)["rows"], start=1):
+        try:
+            row = Row.model_validate(document)
+        except ValidationError as error:
+            raise PluginError(f"row {number} ({document.get('name', '')!r}): {one_line(describe(error))}") from None
+        if row.name in rows:
+            raise PluginError(f"row {number}: {row.name!r} has a row already; join the two")
+        rows[row.name] = row
+    return rows

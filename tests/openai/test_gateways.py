@@ -1,21 +1,18 @@
 """Gateways: compatible endpoints as rows of data, each a provider of its own."""
 
-import json
 import re
 import tomllib
 from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
-import sabir
 from sabir.authoring.providers import read_models
 from sabir.contract.provider import Access, Provider, WireRequest
 from sabir.errors import CredentialsMissing
-from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.models import find_model
-from sabir.vocabulary.settings import WIRE_SETTINGS, Settings, Target
+from sabir.vocabulary.settings import WIRE_SETTINGS
 from sabir_openai import plugin, provider
-from sabir_openai.chat_dialect import CHAT, QUIRKS
+from sabir_openai.chat_dialect import QUIRKS
 from sabir_openai.provider import gateways
 from sabir_testing.loopback import Server, head
 

@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-import pytest
 import sabir
 from sabir.authoring import Row
 from sabir.calling.adapter import ModelAdapter

@@ -78,7 +78,7 @@ _GROUPS = {
             ),
             "authoring.credentials": "KeySource",
             "authoring.environment": "environment_checked",
-            "authoring.rows": "Row RowEntry read_rows",
+            "authoring.rows": "Row RowEntry",
             "authoring.transport": "ClientConnection Kept Library OwnConnection",
         },
     ),

@@ -24,7 +24,7 @@ from sabir.authoring.stored import JSON_OBJECT, History, Leaf
 from sabir.authoring.providers import PostingClient, PostingConnection, SDKProvider, packaged_models
 from sabir.authoring.credentials import KeySource
 from sabir.authoring.environment import environment_checked
-from sabir.authoring.rows import Row, RowEntry, read_rows
+from sabir.authoring.rows import Row, RowEntry
 from sabir.authoring.transport import ClientConnection, Kept, Library, OwnConnection
 from sabir.authoring.providers import InProcessConnection, Served, WaitingCall, WaitingConnection
 from sabir.authoring.failures import ErrorRule, ErrorTable, Failure
@@ -76,6 +76,6 @@ __all__ = [  # noqa: RUF022
     "WaitingConnection", "WireHead", "WireRequest", "WireResponse", "as_messages", "called", "count_values",
     "counting", "decode_json", "describe", "encode_json", "environment_checked", "fields", "first_count",
     "fit_effort", "fit_schema", "has_more_values", "installed_hooks", "items", "left_over", "load_as", "load_point",
-    "name_kind", "one_line", "packaged_models", "pair", "printable", "read_count", "read_rows", "side_of",
+    "name_kind", "one_line", "packaged_models", "pair", "printable", "read_count", "side_of",
     "split_model", "start_thread", "text", "without",
 ]  # fmt: skip

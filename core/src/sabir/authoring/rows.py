@@ -82,6 +82,20 @@ class Row(Frozen):
         """Field → JSON type."""
         return object_view(self.own_settings_json)
 
+    @classmethod
+    def read_all(cls, text: str) -> dict[str, "Row"]:
+        """Return the `[[rows]]` of a TOML document by name; raises PluginError, which names an invalid row."""
+        rows: dict[str, Row] = {}
+        for number, document in enumerate(tomllib.loads(text)["rows"], start=1):
+            try:
+                row = cls.model_validate(document)
+            except ValidationError as error:
+                raise PluginError(f"row {number} ({document.get('name', '')!r}): {one_line(describe(error))}") from None
+            if row.name in rows:
+                raise PluginError(f"row {number}: {row.name!r} has a row already; join the two")
+            rows[row.name] = row
+        return rows
+
     def models(self, quirks: Mapping[str, str], dialects: Mapping[str, str]) -> tuple[ModelInfo, ...]:
         """Return the facts by prefix of model names, longest first.
 
@@ -134,17 +148,3 @@ def _beginnings(name: str, prefixes: Iterable[str]) -> list[str]:
 def _in_full(name: str, dialects: Mapping[str, str]) -> str:
     feature, at, short = name.partition("@")
     return f"{feature}{at}{dialects.get(short, short)}"
-
-
-def read_rows(text: str) -> Mapping[str, Row]:
-    """Return the rows of a TOML document by name; raises PluginError, which names an invalid row."""
-    rows: dict[str, Row] = {}
-    for number, document in enumerate(tomllib.loads(text)["rows"], start=1):
-        try:
-            row = Row.model_validate(document)
-        except ValidationError as error:
-            raise PluginError(f"row {number} ({document.get('name', '')!r}): {one_line(describe(error))}") from None
-        if row.name in rows:
-            raise PluginError(f"row {number}: {row.name!r} has a row already; join the two")
-        rows[row.name] = row
-    return rows

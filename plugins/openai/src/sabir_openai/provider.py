@@ -26,7 +26,6 @@ from sabir.authoring import (
     Row,
     SDKProvider,
     WireRequest,
-    read_rows,
 )
 
 from sabir_openai.errors import ERRORS
@@ -57,7 +56,7 @@ OPENAI = Row(
 @cache
 def gateways() -> Mapping[str, Row]:
     """Return the compatible endpoints of gateways.toml by name."""
-    return read_rows(files("sabir_openai").joinpath("gateways.toml").read_text("utf-8"))
+    return Row.read_all(files("sabir_openai").joinpath("gateways.toml").read_text("utf-8"))
 
 
 class CompatibleProvider(SDKProvider):

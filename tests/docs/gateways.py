@@ -1,0 +1,87 @@
+"""The page of the gateways, from the rows that the plugins read: what each accepts, ignores and refuses, and why.
+
+rows ──▶ a line each: name, dialects, URL, key        rows ──▶ a table each: a line for each entry, with its sources
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from sabir.authoring import WIRE_SETTINGS, Row, RowEntry
+from sabir_openai.provider import gateways
+
+ROWS: Mapping[str, Row] = gateways()
+FEATURES = (
+    *(name for name in WIRE_SETTINGS if name not in ("option_choice", "response_format")),
+    "option_choice.auto", "option_choice.none", "option_choice.required", "option_choice.named",
+    "response_format.schema", "response_format.object", "options", "strict", "image.url", "image.data", "audio.data",
+    "document.data", "document.url", "document.file",
+)  # fmt: skip
+"""What a reader looks for; features in no entry of a row are listed as unverified."""
+_LISTS = {"accepts": "accepts", "ignores": "ignores", "refuses": "refuses", "adds": "needs", "efforts": "efforts"}
+_RECORDED = re.compile(r"recorded (\S+) (\S+)")
+
+
+def overview() -> str:
+    """Return a table with a line for each row."""
+    lines = ["| name | dialects, the default first | URL | key |", "|---|---|---|---|"]
+    for name, row in sorted(ROWS.items()):
+        dialects = ", ".join(f"`{name}.{short}`" for short in row.dialects)
+        keys = ", ".join(f"`{variable}`" for variable in row.key_variables) or "none"
+        lines.append(f"| [{name}](#{name}) | {dialects} | {row.url} | {keys} |")
+    return "\n".join(lines)
+
+
+def details() -> str:
+    """Return a section for each row."""
+    return "\n\n".join(section for _, row in sorted(ROWS.items()) for section in _section(row))
+
+
+def _section(row: Row) -> Iterator[str]:
+    yield f"### {row.name}"
+    yield f"{row.docs}" + (f". Its own settings: {_codes(row.own_settings)}." if row.own_settings else "")
+    if row.entries:
+        lines = ["| models | facts | sources |", "|---|---|---|"]
+        yield "\n".join(
+            [*lines, *(f"| {_models(entry)} | {_facts(entry)} | {_sources(entry)} |" for entry in row.entries)]
+        )
+    names = {
+        name for entry in row.entries for column in ("accepts", "ignores", "refuses") for name in getattr(entry, column)
+    }
+    known = names | {
+        name.partition(".")[0] for name in names if name.partition(".")[0] in WIRE_SETTINGS and "." not in name
+    }
+    unverified = [name for name in FEATURES if not {name, name.partition(".")[0]} & known]
+    yield f"Unverified: {_codes(unverified)}." if unverified else "Everything in the list above is documented."
+
+
+def _models(entry: RowEntry) -> str:
+    models = ", ".join(f"`{prefix}…`" for prefix in entry.models if prefix) or "all"
+    return f"{models}, on {', '.join(entry.dialects)}" if entry.dialects else models
+
+
+def _facts(entry: RowEntry) -> str:
+    facts = [f"{verb} {_codes(getattr(entry, column))}" for column, verb in _LISTS.items() if getattr(entry, column)]
+    facts += [f"calls `{setting}` `{field}`" for setting, field in entry.renames.items()]
+    if entry.reasoning is not None:
+        facts.append("reasons" if entry.reasoning else "does not reason")
+    if entry.modalities is not None:
+        facts.append(f"reads text{''.join(f', {each}' for each in entry.modalities)}")
+    return "; ".join(facts)
+
+
+def _sources(entry: RowEntry) -> str:
+    return ", ".join(_source(source) for source in entry.sources)
+
+
+def _source(source: str) -> str:
+    if _RECORDED.fullmatch(source):
+        return source
+    date, _, url = source.partition(" ")
+    return f"[{date}]({url})"
+
+
+def _codes(names: object) -> str:
+    return ", ".join(f"`{name}`" for name in names) if isinstance(names, tuple | list | Mapping) else ""
+
+
+SECTIONS = {"gateways": overview, "gateway rows": details}

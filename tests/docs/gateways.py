@@ -56,7 +56,8 @@ def _section(row: Row) -> Iterator[str]:
 
 def _models(entry: RowEntry) -> str:
     models = ", ".join(f"`{prefix}…`" for prefix in entry.models if prefix) or "all"
-    return f"{models}, on {', '.join(entry.dialects)}" if entry.dialects else models
+    models += f", on {', '.join(entry.dialects)}" if entry.dialects else ""
+    return f"{models}, while they reason" if entry.while_reasoning else models
 
 
 def _facts(entry: RowEntry) -> str:

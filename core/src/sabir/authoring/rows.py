@@ -17,7 +17,7 @@ from sabir.base.models import Frozen, describe
 from sabir.base.values import FrozenDict, JSONText, object_view
 from sabir.contract.dialect import NameMap
 from sabir.vocabulary.media import Modality
-from sabir.vocabulary.models import ModelInfo, ReasoningEffort, longest_first
+from sabir.vocabulary.models import WHILE_REASONING, ModelInfo, ReasoningEffort, longest_first
 
 OWN_SETTINGS = "own_settings"
 """The fact of a model that holds the `own_settings` of its row."""
@@ -28,7 +28,8 @@ _FACTS = ("efforts", "modalities", "reasoning", "context_tokens", "output_tokens
 class RowEntry(Frozen):
     """Facts about some models of an endpoint, all from the same sources.
 
-    `models` are prefixes of model names, `dialects` short names; empty for all. `accepts`, `ignores` and `refuses` list
+    `models` are prefixes of model names, `dialects` short names; empty for all. With `while_reasoning`, what is ignored
+    and refused holds only while the model reasons. `accepts`, `ignores` and `refuses` list
     settings and features by the names of `ModelInfo.rejects`. `renames` maps settings to fields of this endpoint, and
     `adds` names deviations from the dialect; the dialect's own tables list both. Each of `sources` is a date, a space
     and a URL; or `recorded` and the name of an exchange.
@@ -36,6 +37,7 @@ class RowEntry(Frozen):
 
     models: tuple[str, ...] = ("",)
     dialects: tuple[str, ...] = ()
+    while_reasoning: bool = False
     accepts: tuple[str, ...] = ()
     ignores: tuple[str, ...] = ()
     refuses: tuple[str, ...] = ()
@@ -56,6 +58,8 @@ class RowEntry(Frozen):
     def names(self, column: str) -> tuple[str, ...]:
         """Return the names in one list, with the dialects that they are limited to."""
         names: tuple[str, ...] = self.refuses if column == "rejects" else getattr(self, column)
+        if self.while_reasoning and column != "accepts":
+            names = tuple(f"{name}{WHILE_REASONING}" for name in names)
         return tuple(f"{name}@{short}" for name in names for short in self.dialects) if self.dialects else names
 
 
@@ -126,6 +130,7 @@ class Row(Frozen):
                     lists["accepts" if quirk else column][_in_full(name, dialects)] = None
             adds |= dict.fromkeys((*entry.adds, *self._renames(entry, quirks)))
         sources = dict.fromkeys(source for _, entry in entries for source in entry.sources)
+        lists["accepts"] |= dict.fromkeys(f"vendor.{name}" for name in self.own_settings)
         columns = {column: tuple(names) for column, names in lists.items()}
         known: dict[str, object] = {"prefix": prefix, "quirks": tuple(adds), "sources": tuple(sources)}
         known["facts"] = {OWN_SETTINGS: self.own_settings} if self.own_settings else {}

@@ -28,7 +28,7 @@ from sabir.base.values import (
 )
 from sabir.contract.turns import LossLog, Side, Turn
 from sabir.vocabulary.messages import Message, OptionCallPayload, Origin
-from sabir.vocabulary.models import ModelInfo
+from sabir.vocabulary.models import WHILE_REASONING, ModelInfo
 from sabir.vocabulary.parts import Sections, read_section
 from sabir.vocabulary.settings import Bounds, SettingsReader, Target
 
@@ -93,6 +93,8 @@ class RequestScope:
     """Headers that the request needs beside its body; the dialect adds them, and `extra_headers` win over them."""
     argument_names: dict[str, Mapping[str, str]] = field(default_factory=dict)
     """Option name → the names that its arguments have on this wire → their own; the dialect adds those that differ."""
+    reasoning_is_off: bool = False
+    """Set by the dialect where a vendor setting turns reasoning off."""
     unchecked: list[str] = field(default_factory=list)
     """Paths of what is sent although nothing documents that the target takes it."""
     only_as_stream: bool = False
@@ -121,7 +123,9 @@ class RequestScope:
         if not self.vendor:
             return {}
         where = f"vendor[{self.target.provider!r}] for {self.target.dialect}"
-        return read_section(model, self.vendor, where, "; all else: extra_body")
+        section = read_section(model, self.vendor, where, "; all else: extra_body")
+        path = f"settings.vendor.{self.target.provider}"
+        return {name: value for name, value in section.items() if self.supports(f"vendor.{name}", f"{path}.{name}")}
 
     def take(self, setting: str) -> Any:
         """Return a wire setting's value, of the type of the field in Settings; None if it is not set or not to be sent.
@@ -139,13 +143,21 @@ class RequestScope:
             return None
         return list(value) if isinstance(value, tuple) else value
 
+    @property
+    def reasons(self) -> bool:
+        """Whether the model reasons before it answers: by the effort in the settings, else by its own default."""
+        effort = self.settings.take("reasoning_effort")
+        return not self.reasoning_is_off and (bool(self.model_info.reasoning) if effort is None else effort != "none")
+
     def supports(self, feature: str, path: str, *, variant: str = "") -> bool:
         """Return whether to send a feature; report a loss at `path` if the target refuses or ignores it.
 
         `feature` is a name of `ModelInfo.rejects`, and `variant` the name of one value of it, which counts first.
         A feature about which nothing is documented is sent and listed in `Rendering.unchecked`.
         """
-        status = self.model_info.status_of(*filter(None, (variant, feature)))
+        names = [name for name in (variant, feature) if name]
+        names = [*(f"{name}{WHILE_REASONING}" for name in names if self.reasons), *names]
+        status = self.model_info.status_of(*names)
         if status in ("refused", "ignored"):
             verb, value = "refuses" if status == "refused" else "ignores", variant.partition(".")[2]
             self._lose_feature(f"{verb} its value {value!r}" if value else f"{verb} it", path)
@@ -205,6 +217,8 @@ def _variant(setting: str, value: Any) -> str:  # a setting's value
     """Return the kind of a setting's value, where targets may take one kind and refuse another; else ""."""
     if setting == "option_choice":
         return value if value in RequestScope.CHOICES else "named"
+    if setting == "reasoning_effort":
+        return str(value)
     if setting == "response_format":
         return "object" if value.schema_view == {"type": "object"} else "schema"
     return ""

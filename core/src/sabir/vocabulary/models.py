@@ -22,6 +22,10 @@ FeatureStatus: TypeAlias = Literal["accepted", "ignored", "refused", "unknown"]
 """Whether a target takes a setting or a feature; `unknown` if nothing documents it."""
 
 
+WHILE_REASONING = "+reasoning"
+"""The end of a name in `ModelInfo.rejects` or `.ignores` that counts only while the model reasons."""
+
+
 class ModelFacts(TypedDict, total=False):
     """The fields of `ModelInfo` that a caller may override, as a mapping."""
 
@@ -47,8 +51,9 @@ class ModelInfo(Frozen):
     "ending_assistant" (the dialect acts on the last). `ignores` names settings and features that these models accept
     without an effect; like those in `rejects`, they are not sent, and each is a loss. `accepts` names those with a
     documented effect; None means all others. A name in these three lists is a setting ("temperature"), a value of one
-    ("option_choice.required"), a form of media ("image.url", "results.image") or a field of streamed requests; "@" and
-    a dialect after it limit it to that dialect. `quirks` are added to those of the endpoint.
+    ("option_choice.required"), a form of media ("image.url", "results.image"), a vendor setting ("vendor.user") or a
+    field of streamed requests. "+reasoning" after a name limits it to requests in which the model reasons, "@" and a
+    dialect after that to this dialect. `quirks` are added to those of the endpoint.
 
     `family` names their model line in lists; `Dialect.family` says which models read each other's signed state.
     `sources` state these facts: a date, a space and a URL each. `follows` is set on the facts of an unknown model: the

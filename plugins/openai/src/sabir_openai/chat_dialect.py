@@ -60,6 +60,7 @@ QUIRKS: Mapping[str, str] = {
     "random_seed": "the seed is called random_seed",
     "no_strict": "options are declared without `strict`",
     "needs_reasoning": "an assistant's message with calls must have `reasoning_content`, if only an empty one",
+    "thinking_type": 'reasoning is turned off by {"thinking": {"type": "disabled"}}, not by an effort',
     "call_ids_9": "ids of calls have exactly nine letters or digits",
 }
 """Deviations of compatible endpoints, by name."""

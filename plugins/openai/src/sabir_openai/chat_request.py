@@ -32,6 +32,8 @@ FIELDS: Mapping[str, str] = {
     "reasoning_effort": "reasoning_effort",
 }
 """Neutral setting → field that takes its value as it is."""
+_REPLACED: Mapping[str, str] = {"tool_choice": "option_choice", "thinking": "reasoning_effort"}
+"""Further field → the setting that a vendor setting of that name replaces."""
 _SAMPLING = frozenset({"temperature", "top_p"})
 """Settings that a model takes only while it does not reason."""
 REFUSED_EFFORTS: frozenset[ReasoningEffort] = frozenset({"max"})
@@ -49,14 +51,18 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Every field but the messages."""
     leave_out_the_others(scope, ChatSettings, ResponsesSettings)
     vendor = in_form(scope.read_vendor(settings_of(ChatSettings, scope)), scope, nested=True)
+    scope.reasoning_is_off = fields(vendor.get("thinking")).get("type") == "disabled"
     names = {setting: _renamed(name, scope) for setting, name in FIELDS.items()}
     body: dict[str, Any] = {"model": scope.target.model} | scope.neutral_fields(names, stops=MOST_STOPS, take=take)
+    if "thinking_type" in scope.quirks and body.get("reasoning_effort") == "none":
+        body = without(body, "reasoning_effort") | {"thinking": {"type": "disabled"}}
     tools = [*encode_options(scope), *vendor.pop("tools", ())]
     if tools:
         body["tools"] = tools
     body |= encode_choice(scope, tools, _declared) | _format(scope)
     for name in body.keys() & vendor.keys():
-        scope.losses.add("dropped", f"the vendor setting {name} takes its place", path="settings.option_choice")
+        setting = next((setting for setting, field in names.items() if field == name), _REPLACED.get(name, name))
+        scope.losses.add("dropped", f"the vendor setting {name} takes its place", path=f"settings.{setting}")
     return body | vendor
 
 

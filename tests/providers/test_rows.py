@@ -22,6 +22,8 @@ from tests.rules import check_each
 ROWS: Mapping[str, Row] = gateways()
 MARK = "s3nt1n3l"
 PICTURE = f"data:image/png;base64,{MARK}AAAA"
+LINK = f'":"https://{MARK}'
+"""A URL as the value of a field; a placeholder has it within its text."""
 OPTION = Option.from_schema(MARK, "", {"type": "object", "properties": {"city": {"type": "string"}}})
 ANY, SCHEMA = {"type": "object"}, {"type": "object", "properties": {MARK: {"type": "string"}}}
 
@@ -58,7 +60,8 @@ PROBES = (
     _setting("top_p", 0.7351),
     _setting("stop", (MARK,), MARK),
     _setting("seed", 104729),
-    *(_setting("reasoning_effort", effort, f'"{effort}"') for effort in EFFORTS),
+    *(_setting("reasoning_effort", effort, f'"{effort}"') for effort in EFFORTS[1:]),
+    _setting("reasoning_effort", "none", '"none"', '"thinking":{"type":"disabled"}'),
     Probe("parallel_options", "settings.parallel_options", ('"parallel_tool_calls":false',),
           settings={"parallel_options": False}, options=(OPTION,)),
     _choice("option_choice.auto", "auto", '"tool_choice":"auto"'),
@@ -70,11 +73,11 @@ PROBES = (
     Probe("response_format.object", "settings.response_format", ('"json_object"', '"json_schema"'),
           messages="Answer in JSON.", settings={"response_format": ANY}),
     _media("image.data", sabir.image(PICTURE), MARK),
-    _media("image.url", sabir.image(f"https://{MARK}.example/a.png"), MARK),
+    _media("image.url", sabir.image(f"https://{MARK}.example/a.png"), LINK),
     _media("audio.data", sabir.audio(f"data:audio/wav;base64,{MARK}AAAA"), MARK),
     _media("document.data", sabir.document(f"data:application/pdf;base64,{MARK}AAAA"), MARK),
-    _media("document.url", sabir.document(f"https://{MARK}.example/a.pdf"), MARK),
-    _media("video.url", sabir.video(f"https://{MARK}.example/a.mp4"), MARK),
+    _media("document.url", sabir.document(f"https://{MARK}.example/a.pdf"), LINK),
+    _media("video.url", sabir.video(f"https://{MARK}.example/a.mp4"), LINK),
     _media("video.data", sabir.video(f"data:video/mp4;base64,{MARK}AAAA"), MARK),
 )  # fmt: skip
 

@@ -267,10 +267,14 @@ def _hint(point: EntryPoint) -> str:
     return ""
 
 
-def models_of(provider: Provider) -> tuple[ModelInfo, ...]:
-    """What a provider knows of its models, longest prefixes first; ProviderBroken where it cannot tell."""
+def models_of(provider: Provider, dialect: str = "") -> tuple[ModelInfo, ...]:
+    """Return the known facts of a provider's models, longest prefixes first; raises ProviderBroken if that fails.
+
+    A provider may have the method `models_at(dialect)`, for facts that differ by dialect; it gets the full name.
+    """
+    models_at = getattr(provider, "models_at", None)
     with ProviderBroken.blaming(f"provider {provider.name!r} does not tell its models"):
-        return longest_first(provider.models())
+        return longest_first(models_at(dialect) if dialect and models_at else provider.models())
 
 
 def _check_provider(provider: object, name: str, source: str) -> None:

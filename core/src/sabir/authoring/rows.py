@@ -56,11 +56,10 @@ class RowEntry(Frozen):
         return object_view(self.renames_json)
 
     def names(self, column: str) -> tuple[str, ...]:
-        """Return the names in one list, with the dialects that they are limited to."""
+        """Return the names in one of the lists of `ModelInfo`."""
         names: tuple[str, ...] = self.refuses if column == "rejects" else getattr(self, column)
-        if self.while_reasoning and column != "accepts":
-            names = tuple(f"{name}{WHILE_REASONING}" for name in names)
-        return tuple(f"{name}@{short}" for name in names for short in self.dialects) if self.dialects else names
+        is_limited = self.while_reasoning and column != "accepts"
+        return tuple(f"{name}{WHILE_REASONING}" for name in names) if is_limited else names
 
 
 class Row(Frozen):
@@ -100,41 +99,38 @@ class Row(Frozen):
             rows[row.name] = row
         return rows
 
-    def models(self, quirks: Mapping[str, str], dialects: Mapping[str, str]) -> tuple[ModelInfo, ...]:
-        """Return the facts by prefix of model names, longest first.
+    def models(self, dialect: str, quirks: Mapping[str, str]) -> tuple[ModelInfo, ...]:
+        """Return the facts for a dialect's short name by prefix of model names, longest first.
 
         `quirks` maps what an entry says to the name of the quirk that obeys it: "refuses NAME", or "SETTING: FIELD" for
-        a rename. `dialects` maps short names of dialects to full ones. Raises PluginError for a rename that the dialect
-        has no quirk for.
+        a rename. Raises PluginError for a rename that the dialect has no quirk for.
         """
-        if not self.entries:
-            return ()
-        prefixes = {prefix for entry in self.entries for prefix in entry.models} | {""}
-        return longest_first(self._at(prefix, quirks, dialects) for prefix in prefixes)
+        entries = [entry for entry in self.entries if not entry.dialects or dialect in entry.dialects]
+        prefixes = {prefix for entry in entries for prefix in entry.models} | {""} if self.entries else ()
+        return longest_first(self._at(prefix, entries, quirks) for prefix in prefixes)
 
-    def _at(self, prefix: str, quirks: Mapping[str, str], dialects: Mapping[str, str]) -> ModelInfo:
-        """Return the facts for one prefix; those of its longest prefixes win over those of shorter ones."""
-        entries = [(max(map(len, own)), entry) for entry in self.entries if (own := _beginnings(prefix, entry.models))]
+    def _at(self, prefix: str, entries: Iterable[RowEntry], quirks: Mapping[str, str]) -> ModelInfo:
+        """Return the facts for one prefix; those of longer prefixes win over those of shorter ones."""
+        matches = [(max(map(len, own)), entry) for entry in entries if (own := _beginnings(prefix, entry.models))]
+        ordered = [entry for _, entry in sorted(matches, key=lambda pair: pair[0])]
         facts: dict[str, object] = {}
         lists: dict[str, dict[str, None]] = {column: {} for column in _LISTS}
         adds: dict[str, None] = {}
-        for _, entry in sorted(entries, key=lambda pair: pair[0]):
+        for entry in ordered:
             facts |= {name: value for name in _FACTS if (value := getattr(entry, name)) is not None}
-            for column in _LISTS:
-                for name in entry.names(column):
-                    quirk = quirks.get(f"refuses {name.partition('@')[0]}") if column == "rejects" else None
-                    adds |= {quirk: None} if quirk else {}
-                    for listed in lists.values():
-                        listed.pop(_in_full(name, dialects), None)
-                    # A quirk sends something else in its place, so that core must not drop it.
-                    lists["accepts" if quirk else column][_in_full(name, dialects)] = None
+            for column, name in [(each, name) for each in _LISTS for name in entry.names(each)]:
+                quirk = quirks.get(f"refuses {name}") if column == "rejects" else None
+                adds |= {quirk: None} if quirk else {}
+                for listed in lists.values():
+                    listed.pop(name, None)
+                # A quirk sends something else in its place, so that core must not drop it.
+                lists["accepts" if quirk else column][name] = None
             adds |= dict.fromkeys((*entry.adds, *self._renames(entry, quirks)))
-        sources = dict.fromkeys(source for _, entry in entries for source in entry.sources)
         lists["accepts"] |= dict.fromkeys(f"vendor.{name}" for name in self.own_settings)
-        columns = {column: tuple(names) for column, names in lists.items()}
-        known: dict[str, object] = {"prefix": prefix, "quirks": tuple(adds), "sources": tuple(sources)}
+        known: dict[str, object] = {column: tuple(names) for column, names in lists.items()}
+        known |= {"prefix": prefix, "quirks": tuple(adds), "sources": tuple(_sources(ordered))}
         known["facts"] = {OWN_SETTINGS: self.own_settings} if self.own_settings else {}
-        return ModelInfo.model_validate({**facts, **columns, **known})
+        return ModelInfo.model_validate({**facts, **known})
 
     def _renames(self, entry: RowEntry, quirks: Mapping[str, str]) -> Iterable[str]:
         for setting, field in entry.renames.items():
@@ -150,6 +146,5 @@ def _beginnings(name: str, prefixes: Iterable[str]) -> list[str]:
     return [prefix for prefix in prefixes if name.startswith(prefix)]
 
 
-def _in_full(name: str, dialects: Mapping[str, str]) -> str:
-    feature, at, short = name.partition("@")
-    return f"{feature}{at}{dialects.get(short, short)}"
+def _sources(entries: Iterable[RowEntry]) -> dict[str, None]:
+    return dict.fromkeys(source for entry in entries for source in entry.sources)

@@ -74,7 +74,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         self._settings = _NO_SETTINGS if settings is None else checked_settings(settings, provider.name)
         self._dialect = dialect
         self._strict = strict
-        info = model_info or find_model(models_of(provider), model, dialect.family(model))
+        info = model_info or find_model(models_of(provider, dialect.name), model, dialect.family(model))
         info = info.overridden(model_facts)
         self._renderer = Renderer(
             dialect, self._target, speaks_as=speaks_as, model_info=info, quirks=provider.quirks(access)

@@ -41,16 +41,18 @@ class Roles:
     """Which parts each side takes besides text and media, and where system messages go.
 
     `native` maps a side to the part kinds that the dialect encodes for it: "reasoning", "refusal", "opaque".
-    `citations` says whether a text part's citations go back to their maker, `reasoning` whether reasoning goes back
-    without state too. A system message after the start renders as user where `later_system` is "user"; where it is
-    "after_user", a system message at the end of the user's side is a system turn, and any other renders as user.
+    `citations` says whether a text part's citations go back to their maker. `reasoning` says which reasoning is sent:
+    that of the target with its state, all of the target ("any"), or also the visible text of other models ("foreign"),
+    for endpoints that refuse an assistant's turn without reasoning. A system message after the start renders as user
+    where `later_system` is "user"; where it is "after_user", a system message at the end of the user's side is a system
+    turn, and any other renders as user.
     """
 
     native: Mapping[Side, frozenset[str]] = field(default_factory=dict)
     leading_system: Literal["inline", "hoisted"] = "inline"
     later_system: Literal["inline", "user", "after_user"] = "inline"
     citations: Literal["native", "dropped"] = "dropped"
-    reasoning: Literal["any", "with_state"] = "any"
+    reasoning: Literal["any", "with_state", "foreign"] = "any"
 
 
 _HASH_LENGTH = 12

@@ -192,9 +192,13 @@ class PartFilter:
             reason = f"{scope.target.dialect} takes no {kind} part from the {at.side} side"
         elif part.kind == "opaque" and part.dialect != scope.target.dialect:
             reason = f"the block is {part.dialect}'s own and goes back only there"
+        elif part.kind == "reasoning" and roles.reasoning == "foreign" and part.text and at.differs:
+            made_by = _made_by(origin, at.differs, scope)
+            self._lose("synthesized", f"{scope.target} needs reasoning: its text is sent, without state, {made_by}", at)
+            return (ReasoningPart(text=part.text),)
         elif at.differs and (kind == "reasoning" or origin is not None):
             reason = f"it goes back only to where it came from, {_made_by(origin, at.differs, scope)}"
-        elif part.kind == "reasoning" and part.state_json is None and not (part.text and roles.reasoning == "any"):
+        elif part.kind == "reasoning" and not part.state_json and not (part.text and roles.reasoning != "with_state"):
             reason = "the reasoning carries no state of its maker" if part.text else "the reasoning is empty"
         else:
             return (part,)

@@ -183,7 +183,7 @@ class Renderer:
         model_info: ModelInfo | None = None,
         quirks: frozenset[str] = frozenset(),
     ) -> None:
-        info = (model_info or ModelInfo(prefix="")).at(dialect.name)
+        info = model_info or ModelInfo(prefix="")
         quirks = quirks.union(info.quirks)
         self.dialect = dialect
         """The dialect that encodes the turns."""

@@ -52,8 +52,8 @@ class ModelInfo(Frozen):
     without an effect; like those in `rejects`, they are not sent, and each is a loss. `accepts` names those with a
     documented effect; None means all others. A name in these three lists is a setting ("temperature"), a value of one
     ("option_choice.required"), a form of media ("image.url", "results.image"), a vendor setting ("vendor.user") or a
-    field of streamed requests. "+reasoning" after a name limits it to requests in which the model reasons, "@" and a
-    dialect after that to this dialect. `quirks` are added to those of the endpoint.
+    field of streamed requests. "+reasoning" after a name limits it to requests in which the model reasons. `quirks` are
+    added to those of the endpoint.
 
     `family` names their model line in lists; `Dialect.family` says which models read each other's signed state.
     `sources` state these facts: a date, a space and a URL each. `follows` is set on the facts of an unknown model: the
@@ -79,16 +79,6 @@ class ModelInfo(Frozen):
     def facts(self) -> FrozenDict:
         """Further facts from the author of the row, as JSON values; core reads none of them."""
         return object_view(self.facts_json)
-
-    def at(self, dialect: str) -> "ModelInfo":
-        """Return the facts that hold for one dialect: names that are limited to it become plain, others are removed."""
-        lists = {name: getattr(self, name) for name in ("rejects", "ignores", "accepts")}
-        limited = {
-            name: tuple(each.partition("@")[0] for each in names if each.partition("@")[2] in ("", dialect))
-            for name, names in lists.items()
-            if names and any("@" in each for each in names)
-        }
-        return self.model_copy(update=limited) if limited else self
 
     def status_of(self, *names: str) -> FeatureStatus:
         """Return whether these models take a setting or a feature; of several names, the first listed one counts."""

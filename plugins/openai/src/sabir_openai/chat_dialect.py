@@ -40,11 +40,14 @@ _TABLES = Tables(
         hints=ChatOptionHints,
     ),
 )
+_DOCUMENT_URL = MediaRule(url="", data="", file="", parameters=True)
 NINE = IdentifierRule(characters="[A-Za-z0-9]", longest=9, first=r"(?=[A-Za-z0-9]{9}\Z)[A-Za-z0-9]")
 """Ids of exactly nine characters, which servers of Mistral's models require."""
 VARIANTS: Mapping[str, Callable[[Tables], Tables]] = {
     "no_strict": lambda tables: replace(tables, calls=replace(tables.calls, hints=None)),
     "call_ids_9": lambda tables: replace(tables, calls=replace(tables.calls, ids=NINE)),
+    "needs_reasoning": lambda tables: replace(tables, roles=replace(tables.roles, reasoning="foreign")),
+    "document_url": lambda tables: replace(tables, media={**tables.media, ("user", "document"): _DOCUMENT_URL}),
 }
 """Quirk → what it changes in the tables."""
 TABLES = replace(_TABLES, variants=VARIANTS)
@@ -61,6 +64,7 @@ QUIRKS: Mapping[str, str] = {
     "no_strict": "options are declared without `strict`",
     "needs_reasoning": "an assistant's message with calls must have `reasoning_content`, if only an empty one",
     "thinking_type": 'reasoning is turned off by {"thinking": {"type": "disabled"}}, not by an effort',
+    "document_url": "a document is a part of the type `document_url`, with its URL or data URL",
     "call_ids_9": "ids of calls have exactly nine letters or digits",
 }
 """Deviations of compatible endpoints, by name."""

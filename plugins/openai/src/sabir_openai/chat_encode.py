@@ -70,7 +70,8 @@ def _content(parts: list[Wire], scope: TurnScope, separator: str = "\n\n") -> st
 def _part(piece: KnownPart, scope: TurnScope) -> Wire:
     if not isinstance(piece, MediaPart):
         return {"type": "text", "text": piece.text if isinstance(piece, TextPart) else ""}
-    made, hints = _MEDIA[piece.modality](piece), scope.target.hints_of(piece)
+    is_linked = piece.modality == "document" and "document_url" in scope.quirks
+    made, hints = (_linked_document if is_linked else _MEDIA[piece.modality])(piece), scope.target.hints_of(piece)
     if "detail" in hints:
         made["image_url"]["detail"] = hints["detail"]
     return {**made, **without(hints, "detail")} if hints else made
@@ -102,6 +103,13 @@ def _document(piece: MediaPart) -> Wire:
     if piece.form == "file":
         return {"type": "file", "file": {"file_id": piece.provider_file()[1]}}
     return {"type": "file", "file": {"filename": file_name(piece), "file_data": base64_url(piece)}}
+
+
+def _linked_document(piece: MediaPart) -> Wire:
+    if piece.form == "file":
+        return {"type": "file", "file_id": piece.provider_file()[1]}
+    url = base64_url(piece) if piece.form == "data" else piece.url
+    return {"type": "document_url", "document_url": url, **({"document_name": piece.name} if piece.name else {})}
 
 
 _MEDIA = {"image": _image, "audio": _audio, "document": _document}
@@ -185,6 +193,8 @@ class _Answer:
 
     def _reasoning(self, piece: ReasoningPart, state: Mapping[str, Any], entry: Entry) -> None:
         name, details = text(state.get("field")), items(state.get("details"))
+        if not name and not details and "needs_reasoning" in self.scope.quirks:
+            name = REASONING_FIELD
         if "echoes_reasoning" in self.scope.quirks and (name or details):
             if name:
                 self.further[name] = self.further.get(name, "") + piece.text
@@ -215,14 +225,11 @@ class _Answer:
         return [message]
 
     def _supply_reasoning(self) -> None:
-        """Add the reasoning that the endpoint requires beside calls: the visible text of another model's, or none."""
+        """Add an empty reasoning, which the endpoint requires beside calls, if the turn has none."""
         if REASONING_FIELD in self.further:
             return
-        parts = [part for entry in self.turn.entries for part in entry.message.parts]
-        thoughts = [part.text for part in parts if isinstance(part, ReasoningPart) and part.text]
-        self.further[REASONING_FIELD] = "\n\n".join(thoughts)
-        content = "the visible text of the earlier reasoning" if thoughts else "an empty text"
-        reason = f"{self.scope.target} requires reasoning beside calls: {content} is sent"
+        self.further[REASONING_FIELD] = ""
+        reason = f"{self.scope.target} requires reasoning beside calls: an empty text is sent"
         first = next(entry for entry in self.turn.entries if entry.wire_id)
         self.losses.add("synthesized", reason, message=first.message, path=REASONING_FIELD)
 

@@ -14,6 +14,7 @@ from sabir.authoring import (
     JSONValue,
     ReasoningEffort,
     RequestScope,
+    Splice,
     fields,
     fit_effort,
     fit_schema,
@@ -51,6 +52,8 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Every field but the messages."""
     leave_out_the_others(scope, ChatSettings, ResponsesSettings)
     vendor = in_form(scope.read_vendor(settings_of(ChatSettings, scope)), scope, nested=True)
+    if vendor.pop("prefix", False):
+        _mark_prefix(scope)
     scope.reasoning_is_off = fields(vendor.get("thinking")).get("type") == "disabled"
     names = {setting: _renamed(name, scope) for setting, name in FIELDS.items()}
     body: dict[str, Any] = {"model": scope.target.model} | scope.neutral_fields(names, stops=MOST_STOPS, take=take)
@@ -64,6 +67,15 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
         setting = next((setting for setting, field in names.items() if field == name), _REPLACED.get(name, name))
         scope.losses.add("dropped", f"the vendor setting {name} takes its place", path=f"settings.{setting}")
     return body | vendor
+
+
+def _mark_prefix(scope: RequestScope) -> None:
+    """Mark the assistant's last message as the beginning of the reply; a loss if the last message is another's."""
+    path = f"settings.vendor.{scope.target.provider}.prefix"
+    if scope.last_side == "assistant":
+        scope.splices.append(Splice("end", b"}", b',"prefix":true', path))
+    else:
+        scope.losses.add("dropped", "the last message is not the assistant's", path=path)
 
 
 def take(scope: RequestScope, setting: str) -> Any:

@@ -1,6 +1,6 @@
-"""The entry points: OpenAI itself, each gateway of gateways.toml by its name, and a hint."""
+"""The entry points: OpenAI itself, each gateway of the folder gateways by its name, and a hint."""
 
-from sabir_openai.provider import OPENAI, CompatibleProvider, gateways
+from sabir_openai.provider import OPENAI, CompatibleProvider, row_of
 
 openai = CompatibleProvider(OPENAI)
 AZURE = "for Azure write sabir.adapter('openai.chat:deployment', client=openai.AsyncAzureOpenAI(…))"
@@ -8,6 +8,7 @@ AZURE = "for Azure write sabir.adapter('openai.chat:deployment', client=openai.A
 
 
 def __getattr__(name: str) -> CompatibleProvider:
-    if name not in gateways():
+    row = row_of(name)
+    if row is None:
         raise AttributeError(f"module {__name__!r} has no provider {name!r}")
-    return CompatibleProvider(gateways()[name])
+    return CompatibleProvider(row)

@@ -54,9 +54,17 @@ OPENAI = Row(
 
 
 @cache
-def gateways() -> Mapping[str, Row]:
-    """Return the compatible endpoints of gateways.toml by name."""
-    return Row.read_all(files("sabir_openai").joinpath("gateways.toml").read_text("utf-8"))
+def row_of(name: str) -> Row | None:
+    """Return the row of a compatible endpoint, from the file of its name; None if there is none."""
+    file = files("sabir_openai").joinpath("gateways", f"{name}.toml")
+    return Row.read_all(file.read_text("utf-8"))[name] if name.isidentifier() and file.is_file() else None
+
+
+def gateways() -> dict[str, Row]:
+    """Return the rows of all compatible endpoints by name."""
+    paths = files("sabir_openai").joinpath("gateways").iterdir()
+    rows = (row_of(path.name.removesuffix(".toml")) for path in paths)
+    return {row.name: row for row in rows if row is not None}
 
 
 class CompatibleProvider(SDKProvider):
@@ -66,7 +74,6 @@ class CompatibleProvider(SDKProvider):
 
     def __init__(self, row: Row) -> None:
         self._row = row
-        self._models = row.models(ROW_QUIRKS, {short: f"openai.{short}" for short in row.dialects})
         self.name, self.dialects = row.name, row.dialects
         self.url, self.url_variables = row.url, row.url_variables
         self.credentials = (Credential(variables=row.key_variables),) if row.key_variables else ()
@@ -98,7 +105,16 @@ class CompatibleProvider(SDKProvider):
 
     def models(self) -> tuple[ModelInfo, ...]:
         """Return the facts of the row by prefix of model names, longest first; for OpenAI those of models.toml."""
-        return self._models or super().models()
+        return self.models_at(self.dialects[0])
+
+    def models_at(self, dialect: str) -> tuple[ModelInfo, ...]:
+        """Return the facts that hold for one dialect, as `models`."""
+        return _facts_of(self._row, dialect.rpartition(".")[2]) if self._row.entries else super().models()
+
+
+@cache
+def _facts_of(row: Row, short_name: str) -> tuple[ModelInfo, ...]:
+    return row.models(short_name, ROW_QUIRKS)
 
 
 class SDKConnection(PostingConnection):

@@ -309,7 +309,7 @@ class PostingConnection(OwnConnection[Any, Any]):
         return found
 
     def _options(self, request: WireRequest) -> dict[str, Any]:
-        no_key = {} if self._key.is_needed else {"Authorization": import_module(self.module).omit}
+        no_key = {} if self._key.is_sent else {"Authorization": import_module(self.module).omit}
         return _once(request, no_key)
 
 

@@ -42,6 +42,11 @@ REFUSED_EFFORTS: frozenset[ReasoningEffort] = frozenset({"max"})
 
 Verified by the authors of pydantic-ai (2.68, profiles/openai.py, `openai_chat_supports_max_reasoning_effort`).
 """
+OPTIONS_ON_CHAT = "options_on_chat"
+"""Fact of a model that OpenAI's Chat Completions API refuses options for while it reasons: "unless_it_reasons" if it
+reasons only when asked to, "never_reasoning" if it reasons by default.
+https://github.com/openai/openai-openapi/issues/541 and https://github.com/BerriAI/litellm/pull/34569
+"""
 MOST_STOPS = 4
 Declared: TypeAlias = Callable[[Mapping[str, Any]], tuple[Any, dict[str, Any]]]
 """A declared tool → its name, and the wire fields that choose it."""
@@ -59,6 +64,8 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     body: dict[str, Any] = {"model": scope.target.model} | scope.neutral_fields(names, stops=MOST_STOPS, take=take)
     if "thinking_type" in scope.quirks and body.get("reasoning_effort") == "none":
         body = without(body, "reasoning_effort") | {"thinking": {"type": "disabled"}}
+    if scope.options and (rule := scope.model_info.facts.get(OPTIONS_ON_CHAT)):
+        body |= _without_reasoning(scope, body.get("reasoning_effort"), str(rule))
     tools = [*encode_options(scope), *vendor.pop("tools", ())]
     if tools:
         body["tools"] = tools
@@ -67,6 +74,20 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
         setting = next((setting for setting, field in names.items() if field == name), _REPLACED.get(name, name))
         scope.losses.add("dropped", f"the vendor setting {name} takes its place", path=f"settings.{setting}")
     return body | vendor
+
+
+def _without_reasoning(scope: RequestScope, effort: ReasoningEffort | None, rule: str) -> dict[str, Any]:
+    """Return the effort with which a model of that rule takes options; leave the options out if it has none."""
+    if effort == "none" or (effort is None and rule == "unless_it_reasons"):
+        return {}
+    reason = f"{scope.target.model} takes no options on {scope.target.dialect} while it reasons"
+    if "none" in (scope.model_info.efforts or ()):
+        remedy = "openai.responses takes both"
+        scope.losses.add("downgraded", f"{reason}: 'none' is sent; {remedy}", path="settings.reasoning_effort")
+        return {"reasoning_effort": "none"}
+    scope.losses.add("dropped", f"{reason}, which it always does; use openai.responses", path="options")
+    scope.options = ()
+    return {}
 
 
 def _mark_prefix(scope: RequestScope) -> None:

@@ -76,7 +76,8 @@ class CompatibleProvider(SDKProvider):
         self._row = row
         self.name, self.dialects = row.name, row.dialects
         self.url, self.url_variables = row.url, row.url_variables
-        self.credentials = (Credential(variables=row.key_variables),) if row.key_variables else ()
+        default = "" if row.url.startswith("http://localhost") else None  # a server of this machine may need no key
+        self.credentials = (Credential(variables=row.key_variables, default=default),) if row.key_variables else ()
         if row is OPENAI:
             self.credentials += ACCOUNT
             self.hosts, self.elsewhere, self.package = ("openai.com", "azure.com"), COMPATIBLE, "sabir_openai"

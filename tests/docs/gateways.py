@@ -5,6 +5,7 @@ rows ──▶ a line each: name, dialects, URL, key        rows ──▶ a tab
 
 import re
 from collections.abc import Iterator, Mapping
+from urllib.parse import urlsplit
 
 from sabir.authoring import WIRE_SETTINGS, Row, RowEntry
 from sabir_openai.provider import gateways
@@ -78,7 +79,7 @@ def _source(source: str) -> str:
     if _RECORDED.fullmatch(source):
         return source
     date, _, url = source.partition(" ")
-    return f"[{date}]({url})"
+    return f"[{urlsplit(url).hostname}, {date}]({url})"
 
 
 def _codes(names: object) -> str:

@@ -92,6 +92,7 @@ def variant(short_name: str, call_id_length: int | None = None, streams_usage: b
 class CompatibleProvider(SDKProvider):
     """A provider made of one row."""
 
+    reserves_name = True
     request_ids = ("x-request-id", "apim-request-id", "request-id", "x-correlation-id")
 
     def __init__(self, row: Row) -> None:

@@ -11,6 +11,7 @@ import pytest
 import sabir
 from rich.cells import cell_len
 from sabir.authoring import Credential, Dialect, Profile
+from sabir_cli.inputs import model_rows
 from sabir_cli.providers import Speaker, capabilities, shared_names, spoken_dialects
 
 from tests.cli.conftest import Command, Relay
@@ -313,7 +314,8 @@ def test_every_name_is_whole_and_no_line_is_wider_than_the_terminal(command: str
     lines = lines_of(seen)
     words = {word for line in lines for word in line.split()}
     names = {status.name for status in sabir.providers()}
-    models = {f"{name}:{info.prefix or '*'}" for name in names for info in sabir.models(name)}
+    places = [name for status in sabir.providers() for name in status.names[:1]]
+    models = {f"{name}:{info.prefix or '*'}" for name in places for info in model_rows(name)}
     variables = {f"{name.upper()}_API_KEY" for name in ("anthropic", "openai", "openrouter")}
 
     assert code == 0

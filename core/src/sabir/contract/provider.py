@@ -167,17 +167,9 @@ class Access:
 class Provider(Protocol):
     """What an entry point of the group `sabir.providers` names: endpoint, credentials, client, dialects.
 
-    Several packages may provide one name. Two optional attributes, False by default, say which of them `name:model`
-    means; the dialects of all others are reached as `name.dialect:model`.
-
-        reserves_name = True    `name:model` means this provider's first dialect, whatever else is installed
-        adds_dialects = True    it only adds dialects to the name: `name:model` never means it
-
-    At most one of them may be True. Set `reserves_name` where the name was in use before others could provide it, as a
-    gateway known as data is. A package for a name that another package already provides sets `adds_dialects`, so that
-    installing or removing either never changes the meaning of a string. A provider without them has `name:model` unless
-    another reserves the name; two such providers of one name are a PluginConflict. Of two dialects with one full name,
-    that of the provider with `reserves_name` counts; without one, that full name is a PluginConflict.
+    It may have two further attributes, False by default, for names that several packages provide. With
+    `reserves_name`, `name:model` means its first dialect, whatever else is installed. With `adds_dialects`, it only
+    adds dialects to the name, which are reached as `name.dialect:model`. At most one of them may be True.
     """
 
     @property

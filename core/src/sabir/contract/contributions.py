@@ -1,10 +1,10 @@
 """Which provider a name means if several packages contribute to it: rules on declarations, never on their order.
 
-packages that provide `ollama`                   `ollama:x`          `ollama.native:x`
-gateway (reserves_name) + native adapter         the gateway         the native adapter
-native adapter alone                             the native adapter  the native adapter
-two native adapters                              PluginConflict      PluginConflict
-only one with adds_dialects                      ProviderMissing     that one
+packages that provide `acme`                   `acme:x` means      `acme.native:x` means
+gateway (reserves_name) + native adapter       the gateway         the native adapter
+native adapter alone                           the native adapter  the native adapter
+two native adapters                            PluginConflict      PluginConflict
+only one with adds_dialects                    ProviderMissing     that one
 """
 
 from collections.abc import Sequence

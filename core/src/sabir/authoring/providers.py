@@ -198,10 +198,12 @@ class SDKProvider(ABC):
     """A Provider over a vendor's SDK: its attributes are data, and two functions connect.
 
     `hosts` are the vendor's own host names: an endpoint on another host has the quirks `elsewhere`. `package` is the
-    package whose models.toml is read; without it, no model is known.
+    package whose models.toml is read; without it, no model is known. `reserves_name` and `adds_dialects` say what
+    `name:model` means if several packages provide the name (see Provider).
     """
 
     api_version = SABIR_API
+    reserves_name = adds_dialects = False
     name: str
     dialects: tuple[str, ...]
     credentials: tuple[Credential, ...] = ()

@@ -305,7 +305,7 @@ def adapter(
     """
     Settings.refuse_misnamed("adapter", misnamed, _FACTORY)
     name = default_registry.split_model(model)
-    provider = default_registry.provider(name.provider)
+    provider = default_registry.provider(name.provider, name.dialect)
     strict_kinds(strict)
     return ModelAdapter(
         provider,

@@ -70,6 +70,7 @@ def gateways() -> dict[str, Row]:
 class CompatibleProvider(SDKProvider):
     """A provider made of one row."""
 
+    reserves_name = True
     request_ids = ("x-request-id", "apim-request-id", "request-id", "x-correlation-id")
 
     def __init__(self, row: Row) -> None:

@@ -58,7 +58,7 @@ def test_every_row_is_an_entry_point_and_the_other_way_round() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     points = project["entry-points"]["sabir.providers"]
 
-    assert points == {name: f"sabir_openai.plugin:{name}" for name in ["openai", *NAMES]}
+    assert points == {name: f"sabir_openai.plugin:{name}" for name in ["azure", "openai", *NAMES]}
     assert {point.name for point in entry_points(group="sabir.providers")} >= {"openai"}
 
 

@@ -1,9 +1,10 @@
-"""The entry point: Anthropic (its models at cloud platforms by the user's own client), and hints for other names."""
+"""The entry points: Anthropic, the clouds that sell its models, and a hint for another name."""
 
+from sabir_anthropic.cloud_provider import BedrockProvider, VertexProvider
 from sabir_anthropic.provider import AnthropicProvider
 
 anthropic = AnthropicProvider()
+bedrock = BedrockProvider()
+vertex = VertexProvider()
 CLAUDE = "Claude's provider is 'anthropic': write 'anthropic:model'"
-BEDROCK = "for Claude on Bedrock write sabir.adapter('anthropic:model', client=anthropic.AsyncAnthropicBedrock(…))"
-VERTEX = "for Claude on Vertex AI write sabir.adapter('anthropic:model', client=anthropic.AsyncAnthropicVertex(…))"
-"""The error text for a caller that asks for one of these provider names."""
+"""The error text for a caller that asks for a provider of that name."""

@@ -1,4 +1,4 @@
-"""Anthropic: URL, credentials, and the official SDK's clients that carry bytes; clouds by the user's own client.
+"""Anthropic: URL, credentials, and the official SDK's clients that carry bytes; the user's own client, also a cloud's.
 
 The SDK is imported at the first send. It writes the head of each kind of request once; then ready bytes are sent
 with it, over an HTTP client of the class that the SDK takes by default (see sabir.authoring.transport). The clients of
@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 from sabir.authoring import Access, Credential, KeySource, PostingClient, PostingConnection, SDKProvider, WireRequest
 
 from sabir_anthropic.dialect import CLOUD, MESSAGES
-from sabir_anthropic.errors import ERRORS
+from sabir_anthropic.errors import ERRORS, read_fault
 from sabir_anthropic.request import COMPATIBLE
 
 if TYPE_CHECKING:
     from sabir.authoring import Dialect
+    from sabir.errors import CallError
 
 CLOUD_CLIENTS = ("AnthropicBedrock", "AnthropicVertex")
 """Clients that need the body as an object and whose endpoints need media as bytes; async names begin with Async."""
@@ -74,7 +75,14 @@ class UsersConnection(PostingClient):
     remedy = "a waiting call takes an Anthropic client, await takes an AsyncAnthropic, or a cloud's of its kind"
 
     def what(self, request: WireRequest) -> dict[str, Any]:
-        """The body to send: bytes, or for a cloud's client the object that it makes a request from."""
-        if _is_cloud(self.client):
-            return {"path": request.path, "body": json.loads(request.body)}
-        return super().what(request)
+        """Return the path and the body: bytes, or for a cloud's client the object that it makes a request from."""
+        return cloud_arguments(request) if _is_cloud(self.client) else super().what(request)
+
+    def translate(self, error: Exception) -> "CallError | None":
+        """Return the library error for an exception of the SDK, its HTTP client or a credential chain, or None."""
+        return read_fault(error, self.name) or super().translate(error)
+
+
+def cloud_arguments(request: WireRequest) -> dict[str, Any]:
+    """Return the path and the body of a request, as arguments of `post` of a cloud's client."""
+    return {"path": request.path, "body": json.loads(request.body)}

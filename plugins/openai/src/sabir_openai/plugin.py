@@ -1,10 +1,10 @@
-"""The entry points: OpenAI itself, each gateway of gateways.toml by its name, and a hint."""
+"""The entry points: OpenAI itself, Azure, and each gateway of gateways.toml by its name."""
 
+from sabir_openai.azure_provider import AzureProvider
 from sabir_openai.provider import OPENAI, CompatibleProvider, gateways
 
 openai = CompatibleProvider(OPENAI)
-AZURE = "for Azure write sabir.adapter('openai.chat:deployment', client=openai.AsyncAzureOpenAI(…))"
-"""The error text for a caller that asks for a provider of that name."""
+azure = AzureProvider()
 
 
 def __getattr__(name: str) -> CompatibleProvider:

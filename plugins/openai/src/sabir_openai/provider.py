@@ -141,9 +141,18 @@ class UsersConnection(PostingClient):
         """
         from openai import AsyncAzureOpenAI, AzureOpenAI
 
-        sent, client = super().what(request), self.client
-        is_azure = isinstance(client, AzureOpenAI | AsyncAzureOpenAI)
-        if is_azure and request.path == "/chat/completions" and "/deployments" not in client.base_url.path:
-            model = str(json.loads(request.body).get("model", ""))
-            sent["path"] = f"/deployments/{quote(model, safe='')}{request.path}"
-        return sent
+        arguments, client = super().what(request), self.client
+        if isinstance(client, AzureOpenAI | AsyncAzureOpenAI) and "/deployments" not in client.base_url.path:
+            arguments["path"] = deployment_path(request)
+        return arguments
+
+
+def deployment_path(request: WireRequest) -> str:
+    """Return the path of a request in Azure's dated API: for chat it names the deployment, which is the body's model.
+
+    https://learn.microsoft.com/en-us/azure/foundry-classic/openai/reference
+    """
+    if request.path != "/chat/completions":
+        return request.path
+    model = str(json.loads(request.body).get("model", ""))
+    return f"/deployments/{quote(model, safe='')}{request.path}"

@@ -292,11 +292,11 @@ class PostingConnection(OwnConnection[Any, Any]):
 
     def ask_sync(self, client: Any, request: WireRequest) -> object:
         """Have the SDK make the request; its body is not sent."""
-        return client.post(request.path, cast_to=object, content=b"{}", options=self._options(request))
+        return client.post(request.path, cast_to=object, content=b"{}", options=self._options(client, request))
 
     async def ask(self, client: Any, request: WireRequest) -> object:
         """Have the SDK make the request; its body is not sent."""
-        return await client.post(request.path, cast_to=object, content=b"{}", options=self._options(request))
+        return await client.post(request.path, cast_to=object, content=b"{}", options=self._options(client, request))
 
     def arguments(self, keys: Mapping[str, str]) -> dict[str, Any]:
         """Return the arguments with which either client is made, beside its HTTP client."""
@@ -308,9 +308,12 @@ class PostingConnection(OwnConnection[Any, Any]):
             found["default_headers"] = omitted | {"Authorization": f"Bearer {found['api_key']}"}
         return found
 
-    def _options(self, request: WireRequest) -> dict[str, Any]:
-        no_key = {} if self._key.is_needed else {"Authorization": import_module(self.module).omit}
-        return _once(request, no_key)
+    def omitted(self, client: Any) -> tuple[str, ...]:
+        """Return the names of headers that a client writes and no request has; the key's if no key is needed."""
+        return () if self._key.is_needed else ("Authorization",)
+
+    def _options(self, client: Any, request: WireRequest) -> dict[str, Any]:
+        return _once(request, dict.fromkeys(self.omitted(client), import_module(self.module).omit))
 
 
 class PostingClient(ClientConnection):

@@ -14,6 +14,7 @@ https://platform.claude.com/docs/en/build-with-claude/claude-on-vertex-ai
 
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -181,8 +182,8 @@ class CloudConnection(PostingClient):
         return read_fault(error, self.name) or super().translate(error)
 
     def _maker(self, client_name: str) -> Callable[..., Any]:
-        kind = getattr(import_module(self.module), client_name)
-        return lambda **values: kind(**values, **self._further)
+        # No function of ours: a variable of its frame would hold the secrets where the SDK's class raises.
+        return partial(getattr(import_module(self.module), client_name), **self._further)
 
 
 class UsersCloudConnection(UsersConnection):

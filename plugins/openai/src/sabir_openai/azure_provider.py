@@ -36,6 +36,7 @@ from sabir_openai.provider import CompatibleProvider, SDKConnection, UsersConnec
 
 TOKEN = "azure_ad_token"
 """Name of the credential that holds a token, as the SDK's Azure client names it."""
+KEY_HEADER = "api-key"
 VERSION = Credential(name="api_version", variables=("OPENAI_API_VERSION",), default="", secret=False)
 DATED = re.compile(r"\d{4}-\d{2}-\d{2}(-preview)?$")
 """Versions of the API that is not `/openai/v1`."""
@@ -104,24 +105,25 @@ class AzureConnection(SDKConnection):
         self._is_dated, self._is_known = bool(DATED.match(version)), is_known
 
     def addressed(self, request: WireRequest) -> WireRequest:
-        """Return the request with the path of its deployment, for the dated API."""
-        return replace(request, path=deployment_path(request)) if self._is_dated else request
-
-    def arguments(self, keys: Mapping[str, str]) -> dict[str, Any]:
-        """Return the arguments with which either client is made; raises CredentialsMissing before anything is sent."""
-        from openai import omit
-
+        """Return the request with the path that it has here; raises CredentialsMissing for an unknown resource."""
         if not self._is_known:
             missing = "no endpoint; set the variable AZURE_OPENAI_ENDPOINT, or pass base_url="
             raise CredentialsMissing(f"{self.name} has {missing}", provider=self.name)
+        return replace(request, path=deployment_path(request)) if self._is_dated else request
+
+    def arguments(self, keys: Mapping[str, str]) -> dict[str, Any]:
+        """Return the arguments with which either client is made; raises CredentialsMissing without a key."""
         if not keys.keys() & {"api_key", TOKEN}:
             missing = "no key; set the variable AZURE_OPENAI_API_KEY or AZURE_OPENAI_AD_TOKEN, or pass api_key="
             raise CredentialsMissing(f"{self.name} has {missing}", provider=self.name)
         if TOKEN in keys:
             return super().arguments({"api_key": keys[TOKEN]})
         arguments = super().arguments({"api_key": keys["api_key"]})
-        headers = arguments["default_headers"] | {"Authorization": omit, "api-key": keys["api_key"]}
-        return {**arguments, "default_headers": headers}
+        return {**arguments, "default_headers": {**arguments["default_headers"], KEY_HEADER: keys["api_key"]}}
+
+    def omitted(self, client: Any) -> tuple[str, ...]:
+        """Return the header in which OpenAI takes keys, for a client that has the one of Azure."""
+        return ("Authorization",) if KEY_HEADER in client.default_headers else ()
 
 
 def _ask_for_token(ask: Callable[[], str | Mapping[str, str]]) -> Mapping[str, str]:

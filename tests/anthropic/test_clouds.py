@@ -20,7 +20,7 @@ from sabir.errors import AuthenticationFailed, ConnectionFailed, CredentialsMiss
 from sabir.vocabulary.models import find_model
 from sabir_anthropic.dialect import MESSAGES
 from sabir_anthropic.plugin import bedrock, vertex
-from sabir_testing.loopback import Server, head, unreachable
+from sabir_testing.loopback import PATIENCE, Server, head, unreachable, whole
 
 from tests.anthropic.answers import message
 from tests.anthropic.test_stream import START, STOP, begun, delta, done, ended, framed
@@ -163,17 +163,18 @@ def test_vertex_finds_googles_default_credentials(
     assert server.asked[0].headers["authorization"] == "Bearer ya29.found"
 
 
-@pytest.mark.parametrize(("name", "key", "further"), [("bedrock", "api_key", AWS), ("vertex", "access_token", GOOGLE)])
-async def test_a_function_is_called_at_each_send(name: str, key: str, further: dict[str, str]) -> None:
-    """A token may be renewed: the HTTP client stays, the SDK's client is made again."""
-    tokens = iter(["first", "first", "second"])
-    region = {name: value for name, value in further.items() if "region" in name or "project" in name}
+@pytest.mark.parametrize(("name", "key"), [("bedrock", "api_key"), ("vertex", "access_token")])
+async def test_a_function_is_called_at_each_send(name: str, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A token may be renewed: the HTTP client stays, the SDK's client is made again. It decides no endpoint."""
+    for variable in ("AWS_REGION", "CLOUD_ML_REGION", "GOOGLE_CLOUD_PROJECT"):
+        monkeypatch.setenv(variable, "r")
+    answers = iter(["first", {key: "first"}, {key: "second"}, {"region": "r", "aws_region": "r"}])
     with Server([head(), ANSWER]) as server:
-        llm = sabir.adapter(
-            f"{name}.messages:m", api_key=lambda: {**region, key: next(tokens)}, base_url=server.url, settings=SHORT
-        )
+        llm = sabir.adapter(f"{name}.messages:m", api_key=lambda: next(answers), base_url=server.url, settings=SHORT)
         async with llm:
             for _ in range(3):
+                await llm.complete("Hi")
+            with pytest.raises(SettingsInvalid, match=f"api_key= of {name} returned aws_region, region; expected"):
                 await llm.complete("Hi")
 
     assert [asked.headers["authorization"] for asked in server.asked] == [
@@ -328,3 +329,24 @@ def test_a_cloud_takes_media_as_bytes(name: str) -> None:
 
     assert {part["type"] for part in rendering.body["messages"][0]["content"]} == {"text"}
     assert [loss.kind for loss in rendering.losses if loss.path and "parts" in loss.path] == ["downgraded"]
+
+
+def test_each_event_loop_has_a_client_of_its_own_that_is_closed_with_it() -> None:
+    """The connections are kept within a loop, and none is left when it ends."""
+    with Server([whole(ANSWER)], keeps_alive=True) as server:
+        llm = sabir.adapter("bedrock.messages:m", api_key={"api_key": "k", "aws_region": "r"}, base_url=server.url)
+
+        async def twice() -> None:
+            await llm.complete("Hi", settings=SHORT)
+            await llm.complete("Hi", settings=SHORT)
+
+        for _ in range(2):
+            asyncio.run(twice())
+            assert server.closed.wait(PATIENCE)
+            server.closed.clear()
+        llm.complete_sync("Hi", settings=SHORT)
+        assert not server.closed.is_set()
+        llm.close()
+        assert server.closed.wait(PATIENCE)
+
+    assert len(server.asked) == 5

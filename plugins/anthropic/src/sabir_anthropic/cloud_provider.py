@@ -17,9 +17,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from sabir.authoring import Access, Credential, KeySource, PostingClient, SDKProvider, WireRequest
-from sabir.errors import CallError
+from sabir.errors import CallError, SettingsInvalid
 
 from sabir_anthropic.dialect import CLOUD, MESSAGES
 from sabir_anthropic.errors import ERRORS, read_fault
@@ -60,6 +61,8 @@ class CloudProvider(SDKProvider):
 
     def own(self, access: Access, key: KeySource) -> "CloudConnection":
         """Over the SDK's clients, made at the first send."""
+        if callable(access.api_key):
+            key = KeySource(self.name, partial(self._ask, access.api_key), self.credentials)
         return CloudConnection(self.name, self.client_name, key, access.base_url)
 
     def given(self, client: object) -> UsersConnection:
@@ -69,6 +72,18 @@ class CloudProvider(SDKProvider):
     def quirks(self, access: Access) -> frozenset[str]:
         """The quirk of every cloud."""
         return frozenset({CLOUD})
+
+    def _ask(self, ask: Callable[[], str | Mapping[str, str]]) -> str | Mapping[str, str]:
+        """Call a function given as `api_key=`; raises SettingsInvalid if it returns more than secrets.
+
+        The endpoint was decided without calling it.
+        """
+        answer = ask()
+        secrets = {each.name for each in self.credentials if each.secret}
+        if not isinstance(answer, str) and (others := sorted(answer.keys() - secrets)):
+            expected = f"expected {', '.join(sorted(secrets))}; set variables for the others"
+            raise SettingsInvalid(f"api_key= of {self.name} returned {', '.join(others)}; {expected}")
+        return answer
 
     def _region(self, access: Access) -> str:
         """Return the region in `api_key=`, else in the first variable that is set, else ""."""
@@ -153,7 +168,7 @@ class CloudConnection(PostingClient):
     def __init__(self, name: str, client_name: str, key: KeySource, base_url: str | None = None) -> None:
         super().__init__(name, ERRORS)
         self._client_name, self._key = client_name, key
-        self._further = {"base_url": base_url} if base_url else {}
+        self._http_options, self._options = _read_options(base_url)
 
     def what(self, request: WireRequest) -> dict[str, Any]:
         """Return the path, and the body as an object, from which the SDK makes the request."""
@@ -162,12 +177,12 @@ class CloudConnection(PostingClient):
     def make_sync(self) -> _SDKClient:
         """A sync HTTP client as the SDK makes it, for the SDK's client over it."""
         sdk = import_module(self.module)
-        return _SDKClient(sdk.DefaultHttpxClient(), self._maker(self._client_name))
+        return _SDKClient(sdk.DefaultHttpxClient(**self._http_options), self._maker(self._client_name))
 
     def make(self) -> _SDKClient:
         """An async HTTP client as the SDK makes it, for the SDK's client over it."""
         sdk = import_module(self.module)
-        return _SDKClient(sdk.DefaultAsyncHttpxClient(), self._maker(f"Async{self._client_name}"))
+        return _SDKClient(sdk.DefaultAsyncHttpxClient(**self._http_options), self._maker(f"Async{self._client_name}"))
 
     def send_sync(self, client: _SDKClient, request: WireRequest) -> Any:
         """Send once with the present credentials, and return the response before its body, whatever the status."""
@@ -183,7 +198,22 @@ class CloudConnection(PostingClient):
 
     def _maker(self, client_name: str) -> Callable[..., Any]:
         # No function of ours: a variable of its frame would hold the secrets where the SDK's class raises.
-        return partial(getattr(import_module(self.module), client_name), **self._further)
+        return partial(getattr(import_module(self.module), client_name), **self._options)
+
+
+def _read_options(base_url: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the arguments of the HTTP client and of the SDK's client for the user's `base_url`.
+
+    User and password are no part of the URL, because HTTP clients log URLs.
+    """
+    if base_url is None:
+        return {}, {}
+    parts = urlsplit(base_url)
+    user, at, host = parts.netloc.rpartition("@")
+    name, _, password = user.partition(":")
+    url = parts._replace(netloc=host, query="", fragment="").geturl()
+    auth = {"auth": (unquote(name), unquote(password))} if at else {}
+    return auth, {"base_url": url, "default_query": dict(parse_qsl(parts.query, keep_blank_values=True))}
 
 
 class UsersCloudConnection(UsersConnection):

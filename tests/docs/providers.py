@@ -20,7 +20,6 @@ from unittest.mock import patch
 import sabir
 import sabir_testing
 from pydantic import BaseModel
-from sabir.contract.provider import Access
 from sabir.contract.turns import Tables
 from sabir.vocabulary.settings import WIRE_SETTINGS
 from sabir_openai.chat_dialect import QUIRKS
@@ -59,7 +58,13 @@ def own_providers() -> list[sabir.ProviderStatus]:
 def dialects() -> tuple[str, ...]:
     """The full names of the dialects that the project's own packages bring, each once."""
     return tuple(
-        sorted({sabir.provider(each.name).dialect(short).name for each in own_providers() for short in each.dialects})
+        sorted(
+            {
+                sabir.adapter(f"{each.name}.{short}:m").target.dialect
+                for each in own_providers()
+                for short in each.dialects
+            }
+        )
     )
 
 
@@ -121,8 +126,9 @@ def providers_table() -> str:
     for status in own_providers():
         assert status.state == "installed", f"{status.name}: {status.error}"
         with patch.dict(os.environ, clear=True):  # the endpoints of a machine on which no variable names another
-            endpoint = sabir.provider(status.name).endpoint(Access())
-        keys = ", ".join(f"`{name}`" for name in status.key_variables) or "none needed"
+            endpoint = sabir.adapter(f"{status.name}.{status.dialects[0]}:m").target.endpoint
+        unnamed = "no variable" if status.credentials else "none needed"
+        keys = ", ".join(f"`{name}`" for name in status.key_variables) or unnamed
         spoken = ", ".join(f"`{name}`" for name in status.dialects)
         rows.append(f"| `{status.name}` | `{status.distribution}` | {spoken} | {keys} | `{endpoint}` |")
     return "\n".join(["| provider | package | dialects | key | endpoint |", "|---|---|---|---|---|", *rows])

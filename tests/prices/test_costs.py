@@ -421,7 +421,8 @@ def test_a_model_without_rates_has_no_cost(model: str) -> None:
 
 def test_every_provider_that_is_installed_is_sold_or_has_no_price() -> None:
     """A row's host is where sabir's own provider goes; others are machines of one's own."""
-    endpoints = {row.name: sabir.adapter(f"{row.name}:m").target.endpoint for row in sabir.providers() if not row.error}
+    names = {row.name: f"{row.name}.{row.dialects[0]}:m" for row in sabir.providers() if not row.error}
+    endpoints = {name: sabir.adapter(model).target.endpoint for name, model in names.items()}
     sold = {name for name, endpoint in endpoints.items() if seller_at(name, endpoint)}
 
     assert {"openai", "groq", "together", "openrouter", "mistral"} <= sold

@@ -152,11 +152,13 @@ def test_the_command_knows_which_package_brings_each_provider() -> None:
 
 
 def test_no_name_of_a_hint_is_a_providers_but_the_commands() -> None:
-    """A plugin's hints are for names that no provider has: those that users take for one."""
+    """A plugin's hints are for names that users take for a provider, and for those that mean none by themselves."""
     hints = [name for package in PROVIDERS for name in package.metadata["entry-points"].get("sabir.hints", {})]
+    named = {name for package in PROVIDERS for name in package.providers} & {*hints}
 
-    assert {"azure", "bedrock", "claude", "gemini", "vertex"} == {*hints}
-    assert not {*hints} & {name for package in PROVIDERS for name in package.providers}
+    assert {"claude", "gemini", "vertex"} == {*hints}
+    points = [point for name in named for point in importlib.metadata.entry_points(group="sabir.providers", name=name)]
+    assert all(point.load().adds_dialects for point in points)
 
 
 def test_the_workspace_lists_every_package_wherever_it_lists_packages() -> None:

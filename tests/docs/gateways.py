@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
 from sabir.authoring import WIRE_SETTINGS, Row, RowEntry
-from sabir_openai.provider import gateways
 
-ROWS: Mapping[str, Row] = gateways()
+ROWS: Mapping[str, Row] = Row.all_packaged("sabir_openai")
 FEATURES = (
     *(name for name in WIRE_SETTINGS if name not in ("option_choice", "response_format")),
     "option_choice.auto", "option_choice.none", "option_choice.required", "option_choice.named",

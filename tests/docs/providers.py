@@ -127,7 +127,8 @@ def providers_table() -> str:
         assert status.state == "installed", f"{status.name}: {status.error}"
         with patch.dict(os.environ, clear=True):  # the endpoints of a machine on which no variable names another
             endpoint = sabir.provider(*_reached(status)[0]).endpoint(Access())
-        keys = ", ".join(f"`{name}`" for name in status.key_variables) or "none needed"
+        unnamed = "no variable" if status.credentials else "none needed"
+        keys = ", ".join(f"`{name}`" for name in status.key_variables) or unnamed
         spoken = ", ".join(f"`{name}`" for _, name in _reached(status))
         rows.append(f"| `{status.names[0]}` | `{status.distribution}` | {spoken} | {keys} | `{endpoint}` |")
     return "\n".join(["| provider | package | dialects | key | endpoint |", "|---|---|---|---|---|", *rows])

@@ -6,6 +6,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
+from sabir.authoring import Row
 from sabir.authoring.providers import read_models
 from sabir.contract.provider import Access, Provider, WireRequest
 from sabir.errors import CredentialsMissing
@@ -13,17 +14,16 @@ from sabir.vocabulary.models import find_model
 from sabir.vocabulary.settings import WIRE_SETTINGS
 from sabir_openai import plugin, provider
 from sabir_openai.chat_dialect import QUIRKS
-from sabir_openai.provider import gateways
 from sabir_testing.loopback import Server, head
 
-NAMES = sorted(gateways())
+NAMES = sorted(Row.all_packaged("sabir_openai"))
 ROOT = Path(__file__).parents[2] / "plugins" / "openai"
 each_gateway = pytest.mark.parametrize("name", NAMES)
 
 
 @pytest.fixture(autouse=True)
 def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for row in gateways().values():
+    for row in Row.all_packaged("sabir_openai").values():
         for variable in row.key_variables:
             monkeypatch.delenv(variable, raising=False)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -35,13 +35,13 @@ def test_a_row_is_a_provider_of_its_name(name: str) -> None:
     provider = getattr(plugin, name)
 
     assert isinstance(provider, Provider)
-    assert (provider.name, provider.dialects) == (name, gateways()[name].dialects)
+    assert (provider.name, provider.dialects) == (name, Row.all_packaged("sabir_openai")[name].dialects)
 
 
 @each_gateway
 def test_a_row_cites_its_vendor_and_knows_its_quirks(name: str) -> None:
     """A URL, the vendor's page that says so, and no quirk that the dialect does not know."""
-    row = gateways()[name]
+    row = Row.all_packaged("sabir_openai")[name]
 
     assert re.match(r"https://|http://localhost:", row.url)
     assert not row.url.endswith("/")
@@ -55,7 +55,7 @@ def test_every_row_is_an_entry_point_and_the_other_way_round() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     points = project["entry-points"]["sabir.providers"]
 
-    assert points == {name: f"sabir_openai.plugin:{name}" for name in ["openai", *NAMES]}
+    assert points == {name: f"sabir_openai.plugin:{name}" for name in ["azure", "openai", *NAMES]}
     assert {point.name for point in entry_points(group="sabir.providers")} >= {"openai"}
 
 
@@ -65,10 +65,12 @@ def test_a_name_without_a_row_is_no_provider() -> None:
         plugin.nowhere  # noqa: B018 - the access itself is the test
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if gateways()[name].url.startswith("https://")])
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if Row.all_packaged("sabir_openai")[name].url.startswith("https://")]
+)
 def test_a_missing_key_names_the_gateways_variable(name: str) -> None:
     """OpenAI's own variable is not read for another's endpoint."""
-    variable = gateways()[name].key_variables[0]
+    variable = Row.all_packaged("sabir_openai")[name].key_variables[0]
     with pytest.raises(CredentialsMissing, match=rf"{name} has no key; set the variable {variable}"):
         getattr(plugin, name).connect(Access()).open_sync(WireRequest(path="/x", body=b"{}"))
 

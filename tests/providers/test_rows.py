@@ -15,11 +15,10 @@ from sabir.authoring import Row
 from sabir.calling.adapter import ModelAdapter
 from sabir.contract.dialect import Rendering
 from sabir.options.option import Option
-from sabir_openai.provider import gateways
 
 from tests.rules import check_each
 
-ROWS: Mapping[str, Row] = gateways()
+ROWS: Mapping[str, Row] = Row.all_packaged("sabir_openai")
 MARK = "s3nt1n3l"
 PICTURE = f"data:image/png;base64,{MARK}AAAA"
 LINK = f'":"https://{MARK}'

@@ -78,7 +78,7 @@ _GROUPS = {
             ),
             "authoring.credentials": "KeySource",
             "authoring.environment": "environment_checked",
-            "authoring.rows": "Row RowEntry",
+            "authoring.rows": "Row RowEntry RowProvider",
             "authoring.transport": "ClientConnection Kept Library OwnConnection",
         },
     ),

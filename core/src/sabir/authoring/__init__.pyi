@@ -24,7 +24,7 @@ from sabir.authoring.stored import JSON_OBJECT, History, Leaf
 from sabir.authoring.providers import PostingClient, PostingConnection, SDKProvider, packaged_models
 from sabir.authoring.credentials import KeySource
 from sabir.authoring.environment import environment_checked
-from sabir.authoring.rows import Row, RowEntry
+from sabir.authoring.rows import Row, RowEntry, RowProvider
 from sabir.authoring.transport import ClientConnection, Kept, Library, OwnConnection
 from sabir.authoring.providers import InProcessConnection, Served, WaitingCall, WaitingConnection
 from sabir.authoring.failures import ErrorRule, ErrorTable, Failure
@@ -70,12 +70,12 @@ __all__ = [  # noqa: RUF022
     "KnownPart", "Leaf", "Library", "LossKind", "LossLog", "MediaRule", "MediaURL", "Messages", "Modality",
     "NonEmpty", "OptionCall", "OptionLike", "OwnConnection", "Part", "Performer", "PostingClient",
     "PostingConnection", "Profile", "Provider", "RaisedError", "ReasoningEffort", "Relay", "ReplyBuilder",
-    "RequestScope", "RoleHint", "Roles", "Row", "RowEntry", "SABIR_API", "SDKProvider", "SchemaRule", "Script",
-    "Served", "ServerEvent", "ServerEventReader", "Side", "Signature", "Splice", "StoredNames", "Strict",
+    "RequestScope", "RoleHint", "Roles", "Row", "RowEntry", "RowProvider", "SABIR_API", "SDKProvider", "SchemaRule",
+    "Script", "Served", "ServerEvent", "ServerEventReader", "Side", "Signature", "Splice", "StoredNames", "Strict",
     "SyncClosing", "Tables", "Text", "TokenCount", "Turn", "TurnMaker", "TurnScope", "WIRE_SETTINGS", "WaitingCall",
     "WaitingConnection", "WireHead", "WireRequest", "WireResponse", "as_messages", "called", "count_values",
     "counting", "decode_json", "describe", "encode_json", "environment_checked", "fields", "first_count",
     "fit_effort", "fit_schema", "has_more_values", "installed_hooks", "items", "left_over", "load_as", "load_point",
-    "name_kind", "one_line", "packaged_models", "pair", "printable", "read_count", "side_of",
-    "split_model", "start_thread", "text", "without",
+    "name_kind", "one_line", "packaged_models", "pair", "printable", "read_count", "side_of", "split_model",
+    "start_thread", "text", "without",
 ]  # fmt: skip

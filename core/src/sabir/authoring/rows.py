@@ -1,7 +1,8 @@
 """Endpoints that speak another vendor's dialect, as rows of data with the source of each fact.
 
-    [[rows]] name, url, dialects …          ──▶ Row
-    [[rows.entries]] models, facts, sources ──▶ ModelInfo, one for each prefix of model names
+    package/gateways/NAME.toml
+        [[rows]] name, url, dialects …          ──▶ Row ──▶ RowProvider
+        [[rows.entries]] models, facts, sources ──▶ ModelInfo, one for each prefix of model names
 
 An entry holds for the models whose names begin with one of its prefixes, and a longer prefix adds to a shorter one.
 Settings and features in no entry are unknown: they are sent and listed in `Rendering.unchecked`.
@@ -9,13 +10,17 @@ Settings and features in no entry are unknown: they are sent and listed in `Rend
 
 import tomllib
 from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
 
 from pydantic import Field, ValidationError
 
+from sabir.authoring.providers import SDKProvider
 from sabir.base.errors import PluginError, one_line
 from sabir.base.models import Frozen, describe
 from sabir.base.values import FrozenDict, JSONText, object_view
 from sabir.contract.dialect import NameMap
+from sabir.contract.provider import Access, Credential
 from sabir.vocabulary.media import Modality
 from sabir.vocabulary.models import WHILE_REASONING, ModelInfo, ReasoningEffort, longest_first
 
@@ -86,18 +91,26 @@ class Row(Frozen):
         return object_view(self.own_settings_json)
 
     @classmethod
-    def read_all(cls, text: str) -> dict[str, "Row"]:
-        """Return the `[[rows]]` of a TOML document by name; raises PluginError, which names an invalid row."""
-        rows: dict[str, Row] = {}
-        for number, document in enumerate(tomllib.loads(text)["rows"], start=1):
-            try:
-                row = cls.model_validate(document)
-            except ValidationError as error:
-                raise PluginError(f"row {number} ({document.get('name', '')!r}): {one_line(describe(error))}") from None
-            if row.name in rows:
-                raise PluginError(f"row {number}: {row.name!r} has a row already; join the two")
-            rows[row.name] = row
-        return rows
+    @cache
+    def packaged(cls, package: str, name: str) -> "Row | None":
+        """Return the row in the file `gateways/NAME.toml` of a package; None if there is no such file."""
+        file = files(package).joinpath("gateways", f"{name}.toml")
+        return cls.read(file.read_text("utf-8")) if name.isidentifier() and file.is_file() else None
+
+    @classmethod
+    def all_packaged(cls, package: str) -> dict[str, "Row"]:
+        """Return all rows of a package by name."""
+        names = (path.name.removesuffix(".toml") for path in files(package).joinpath("gateways").iterdir())
+        return {row.name: row for row in (cls.packaged(package, name) for name in names) if row is not None}
+
+    @classmethod
+    def read(cls, text: str) -> "Row":
+        """Return the row of a TOML document; raises PluginError, which names the invalid field."""
+        (document,) = tomllib.loads(text)["rows"]
+        try:
+            return cls.model_validate(document)
+        except ValidationError as error:
+            raise PluginError(f"row {document.get('name', '')!r}: {one_line(describe(error))}") from None
 
     def models(self, dialect: str, quirks: Mapping[str, str]) -> tuple[ModelInfo, ...]:
         """Return the facts for a dialect's short name by prefix of model names, longest first.
@@ -140,6 +153,40 @@ class Row(Frozen):
                     f"row {self.name!r} renames {rename}, for which there is no quirk; known are: {known}"
                 )
             yield quirks[rename]
+
+
+class RowProvider(SDKProvider):
+    """A provider made of one row; its subclasses have the dialects and the connections.
+
+    `row_quirks` is the argument `quirks` of `Row.models`. A server of this machine (a URL of localhost) needs no key, and
+    gets one if there is one.
+    """
+
+    row_quirks: Mapping[str, str] = {}
+
+    def __init__(self, row: Row) -> None:
+        self._row = row
+        self.name, self.dialects, self.url, self.url_variables = row.name, row.dialects, row.url, row.url_variables
+        default = "" if row.url.startswith("http://localhost") else None
+        self.credentials = (Credential(variables=row.key_variables, default=default),) if row.key_variables else ()
+        self._facts: dict[str, tuple[ModelInfo, ...]] = {}
+
+    def quirks(self, access: Access) -> frozenset[str]:
+        """Return the quirks of the row and of the endpoint."""
+        return self._row.quirks | super().quirks(access)
+
+    def models(self) -> tuple[ModelInfo, ...]:
+        """Return the facts for the default dialect by prefix of model names, longest first."""
+        return self.models_at(self.dialects[0])
+
+    def models_at(self, dialect: str) -> tuple[ModelInfo, ...]:
+        """Return the facts for one dialect by prefix of model names, longest first."""
+        if not self._row.entries:
+            return super().models()
+        short_name = dialect.rpartition(".")[2]
+        if short_name not in self._facts:
+            self._facts[short_name] = self._row.models(short_name, self.row_quirks)
+        return self._facts[short_name]
 
 
 def _beginnings(name: str, prefixes: Iterable[str]) -> list[str]:

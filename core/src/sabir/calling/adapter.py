@@ -294,10 +294,11 @@ def adapter(
 ) -> ModelAdapter:
     """An adapter for `provider[.dialect]:model`; no key is read and nothing is sent before it is used.
 
-    `api_key` (a string, or a function called at each send) and `base_url` replace the provider's defaults;
-    `client` is the vendor SDK's own client, with its own credentials. `speaks_as` names the policy whose messages
-    are the model's. `settings` and `strict` hold for every call that gives no others. `model_info` replaces all
-    known facts of the model, `model_facts` those that it contains: `model_facts={"efforts": ["low", "high"]}`.
+    `api_key` and `base_url` replace the provider's defaults. The key is a string, a mapping of names to strings, or a
+    function that returns either and is called at each send. `client` is the vendor SDK's own client, with its own
+    credentials. `speaks_as` names the policy whose messages are the model's. `settings` and `strict` hold for every
+    call that gives no others. `model_info` replaces all known facts of the model, `model_facts` those that it contains:
+    `model_facts={"efforts": ["low", "high"]}`.
 
     Raises SettingsInvalid for a name of another form, a key or settings of another type, or a vendor section
     whose name is a provider's name misspelt; ProviderMissing, ProviderBroken, PluginConflict or DialectMissing

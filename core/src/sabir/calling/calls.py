@@ -5,14 +5,14 @@
 
     settings={"seed": 1}           ──▶ SettingsInvalid: … write sabir.Settings(…)
     Settings(vendor={"acem": …})   ──▶ SettingsInvalid: … did you mean 'acme'?
-    api_key=123                    ──▶ SettingsInvalid: … give a string, or a plain function that returns one
+    api_key=123                    ──▶ SettingsInvalid: … give a string, a mapping of …, or a plain function …
     speaks_as="runtime"            ──▶ SettingsInvalid: … give speaks_as= another
 
 A wrapper that reads or changes the events of a stream hands them on by a Relay.
 """
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Protocol, TypeAlias, TypedDict, Unpack
 
@@ -121,11 +121,13 @@ def _meant(name: str, known: tuple[str, ...]) -> str | None:
 
 
 def checked_key(api_key: ApiKey | None) -> ApiKey | None:
-    """The key; raises SettingsInvalid for a value that is neither None, a string nor a plain function."""
-    remedy = "give a string, or a plain function that returns one"
+    """Return the key; raises SettingsInvalid unless it is None, a string, a mapping or a plain function."""
+    remedy = "give a string, a mapping of names to strings, or a plain function that returns one"
     if callable(api_key) and Signature.is_asynchronous(api_key):
         raise SettingsInvalid(f"api_key is a coroutine function; {remedy}")
-    if api_key is not None and not isinstance(api_key, str) and not callable(api_key):
+    if isinstance(api_key, Mapping) and not all(isinstance(text, str) for pair in api_key.items() for text in pair):
+        raise SettingsInvalid(f"api_key is a mapping that holds more than strings; {remedy}")
+    if api_key is not None and not isinstance(api_key, str | Mapping) and not callable(api_key):
         raise SettingsInvalid(f"api_key is of type {type(api_key).__name__}; {remedy}")
     return api_key
 

@@ -121,13 +121,15 @@ def first_missing(credentials: Sequence[Credential]) -> str:
 
 
 def key_state(credentials: Sequence[Credential]) -> Text:
-    """Where the credentials were found, or where the first that is missing may be."""
+    """Return where the credentials were found, or where the first missing one may be."""
     if not credentials:
         return Text("none needed", style="dim")
     if missing := first_missing(credentials):
         return Text(f"no {missing}", style="yellow")
     variables = {name for each in credentials for name in each.variables}
     found = dict.fromkeys(each.whence for each in KeySource.find(credentials) if each.whence != "default")
+    if not found:
+        return Text("none set", style="dim")
     return Text(", ".join(f"{each} set" if each in variables else str(each) for each in found), style="green")
 
 

@@ -9,12 +9,9 @@ with it, over an HTTP client of the class that the SDK takes by default (see sab
 
 import json
 from collections.abc import Mapping
-from functools import cache
-from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
 
-from sabir import ModelInfo
 from sabir.authoring import (
     Access,
     Connection,
@@ -24,7 +21,7 @@ from sabir.authoring import (
     PostingClient,
     PostingConnection,
     Row,
-    SDKProvider,
+    RowProvider,
     WireRequest,
 )
 
@@ -53,70 +50,41 @@ OPENAI = Row(
 )  # fmt: skip
 
 
-@cache
-def row_of(name: str) -> Row | None:
-    """Return the row of a compatible endpoint, from the file of its name; None if there is none."""
-    file = files("sabir_openai").joinpath("gateways", f"{name}.toml")
-    return Row.read_all(file.read_text("utf-8"))[name] if name.isidentifier() and file.is_file() else None
-
-
-def gateways() -> dict[str, Row]:
-    """Return the rows of all compatible endpoints by name."""
-    paths = files("sabir_openai").joinpath("gateways").iterdir()
-    rows = (row_of(path.name.removesuffix(".toml")) for path in paths)
-    return {row.name: row for row in rows if row is not None}
-
-
-class CompatibleProvider(SDKProvider):
+class CompatibleProvider(RowProvider):
     """A provider made of one row."""
 
     reserves_name = True
     request_ids = ("x-request-id", "apim-request-id", "request-id", "x-correlation-id")
+    row_quirks = ROW_QUIRKS
 
     def __init__(self, row: Row) -> None:
-        self._row = row
-        self.name, self.dialects = row.name, row.dialects
-        self.url, self.url_variables = row.url, row.url_variables
-        default = "" if row.url.startswith("http://localhost") else None  # a server of this machine may need no key
-        self.credentials = (Credential(variables=row.key_variables, default=default),) if row.key_variables else ()
+        super().__init__(row)
         if row is OPENAI:
             self.credentials += ACCOUNT
             self.hosts, self.elsewhere, self.package = ("openai.com", "azure.com"), COMPATIBLE, "sabir_openai"
 
     def dialect(self, short_name: str) -> Dialect:
-        """Return the dialect of that short name; its module is imported at the first request."""
-        if short_name == "responses":
-            from sabir_openai.responses_dialect import RESPONSES
-
-            return RESPONSES
-        from sabir_openai.chat_dialect import CHAT
-
-        return CHAT
+        """Return the dialect of that short name."""
+        return dialect_of(short_name)
 
     def own(self, access: Access, key: KeySource) -> Connection:
-        """Over the SDK's clients, made at the first send."""
+        """Return a connection over the SDK's clients, which are made at the first send."""
         return SDKConnection(self.name, ERRORS, key, self.url_of(access), is_vendor=self.is_vendor(access))
 
     def given(self, client: object) -> Connection:
-        """Over the user's own client."""
+        """Return a connection over the user's own client."""
         return UsersConnection(self.name, ERRORS, client)
 
-    def quirks(self, access: Access) -> frozenset[str]:
-        """Return the row's quirks; for OpenAI's dialects at an unknown endpoint, the safest quirks."""
-        return self._row.quirks | super().quirks(access)
 
-    def models(self) -> tuple[ModelInfo, ...]:
-        """Return the facts of the row by prefix of model names, longest first; for OpenAI those of models.toml."""
-        return self.models_at(self.dialects[0])
+def dialect_of(short_name: str) -> Dialect:
+    """Return the dialect of that short name; its module is imported at the first request."""
+    if short_name == "responses":
+        from sabir_openai.responses_dialect import RESPONSES
 
-    def models_at(self, dialect: str) -> tuple[ModelInfo, ...]:
-        """Return the facts that hold for one dialect, as `models`."""
-        return _facts_of(self._row, dialect.rpartition(".")[2]) if self._row.entries else super().models()
+        return RESPONSES
+    from sabir_openai.chat_dialect import CHAT
 
-
-@cache
-def _facts_of(row: Row, short_name: str) -> tuple[ModelInfo, ...]:
-    return row.models(short_name, ROW_QUIRKS)
+    return CHAT
 
 
 class SDKConnection(PostingConnection):
@@ -140,9 +108,18 @@ class UsersConnection(PostingClient):
         """
         from openai import AsyncAzureOpenAI, AzureOpenAI
 
-        sent, client = super().what(request), self.client
-        is_azure = isinstance(client, AzureOpenAI | AsyncAzureOpenAI)
-        if is_azure and request.path == "/chat/completions" and "/deployments" not in client.base_url.path:
-            model = str(json.loads(request.body).get("model", ""))
-            sent["path"] = f"/deployments/{quote(model, safe='')}{request.path}"
-        return sent
+        arguments, client = super().what(request), self.client
+        if isinstance(client, AzureOpenAI | AsyncAzureOpenAI) and "/deployments" not in client.base_url.path:
+            arguments["path"] = deployment_path(request)
+        return arguments
+
+
+def deployment_path(request: WireRequest) -> str:
+    """Return the path of a request in Azure's dated API: for chat it names the deployment, which is the body's model.
+
+    https://learn.microsoft.com/en-us/azure/foundry-classic/openai/reference
+    """
+    if request.path != "/chat/completions":
+        return request.path
+    model = str(json.loads(request.body).get("model", ""))
+    return f"/deployments/{quote(model, safe='')}{request.path}"

@@ -18,7 +18,7 @@ from sabir.options.option import Option
 
 from tests.rules import check_each
 
-ROWS: Mapping[str, Row] = Row.all_packaged("sabir_openai")
+ROWS = [*Row.all_packaged("sabir_openai").values(), *Row.all_packaged("sabir_anthropic").values()]
 MARK = "s3nt1n3l"
 PICTURE = f"data:image/png;base64,{MARK}AAAA"
 LINK = f'":"https://{MARK}'
@@ -61,11 +61,11 @@ PROBES = (
     _setting("seed", 104729),
     *(_setting("reasoning_effort", effort, f'"{effort}"') for effort in EFFORTS[1:]),
     _setting("reasoning_effort", "none", '"none"', '"thinking":{"type":"disabled"}'),
-    Probe("parallel_options", "settings.parallel_options", ('"parallel_tool_calls":false',),
+    Probe("parallel_options", "settings.parallel_options", ('"parallel_tool_calls":false', '"disable_parallel_tool_use":true'),
           settings={"parallel_options": False}, options=(OPTION,)),
-    _choice("option_choice.auto", "auto", '"tool_choice":"auto"'),
-    _choice("option_choice.none", "none", '"tool_choice":"none"'),
-    _choice("option_choice.required", "required", '"tool_choice":"required"'),
+    _choice("option_choice.auto", "auto", '"tool_choice":"auto"', '"tool_choice":{"type":"auto"'),
+    _choice("option_choice.none", "none", '"tool_choice":"none"', '"tool_choice":{"type":"none"'),
+    _choice("option_choice.required", "required", '"tool_choice":"required"', '"tool_choice":{"type":"any"'),
     _choice("option_choice.named", MARK, '"tool_choice":{'),
     Probe("options", "options", (MARK,), options=(OPTION,)),
     Probe("response_format.schema", "settings.response_format", (MARK,), settings={"response_format": SCHEMA}),
@@ -112,7 +112,7 @@ class Place(NamedTuple):
 
 PLACES = [
     Place(row, dialect, f"{prefix}{MARK}")
-    for row in ROWS.values()
+    for row in ROWS
     for dialect in row.dialects
     for prefix in sorted({prefix for entry in row.entries for prefix in entry.models} | {""})
 ]

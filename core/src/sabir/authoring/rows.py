@@ -158,8 +158,8 @@ class Row(Frozen):
 class RowProvider(SDKProvider):
     """A provider made of one row; its subclasses have the dialects and the connections.
 
-    `row_quirks` is the argument `quirks` of `Row.models`. A server of this machine (a URL of localhost) needs no key, and
-    gets one if there is one.
+    `row_quirks` is the argument `quirks` of `Row.models`. A server of this machine (a URL of localhost) needs no
+    key; it gets a key if there is one.
     """
 
     row_quirks: Mapping[str, str] = {}

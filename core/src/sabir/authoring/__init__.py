@@ -28,11 +28,11 @@ _NAMES = {
     "base.values": (
         "FrozenDict JSONObjectDocumentField JSONText JSONValue count_values decode_json encode_json has_more_values"
     ),
-    "calling.calls": "CallArguments Messages Relay",
+    "calling.calls": "CallArguments Messages",
     "calling.drive": "Performer",
     "calling.exchange": "Script",
     "calling.fallback": "counting",
-    "calling.stream": "AsyncClosing SyncClosing",
+    "calling.stream": "AsyncClosing Relay SyncClosing",
     "contract.dialect": "Decoder Dialect Framing ServerEvent ServerEventReader",
     "contract.provider": (
         "SABIR_API Access AsyncWireResponse Connection Credential Profile Provider TokenCount WireHead WireRequest "

@@ -17,11 +17,11 @@ from sabir.base.failures import LossKind, Strict
 from sabir.base.models import AtRest, Frozen, describe, load_as
 from sabir.base.values import FrozenDict, JSONObjectDocumentField, JSONText, JSONValue, count_values, decode_json
 from sabir.base.values import encode_json, has_more_values
-from sabir.calling.calls import CallArguments, Messages, Relay
+from sabir.calling.calls import CallArguments, Messages
 from sabir.calling.drive import Performer
 from sabir.calling.exchange import Script
 from sabir.calling.fallback import counting
-from sabir.calling.stream import AsyncClosing, SyncClosing
+from sabir.calling.stream import AsyncClosing, Relay, SyncClosing
 from sabir.contract.dialect import Decoder, Dialect, Framing, ServerEvent, ServerEventReader
 from sabir.contract.provider import SABIR_API, Access, AsyncWireResponse, Connection, Credential, Profile, Provider
 from sabir.contract.provider import TokenCount, WireHead, WireRequest, WireResponse

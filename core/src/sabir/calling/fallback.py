@@ -24,10 +24,10 @@ from sabir.base.errors import SabirError, SettingsInvalid, WrongWord, one_line
 from sabir.base.failures import RenderingRefused, Strict
 from sabir.base.surface import surface
 from sabir.calling.adapter import adapter
-from sabir.calling.calls import Adapter, CallArguments, Messages, Relay
+from sabir.calling.calls import Adapter, CallArguments, Messages
 from sabir.calling.drive import logger
 from sabir.calling.exchange import Script
-from sabir.calling.stream import AsyncClosing, ReplyStream, SyncClosing, SyncReplyStream
+from sabir.calling.stream import AsyncClosing, Relay, ReplyStream, SyncClosing, SyncReplyStream
 from sabir.contract.dialect import Rendering
 from sabir.contract.provider import TokenCount
 from sabir.options.option import Option

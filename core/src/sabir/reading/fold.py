@@ -15,7 +15,7 @@ from sabir.base.failures import Loss, ResponseInvalid
 from sabir.base.values import JSONValue, encode_json
 from sabir.contract.scope import DecodeScope
 from sabir.reading.unfinished import unfinished, without_unfinished
-from sabir.vocabulary.messages import Message, OptionCallPayload, Origin, PartsPayload, new_ids
+from sabir.vocabulary.messages import Message, OptionCallPayload, Origin, PartsPayload
 from sabir.vocabulary.parts import KnownPart, Part, ReasoningPart, RefusalPart, TextPart
 from sabir.vocabulary.reply import (
     Alternative,
@@ -93,16 +93,14 @@ class ReplyBuilder:
         return losses
 
     def messages(self, origin: Origin) -> tuple[Message, ...]:
-        """The messages so far, each with a new id, by the scope's policy; an Alternative holds such too."""
-        held = [PartsPayload(parts=tuple(each)) if isinstance(each, list) else each for each in self._payloads]
-        if not held:
+        """Return the messages so far, each with a new id, by the scope's policy; for an Alternative too."""
+        payloads = [PartsPayload(parts=tuple(each)) if isinstance(each, list) else each for each in self._payloads]
+        if not payloads:
             return ()
-        ids = new_ids(len(held))
-        first = Message(id=ids[0], policy=self._scope.policy, origin=origin, payload=held[0])
-        shared, given = vars(first), first.model_fields_set  # valid for the others too
-        others = zip(ids[1:], held[1:], strict=True)
-        made = (Message.assembled({**shared, "id": new, "payload": each}, {*given}) for new, each in others)
-        return (first, *made)
+        first = Message(id=Message.new_id(), policy=self._scope.policy, origin=origin, payload=payloads[0])
+        shared, fields_set = vars(first), first.model_fields_set  # valid for the others too
+        others = ({**shared, "id": Message.new_id(), "payload": each} for each in payloads[1:])
+        return (first, *(Message.assembled(values, {*fields_set}) for values in others))
 
     def finish(
         self,

@@ -16,8 +16,8 @@ nearest earlier run (calls with no other message between them) that has such a c
 
 from collections.abc import Mapping
 from contextlib import suppress
-from os import urandom
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
+from uuid import uuid4
 
 from pydantic import (
     Field,
@@ -203,16 +203,6 @@ Payload = Annotated[
 ]
 
 
-def new_ids(count: int) -> list[str]:
-    """Random ids, each as uuid4 makes it: 122 random bits in 32 hexadecimal digits."""
-    data = bytearray(urandom(16 * count))
-    for start in range(0, 16 * count, 16):  # the version and the variant of uuid4
-        data[start + 6] = data[start + 6] & 0x0F | 0x40
-        data[start + 8] = data[start + 8] & 0x3F | 0x80
-    digits = data.hex()
-    return [digits[start : start + 32] for start in range(0, 32 * count, 32)]
-
-
 _PROPERTIES: Mapping[type, str] = {OptionCallPayload: "call", OptionResultPayload: "result"}
 """The property of a message that holds a payload."""
 
@@ -221,7 +211,7 @@ class Message(AtRest):
     """One message. `policy` names who made it: the decider of a call, the option that ran for a result."""
 
     schema_number: int = Field(default=SCHEMA, alias="schema", ge=1)
-    id: NonEmpty = Field(default_factory=lambda: new_ids(1)[0])
+    id: NonEmpty = Field(default_factory=lambda: uuid4().hex)
     policy: NonEmpty
     role_hint_for_llm: Hint | None = None
     step_num: int | None = Field(default=None, ge=0)
@@ -247,8 +237,8 @@ class Message(AtRest):
 
     @staticmethod
     def new_id() -> str:
-        """An id that nobody guesses or makes again."""
-        return new_ids(1)[0]
+        """Return a random id, as each message gets one."""
+        return uuid4().hex
 
     @property
     def kind(self) -> Kind:

@@ -31,20 +31,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias
 from sabir.base.errors import SabirError, conceal, one_line, printable
 from sabir.base.failures import CallTimedOut
 from sabir.calling.clock import Clock
-from sabir.calling.exchange import (
-    Action,
-    Close,
-    Emit,
-    Failed,
-    Head,
-    Late,
-    Next,
-    Open,
-    Outcome,
-    Pause,
-    Result,
-    Script,
-)
+from sabir.calling.exchange import Action, Close, Emit, Failed, Head, Late, Next, Open, Outcome, Pause, Result, Script
 from sabir.calling.watchdog import Guard
 from sabir.contract.dialect import Rendering
 from sabir.contract.provider import Connection, WireHead, WireRequest

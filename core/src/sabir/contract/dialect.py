@@ -41,7 +41,6 @@ from sabir.vocabulary.settings import LONGEST_SILENCE, Bounds, RetryPolicy, Sett
 _BARE = re.compile(rb"\s*(\{|\[\s*(\{|\Z))")
 """The beginning of a JSON object, or of an array of objects."""
 _RETURN = ord("\r")
-_ENDS = (b"\n\n", b"\r\n\r\n")
 
 
 class ServerEvent(NamedTuple):
@@ -90,20 +89,17 @@ class ServerEventReader:
         self._is_between = False
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
-        """The events that are whole after this chunk; raises ResponseInvalid for a chunk that is not bytes."""
+        """Return the events that are whole after this chunk; raises ResponseInvalid for a chunk that is not bytes."""
         given: object = chunk
         if not isinstance(given, bytes):
             raise ResponseInvalid(f"a stream's chunk is of type {type(given).__name__}; feed takes bytes")
-        if self._is_between and chunk.endswith(_ENDS):  # nearly all chunks end so
-            lines = chunk.replace(b"\r\n", b"\n") if _RETURN in chunk else chunk
-            if _RETURN not in lines:
-                return self._cut(lines[:-2])
         events: list[ServerEvent] = []
         if not self._is_between:
             first, blank, chunk = chunk.partition(b"\n\n")
             events = self._read(first + blank)
-        if self._is_between and _RETURN not in chunk:
-            whole, blank, chunk = chunk.rpartition(b"\n\n")
+        lines = chunk.replace(b"\r\n", b"\n") if _RETURN in chunk else chunk
+        if self._is_between and _RETURN not in lines:
+            whole, blank, chunk = lines.rpartition(b"\n\n")
             events += self._cut(whole) if blank else ()
         return events + self._read(chunk) if chunk else events
 

@@ -23,6 +23,7 @@ from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from math import ceil, inf
 from time import monotonic, sleep
@@ -279,18 +280,14 @@ class Wire(_Wire):
 
 async def drive(script: Script[Result], wire: Performer) -> Emit | Done[Result]:
     """Start a script, or go on after its last Emit, until it emits or is done; raises the script's errors."""
-    answer: Outcome = None
-    failure: Exception | None = None
+    go_on: Callable[[], Action] = partial(script.send, None)
     try:
-        while True:
-            step = script.send(answer) if failure is None else script.throw(failure)
-            if isinstance(step, Emit):
-                return step
-            answer = failure = None
+        while not isinstance(action := go_on(), Emit):
             try:
-                answer = await wire.perform(step)
+                go_on = partial(script.send, await wire.perform(action))
             except Exception as error:
-                failure = error
+                go_on = partial(script.throw, error)
+        return action
     except StopIteration as stop:
         return Done(stop.value)
     except BaseException:

@@ -22,7 +22,7 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, NamedTuple, NoReturn, Protocol, TypeAlias
+from typing import Annotated, ClassVar, NamedTuple, NoReturn, Protocol, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
@@ -30,7 +30,7 @@ from sabir.base.errors import HistoryInvalid
 from sabir.base.failures import CallError, Loss, ResponseInvalid
 from sabir.base.models import Frozen
 from sabir.base.shown import Arguments, Plain
-from sabir.base.values import FrozenDict, JSONObjectDocumentField, JSONText, JSONValue, decode_json, freeze, object_view
+from sabir.base.values import JSONObjectDocumentField, JSONText, JSONValue, ObjectView, decode_json, freeze
 from sabir.contract.scope import DecodeScope, RequestScope
 from sabir.contract.turns import LossLog, Tables, Turn, TurnScope, itself, of_any_model
 from sabir.options.option import Option
@@ -220,20 +220,13 @@ class Rendering(Frozen):
     stream_path: str = Field(default="", repr=False)
     stream_fields: str = Field(default="{}", repr=False)
 
-    @property
-    def headers(self) -> FrozenDict:
-        """Headers of the dialect and of `extra_headers`."""
-        return object_view(self.headers_json)
+    headers: ClassVar = ObjectView("headers_json", "Headers of the dialect and of `extra_headers`.")
 
-    @property
-    def option_names(self) -> FrozenDict:
-        """Names on the wire → option names, where they differ."""
-        return object_view(self.option_names_json)
+    option_names: ClassVar = ObjectView("option_names_json", "Names on the wire → option names, where they differ.")
 
-    @property
-    def argument_names(self) -> FrozenDict:
-        """Option name → names of its arguments on the wire → their own names, where they differ."""
-        return object_view(self.argument_names_json)
+    argument_names: ClassVar = ObjectView(
+        "argument_names_json", "Option name → names of its arguments on the wire → their own."
+    )
 
     @property
     def body(self) -> JSONValue:

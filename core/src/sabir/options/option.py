@@ -16,14 +16,14 @@ an error result; CallsTooDeep is raised to the caller. An error before the funct
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar, cast, overload
 
 from pydantic import AfterValidator, BaseModel, Field, SkipValidation, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
 from sabir.base.errors import BuilderError, CallsTooDeep, NotJSON, OptionFailed, OptionInvalid, one_line
 from sabir.base.models import Frozen, describe
-from sabir.base.values import FrozenDict, JSONObjectDocumentField, JSONText, JSONValue, object_view
+from sabir.base.values import JSONObjectDocumentField, JSONText, JSONValue, ObjectView
 from sabir.options.execution import Outcome, RaisedError, logger, run, run_in_loop
 from sabir.options.signatures import (
     ArgumentsRefused,
@@ -81,15 +81,9 @@ class Option(Frozen):
     )
     binder: Annotated[SkipValidation[Binder | None], SkipJsonSchema()] = Field(default=None, exclude=True, repr=False)
 
-    @property
-    def parameters(self) -> FrozenDict:
-        """The JSON schema of the arguments as an immutable mapping."""
-        return object_view(self.parameters_json)
+    parameters: ClassVar = ObjectView("parameters_json", "The JSON schema of the arguments.")
 
-    @property
-    def vendor(self) -> FrozenDict:
-        """Provider name → its own hints; empty if there are none."""
-        return FrozenDict() if self.vendor_json is None else object_view(self.vendor_json)
+    vendor: ClassVar = ObjectView("vendor_json", "Provider name → its own hints.")
 
     @classmethod
     def from_function(

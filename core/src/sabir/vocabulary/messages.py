@@ -16,7 +16,7 @@ nearest earlier run (calls with no other message between them) that has such a c
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 from uuid import uuid4
 
 from pydantic import (
@@ -33,13 +33,13 @@ from pydantic_core import PydanticCustomError
 from sabir.base.models import AtRest, is_constructing, is_loading, load_as
 from sabir.base.shown import Arguments
 from sabir.base.values import (
-    FrozenDict,
     JSONObjectField,
     JSONText,
     JSONValue,
     JSONValueField,
+    JSONView,
+    ObjectView,
     encode_json,
-    object_view,
     parse_json,
 )
 from sabir.vocabulary.parts import Kept, NonEmpty, Part, Stateful, Text, TextPart, keep_parts
@@ -92,10 +92,7 @@ class OptionCallPayload(Stateful):
     invalid_arguments: bool = False
     cut_off: bool = Field(default=False, exclude_if=lambda cut_off: not cut_off)
 
-    @property
-    def arguments(self) -> FrozenDict:
-        """The arguments as an immutable mapping."""
-        return object_view(self.arguments_json)
+    arguments: ClassVar = ObjectView("arguments_json", "The arguments of the call.")
 
     @property
     def unreadable_arguments(self) -> str:
@@ -133,10 +130,7 @@ class OptionResultPayload(AtRest):
     error_message: Text | None = None
     retryable: bool | None = None
 
-    @property
-    def result(self) -> JSONValue:
-        """The result as an immutable JSON view."""
-        return self.result_json.view()
+    result: ClassVar = JSONView("result_json", "The returned value.")
 
     def plain_result(self) -> JSONValue:
         """The result as plain values, which are the caller's own."""

@@ -8,7 +8,7 @@ knows which settings a dialect read: a setting that is set and was not read is a
 
 import difflib
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, Protocol, TypeAlias, TypedDict, Unpack
+from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeAlias, TypedDict, Unpack
 from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
@@ -23,6 +23,7 @@ from sabir.base.values import (
     JSONObjectField,
     JSONText,
     JSONValue,
+    ObjectView,
     object_view,
     parse_json,
 )
@@ -286,30 +287,15 @@ class Settings(Frozen):
                     raise ValueError(f"extra_headers[{name!r}] must be a string")
         return self
 
-    @property
-    def vendor(self) -> FrozenDict:
-        """Provider name → its own settings."""
-        return object_view(self.vendor_json)
+    vendor: ClassVar = ObjectView("vendor_json", "Provider name → its own settings.")
 
-    @property
-    def extra_body(self) -> FrozenDict:
-        """Fields sent verbatim in the request's body."""
-        return object_view(self.extra_body_json)
+    extra_body: ClassVar = ObjectView("extra_body_json", "Fields sent verbatim in the request's body.")
 
-    @property
-    def extra_body_for(self) -> FrozenDict:
-        """Name of a target → fields sent verbatim in the body of its requests."""
-        return object_view(self.extra_body_for_json)
+    extra_body_for: ClassVar = ObjectView("extra_body_for_json", "Target's name → fields sent verbatim in its bodies.")
 
-    @property
-    def extra_headers(self) -> FrozenDict:
-        """Headers sent verbatim."""
-        return object_view(self.extra_headers_json)
+    extra_headers: ClassVar = ObjectView("extra_headers_json", "Headers sent verbatim.")
 
-    @property
-    def extra_headers_for(self) -> FrozenDict:
-        """Name of a target → headers sent verbatim with its requests."""
-        return object_view(self.extra_headers_for_json)
+    extra_headers_for: ClassVar = ObjectView("extra_headers_for_json", "Target's name → headers sent verbatim to it.")
 
     def laid_over(self, defaults: "Settings") -> "Settings":
         """Return these settings where they are set and the defaults elsewhere, also for each target's extra fields."""

@@ -221,9 +221,7 @@ class Rendering(Frozen):
     stream_fields: str = Field(default="{}", repr=False)
 
     headers: ClassVar = ObjectView("headers_json", "Headers of the dialect and of `extra_headers`.")
-
     option_names: ClassVar = ObjectView("option_names_json", "Names on the wire → option names, where they differ.")
-
     argument_names: ClassVar = ObjectView(
         "argument_names_json", "Option name → names of its arguments on the wire → their own."
     )

@@ -82,7 +82,6 @@ class Option(Frozen):
     binder: Annotated[SkipValidation[Binder | None], SkipJsonSchema()] = Field(default=None, exclude=True, repr=False)
 
     parameters: ClassVar = ObjectView("parameters_json", "The JSON schema of the arguments.")
-
     vendor: ClassVar = ObjectView("vendor_json", "Provider name → its own hints.")
 
     @classmethod

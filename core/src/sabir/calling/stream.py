@@ -211,7 +211,7 @@ class SyncReplyStream(_Stream, SyncClosing):
 class Relay:
     """A stream that hands on the events of another: `ReplyStream(relay, relay.start)`, or `SyncReplyStream` alike.
 
-    An adapter's wrapper that reads or changes the events overrides `start`, `told` or `script`.
+    A wrapper of an adapter overrides `start`, `told` or `script` to read or change the events.
     """
 
     def __init__(self, stream: ReplyStream | SyncReplyStream) -> None:

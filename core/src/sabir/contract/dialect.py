@@ -99,8 +99,8 @@ class ServerEventReader:
             events = self._read(first + blank)
         lines = chunk.replace(b"\r\n", b"\n") if _RETURN in chunk else chunk
         if self._is_between and _RETURN not in lines:
-            whole, blank, chunk = lines.rpartition(b"\n\n")
-            events += self._cut(whole) if blank else ()
+            complete, blank, chunk = lines.rpartition(b"\n\n")
+            events += self._cut(complete) if blank else ()
         return events + self._read(chunk) if chunk else events
 
     def _cut(self, whole: bytes) -> list[ServerEvent]:

@@ -36,7 +36,7 @@ PREFIX = "sabir_"
 _HINTS = get_args(RoleHint)
 KNOWN_HOOKS = tuple(name for name in vars(specs) if name.startswith(PREFIX))
 TELEMETRY = frozenset(name for name in KNOWN_HOOKS if name.startswith("sabir_call_"))
-"""The hooks that answer nothing: what they raise is logged."""
+"""Hooks without an answer; their failures are logged."""
 HookPlugins: TypeAlias = "Iterable[object] | Hooks | Literal['installed']"
 """The hooks that builders take: plugins (modules or objects), Hooks made of them, or "installed"."""
 
@@ -248,8 +248,8 @@ def _checked_answer(answer: object, plugin: str, hook: str) -> object:
     is_valid, expected = _ANSWERS[hook]
     if answer is None or is_valid(answer):
         return answer
-    given = type(answer).__name__ if hook == "sabir_media_id" else one_line(repr(answer), 80)
-    raise PluginError(f"hook plugin {plugin} returned {given} from {hook}; return {expected}")
+    described = type(answer).__name__ if hook == "sabir_media_id" else one_line(repr(answer), 80)
+    raise PluginError(f"hook plugin {plugin} returned {described} from {hook}; return {expected}")
 
 
 _ANSWERS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
@@ -260,7 +260,7 @@ _ANSWERS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
         "a Decimal of at least 0, or None",
     ),
 }
-"""Hook → whether an answer of it is valid, and what is expected."""
+"""Hook → a test for its answers, and the words that name the valid ones."""
 
 
 def _changed(changed: object, plugin: str, given: Sequence[list[Message]]) -> Message | None:

@@ -1,4 +1,4 @@
-"""How an option's function runs, and what it may know of its run.
+"""How an option's function runs, and the context that it can read.
 
     function, Bound ──run, or run_in_loop──▶ Outcome: a value, or an exception
 
@@ -215,7 +215,7 @@ def run(function: Callable[..., Any], bound: Bound) -> Outcome:
 
 
 async def run_in_loop(function: Callable[..., Any], bound: Bound) -> Outcome:
-    """Run a coroutine function here, any other function in a thread of its own; await a value that is awaitable."""
+    """Run a coroutine function here and any other function in a new thread; await a value that is awaitable."""
     outcome = run(function, bound) if Signature.is_asynchronous(function) else await in_thread(run, function, bound)
     return await _settle(outcome.value) if inspect.isawaitable(outcome.value) else outcome
 

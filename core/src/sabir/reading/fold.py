@@ -171,11 +171,14 @@ def _is_closed_text(call: OptionCallPayload) -> bool:
     return call.raw_arguments is not None and not call.invalid_arguments and call.arguments_json != "{}"
 
 
-def without_unfinished(alternative: Alternative, shown: FinishedCalls) -> Alternative:
-    """Return the alternative with its unfinished calls marked; `shown` is that of the reply, whose end may differ."""
+def without_unfinished(alternative: Alternative, finished_calls: FinishedCalls) -> Alternative:
+    """Return the alternative with its unfinished calls marked; `finished_calls` is the value for the reply.
+
+    The alternative may have ended for another reason than the reply, so "all" does not hold for it.
+    """
     payloads = [message.payload for message in alternative.messages]
-    shown = "unknown" if shown == "unknown" else "followed"
-    if not (calls := unfinished(payloads, alternative.finish_reason, shown, {})):
+    finished_calls = "unknown" if finished_calls == "unknown" else "followed"
+    if not (calls := unfinished(payloads, alternative.finish_reason, finished_calls, {})):
         return alternative
     messages = enumerate(alternative.messages)
     marked = (each.model_copy(update={"payload": calls[at]}) if at in calls else each for at, each in messages)

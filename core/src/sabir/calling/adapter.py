@@ -250,12 +250,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         return Exchange(request, self._dialect, scope, rendering.retries, losses, ids)
 
     def _wire(
-        self,
-        kind: Kind,
-        rendering: Rendering,
-        watch: Watch | None = None,
-        *,
-        is_stream: bool = False,
+        self, kind: Kind, rendering: Rendering, watch: Watch | None = None, *, is_stream: bool = False
     ) -> Wire | SyncWire:
         limits = rendering.timeout, rendering.idle, rendering.total
         clock = Clock(*limits, is_stream=is_stream, who=rendering.target)

@@ -219,8 +219,7 @@ class Entry(NamedTuple):
 
     def result_text(self, losses: "LossLog") -> str:
         """A result of which no part is left, as text; one whose media were all left out says so: it is not null."""
-        result = self.message.payload
-        assert result.kind == "option_result"
+        result = self.result
         if result.parts and not self.pieces and any(isinstance(part, MediaPart) for part in result.parts):
             losses.add("synthesized", "no part is left; a text says so", message=self.message, path="payload.result")
             return NO_MEDIA

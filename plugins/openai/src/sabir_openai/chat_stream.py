@@ -18,7 +18,6 @@ from sabir import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, Stream
 from sabir.authoring import BlockKind, DecodeScope, Fields, JSONValue, ServerEvent, fields, items, left_over, text
 
 from sabir_openai import chat_decode
-from sabir_openai.errors import ERRORS
 
 
 class ChatDecoder:
@@ -42,9 +41,8 @@ class ChatDecoder:
             yield from self._end()
             return
         chunk = self._scope.read_object(data)
-        error = chunk if event.event == "error" and "error" not in chunk else chunk.get("error")
-        if error:
-            raise ERRORS.report(error.get("error", error) if isinstance(error, dict) else error, self._scope)
+        is_flat = event.event == "error" and "error" not in chunk
+        chat_decode.raise_reported({"error": chunk} if is_flat else chunk, self._scope)
         if not self._has_begun:
             self._has_begun = True
             yield ReplyStart(origin=chat_decode.origin_of(chunk, self._scope))
@@ -114,6 +112,8 @@ _OWN_FIELDS = frozenset({"index", "id", "type", "function", "custom"})
 
 _TEXT_FIELDS = frozenset({"role", "content", "refusal", *chat_decode.REASONING_FIELDS})
 """Fields of a delta whose texts are joined."""
+_REPEATED_FIELDS = ("index", "delta", "message", "text")
+"""Fields of a chunk's choice that are its delta, or that repeat the text so far beside the delta."""
 
 
 class _Words(list[str]):
@@ -138,6 +138,42 @@ class _Thinking:
         return {**self.fields, "thinking": [{"type": "text", "text": thought}] if thought else []}
 
 
+class _Details:
+    """Details of reasoning that may still grow.
+
+    A piece continues the latest detail with its type, index and id. It begins another one if that detail has a
+    signature, or if the piece holds `data`, which is never split.
+    """
+
+    def __init__(self) -> None:
+        self.details: list[dict[str, Any]] = []
+        self._latest: dict[tuple[str, str | float | None], dict[str, Any]] = {}
+
+    def take(self, piece: Fields) -> None:
+        """Add a piece."""
+        key = text(piece.get("type")), _key(piece)
+        detail = self._latest.get(key)
+        if detail is None or not _continues(piece, detail):
+            detail = self._latest[key] = {}
+            self.details.append(detail)
+        for name, value in piece.items():
+            if isinstance(value, str) and name in chat_decode.DETAIL_TEXTS:
+                detail.setdefault(name, _Words()).append(value)
+            elif value not in (None, "") or name not in detail:
+                detail[name] = value
+
+    def joined(self) -> list[dict[str, Any]]:
+        """Return the details as in a response that is not streamed."""
+        return [fields(_settled(detail)) for detail in self.details]
+
+
+def _continues(piece: Fields, detail: Fields) -> bool:
+    """Return whether a piece of reasoning belongs to an earlier detail of its type and index."""
+    ids = {text(each.get("id")) for each in (piece, detail)} - {""}
+    is_more_after_signature = bool(detail.get("signature")) and not piece.get("signature")
+    return len(ids) < 2 and not is_more_after_signature and not piece.get("data")
+
+
 class _Choice:
     """One choice so far."""
 
@@ -153,6 +189,7 @@ class _Choice:
         """The latest call's place by index and id, by index alone (ANY), and by id alone."""
         self._without_id: list[int] = []
         self._reasoning_field: str | None = None
+        self._details = _Details()
 
     @staticmethod
     def is_text(found: Fields) -> bool:
@@ -163,10 +200,12 @@ class _Choice:
 
     def take(self, found: Fields) -> Iterator[Grown]:
         """Add a chunk's part of this choice; yields the blocks that grew."""
-        for name, value in left_over(found, ("index", "delta")).items():
+        known = _REPEATED_FIELDS if "delta" in found else ("index",)
+        for name, value in left_over(found, known).items():
             is_list = name == "logprobs"
             self.found[name] = _grown(dict(fields(self.found.get(name))), fields(value)) if is_list else value
-        for name, value in left_over(fields(found.get("delta")), ("role",)).items():
+        delta = left_over(fields(found.get("delta")), ("role",))
+        for name, value in delta.items():
             match name:
                 case "content":
                     for chunk in value if isinstance(value, list) else [value]:
@@ -175,6 +214,8 @@ class _Choice:
                     yield from self._audio(value)
                 case "tool_calls" if isinstance(value, list):
                     yield from self._calls(value)
+                case "reasoning_details" if isinstance(value, list):
+                    yield from self._reasoning(value, delta)
                 case "function_call" if isinstance(value, dict):
                     self.message[name] = _grown(dict(fields(self.message.get(name))), fields(value))
                 case _ if isinstance(value, str):
@@ -191,6 +232,14 @@ class _Choice:
         if name in chat_decode.REASONING_FIELDS and value and self._reasoning_field in (None, name):
             self._reasoning_field = name
             yield chat_decode.REASONING, "reasoning", value
+
+    def _reasoning(self, pieces: list[Any], delta: Fields) -> Iterator[Grown]:
+        """Add pieces of details; their text is the reasoning where no other field has it."""
+        for piece in map(fields, pieces):
+            self._details.take(piece)
+            more = chat_decode.detail_text(piece)
+            if more and self._reasoning_field is None and not any(map(delta.get, chat_decode.REASONING_FIELDS)):
+                yield chat_decode.REASONING, "reasoning", more
 
     def _chunk(self, chunk: JSONValue) -> Iterator[Grown]:
         """Add a chunk of content, which is a text or an object."""
@@ -270,7 +319,9 @@ class _Choice:
 
     def whole(self) -> dict[str, Any]:
         """The choice as in a response that is not streamed."""
-        message = {name: _settled(said) for name, said in self.message.items()}
+        message = {name: _settled(_once(name, value)) for name, value in self.message.items()}
+        if self._details.details:
+            message["reasoning_details"] = self._details.joined()
         if self.chunks:
             joined = (each.joined() if isinstance(each, _Thinking) else _settled(each) for each in self.chunks)
             message["content"] = [{"type": "text", "text": each} if isinstance(each, str) else each for each in joined]
@@ -336,6 +387,12 @@ def _grown(found: dict[str, Any], more: Fields) -> dict[str, Any]:
         else:
             found[name] = value
     return found
+
+
+def _once(name: str, value: Any) -> Any:
+    """Return a field's pieces, or only one of them if an unknown field had the same value in each delta."""
+    is_repeated = name not in _TEXT_FIELDS and isinstance(value, _Words) and len({*value}) == 1
+    return value[0] if is_repeated else value
 
 
 def _settled(value: Any) -> Any:

@@ -180,13 +180,13 @@ class _Message:
     def _reasoning(self) -> Iterator[Placed]:
         name = next((name for name in REASONING_FIELDS if text(self.message.get(name))), None)
         said = self.left.pop(name) if name else ""
-        for other in REASONING_FIELDS:
-            if self.left.get(other) == said:
-                del self.left[other]
+        also = next((other for other in REASONING_FIELDS if said and self.left.get(other) == said), None)
+        if also:
+            del self.left[also]
         details = self.left.pop("reasoning_details") if items(self.message.get("reasoning_details")) else None
         if not name:
             said = "".join(map(detail_text, details or ()))
-        state = {"field": name, "details": details}
+        state = {"field": name, "also": also, "details": details}
         if name or details:
             kept = {key: value for key, value in state.items() if value is not None}
             yield REASONING, ReasoningPart(text=said, state=kept)

@@ -141,8 +141,8 @@ class _Thinking:
 class _Details:
     """Details of reasoning that may still grow.
 
-    A piece continues the latest detail with its type, index and id. It begins another one if that detail has a
-    signature, or if the piece holds `data`, which is never split.
+    A piece with a text or a signature continues the latest detail with its type, index and id, unless that has a
+    signature already. Every other piece is a detail of its own, as encrypted ones are.
     """
 
     def __init__(self) -> None:
@@ -170,8 +170,9 @@ class _Details:
 def _continues(piece: Fields, detail: Fields) -> bool:
     """Return whether a piece of reasoning belongs to an earlier detail of its type and index."""
     ids = {text(each.get("id")) for each in (piece, detail)} - {""}
-    is_more_after_signature = bool(detail.get("signature")) and not piece.get("signature")
-    return len(ids) < 2 and not is_more_after_signature and not piece.get("data")
+    is_more = bool(piece.get("signature")) or not detail.get("signature")
+    grows = "signature" in piece or any(name in piece for name in chat_decode.DETAIL_TEXTS)
+    return len(ids) < 2 and is_more and grows and not piece.get("data")
 
 
 class _Choice:

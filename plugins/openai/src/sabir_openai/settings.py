@@ -15,6 +15,8 @@ from typing import Any, Literal, TypeAlias
 from pydantic import BaseModel, Field, StrictBool, create_model
 from sabir.authoring import Frozen, FrozenDict, RequestScope, TurnScope, fields, without
 
+from sabir_openai.provider import row_of
+
 OPENAI = "openai"
 Fields: TypeAlias = dict[str, Any]
 """A vendor-defined object, sent verbatim; the vendor checks its contents, hence Any."""
@@ -78,7 +80,12 @@ _JSON_TYPES: Mapping[str, Any] = {
 def settings_of(base: type[BaseModel], scope: RequestScope) -> type[BaseModel]:
     """Return the vendor settings of an endpoint: those of its dialect, and the fields that only its row has."""
     own = scope.model_info.facts.get("own_settings")
-    return _with_own(base, tuple(own.items())) if isinstance(own, Mapping) else base
+    return settings_with(base, own) if isinstance(own, Mapping) else base
+
+
+def settings_with(base: type[BaseModel], own: Mapping[str, str]) -> type[BaseModel]:
+    """Return vendor settings with further fields, given by their JSON types."""
+    return _with_own(base, tuple(own.items())) if own else base
 
 
 @cache
@@ -138,9 +145,13 @@ def is_openai(scope: RequestScope | TurnScope) -> bool:
 
 
 def leave_out_the_others(scope: RequestScope, own: type[BaseModel], other: type[BaseModel]) -> None:
-    """Remove the vendor settings that only the other dialect has; each is a loss."""
+    """Remove the vendor settings that only the other dialect has; each is a loss.
+
+    At a gateway that speaks one dialect, they stay and are refused: no dialect of that gateway takes them.
+    """
     absent = [name for name in scope.vendor if name in other.model_fields and name not in own.model_fields]
-    if absent and scope.target.provider == OPENAI:
+    row = row_of(scope.target.provider)
+    if absent and (scope.target.provider == OPENAI or (row is not None and len(row.dialects) > 1)):
         scope.vendor = FrozenDict(without(scope.vendor, *absent))
         for name in absent:
             _lose(scope, name, f"{scope.target.dialect} has no field for it")

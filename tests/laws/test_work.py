@@ -196,14 +196,14 @@ GROWING: dict[str, Callable[[int], Callable[[], object]]] = {
 def test_what_grows_in_a_stream_is_not_copied_with_each_event(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A list and a text are the same object from their second event on, so that no event costs what came before it."""
     seen: set[tuple[int, str]] = set()
-    grown = chat_stream._grown
+    grown = chat_stream.grown
 
     def watched(found: dict[str, object], more: dict[str, object]) -> dict[str, object]:
         after = grown(found, more)
         seen.update((id(value), name) for name, value in after.items() if isinstance(value, list))
         return after
 
-    monkeypatch.setattr(chat_stream, "_grown", watched)
+    monkeypatch.setattr(chat_stream, "grown", watched)
     GROWING[kind](200)()
 
     assert 1 <= len(seen) <= 2

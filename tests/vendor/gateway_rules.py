@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from importlib.resources import files
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 Body = Mapping[str, Any]
@@ -163,7 +164,7 @@ def _has_plain_text(body: Body) -> bool:
 def _alternates(body: Body) -> bool:
     """Return whether user and assistant take turns after the first messages, which are the system's."""
     roles = [item["role"] for item in messages(body) if item["role"] != "system"]
-    return not any(one == two for one, two in zip(roles, roles[1:], strict=False))
+    return not any(one == two for one, two in pairwise(roles))
 
 
 def _lacks_reasoning(body: Body) -> bool:
@@ -173,6 +174,10 @@ def _lacks_reasoning(body: Body) -> bool:
 
 def _part_of_type(kind: str, body: Body) -> bool:
     return any(part.get("type") == kind for part in _contents(body, ("user",)))
+
+
+def _has_file_data(body: Body) -> bool:
+    return any(part.get("type") == "file" and "file" in part for part in _contents(body, ("user",)))
 
 
 def _never(body: Body) -> bool:
@@ -185,7 +190,7 @@ DEVIATIONS: Mapping[str, Deviation] = {
         lambda body: any(re.fullmatch("[A-Za-z0-9]{9}", each) for each in _ids(body)),
         lambda body: any(not re.fullmatch("[A-Za-z0-9]{9}", each) for each in _ids(body)),
     ),
-    "document_url": Deviation(partial(_part_of_type, "document_url"), partial(has_medium, "document", "data", ("x",))),
+    "document_url": Deviation(partial(_part_of_type, "document_url"), _has_file_data),
     "echoes_reasoning": Deviation(_has_reasoning, _never),
     "file_data_url": Deviation(partial(has_medium, "document", "url", ("user",)), _never),
     "file_url": Deviation(partial(_part_of_type, "file_url"), partial(_part_of_type, "file")),
@@ -194,7 +199,8 @@ DEVIATIONS: Mapping[str, Deviation] = {
     "max_tokens": Deviation(partial(_field, "max_tokens"), partial(_field, "max_completion_tokens")),
     "needs_reasoning": Deviation(_has_reasoning, _lacks_reasoning),
     "no_calls": Deviation(
-        lambda body: not _ids(body), lambda body: bool(_ids(body)) or any(m.get("role") == "tool" for m in messages(body))
+        lambda body: not _ids(body),
+        lambda body: bool(_ids(body)) or any(item.get("role") == "tool" for item in messages(body)),
     ),
     "no_strict": Deviation(lambda body: not has_feature("strict", body), partial(has_feature, "strict")),
     "plain_text": Deviation(_has_plain_text, lambda body: not _has_plain_text(body)),

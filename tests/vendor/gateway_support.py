@@ -1,7 +1,9 @@
-"""Recorded exchanges with gateways, and a walker over Chat Completions of any gateway; it shares no code with the plugins.
+"""Recorded exchanges with gateways, and a walker over Chat Completions that shares no code with the plugins.
 
     host ──HOSTS──▶ row ──▶ Place (row, dialect, model)
     stream ──added_up──▶ the body that its chunks add up to ──▶ what it says: texts, reasoning, calls, figures, reasons
+
+Of a request, it says what a row may change without a loss.
 """
 
 import json
@@ -197,8 +199,12 @@ def read_from(messages: Iterable[sabir.Message]) -> dict[str, Any]:
         "reasoning": texts("reasoning"),
         "refusal": texts("refusal"),
         "calls": [
-            (call.invocation_id, call.option_name, call.raw_arguments if call.invalid_arguments else dict(call.arguments))
-            for call in calls
+            (
+                each.invocation_id,
+                each.option_name,
+                each.raw_arguments if each.invalid_arguments else dict(each.arguments),
+            )
+            for each in calls
         ],
         "cited": sum(len(part.citations) for part in parts if part.kind == "text"),
     }
@@ -298,7 +304,8 @@ def unreported(exchange: Exchange, dialect: str, history: DecodedHistory, render
 
     def has_loss(path: str) -> bool:
         name = path.partition(".")[0].partition("[")[0]
-        return not paths.isdisjoint({f"settings.{SETTINGS.get(name, name)}", f"settings.vendor.{row_of(exchange)}.{name}"})
+        vendor = f"settings.vendor.{row_of(exchange)}.{name}"
+        return not paths.isdisjoint({f"settings.{SETTINGS.get(name, name)}", vendor})
 
     for (path, value), _ in (expected - got).items():
         name = path.partition(".")[0].partition("[")[0]

@@ -283,9 +283,9 @@ def shown_facts(tie: Tie, exchange: Exchange, dialect: str) -> Iterator[str]:
     for name in (*entry.get("adds", ()), *(RENAMES[field] for field in entry.get("renames", {}).values())):
         if DEVIATIONS[name].shows(body):
             yield name
-    if "reasoning" in entry and not is_refused(exchange):
-        if shown_reasoning(exchange, dialect) is entry["reasoning"]:
-            yield "reasoning"
+    is_answer = not is_refused(exchange)
+    if is_answer and "reasoning" in entry and shown_reasoning(exchange, dialect) is entry["reasoning"]:
+        yield "reasoning"
     if any(has_medium(modality, "", ("user",), body) for modality in entry.get("modalities", ())):
         yield "modalities"
     if effort_of(body) in entry.get("efforts", ()):
@@ -394,6 +394,7 @@ class Conversation(NamedTuple):
     """A recorded request's history, with one more question."""
 
     id: str
+    number: int
     messages: tuple[Message, ...]
     history: DecodedHistory
 
@@ -411,7 +412,8 @@ def conversations() -> list[Conversation]:
         body = json.dumps({**(exchange.request or {}), "stream": False}, sort_keys=True)
         if body not in found:
             history = sabir.dialect(wire).decode_history(body)
-            found[body] = Conversation(exchange.id, (*history.messages, sabir.user("Go on.")), history)
+            messages = (*history.messages, sabir.user("Go on."))
+            found[body] = Conversation(exchange.id, len(found), messages, history)
     return list(found.values())
 
 
@@ -429,7 +431,7 @@ def wrongs(place: Place, model: str, messages: tuple[Message, ...], rendering: R
 
 
 def words_of(message: Message) -> Iterator[str]:
-    """Yield the texts of a message that no dialect changes: those of its parts, its URLs, and the option that it calls."""
+    """Yield the texts of a message that no dialect changes: of its parts and result, its URLs, its option's name."""
     for part in message.parts:
         if part.kind in ("text", "refusal"):
             yield part.text
@@ -446,8 +448,8 @@ def unspoken(place: Place, model: str, conversation: Conversation, rendering: Re
     paths, body = {loss.path for loss in rendering.losses}, json.loads(rendering.body_bytes)
     chosen = conversation.history.settings
     for setting in ("max_output_tokens", "temperature", "top_p", "stop", "seed", "reasoning_effort"):
-        is_sent = has_feature(setting, body)
-        if getattr(chosen, setting) and not is_sent and not any(path.startswith(f"settings.{setting}") for path in paths):
+        is_said = has_feature(setting, body) or any(path.startswith(f"settings.{setting}") for path in paths)
+        if getattr(chosen, setting) and not is_said:
             yield f"{place}:{model} loses {setting} in silence"
     for index, option in enumerate(conversation.history.options):
         if option.name not in str(body.get("tools")) and not paths & {"options", f"options[{index}]"}:
@@ -463,7 +465,7 @@ def test_a_recorded_conversation_goes_on_at_every_gateway(place: Place) -> None:
     chosen = conversations()[shorts.index(place.short) :: len(shorts)]
 
     def faults(conversation: Conversation) -> Iterator[str]:
-        model = models[hash(conversation.id) % len(models)]
+        model = models[conversation.number // len(shorts) % len(models)]
         adapter = adapter_of(place.row, f"openai.{place.short}", model)
         history = conversation.history
         rendering = adapter.render(conversation.messages, options=history.options, settings=history.settings)

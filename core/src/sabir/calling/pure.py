@@ -20,6 +20,7 @@ from sabir.contract.dialect import DecodedHistory, Decoder, Dialect, Rendering, 
 from sabir.contract.provider import Access
 from sabir.contract.scope import DecodeScope
 from sabir.discovery import default_registry as registry
+from sabir.discovery import models_of
 from sabir.options.option import Option, OptionLike
 from sabir.reading.incoming import finished, mend, raise_unreadable, read_body, shown
 from sabir.rendering.renderer import Renderer
@@ -64,7 +65,8 @@ class PureDialect:
         if settings is not None:
             settings = checked_settings(settings, self.target.provider)
         target = self.target.model_copy(update={"model": model})
-        info = find_model(registry.models(target.provider), model, self.dialect.family(model))
+        infos = models_of(registry.provider(target.provider), self.dialect.name)
+        info = find_model(infos, model, self.dialect.family(model))
         renderer = Renderer(self.dialect, target, speaks_as=checked_policy(speaks_as), model_info=info)
         rendering = renderer.render(as_messages(messages), Option.all_of(options), settings)
         RenderingRefused.check(rendering.losses, strict, str(target))

@@ -221,7 +221,8 @@ class _History(RequestHistory):
         """Instructions, under either name, or what the user says."""
         self.lose_unknown(message, {"role", "content"}, path, _NO_PLACE)
         policy = "user" if message["role"] == "user" else "system"
-        self.say(policy, self.parts(message.get("content"), f"{path}.content"), path)
+        content = message.get("content")
+        self.say(policy, [] if content is None else self.parts(content, f"{path}.content"), path)
 
     def assistant(self, message: Fields, path: str) -> None:
         """The model's parts and option calls, as from decoding its response."""
@@ -267,7 +268,7 @@ class _History(RequestHistory):
     def tool(self, message: Fields, path: str) -> None:
         """The result of one call; its content is text, which no flag calls an error."""
         call_id = History.expect_name(message.get("tool_call_id"), f"{path}.tool_call_id")
-        said, name = message.get("content"), text(message.get("name"))
+        said, name = message.get("content") or "", text(message.get("name"))
         known = {"role", "content", "tool_call_id", *(("name",) if name == self.names.get(call_id, name) else ())}
         self.lose_unknown(message, known, path, _NO_PLACE)
         self.answer(call_id, said if isinstance(said, str) else self.parts(said, f"{path}.content"), path, name)

@@ -32,7 +32,7 @@ from sabir.errors import HistoryInvalid
 
 from sabir_openai.chat_decode import message_blocks
 from sabir_openai.chat_request import FIELDS
-from sabir_openai.provider import row_of
+from sabir_openai.gateways import row_of
 from sabir_openai.schema import STRICT, is_strict_already
 from sabir_openai.settings import ChatOptionHints, ChatSettings, FileHints, ImageHints, MediaHints, settings_with
 
@@ -221,8 +221,7 @@ class _History(RequestHistory):
         """Instructions, under either name, or what the user says."""
         self.lose_unknown(message, {"role", "content"}, path, _NO_PLACE)
         policy = "user" if message["role"] == "user" else "system"
-        content = message.get("content")
-        self.say(policy, [] if content is None else self.parts(content, f"{path}.content"), path)
+        self.say(policy, self.parts(message.get("content"), f"{path}.content"), path)
 
     def assistant(self, message: Fields, path: str) -> None:
         """The model's parts and option calls, as from decoding its response."""

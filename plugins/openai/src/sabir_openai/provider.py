@@ -10,7 +10,6 @@ with it, over an HTTP client of the class that the SDK takes by default (see sab
 import json
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
 
@@ -29,6 +28,7 @@ from sabir.authoring import (
 )
 
 from sabir_openai.errors import ERRORS
+from sabir_openai.gateways import gateways, row_of  # noqa: F401 - names of this module for plugin and tests
 
 COMPATIBLE = frozenset({"max_tokens", "system_role"})
 """Quirks assumed of an endpoint that the user names only by `base_url` and that is not known to sell these models."""
@@ -51,20 +51,6 @@ OPENAI = Row(
     dialects=("responses", "chat"), key_variables=("OPENAI_API_KEY", "OPENAI_ADMIN_KEY"),
     url_variables=("OPENAI_BASE_URL",),
 )  # fmt: skip
-
-
-@cache
-def row_of(name: str) -> Row | None:
-    """Return the row of a compatible endpoint, from the file of its name; None if there is none."""
-    file = files("sabir_openai").joinpath("gateways", f"{name}.toml")
-    return Row.read_all(file.read_text("utf-8"))[name] if name.isidentifier() and file.is_file() else None
-
-
-def gateways() -> dict[str, Row]:
-    """Return the rows of all compatible endpoints by name."""
-    paths = files("sabir_openai").joinpath("gateways").iterdir()
-    rows = (row_of(path.name.removesuffix(".toml")) for path in paths)
-    return {row.name: row for row in rows if row is not None}
 
 
 class CompatibleProvider(SDKProvider):

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 from pydantic import BaseModel, Field, StrictBool, create_model
 from sabir.authoring import Frozen, FrozenDict, RequestScope, TurnScope, fields, without
 
-from sabir_openai.provider import row_of
+from sabir_openai.gateways import row_of
 
 OPENAI = "openai"
 Fields: TypeAlias = dict[str, Any]

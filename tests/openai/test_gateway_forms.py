@@ -81,9 +81,7 @@ def test_pieces_of_reasoning_are_the_details_of_a_whole_answer(pieces: list[Any]
 
 def test_fields_that_each_delta_repeats_are_kept_once() -> None:
     """Other unknown texts grow."""
-    reply = folded(
-        *chunks({"content": "A", "channel": "x", "notes": "a"}, {"content": "h", "channel": "x", "notes": "b"})
-    )
+    reply = folded(*chunks(*({"content": each, "channel": "x", "notes": each} for each in "Ah")))
 
     assert reply.text == "Ah"
     assert reply.details["choices"][0]["message"] == {"channel": "x", "notes": "Ah"}

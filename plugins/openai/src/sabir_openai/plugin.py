@@ -1,6 +1,7 @@
 """The entry points: OpenAI itself, each gateway of the folder gateways by its name, and a hint."""
 
-from sabir_openai.provider import OPENAI, CompatibleProvider, row_of
+from sabir_openai.gateways import row_of
+from sabir_openai.provider import OPENAI, CompatibleProvider
 
 openai = CompatibleProvider(OPENAI)
 AZURE = "for Azure write sabir.adapter('openai.chat:deployment', client=openai.AsyncAzureOpenAI(…))"

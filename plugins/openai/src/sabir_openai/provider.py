@@ -28,7 +28,7 @@ from sabir.authoring import (
 )
 
 from sabir_openai.errors import ERRORS
-from sabir_openai.gateways import gateways, row_of  # noqa: F401 - names of this module for plugin and tests
+from sabir_openai.gateways import gateways  # noqa: F401 - tests and pages read the rows from here
 
 COMPATIBLE = frozenset({"max_tokens", "system_role"})
 """Quirks assumed of an endpoint that the user names only by `base_url` and that is not known to sell these models."""

@@ -30,6 +30,7 @@ ARGUED: dict[str, dict[str, str]] = {
         "arguments.py": "calls whose arguments come in pieces, each at its path, streamed and whole",
     },
     "sabir_openai": {
+        "chat_growing.py": "parts of a stream's message that still grow",
         "responses_sources.py": "the events of a stream that hold the same text, and which of them is complete",
         "schema.py": "schemas made strict where they can be, for both dialects",
     },

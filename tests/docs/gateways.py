@@ -1,9 +1,10 @@
 """The page of the gateways, from the rows that the plugins read: what each accepts, ignores and refuses, and why.
 
-rows ──▶ a line each: name, dialects, URL, key        rows ──▶ a table each: a line for each entry, with its sources
+rows ──▶ a line each: name, dialects, URL, key        rows ──▶ a list each: an item for each entry, with its sources
 """
 
 import re
+import textwrap
 from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
@@ -38,12 +39,9 @@ def details() -> str:
 
 def _section(row: Row) -> Iterator[str]:
     yield f"### {row.name}"
-    yield f"{row.docs}" + (f". Its own settings: {_codes(row.own_settings)}." if row.own_settings else "")
+    yield _wrapped(f"{row.docs}" + (f". Its own settings: {_codes(row.own_settings)}." if row.own_settings else ""))
     if row.entries:
-        lines = ["| models | facts | sources |", "|---|---|---|"]
-        yield "\n".join(
-            [*lines, *(f"| {_models(entry)} | {_facts(entry)} | {_sources(entry)} |" for entry in row.entries)]
-        )
+        yield "\n".join(map(_item, row.entries))
     names = {
         name for entry in row.entries for column in ("accepts", "ignores", "refuses") for name in getattr(entry, column)
     }
@@ -51,11 +49,27 @@ def _section(row: Row) -> Iterator[str]:
         name.partition(".")[0] for name in names if name.partition(".")[0] in WIRE_SETTINGS and "." not in name
     }
     unverified = [name for name in FEATURES if not {name, name.partition(".")[0]} & known]
-    yield f"Unverified: {_codes(unverified)}." if unverified else "Everything in the list above is documented."
+    yield _wrapped(
+        f"Unverified: {_codes(unverified)}." if unverified else "Everything that readers look for is listed."
+    )
+
+
+def _item(entry: RowEntry) -> str:
+    """Return an item of a list: the models, what holds for them, and the sources."""
+    return f"{_wrapped(f'**{_models(entry)}**: {_facts(entry)}.', '- ')}\n{_wrapped(_sources(entry), '  ')}"
+
+
+def _wrapped(text: str, begin: str = "") -> str:
+    """Return a text in lines of at most 120 columns; a link may be longer."""
+    indent = " " * len(begin)
+    wrapped = textwrap.wrap(
+        text, 120, initial_indent=begin, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join(wrapped)
 
 
 def _models(entry: RowEntry) -> str:
-    models = ", ".join(f"`{prefix}…`" for prefix in entry.models if prefix) or "all"
+    models = ", ".join(f"`{prefix}…`" for prefix in entry.models if prefix) or "all models"
     models += f", on {', '.join(entry.dialects)}" if entry.dialects else ""
     return f"{models}, while they reason" if entry.while_reasoning else models
 
@@ -78,7 +92,7 @@ def _source(source: str) -> str:
     if _RECORDED.fullmatch(source):
         return source
     date, _, url = source.partition(" ")
-    return f"[{urlsplit(url).hostname}, {date}]({url})"
+    return f"[{urlsplit(url).hostname},\u00a0{date}]({url})"
 
 
 def _codes(names: object) -> str:

@@ -350,9 +350,9 @@ class DecodeScope:
         """An option call as a wire reports it.
 
         The name is mapped back through `option_names`. Argument text is kept as it came in `raw_arguments`; text that
-        is no JSON object marks the call `invalid_arguments`; empty text or None means no arguments. Arguments get their
-        own names by `argument_names`. A missing id is made up. Raises ResponseInvalid for a call without a name and for
-        arguments with more JSON values than `bounds.values`, NotJSON for a state that is not JSON.
+        is no JSON object marks the call `invalid_arguments`; empty text, `null` or None means no arguments. Arguments
+        get their own names by `argument_names`. A missing id is made up. Raises ResponseInvalid for a call without a
+        name and for arguments with more JSON values than `bounds.values`, NotJSON for a state that is not JSON.
         """
         if not wire_name:
             call = repr(wire_id) if wire_id else "without id"
@@ -405,6 +405,8 @@ def _read_arguments(arguments: str | Mapping[str, JSONValue] | None) -> tuple[st
     if isinstance(arguments, str):
         try:
             value = parse_json(arguments)
+            if value is None:
+                return arguments, _NO_ARGUMENTS
             return arguments, encode_json(value, sort_keys=True) if type(value) is dict else None
         except ValueError:
             return arguments, None if arguments.strip() else _NO_ARGUMENTS

@@ -22,7 +22,15 @@ from sabir.authoring import (
 )
 
 from sabir_openai.schema import LOOSE, STRICT
-from sabir_openai.settings import ChatSettings, ResponsesSettings, has_tool, in_form, leave_out_the_others, settings_of
+from sabir_openai.settings import (
+    OPENAI,
+    ChatSettings,
+    ResponsesSettings,
+    has_tool,
+    in_form,
+    leave_out_the_others,
+    settings_of,
+)
 
 FIELDS: Mapping[str, str] = {
     "max_output_tokens": "max_completion_tokens",
@@ -59,7 +67,7 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     vendor = in_form(scope.read_vendor(settings_of(ChatSettings, scope)), scope, nested=True)
     if vendor.pop("prefix", False):
         _mark_prefix(scope)
-    scope.reasoning_is_off = fields(vendor.get("thinking")).get("type") == "disabled"
+    scope.reasoning_is_off = _turns_reasoning_off(vendor)
     names = {setting: _renamed(name, scope) for setting, name in FIELDS.items()}
     body: dict[str, Any] = {"model": scope.target.model} | scope.neutral_fields(names, stops=MOST_STOPS, take=take)
     if "thinking_type" in scope.quirks and body.get("reasoning_effort") == "none":
@@ -90,6 +98,13 @@ def _without_reasoning(scope: RequestScope, effort: ReasoningEffort | None, rule
     return {}
 
 
+def _turns_reasoning_off(vendor: Mapping[str, Any]) -> bool:
+    """Return whether the settings that only some endpoints have turn reasoning off."""
+    reasoning = fields(vendor.get("reasoning"))
+    is_off = reasoning.get("effort") == "none" or reasoning.get("enabled") is False
+    return is_off or fields(vendor.get("thinking")).get("type") == "disabled"
+
+
 def _mark_prefix(scope: RequestScope) -> None:
     """Mark the assistant's last message as the beginning of the reply; a loss if the last message is another's."""
     path = f"settings.vendor.{scope.target.provider}.prefix"
@@ -102,8 +117,8 @@ def _mark_prefix(scope: RequestScope) -> None:
 def take(scope: RequestScope, setting: str) -> Any:
     """Return a wire setting's value; None and a loss if the model refuses it, always or while it reasons."""
     if setting == "reasoning_effort":
-        is_openai = scope.target.provider == "openai" and "max_tokens" not in scope.quirks
-        return fit_effort(scope, refused=REFUSED_EFFORTS if is_openai else ())
+        is_own = scope.target.provider in OPENAI and "max_tokens" not in scope.quirks
+        return fit_effort(scope, refused=REFUSED_EFFORTS if is_own else ())
     reasons = scope.model_info.reasoning and scope.settings.take("reasoning_effort") not in (None, "none")
     is_sampling = setting in _SAMPLING and setting not in scope.model_info.rejects
     if is_sampling and reasons and scope.settings.take(setting) is not None:
@@ -116,15 +131,17 @@ def take(scope: RequestScope, setting: str) -> Any:
 def _renamed(name: str, scope: RequestScope) -> str:
     if name == "seed" and "random_seed" in scope.quirks:
         return "random_seed"
-    is_older = "max_tokens" in scope.quirks and not scope.model_info.reasoning
+    # A row says it of these models; of an unknown endpoint it is assumed, but not of OpenAI's models that reason.
+    is_row = "max_tokens" in scope.model_info.quirks
+    is_older = is_row or ("max_tokens" in scope.quirks and not scope.model_info.reasoning)
     return "max_tokens" if name == "max_completion_tokens" and is_older else name
 
 
 def encode_options(scope: RequestScope) -> list[dict[str, Any]]:
     """Return the options as function declarations.
 
-    An option is strict if its hint says so and its schema can be, without a hint if its strict schema takes all that
-    the schema takes.
+    An option is strict if its hint says so and its schema can be; without a hint if its strict schema takes all that
+    the schema takes, and a gateway is known to take `strict`.
     """
     if scope.options and not scope.supports("options", "options"):
         return []
@@ -132,19 +149,24 @@ def encode_options(scope: RequestScope) -> list[dict[str, Any]]:
     for index, option in enumerate(scope.options):
         path, hints = f"options[{index}].parameters", scope.target.hints_of(option)
         strict = fit_schema(option.parameters, STRICT)
-        is_plain = not strict.narrows and "no_strict" not in scope.quirks
+        is_plain = not strict.narrows and _strict_is_known(scope)
         is_strict = hints.get("strict", is_plain) and not strict.refusal
         if hints.get("strict") and strict.refusal:
             scope.losses.add("downgraded", f"it is sent without strict: {strict.refusal}", path=path)
             hints = without(hints, "strict")
+        if is_strict and not scope.supports("strict", f"options[{index}].strict"):
+            is_strict, hints = False, without(hints, "strict")
         fitted = strict if is_strict else fit_schema(option.parameters, LOOSE)
-        if is_strict:
-            scope.supports("strict", f"options[{index}].strict")
         function = {**scope.declare(option), "parameters": fitted.parameters(scope.losses, path)}
         declared.append(
             {"type": "function", "function": {**function, **({"strict": True} if is_strict else {}), **hints}}
         )
     return declared
+
+
+def _strict_is_known(scope: RequestScope) -> bool:
+    """Return whether options may be strict unasked: at OpenAI, and where a row lists it as accepted."""
+    return "no_strict" not in scope.quirks and scope.model_info.status_of("strict") == "accepted"
 
 
 def encode_choice(scope: RequestScope, tools: list[dict[str, Any]], declared: Declared) -> dict[str, Any]:

@@ -13,9 +13,10 @@ from functools import cache
 from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, Field, StrictBool, create_model
-from sabir.authoring import Frozen, FrozenDict, RequestScope, TurnScope, fields, without
+from sabir.authoring import Frozen, FrozenDict, RequestScope, Row, TurnScope, fields, without
 
-OPENAI = "openai"
+OPENAI = frozenset({"openai", "azure"})
+"""The providers that serve OpenAI's models with OpenAI's own server."""
 Fields: TypeAlias = dict[str, Any]
 """A vendor-defined object, sent verbatim; the vendor checks its contents, hence Any."""
 Level: TypeAlias = Literal["low", "medium", "high"]
@@ -78,7 +79,12 @@ _JSON_TYPES: Mapping[str, Any] = {
 def settings_of(base: type[BaseModel], scope: RequestScope) -> type[BaseModel]:
     """Return the vendor settings of an endpoint: those of its dialect, and the fields that only its row has."""
     own = scope.model_info.facts.get("own_settings")
-    return _with_own(base, tuple(own.items())) if isinstance(own, Mapping) else base
+    return settings_with(base, own) if isinstance(own, Mapping) else base
+
+
+def settings_with(base: type[BaseModel], own: Mapping[str, str]) -> type[BaseModel]:
+    """Return vendor settings with further fields, given by their JSON types."""
+    return _with_own(base, tuple(own.items())) if own else base
 
 
 @cache
@@ -134,13 +140,17 @@ ResponsesOptionHints = _option_hints("ResponsesOptionHints", further=True)
 
 def is_openai(scope: RequestScope | TurnScope) -> bool:
     """Return whether the endpoint is OpenAI's own or Azure's; others have another name or the quirk `system_role`."""
-    return scope.target.provider == OPENAI and "system_role" not in scope.quirks
+    return scope.target.provider in OPENAI and "system_role" not in scope.quirks
 
 
 def leave_out_the_others(scope: RequestScope, own: type[BaseModel], other: type[BaseModel]) -> None:
-    """Remove the vendor settings that only the other dialect has; each is a loss."""
+    """Remove the vendor settings that only the other dialect has; each is a loss.
+
+    At a gateway that speaks one dialect, they stay and are refused: no dialect of that gateway takes them.
+    """
     absent = [name for name in scope.vendor if name in other.model_fields and name not in own.model_fields]
-    if absent and scope.target.provider == OPENAI:
+    row = Row.packaged("sabir_openai", scope.target.provider)
+    if absent and (scope.target.provider in OPENAI or (row is not None and len(row.dialects) > 1)):
         scope.vendor = FrozenDict(without(scope.vendor, *absent))
         for name in absent:
             _lose(scope, name, f"{scope.target.dialect} has no field for it")

@@ -10,7 +10,11 @@ from urllib.parse import urlsplit
 
 from sabir.authoring import WIRE_SETTINGS, Row, RowEntry
 
-ROWS: Mapping[str, Row] = Row.all_packaged("sabir_openai")
+ROWS: Mapping[str, Row] = {
+    **Row.all_packaged("sabir_openai"),
+    **{f"{name}.messages": row for name, row in Row.all_packaged("sabir_anthropic").items()},
+}
+"""Title of a section → its row; a row that only adds a dialect to a name has that dialect's full name."""
 FEATURES = (
     *(name for name in WIRE_SETTINGS if name not in ("option_choice", "response_format")),
     "option_choice.auto", "option_choice.none", "option_choice.required", "option_choice.named",
@@ -26,19 +30,19 @@ def overview() -> str:
     """Return a table with a line for each row."""
     lines = ["| name | dialects, the default first | URL | key |", "|---|---|---|---|"]
     for name, row in sorted(ROWS.items()):
-        dialects = ", ".join(f"`{name}.{short}`" for short in row.dialects)
+        dialects = ", ".join(f"`{row.name}.{short}`" for short in row.dialects)
         keys = ", ".join(f"`{variable}`" for variable in row.key_variables) or "none"
-        lines.append(f"| [{name}](#{name}) | {dialects} | {row.url} | {keys} |")
+        lines.append(f"| [{name}](#{name.replace('.', '')}) | {dialects} | {row.url} | {keys} |")
     return "\n".join(lines)
 
 
 def details() -> str:
     """Return a section for each row."""
-    return "\n\n".join(section for _, row in sorted(ROWS.items()) for section in _section(row))
+    return "\n\n".join(section for title, row in sorted(ROWS.items()) for section in _section(title, row))
 
 
-def _section(row: Row) -> Iterator[str]:
-    yield f"### {row.name}"
+def _section(title: str, row: Row) -> Iterator[str]:
+    yield f"### {title}"
     yield _wrapped(f"{row.docs}" + (f". Its own settings: {_codes(row.own_settings)}." if row.own_settings else ""))
     if row.entries:
         yield "\n".join(map(_item, row.entries))

@@ -21,6 +21,7 @@ OPTIONAL = {
     "settings": "vendor-only settings, strict",
 }
 DATA = {"models.toml": "model capabilities as data, by prefix", "py.typed": "its annotations count"}
+FOLDERS = {"gateways": "rows of other vendors' endpoints that speak its dialects, a TOML file each"}
 ARGUED: dict[str, dict[str, str]] = {
     "sabir_anthropic": {
         "schema.py": "schemas of replies and parameters, narrowed to what the vendor takes",
@@ -29,7 +30,7 @@ ARGUED: dict[str, dict[str, str]] = {
         "arguments.py": "calls whose arguments come in pieces, each at its path, streamed and whole",
     },
     "sabir_openai": {
-        "gateways.toml": "compatible endpoints as rows of data",
+        "chat_growing.py": "parts of a stream's message that still grow",
         "responses_sources.py": "the events of a stream that hold the same text, and which of them is complete",
         "schema.py": "schemas made strict where they can be, for both dialects",
     },
@@ -70,6 +71,8 @@ def strange_files(package: Package) -> Iterator[str]:
         if not path.is_file() or "__pycache__" in path.parts:
             continue
         if path.name in DATA.keys() | argued.keys() | {"__init__.py"}:
+            continue
+        if path.suffix == ".toml" and path.parent.name in FOLDERS:
             continue
         if not (path.suffix == ".py" and path.parent == package.source and role(path.stem) in known):
             yield f"{shown(path)}: is no part of the anatomy"

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterator
 from itertools import chain
 
+from sabir_cli import packages
+
 from tests.architecture.project import CORE, PACKAGES, PLUGINS, PROVIDERS, ROOT, Package, nodes, read_toml, shown
 from tests.architecture.test_imports import CORE_MAY_LOAD, imported_names
 from tests.isolation.check import EXPECTED
@@ -142,21 +144,26 @@ def test_a_provider_is_an_object_of_its_own_package() -> None:
 
 
 def test_the_command_knows_which_package_brings_each_provider() -> None:
-    """What it tells of a provider that is not installed names a package that exists, and has that provider."""
-    cli = next(package for package in PLUGINS if package.name == "sabir-cli")
-    hints = importlib.metadata.entry_points(group="sabir.hints")
-    told = {point.name: point.load() for point in hints if point.dist and point.dist.name == cli.name}
+    """The hint for a provider that is not installed names a package that has it; of several, the one it means."""
+    hints_of_all = importlib.metadata.entry_points(group="sabir.hints")
+    points = [point for point in hints_of_all if point.module == packages.__name__]
+    hints = {point.name: f"sabir-{point.attr.lower()}" for point in points}
 
-    expected = {name: package.name for package in PROVIDERS for name in package.providers}
-    assert told == {name: f"it comes with {package}: pip install {package}" for name, package in expected.items()}
+    by_meaning = sorted(PROVIDERS, key=lambda package: package.name == "sabir-openai")  # its rows keep their names
+    owners = {name: package.name for package in by_meaning for name in package.providers}
+    assert hints == owners
+    assert {point.load() for point in points} == {""}  # all are installed here
+    assert packages.hint("sabir-zenith") == "it comes with sabir-zenith: pip install sabir-zenith"
 
 
 def test_no_name_of_a_hint_is_a_providers_but_the_commands() -> None:
-    """A plugin's hints are for names that no provider has: those that users take for one."""
+    """A plugin's hints are for names that users take for a provider, and for those that mean none by themselves."""
     hints = [name for package in PROVIDERS for name in package.metadata["entry-points"].get("sabir.hints", {})]
+    named = {name for package in PROVIDERS for name in package.providers} & {*hints}
 
-    assert {"azure", "bedrock", "claude", "gemini", "vertex"} == {*hints}
-    assert not {*hints} & {name for package in PROVIDERS for name in package.providers}
+    assert {"claude", "gemini", "vertex"} == {*hints}
+    points = [point for name in named for point in importlib.metadata.entry_points(group="sabir.providers", name=name)]
+    assert all(point.load().adds_dialects for point in points)
 
 
 def test_the_workspace_lists_every_package_wherever_it_lists_packages() -> None:

@@ -20,10 +20,12 @@ from sabir.errors import CallError
 from sabir_testing.loopback import Server, head, whole
 
 KEY = "sk-never-shown-" + "0123456789abcdef" * 4
-MODELS = ("openai.chat:m", "openai.responses:m", "anthropic:m", "google:m")
+MODELS = ("openai.chat:m", "openai.responses:m", "azure:m", "anthropic:m", "bedrock.messages:m", "google:m")
 STREAMED = {
     "openai.chat:m": {"error": {"message": f"bad key {KEY}", "code": 401}},
     "openai.responses:m": {"type": "error", "code": "invalid_api_key", "message": f"bad key {KEY}"},
+    "azure:m": {"type": "error", "code": "invalid_api_key", "message": f"bad key {KEY}"},
+    "bedrock.messages:m": {"type": "error", "error": {"type": "authentication_error", "message": f"bad key {KEY}"}},
     "anthropic:m": {"type": "error", "error": {"type": "authentication_error", "message": f"bad key {KEY}"}},
     "google:m": {"error": {"code": 401, "message": f"bad key {KEY}", "status": "UNAUTHENTICATED"}},
 }
@@ -34,6 +36,12 @@ BODIES = {
     "long": json.dumps({"error": {"message": f"{'x' * 370}{KEY}{'y' * 300}", "type": "invalid"}}).encode(),
     "end": json.dumps({"error": {"message": f"{'x' * 900}{KEY}", "type": "invalid"}}).encode(),
 }
+
+
+@pytest.fixture(autouse=True)
+def region(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+    monkeypatch.delenv("OPENAI_API_VERSION", raising=False)
 
 
 def ask(model: str, base_url: str) -> sabir.ModelAdapter:

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,7 @@ from zoneinfo import ZoneInfo
 import pytest
 import sabir
 from rich.cells import cell_len
+from sabir.authoring import Dialect
 from sabir_cli.demo import QUESTION, Folded, find_zone, time_in
 
 from tests.cli.command import run
@@ -140,6 +142,29 @@ def test_the_question_goes_to_a_vendor_that_was_named(
     assert [item["from"] for item in request["messages"]] == ["system", "user", "assistant", "results"]
     assert (sent["state"], sent["model"]) == ("answered", "relay:fast")
     assert re.fullmatch(TIME, sent["text"])
+
+
+class More(Relay):
+    """A package that adds a dialect to the gateway's name."""
+
+    dialects, adds_dialects = ("more",), True
+
+    def dialect(self, short_name: str) -> Dialect:
+        return replace(super().dialect("plain"), name="relay.more")
+
+
+def test_a_name_of_two_packages_is_asked_once_and_by_the_one_that_was_named(
+    relay: Relay, monkeypatch: pytest.MonkeyPatch, demo: Demo
+) -> None:
+    """Each dialect is rendered by its own package."""
+    more = More()
+    sabir.register("relay", more)
+    monkeypatch.setenv("RELAY_API_KEY", "set")
+    found = demo("-m", "echo:any", "-m", "relay.more:fast", "--vendors")
+
+    assert [each["model"] for each in found["sent"] if each["provider"] == "relay"] == ["relay.more:fast"]
+    assert (len(relay.requests), len(more.requests)) == (0, 1)
+    assert "relay.more" in [each["dialect"] for each in found["renderings"]]
 
 
 @pytest.mark.usefixtures("relay")

@@ -1,6 +1,8 @@
 """`sabir providers` and `sabir models`: what is installed, what it carries, which dialects there are."""
 
 import json
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,8 +10,9 @@ from typing import Any
 import pytest
 import sabir
 from rich.cells import cell_len
-from sabir.authoring import Credential, Profile
-from sabir_cli.providers import Speaker, capabilities, spoken_dialects
+from sabir.authoring import Credential, Dialect, Profile
+from sabir_cli.inputs import model_rows
+from sabir_cli.providers import Speaker, capabilities, shared_names, spoken_dialects
 
 from tests.cli.conftest import Command, Relay
 from tests.cli.terminal import lines_of, on_terminal, posix
@@ -26,9 +29,107 @@ def test_every_installed_provider_is_listed_within_80_columns(command: Command) 
     lines = command("providers")[0].splitlines()
 
     for status in sabir.providers():
-        (line,) = (line for line in lines if line.startswith(f"{status.name} "))
-        assert status.state in line
+        of_name = [line for line in lines if line.startswith(f"{status.name} ")]
+        assert (
+            len([line for line in of_name if f" {status.state} " in line and f" {status.distribution} " in line]) == 1
+        )
     assert max(map(len, lines)) <= 80
+
+
+class Native(Relay):
+    """A package of its own for a service that sabir-openai knows as a gateway; as Ollama might have."""
+
+    name, dialects = "ollama", ("native",)
+
+    def dialect(self, short_name: str) -> Dialect:
+        return replace(super().dialect("plain"), name=f"{self.name}.{short_name}")
+
+    def models(self) -> tuple[sabir.ModelInfo, ...]:
+        return (sabir.ModelInfo(prefix="qwen4"),)
+
+
+class Added(Native):
+    """A dialect that is added to a name which no other package provides."""
+
+    name, dialects, adds_dialects = "zenith", ("messages",), True
+
+
+@pytest.fixture
+def shared() -> Iterator[None]:
+    """Both, registered for one test."""
+    for provider in (Native(), Added()):
+        sabir.register(provider.name, provider)
+    yield
+    for name in ("ollama", "zenith"):
+        sabir.unregister(name)
+
+
+@pytest.mark.usefixtures("shared")
+def test_packages_of_one_name_are_listed_with_the_strings_that_mean_them(command: Command) -> None:
+    """A line for each, and one that says which package a string means; none of it is a fault."""
+    lines = command("providers")[0].splitlines()
+    rows = [line.split()[:4] for line in lines]
+
+    assert ["ollama", "installed", "sabir-openai", "chat"] in rows
+    assert ["ollama", "registered", ".native", "no"] in rows
+    assert ["zenith", "registered", ".messages", "no"] in rows
+    notes = " ".join(line.strip() for line in lines if ":model" in line)
+    assert "ollama:model means sabir-openai, ollama.native:model means sabir.register" in notes
+    assert "zenith:model is refused, zenith.messages:model means sabir.register" in notes
+    assert not any("failed" in line for line in lines)
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.usefixtures("shared")
+def test_the_document_has_an_object_for_each_package_of_a_name(command: Command) -> None:
+    rows = [row for row in json.loads(command("providers", "--json")[0]) if row["name"] == "ollama"]
+
+    assert [(row["distribution"], row["means_bare_name"], row["shadowed"]) for row in rows] == [
+        ("sabir-openai", True, []),
+        ("", False, []),
+    ]
+    assert [{name: each["name"] for name, each in row["dialects"].items()} for row in rows] == [
+        {"chat": "openai.chat"},
+        {"native": "ollama.native"},
+    ]
+
+
+@pytest.mark.usefixtures("shared")
+def test_models_are_listed_under_the_name_that_means_their_provider(command: Command) -> None:
+    """A string that is copied from the list works."""
+    out = command("models")[0].split()
+    rows = json.loads(command("models", "ollama.native", "--json")[0])
+
+    assert {"ollama.native:qwen4", "zenith.messages:qwen4"} <= {*out}
+    assert "ollama:qwen4" not in out
+    assert [(row["provider"], row["dialect"], row["prefix"]) for row in rows] == [("ollama", "native", "qwen4")]
+    assert "write zenith.messages:model" in command.error("models", "zenith", code=3)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "notes"),
+    [
+        ([("a", {}, ("chat",)), ("b", {"means_bare_name": False}, ("chat", "native"))],
+         ["x:model means a, x.native:model means b, chat of b is hidden"]),
+        ([("a", {"means_bare_name": False}, ("talk",)), ("b", {"means_bare_name": False}, ("hum",))],
+         ["x:model is refused, x.talk:model means a, x.hum:model means b"]),
+        ([("a", {}, ("talk",))], []),
+    ],
+)  # fmt: skip
+def test_a_note_says_which_package_a_string_means(
+    statuses: list[tuple[str, dict[str, Any], tuple[str, ...]]], notes: list[str]
+) -> None:
+    """What is hidden and what is refused too; a name of one package needs no note."""
+    shadowed = {"b": ("chat",)}
+    found = [
+        sabir.ProviderStatus(
+            name="x", distribution=name, state="installed", dialects=dialects, **flags,
+            shadowed=tuple(each for each in shadowed.get(name, ()) if each in dialects),
+        )
+        for name, flags, dialects in statuses
+    ]  # fmt: skip
+
+    assert list(shared_names(found)) == notes
 
 
 @pytest.mark.usefixtures("relay")
@@ -213,7 +314,8 @@ def test_every_name_is_whole_and_no_line_is_wider_than_the_terminal(command: str
     lines = lines_of(seen)
     words = {word for line in lines for word in line.split()}
     names = {status.name for status in sabir.providers()}
-    models = {f"{name}:{info.prefix or '*'}" for name in names for info in sabir.models(name)}
+    places = [name for status in sabir.providers() for name in status.names[:1]]
+    models = {f"{name}:{info.prefix or '*'}" for name in places for info in model_rows(name)}
     variables = {f"{name.upper()}_API_KEY" for name in ("anthropic", "openai", "openrouter")}
 
     assert code == 0

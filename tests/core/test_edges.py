@@ -194,10 +194,12 @@ class Key:
         return "k"
 
 
-@pytest.mark.parametrize("key", [123, b"k", a_key, Key()])
-def test_a_key_is_a_string_or_a_plain_function(tiny: Tiny, key: object) -> None:
+@pytest.mark.parametrize("key", [123, b"k", a_key, Key(), {"key": b"k"}, {1: "k"}])
+def test_a_key_is_a_string_a_mapping_or_a_plain_function(tiny: Tiny, key: object) -> None:
     """Said when the adapter is made, not at the first send."""
-    with pytest.raises(SettingsInvalid, match=r"^api_key is .*; give a string, or a plain function that returns one$"):
+    with pytest.raises(
+        SettingsInvalid, match=r"^api_key is .*; give a string, a mapping .* plain function that returns one$"
+    ):
         sabir.adapter("tiny:m", api_key=cast("str", key))
 
 

@@ -27,7 +27,6 @@ from sabir.vocabulary.messages import (
     OptionResultPayload,
     Origin,
     PartsPayload,
-    new_ids,
 )
 from sabir.vocabulary.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart, UnknownPart
 from sabir.vocabulary.reply import Usage
@@ -248,8 +247,8 @@ def test_a_role_hint_changes_nothing_but_itself(history: list[Message], random: 
 
 
 def test_ids_are_those_of_uuid4() -> None:
-    """UP-03: 122 random bits, so that nobody guesses one or makes it again; several at once alike."""
-    made = [*new_ids(500), *(user("a").id for _ in range(500))]
+    """UP-03: 122 random bits, so that nobody guesses one or makes it again."""
+    made = [*(Message.new_id() for _ in range(500)), *(user("a").id for _ in range(500))]
     random_bits = [f"{int(each, 16):0128b}" for each in made]
 
     assert len(set(made)) == 1000

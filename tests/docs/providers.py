@@ -55,11 +55,16 @@ def own_providers() -> list[sabir.ProviderStatus]:
     return [status for status in sabir.providers() if status.distribution in packages and status.state != "registered"]
 
 
+def _reached(status: sabir.ProviderStatus) -> list[tuple[str, str]]:
+    """Provider and short name of each dialect that its full name means."""
+    return [(status.name, dialect) for dialect in status.dialects if dialect not in status.shadowed]
+
+
 @cache
 def dialects() -> tuple[str, ...]:
     """The full names of the dialects that the project's own packages bring, each once."""
     return tuple(
-        sorted({sabir.provider(each.name).dialect(short).name for each in own_providers() for short in each.dialects})
+        sorted({sabir.provider(*name).dialect(name[1]).name for each in own_providers() for name in _reached(each)})
     )
 
 
@@ -121,10 +126,11 @@ def providers_table() -> str:
     for status in own_providers():
         assert status.state == "installed", f"{status.name}: {status.error}"
         with patch.dict(os.environ, clear=True):  # the endpoints of a machine on which no variable names another
-            endpoint = sabir.provider(status.name).endpoint(Access())
-        keys = ", ".join(f"`{name}`" for name in status.key_variables) or "none needed"
-        spoken = ", ".join(f"`{name}`" for name in status.dialects)
-        rows.append(f"| `{status.name}` | `{status.distribution}` | {spoken} | {keys} | `{endpoint}` |")
+            endpoint = sabir.provider(*_reached(status)[0]).endpoint(Access())
+        unnamed = "no variable" if status.credentials else "none needed"
+        keys = ", ".join(f"`{name}`" for name in status.key_variables) or unnamed
+        spoken = ", ".join(f"`{name}`" for _, name in _reached(status))
+        rows.append(f"| `{status.names[0]}` | `{status.distribution}` | {spoken} | {keys} | `{endpoint}` |")
     return "\n".join(["| provider | package | dialects | key | endpoint |", "|---|---|---|---|---|", *rows])
 
 

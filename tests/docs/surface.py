@@ -145,12 +145,88 @@ def _contract_entry(cls: type) -> Entry:
     return Entry(cls.__name__, whole_text(cls), tuple(members))
 
 
-AUTHOR_GROUPS: Mapping[str, tuple[str, Mapping[str, str]]] = vars(authoring)["_GROUPS"]
+AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "The contract": (
+        "A dialect is pure, a connection does the I/O, a provider says which of each there are; core does all else.",
+        (
+            "Decoder", "Dialect", "Access", "AsyncWireResponse", "Connection", "Credential", "Profile", "Provider",
+            "SABIR_API", "TokenCount", "WireHead", "WireRequest", "WireResponse",
+        ),
+    ),
+    "Tables": (
+        "What a wire takes is data, which core carries out: roles, media, calls and schemas.",
+        (
+            "SchemaRule", "fit_schema", "Calls", "IdentifierRule", "Roles", "Side", "Tables", "MediaRule", "Modality",
+            "pair", "side_of", "TurnMaker",
+        ),
+    ),
+    "Encoding": (
+        "Equal turns and equal scopes give equal bytes, and each thing that the target cannot take is a loss.",
+        (
+            "Entry", "LossLog", "Turn", "TurnScope", "RequestScope", "Splice", "fit_effort", "LossKind", "Strict",
+            "ReasoningEffort", "WIRE_SETTINGS",
+        ),
+    ),
+    "Decoding": (
+        "Any bytes become a reply or one of the library's errors, and a stream folds to what the whole would be.",
+        (
+            "DecodeScope", "Fields", "fields", "first_count", "items", "left_over", "read_count", "text", "without",
+            "Fold", "ReplyBuilder", "BlockKind", "FinishReason",
+        ),
+    ),
+    "Framing": (
+        "The bytes of a stream become the same events however they are cut into chunks.",
+        ("Framing", "ServerEvent", "ServerEventReader", "EventFrames"),
+    ),
+    "Stored requests": (
+        "A request that was sent is read back by tables; what has no place is a loss with its path.",
+        ("History", "JSON_OBJECT", "Leaf"),
+    ),
+    "Media": (
+        "A medium is one URL, read by its header and never by its payload.",
+        ("DataURL", "MediaURL"),
+    ),
+    "Providers": (
+        "Nothing is read, made or opened before the first send, and no secret is shown.",
+        (
+            "InProcessConnection", "PostingClient", "PostingConnection", "SDKProvider", "Served", "WaitingCall",
+            "WaitingConnection", "packaged_models", "KeySource", "environment_checked", "Row",
+            "RowEntry", "RowProvider", "ClientConnection", "Kept",
+            "Library", "OwnConnection",
+        ),
+    ),
+    "Failures": (
+        "Every failure is one of the library's errors, in one line that no terminal obeys.",
+        ("ErrorRule", "ErrorTable", "Failure", "DatabaseFailure", "describe", "one_line", "printable", "name_kind"),
+    ),
+    "Values": (
+        "A value cannot change, is JSON, and keeps what a newer writer added where it is stored.",
+        (
+            "FrozenDict", "JSONObjectDocumentField", "JSONText", "JSONValue", "count_values", "decode_json",
+            "encode_json", "has_more_values", "AtRest", "Frozen", "load_as", "StoredNames", "KnownPart", "NonEmpty",
+            "Part", "Text", "OptionCall", "RoleHint",
+        ),
+    ),
+    "Options": (
+        "What a function takes is its schema, and what it raises is its result.",
+        ("OptionLike", "ArgumentsRefused", "Bound", "Signature", "RaisedError", "Depth", "called", "start_thread"),
+    ),
+    "Calls": (
+        "Whoever wraps an adapter offers what an adapter does.",
+        (
+            "CallArguments", "Messages", "Relay", "as_messages", "Script", "Performer", "counting", "AsyncClosing",
+            "SyncClosing", "load_point", "split_model",
+        ),
+    ),
+    "Hooks": (
+        "What telemetry raises is logged, and all others are called; any other hook that fails is named.",
+        ("installed_hooks",),
+    ),
+}  # fmt: skip
+"""Heading → its law and its names, in the order in which an author meets them."""
 LAWS = {heading: law for heading, (law, _) in AUTHOR_GROUPS.items()}
-HOMES = {
-    name: module for _, modules in AUTHOR_GROUPS.values() for module, names in modules.items() for name in names.split()
-}
-NAMES = {heading: tuple(" ".join(modules.values()).split()) for heading, (_, modules) in AUTHOR_GROUPS.items()}
+NAMES = {heading: names for heading, (_, names) in AUTHOR_GROUPS.items()}
+HOMES: Mapping[str, str] = vars(authoring)["_MODULE_OF"]
 
 
 def group(heading: str) -> str:

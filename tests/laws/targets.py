@@ -32,15 +32,16 @@ def wires() -> tuple[Wire, ...]:
     return tuple(
         Wire(name, sabir.adapter(name, api_key="none"))
         for provider in sabir.providers()
-        for dialect in provider.dialects
-        for name in (f"{provider.name}.{dialect}:{model}" for model in _models(provider.name))
+        for place in provider.names
+        if "." in place
+        for name in (f"{place}:{model}" for model in _models(place))
     )
 
 
-def _models(provider: str) -> list[str]:
+def _models(place: str) -> list[str]:
     """A name for each row that says something else than the others, and one that no row begins."""
     known = {UNKNOWN_ROW: UNKNOWN}
-    for row in sabir.adapter(f"{provider}:{UNKNOWN}", api_key="none").provider.models():
+    for row in sabir.adapter(f"{place}:{UNKNOWN}", api_key="none").provider.models():
         known.setdefault(row.model_copy(update={"prefix": "", "family": ""}), row.prefix or UNKNOWN)
     return list(dict.fromkeys(known.values()))
 

@@ -170,6 +170,10 @@ STREAMS: dict[str, Callable[[int], Callable[[], object]]] = {
     ),
     "chat calls under one index": lambda n: chat(*(piece("{}", index=0, id=f"c{at}") for at in range(n))),
     "chat calls without an index": lambda n: chat(*(piece("{}", id=f"c{at}") for at in range(n))),
+    "details": lambda n: chat({"content": "a"}, *({"reasoning_details": [{"at": at}]} for at in range(n))),
+    "details that grow": lambda n: chat(
+        {"content": "a"}, *({"reasoning_details": [{"type": "reasoning.text", "text": "a"}]} for _ in range(n))
+    ),
 }
 
 
@@ -181,7 +185,6 @@ def test_decoding_a_stream_grows_as_its_events(kind: str) -> None:
 
 GROWING: dict[str, Callable[[int], Callable[[], object]]] = {
     "citations": lambda n: chat({"content": "a"}, *({"annotations": [{"type": "x", "at": at}]} for at in range(n))),
-    "details": lambda n: chat({"content": "a"}, *({"reasoning_details": [{"at": at}]} for at in range(n))),
     "transcript": lambda n: chat(*({"audio": {"transcript": "word "}} for _ in range(n))),
     "an old call": lambda n: chat(
         *({"function_call": {"name": "" if at else "f", "arguments": " "}} for at in range(n))
@@ -193,14 +196,14 @@ GROWING: dict[str, Callable[[int], Callable[[], object]]] = {
 def test_what_grows_in_a_stream_is_not_copied_with_each_event(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A list and a text are the same object from their second event on, so that no event costs what came before it."""
     seen: set[tuple[int, str]] = set()
-    grown = chat_stream._grown
+    grown = chat_stream.grown
 
     def watched(found: dict[str, object], more: dict[str, object]) -> dict[str, object]:
         after = grown(found, more)
         seen.update((id(value), name) for name, value in after.items() if isinstance(value, list))
         return after
 
-    monkeypatch.setattr(chat_stream, "_grown", watched)
+    monkeypatch.setattr(chat_stream, "grown", watched)
     GROWING[kind](200)()
 
     assert 1 <= len(seen) <= 2

@@ -190,7 +190,8 @@ def test_refusal_and_reasoning_grow_in_their_own_blocks() -> None:
         chunk({}, "stop"),
     ]
     found = [event for event in events(*chunks) if isinstance(event, BlockDelta)]
-    message = {"content": "Ah.", "reasoning": "Hm.", "refusal": "No.", "reasoning_details": details}
+    message = {"content": "Ah.", "reasoning": "Hm.", "refusal": "No."}
+    message |= {"reasoning_details": [{"type": "reasoning.text", "text": "Hm.", "index": 0}]}
 
     assert [(event.kind, event.text) for event in found] == [
         ("text", "Ah"), ("reasoning", "Hm"), ("reasoning", "."), ("refusal", "No"), ("refusal", "."), ("text", "."),

@@ -22,7 +22,6 @@ from sabir.vocabulary.models import ModelInfo
 from sabir.vocabulary.parts import MediaPart, OpaquePart, TextPart
 from sabir.vocabulary.settings import Settings
 from sabir_openai import settings
-from sabir_openai.provider import variant
 from sabir_openai.responses_dialect import RESPONSES as DIALECT
 
 from tests.providers.wires import body, call, fold, home, items, lost, render, result, said, scope_of, whole
@@ -81,7 +80,7 @@ def test_ids_that_the_wire_takes_stay_and_others_become_valid() -> None:
     """At most 64 characters; an endpoint with ids of nine gets nine."""
     asked = call().model_copy(update={"payload": OptionCallPayload(invocation_id="x" * 70, option_name="weather")})
     answer = result().model_copy(update={"payload": OptionResultPayload(invocation_id="x" * 70, option_name="weather")})
-    nine = Renderer(variant("chat", 9), sabir.dialect(CHAT).target)
+    nine = Renderer(sabir.dialect(CHAT).dialect, sabir.dialect(CHAT).target, quirks=frozenset({"call_ids_9"}))
     found = json.loads(nine.render([call(1), result(1), asked, answer]).body_bytes)["messages"]
 
     assert len(items(CHAT, asked, answer)[0]["tool_calls"][0]["id"]) <= 64
@@ -155,7 +154,7 @@ def test_every_field_of_the_sdk_has_its_place() -> None:
 
 
 def test_an_endpoint_that_knows_no_strict_takes_none() -> None:
-    """Its tables say so; ids of one length hold there too."""
+    """Its tables have no hint for it; the length of ids is another variant of the same tables."""
     option = Option.from_schema("look", "", CITY, vendor={"*": {"strict": True}})
     image = sabir.image(PIXEL, vendor={"deepseek": {"detail": "low"}})
     rendering = sabir.adapter("deepseek:unlisted").render(sabir.user("Look:", image), options=[option])
@@ -163,7 +162,8 @@ def test_an_endpoint_that_knows_no_strict_takes_none() -> None:
     assert rendering.body["tools"][0]["function"] == {"name": "look", "parameters": CITY}
     assert lost(rendering) == [("dropped", "options[0].vendor.*.strict")]
     assert rendering.body["messages"][0]["content"][1]["image_url"] == {"url": PIXEL, "detail": "low"}
-    assert variant("chat", 9).tables.variants["no_strict"].calls.ids.longest == 9
+    both = sabir.dialect(CHAT).dialect.tables.at(frozenset({"no_strict", "call_ids_9"}), ModelInfo(prefix=""))
+    assert (both.calls.ids.longest, both.calls.hints) == (9, None)
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,7 @@ CHATS: list[tuple[Any, list[Any]]] = [
        [ReasoningPart(text="Hm.", state={"field": field, "details": DETAILS}), TextPart(text="Ah.")])
       for field in ("reasoning_content", "reasoning")),
     (chat({"content": "a", "reasoning": "Hm.", "reasoning_content": "Hm."}),
-     [ReasoningPart(text="Hm.", state={"field": "reasoning_content"}), TextPart(text="a")]),
+     [ReasoningPart(text="Hm.", state={"field": "reasoning_content", "also": "reasoning"}), TextPart(text="a")]),
     (chat({"content": CHUNKS}), [
         ReasoningPart(text="Hm.", state={"chunk": CHUNKS[0]}), TextPart(text="Ah."), opaque(CHAT, CHUNKS[2]),
         TextPart(text="Oh.", state={"chunk": CHUNKS[3]}), RefusalPart(text="No."), TextPart(text="bare")]),

@@ -12,7 +12,7 @@ from sabir.authoring.checks import HOP_BY_HOP, check_path
 from sabir.errors import SettingsInvalid
 from sabir_testing.loopback import Server
 
-MODELS = ("openai.responses:m", "openai.chat:m", "anthropic:m", "google:m", "mistral:m")
+MODELS = ("openai.responses:m", "openai.chat:m", "azure:m", "anthropic:m", "google:m", "mistral:m")
 
 
 def await_it(llm: sabir.ModelAdapter, settings: sabir.Settings) -> object:
@@ -53,12 +53,26 @@ def vertex(model: str, url: str) -> sabir.ModelAdapter:
     return sabir.adapter(f"anthropic:{model}", client=client)
 
 
+def azure_by_name(model: str, url: str) -> sabir.ModelAdapter:
+    return sabir.adapter(f"azure.chat:{model}", api_key={"api_key": "k", "api_version": "2024-10-21"}, base_url=url)
+
+
+def bedrock_by_name(model: str, url: str) -> sabir.ModelAdapter:
+    key = {"api_key": "k", "aws_region": "eu-west-1"}
+    return sabir.adapter(f"bedrock.messages:{model}", api_key=key, base_url=url)
+
+
+def vertex_by_name(model: str, url: str) -> sabir.ModelAdapter:
+    key = {"access_token": "k", "project_id": "p", "region": "r"}
+    return sabir.adapter(f"vertex.messages:{model}", api_key=key, base_url=url)
+
+
 def google(model: str, url: str) -> sabir.ModelAdapter:
     return sabir.adapter(f"google:{model}", api_key="k", base_url=url)
 
 
 @pytest.mark.parametrize("way", [WAYS["sync"], WAYS["stream"]], ids=["whole", "stream"])
-@pytest.mark.parametrize("make", [azure, bedrock, vertex, google])
+@pytest.mark.parametrize("make", [azure, azure_by_name, bedrock, bedrock_by_name, vertex, vertex_by_name, google])
 @pytest.mark.parametrize("model", ["../../files/secret", "..", "models/../../x", "a/..", "x%2F..%2Fy"])
 def test_a_model_whose_name_leads_elsewhere_is_refused(
     make: Callable[[str, str], sabir.ModelAdapter], model: str, way: Callable[..., object]

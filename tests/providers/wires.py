@@ -27,7 +27,8 @@ ITEMS = dict(zip(DIALECTS, ("messages", "contents", "messages", "input"), strict
 
 def provider_of(name: str) -> Any:
     """The provider of a dialect's full name, or of its own."""
-    return default_registry.provider(name.partition(".")[0])
+    provider, _, dialect = name.partition(".")
+    return default_registry.provider(provider, dialect or None)
 
 
 def connection_of(name: str) -> Connection:

@@ -49,9 +49,9 @@ def _cases(dialect: str) -> Iterator[tuple[str, dict[str, Any]]]:
 def _history(dialect: str, model: str, exchange: RecordedExchange) -> list[Message]:
     """What was asked, and what was answered."""
     provider = dialect.partition(".")[0]
-    pure = PureDialect(
-        sabir.dialect(dialect).dialect, Target(provider=provider, dialect=dialect, model=model, endpoint=ENDPOINT)
-    )
+    spoken = sabir.dialect(dialect)
+    target = Target(provider=provider, dialect=dialect, model=model, endpoint=ENDPOINT)
+    pure = PureDialect(spoken.dialect, target, spoken.provider)
     asked = pure.decode_history(exchange.request_body).messages
     return [*asked, *pure.decode(exchange.response_body).messages]
 

@@ -151,7 +151,7 @@ def _message(item: dict[str, Any], is_bound: bool) -> dict[str, Any]:
     if found.get("type") == "function_call_output":
         found = {name: value for name, value in found.items() if name not in ("name", "namespace", "caller")}
     for place, call in enumerate(found.get("tool_calls", ())):
-        if call.pop("index", place) != place:
+        if call.pop("index", None) not in (None, place):
             raise ValueError(f"the call {call} says that it stands elsewhere than at {place}")
     if found.get("annotations") == []:
         found.pop("annotations")

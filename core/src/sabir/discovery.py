@@ -1,7 +1,8 @@
 """Plugins: found by the entry points of installed packages, loaded one by one; and the registry of providers.
 
     importlib.metadata ──claimed(group)──▶ name → entry points ──load_point──▶ the object that a plugin's author wrote
-    provider(name) ──▶ loaded when it is asked for, checked, kept        register(name, provider) ──▶ the same place
+    provider(name, dialect) ──▶ all packages of the name, each loaded once ──contract/contributions──▶ the one it means
+    register(name, provider) ──▶ the same place
 
 Finding imports nothing. A broken plugin is reported by its name and stops no other. A plugin that the program did not
 name, but that is loaded to be listed or to be told of calls, is loaded in a thread of its own, and left out if that
@@ -10,10 +11,11 @@ provider is installed: in the entry-point group `sabir.hints` it says what to wr
 """
 
 import difflib
+import logging
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
@@ -30,13 +32,15 @@ from sabir.base.errors import (
     one_line,
 )
 from sabir.base.models import Frozen
-from sabir.contract.provider import SUPPORTED_APIS, Credential, Provider
+from sabir.contract.contributions import REGISTERED, Contribution, conflict, is_meant, meant, owners
+from sabir.contract.provider import Credential, Provider
 from sabir.options.execution import start_thread
 from sabir.vocabulary.models import ModelInfo, longest_first
 
 PROVIDERS, HOOKS, COMMANDS, HINTS = "sabir.providers", "sabir.hooks", "sabir.commands", "sabir.hints"
 LONGEST_LOAD = 10.0
 """Seconds that a plugin which the program did not name may take to load."""
+logger = logging.getLogger("sabir")
 
 Claims: TypeAlias = Mapping[str, tuple[EntryPoint, ...]]
 """A name → the entry points that claim it."""
@@ -90,7 +94,10 @@ def distribution(point: EntryPoint) -> str:
 
 
 class ProviderStatus(Frozen):
-    """The state of one provider: installed, failed to load, or registered at run time; and the facts it tells."""
+    """The state of one provider: installed, failed to load, or registered at run time; and its declarations.
+
+    If several packages provide one name, each has a status of its own.
+    """
 
     name: str
     distribution: str = ""
@@ -99,6 +106,16 @@ class ProviderStatus(Frozen):
     error: str | None = None
     dialects: tuple[str, ...] = ()
     credentials: tuple[Credential, ...] = ()
+    means_bare_name: bool = True
+    """Whether `name:model` means this provider's first dialect."""
+    shadowed: tuple[str, ...] = ()
+    """Dialects that `name.dialect:model` does not reach, because other packages provide dialects of the same names."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names before the colon of a model string that mean this provider, the shortest first."""
+        reached = (dialect for dialect in self.dialects if dialect not in self.shadowed)
+        return *([self.name] if self.means_bare_name else ()), *(f"{self.name}.{dialect}" for dialect in reached)
 
     @property
     def key_variables(self) -> tuple[str, ...]:
@@ -114,67 +131,95 @@ class ModelName(NamedTuple):
     model: str
 
 
+class _Source:
+    """Where one provider of a name comes from, and the provider once it was loaded; it replaces an earlier error."""
+
+    def __init__(self, point: EntryPoint | None, contribution: Contribution | None = None) -> None:
+        self.point = point
+        """The entry point of an installed package; None if the program registered the provider."""
+        self.contribution = contribution
+        self.error: PluginError | None = None
+
+    def load(self, *, named: bool) -> Contribution | None:
+        """Load the provider at the first call; return None if that failed.
+
+        With `named=False`, loading may take LONGEST_LOAD seconds.
+        """
+        point = self.point
+        if point and self.contribution is None and self.error is None:
+            try:
+                self._load(point) if named else beside(lambda: self._load(point), point)
+            except PluginError as error:  # after LONGEST_LOAD it counts as failed until it has loaded after all
+                self.error = error
+        return self.contribution
+
+    def _load(self, point: EntryPoint) -> None:
+        contribution = Contribution.of(load_point(point), point.name, distribution(point))
+        self.contribution = self.contribution or contribution
+
+
 class Registry:
     """Plugins by name. Thread-safe; everything is found and loaded at first use, once."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._loaded: dict[str, Provider] = {}
         self._claims: dict[str, Claims] = {}
-        self._failures: dict[str, PluginError] = {}
-        self._registered: set[str] = set()
+        self._installed: dict[EntryPoint, _Source] = {}
+        self._registered: dict[str, list[_Source]] = {}
+        self._warned: set[str] = set()
 
-    def provider(self, name: str) -> Provider:
-        """The provider of that name, loaded.
+    def provider(self, name: str, dialect: str | None = None) -> Provider:
+        """Return the provider that `name` means, or `name.dialect` if a dialect's short name is given.
 
-        Raises ProviderMissing, ProviderBroken or PluginConflict, which say why there is none.
+        Raises ProviderMissing, DialectMissing, ProviderBroken or PluginConflict, which say why there is none.
         """
-        with self._lock:
-            if name in self._loaded:
-                return self._loaded[name]
-            if name in self._failures:
-                raise self._failures[name].with_traceback(None)
-            claims = self._claimed(PROVIDERS)[name] if self.knows(name) else ()
-        if not claims:
+        sources = self._sources(name)
+        if not sources:
             raise self._missing(name)
+        contributions = _loaded(sources, named=len(sources) == 1)
+        failures = [each.error.with_traceback(None) for each in sources if each.error and not each.contribution]
+        if failures and not contributions:
+            raise failures[0]
         try:
-            point = only(claims)
-            loaded: Provider = load_point(point)
-            _check_provider(loaded, name, distribution(point))
-        except PluginError as error:
-            self._failures[name] = error
-            raise
-        with self._lock:
-            return self._loaded.setdefault(name, loaded)
+            meaning = meant(name, contributions, dialect)
+        except (ProviderMissing, DialectMissing) as error:
+            hints = _hints(name) if dialect is None else []
+            raise type(error)("; ".join((str(error), *map(str, failures), *hints))) from None
+        if failures and dialect is None and not meaning.reserves_name and name not in self._warned:
+            self._warned.add(name)
+            logger.warning("%s; until it works, %r means the provider of %s", failures[0], name, meaning.source)
+        return meaning.provider
 
     def register(self, name: str, provider: Provider) -> None:
-        """Add a provider at run time.
+        """Add a provider at run time; `reserves_name` and `adds_dialects` count as in an installed package.
 
-        Raises PluginConflict if the name belongs to another provider, ProviderBroken if it does not fit the contract.
+        Raises ProviderBroken if it does not fit the contract, and PluginConflict if a string that names another
+        provider would mean this one, or if one of its dialects has the name of another provider's dialect.
         """
-        _check_provider(provider, name, "sabir.register")
+        contribution = Contribution.of(provider, name, REGISTERED)
+        _loaded(self._sources(name), named=False)
         with self._lock:
-            if self._loaded.get(name) is provider:
+            others = [each.contribution for each in self._sources(name) if each.contribution]
+            if any(each.provider is provider for each in others):
                 return
-            claims = self._claimed(PROVIDERS).get(name)
-            if claims or name in self._loaded:
-                by = distribution(claims[0]) if claims else "an earlier sabir.register"
+            bare, together = owners(others, None), [*others, contribution]
+            is_reached = all(is_meant(contribution, together, dialect) for dialect in contribution.dialects)
+            if not is_reached or (bare and owners(together, None) != bare):
+                by = " and ".join(each.source.replace(REGISTERED, f"an earlier {REGISTERED}") for each in others)
                 remedy = "register yours under another name"
                 raise PluginConflict(f"provider {name!r} is there already, from {by}; {remedy}")
-            self._loaded[name] = provider
-            self._registered.add(name)
+            self._registered.setdefault(name, []).append(_Source(None, contribution))
 
     def unregister(self, name: str) -> None:
-        """Remove a provider that `register` added; raises ProviderMissing for any other name."""
+        """Remove what `register` added under a name; raises ProviderMissing if that is nothing."""
         with self._lock:
             if name not in self._registered:
                 raise ProviderMissing(f"provider {name!r} was not registered at run time, so it stays")
-            self._registered.remove(name)
-            del self._loaded[name]
+            del self._registered[name]
 
     def providers(self) -> tuple[ProviderStatus, ...]:
         """The status of every provider, by name; each is loaded, and `error` says why a provider could not be."""
-        return tuple(self._status(name) for name in self.names())
+        return tuple(status for name in self.names() for status in self._statuses(name))
 
     def names(self) -> tuple[str, ...]:
         """The names of all providers, in order; none is loaded."""
@@ -189,9 +234,12 @@ class Registry:
             del self._claims[PROVIDERS]  # the provider may have been installed since the last look
             return name in self._claimed(PROVIDERS)
 
-    def models(self, provider: str) -> tuple[ModelInfo, ...]:
-        """The known facts of a provider's models, longest prefixes first; raises ProviderBroken if it cannot tell."""
-        return models_of(self.provider(provider))
+    def models(self, provider: str, dialect: str | None = None) -> tuple[ModelInfo, ...]:
+        """Return the known facts of the models of a provider, or of the one that has `dialect`, longest prefixes first.
+
+        Raises ProviderBroken if the provider cannot tell them, and the errors of `provider`.
+        """
+        return models_of(self.provider(provider, dialect))
 
     def commands(self) -> tuple[EntryPoint, ...]:
         """The entry points of further commands, not loaded; raises PluginConflict for two of one name."""
@@ -209,9 +257,7 @@ class Registry:
         provider, dot, dialect = prefix.partition(".")
         if not provider or not model or (dot and not dialect):
             raise SettingsInvalid(f"{name!r} names no model; write provider:model or provider.dialect:model")
-        spoken = self.provider(provider).dialects
-        if dialect and dialect not in spoken:
-            raise DialectMissing(f"provider {provider!r} does not speak {dialect!r}; it speaks {', '.join(spoken)}")
+        self.provider(provider, dialect or None)
         return ModelName(provider, dialect or None, model)
 
     def _claimed(self, group: str) -> Claims:
@@ -219,25 +265,18 @@ class Registry:
             self._claims[group] = claimed(group)
         return self._claims[group]
 
-    def _status(self, name: str) -> ProviderStatus:
+    def _sources(self, name: str) -> list[_Source]:
+        """Return the packages, in the order of their names, and the registrations that provide a name."""
         with self._lock:
-            claims = self._claimed(PROVIDERS).get(name)
-        dist = claims[0].dist if claims else None
-        known: dict[str, Any] = {"name": name}
-        if dist:  # a distribution with broken metadata has no name and no version
-            known |= {"distribution": dist.name or "", "version": dist.version or ""}
-        try:
-            if claims and name not in self._loaded and name not in self._failures:
-                try:
-                    beside(lambda: self.provider(name), claims[0])
-                except PluginError as error:  # one that takes too long counts as failed until it has loaded after all
-                    self._failures.setdefault(name, error)
-            provider = self.provider(name)
-            with ProviderBroken.blaming(f"provider {name!r} does not tell its dialects and credentials"):
-                known |= {"dialects": tuple(provider.dialects), "credentials": tuple(provider.credentials)}
-                return ProviderStatus(**known, state="registered" if name in self._registered else "installed")
-        except PluginError as error:
-            return ProviderStatus(**known, state="failed", error=str(error))
+            points = self._claimed(PROVIDERS).get(name, ()) if self.knows(name) else ()
+            installed = [self._installed.setdefault(point, _Source(point)) for point in points]
+            return installed + self._registered.get(name, [])
+
+    def _statuses(self, name: str) -> Iterator[ProviderStatus]:
+        sources = self._sources(name)
+        contributions = _loaded(sources, named=False)
+        for source in sources:
+            yield _status(name, source, contributions)
 
     def _missing(self, name: str) -> ProviderMissing:
         installed = self.names()
@@ -245,6 +284,31 @@ class Registry:
         remedy = "; ".join(_hints(name)) or (f"did you mean {near[0]!r}?" if near else _install(name))
         known = ", ".join(installed) or "none"
         return ProviderMissing(f"provider {name!r} is not installed; installed: {known}; {remedy}")
+
+
+def _loaded(sources: Iterable[_Source], *, named: bool) -> list[Contribution]:
+    """Load the sources, and return what could be loaded."""
+    return [contribution for each in sources if (contribution := each.load(named=named))]
+
+
+def _status(name: str, source: _Source, contributions: Sequence[Contribution]) -> ProviderStatus:
+    own, package = source.contribution, source.point.dist if source.point else None
+    facts: dict[str, Any] = {"name": name}
+    if package:  # a distribution with broken metadata has no name and no version
+        facts |= {"distribution": package.name or "", "version": package.version or ""}
+    if own is None:
+        return ProviderStatus(**facts, state="failed", error=str(source.error), means_bare_name=False)
+    facts["shadowed"] = tuple(each for each in own.dialects if not is_meant(own, contributions, each))
+    facts["means_bare_name"] = is_meant(own, contributions, None)
+    try:
+        with ProviderBroken.blaming(f"provider {name!r} does not tell its dialects and credentials"):
+            facts |= {"dialects": own.dialects, "credentials": tuple(own.provider.credentials)}
+            status = ProviderStatus(**facts, state="installed" if source.point else "registered")
+        if not status.names and (error := conflict(name, contributions, own.dialects[0])):
+            raise error
+    except PluginError as error:
+        return ProviderStatus(**facts, state="failed", error=str(error))
+    return status
 
 
 def _install(name: str) -> str:
@@ -267,39 +331,18 @@ def _hint(point: EntryPoint) -> str:
     return ""
 
 
-def models_of(provider: Provider) -> tuple[ModelInfo, ...]:
-    """What a provider knows of its models, longest prefixes first; ProviderBroken where it cannot tell."""
+def models_of(provider: Provider, dialect: str = "") -> tuple[ModelInfo, ...]:
+    """Return the known facts of a provider's models, longest prefixes first; raises ProviderBroken if that fails.
+
+    A provider may have the method `models_at(dialect)`, for facts that differ by dialect; it gets the full name.
+    """
+    models_at = getattr(provider, "models_at", None)
     with ProviderBroken.blaming(f"provider {provider.name!r} does not tell its models"):
-        return longest_first(provider.models())
+        return longest_first(models_at(dialect) if dialect and models_at else provider.models())
 
 
-def _check_provider(provider: object, name: str, source: str) -> None:
-    what = f"provider {name!r} of {source}"
-    if isinstance(provider, type):
-        raise ProviderBroken(f"{what} is the class {provider.__name__}; give an instance of it")
-    with ProviderBroken.blaming(f"{what} does not tell what it is"):
-        has = {each: getattr(provider, each) for each in _MEMBERS if hasattr(provider, each)}
-    if missing := [each for each in _MEMBERS if each not in has]:
-        raise ProviderBroken(f"{what} lacks {', '.join(missing)}; see sabir.authoring.Provider")
-    if not isinstance(has["api_version"], int) or has["api_version"] not in SUPPORTED_APIS:
-        supported = ", ".join(map(str, sorted(SUPPORTED_APIS)))
-        written = f"written for api_version {has['api_version']}; this sabir supports {supported}"
-        raise ProviderBroken(f"{what} is {written}: update it, or sabir")
-    if has["name"] != name:
-        raise ProviderBroken(f"{what} calls itself {has['name']!r}; the two names must be equal")
-    for each, kind in _TUPLES.items():
-        if not (isinstance(has[each], tuple | list) and all(isinstance(item, kind) for item in has[each])):
-            raise ProviderBroken(
-                f"{what} has {each} of type {type(has[each]).__name__}; it must be a tuple of {kind.__name__}"
-            )
-    if not has["dialects"]:
-        raise ProviderBroken(f"{what} speaks no dialect; its `dialects` must name one")
-
-
-_TUPLES = {"dialects": str, "request_ids": str, "credentials": Credential}
 _BREAKING = ("Cc", "Zl", "Zp")
 """The Unicode categories of control characters and line separators, which no name may hold."""
-_MEMBERS = sorted(name for name in {*Provider.__annotations__, *vars(Provider)} if not name.startswith("_"))
 
 
 def _check_model_name(name: object) -> None:

@@ -4,11 +4,13 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import sabir
 import sabir_echo.dialect
+from sabir.authoring import Dialect
 
 from tests.cli.command import SCRIPT, environment, run
 from tests.cli.conftest import Command, Relay
@@ -132,6 +134,36 @@ def test_what_was_said_goes_on_with_c(command: Command) -> None:
     assert len(texts(out)) == 7
 
 
+class Later(Relay):
+    """The gateway in a later version, in which its name means another dialect."""
+
+    dialects = ("wave", "plain")
+
+    def dialect(self, short_name: str) -> Dialect:
+        plain = super().dialect("plain")
+        return plain if short_name == "plain" else replace(plain, name="relay.wave")
+
+
+@pytest.mark.usefixtures("relay")
+def test_a_conversation_continues_in_the_dialect_of_its_last_answer(
+    monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
+    """Its name may mean another dialect by now, which only a model that is named gets."""
+    monkeypatch.setenv("RELAY_API_KEY", "a key")
+    command("chat", "-m", "relay:any", "first")
+    assert command("chat", "-c", "second")[1].count("continues") == 0
+    sabir.unregister("relay")
+    sabir.register("relay", Later())
+
+    assert json.loads(command("chat", "-c", "--json", "third")[0])["origin"]["dialect"] == "echo.plain"
+    err = " ".join(command("chat", "-c", "fourth")[1].split())
+    assert "continues on relay.plain:any, which answered last; -m relay:any asks what relay:any means today" in err
+    for name, dialect in (("relay:any", "relay.wave"), ("relay.plain:any", "echo.plain")):
+        out, err = command("chat", "-c", "-m", name, "--json", "more")
+        assert json.loads(out)["origin"]["dialect"] == dialect
+        assert "continues" not in err
+
+
 def test_another_endpoint_than_that_of_the_last_answer_is_told(
     relay: Relay, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
@@ -211,7 +243,7 @@ def test_an_interrupted_turn_is_finished_before_anything_else(tmp_path: Path, op
     [
         (["-m", "nowhere:x", "Hello"], 3, "provider 'nowhere' is not installed"),
         (["-m", "echo", "Hello"], 2, "write provider:model"),
-        (["-m", "echo.wave:x", "Hello"], 3, "does not speak 'wave'; it speaks plain"),
+        (["-m", "echo.wave:x", "Hello"], 3, "'echo.wave' is no dialect; echo speaks echo.plain"),
         (["-m", "echo:any", "fail 503"], 4, "you asked for 503"),
         (["-m", "echo:any", "--image", "missing.png", "Hello"], 2, "'missing.png' cannot be read"),
         (["-m", "echo:any", "--file", "missing.md", "Hello"], 2, "'missing.md' cannot be read"),

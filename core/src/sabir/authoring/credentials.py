@@ -94,6 +94,11 @@ class KeySource:
         """Whether the provider takes a key at all."""
         return bool(self._credentials)
 
+    @property
+    def is_sent(self) -> bool:
+        """Whether requests carry a key: one was given, or found in the places that the provider declares."""
+        return self._ask is not None or bool(self.read())
+
     def read(self) -> Values:
         """The values by the names of the credentials, without optional ones that are missing.
 

@@ -23,10 +23,7 @@ def nearest_effort(effort: ReasoningEffort, accepted: Collection[ReasoningEffort
 
 
 def fit_effort(
-    scope: RequestScope,
-    *,
-    unknown: Collection[ReasoningEffort] = EFFORTS,
-    refused: Collection[ReasoningEffort] = (),
+    scope: RequestScope, *, unknown: Collection[ReasoningEffort] = EFFORTS, refused: Collection[ReasoningEffort] = ()
 ) -> ReasoningEffort | None:
     """Return the effort to send, and report a loss if it is not the one in the settings; None if none is sent.
 
@@ -44,11 +41,10 @@ def fit_effort(
     nearest = nearest_effort(effort, accepted)
     if nearest != effort:
         like = f" is unknown and treated like {info.follows}, which" if info.follows else ""
-        reason = (
-            f"{scope.target.model or scope.target.dialect}{like} accepts {', '.join(accepted)}: {nearest!r} is sent"
-        )
+        who = f"{scope.target.model or scope.target.dialect}{like}"
+        reason = f"{who} accepts {', '.join(accepted)}: {nearest!r} is sent for {effort!r}"
         kind: LossKind = "downgraded" if "none" in (nearest, effort) else "rewritten"
-        scope.losses.add(kind, f"{reason} for {effort!r}", path="settings.reasoning_effort")
+        scope.losses.add(kind, reason, path="settings.reasoning_effort")
     return nearest
 
 

@@ -66,10 +66,8 @@ def _fault_of(error: Exception) -> str | None:
     """Return the variable that explains an error of making a client, and the remedy; None if no variable does."""
     faults: list[str] = []
     if isinstance(error, ImportError):
-        socks = [name for name, value in _proxies().items() if value.lower().startswith("socks")]
-        faults = [
-            f"{name} names a SOCKS proxy, and the package socksio is not installed; install socksio" for name in socks
-        ]
+        missing = "names a SOCKS proxy, and the package socksio is not installed; install socksio"
+        faults = [f"{name} {missing}" for name, value in _proxies().items() if value.lower().startswith("socks")]
     elif isinstance(error, OSError):
         # The error for a log of keys has the file's name, the error for certificates has none.
         files = [name for name in FILES if (value := os.environ.get(name)) and error.filename in (None, value)]

@@ -263,7 +263,7 @@ def failure_of(body: JSONValue) -> Failure:
         body = inner if isinstance(inner, Mapping | str) else body
     if not isinstance(body, Mapping):
         return Failure(str(body))
-    code, status = body.get("code"), body.get("status")
+    code, status = body.get("code"), body.get("status") or body.get("status_code")
     number = next((each for each in (status, code) if isinstance(each, int) and 400 <= each < 600), None)
     if isinstance(status, str) and not isinstance(code, str):
         code = status

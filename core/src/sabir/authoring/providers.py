@@ -198,10 +198,12 @@ class SDKProvider(ABC):
     """A Provider over a vendor's SDK: its attributes are data, and two functions connect.
 
     `hosts` are the vendor's own host names: an endpoint on another host has the quirks `elsewhere`. `package` is the
-    package whose models.toml is read; without it, no model is known.
+    package whose models.toml is read; without it, no model is known. `reserves_name` and `adds_dialects` say what
+    `name:model` means if several packages provide the name (see Provider).
     """
 
     api_version = SABIR_API
+    reserves_name = adds_dialects = False
     name: str
     dialects: tuple[str, ...]
     credentials: tuple[Credential, ...] = ()
@@ -283,23 +285,23 @@ class PostingConnection(OwnConnection[Any, Any]):
     def make_sync(self, keys: Mapping[str, str], http_client: Any) -> Any:
         """A waiting client of the SDK that writes heads; where no key is needed, it gets a placeholder."""
         kind = getattr(import_module(self.module), self.client_name)
-        return kind(**self._how(keys), http_client=http_client)
+        return kind(**self.arguments(keys), http_client=http_client)
 
     def make(self, keys: Mapping[str, str], http_client: Any) -> Any:
         """An async client of the SDK that writes heads."""
         kind = getattr(import_module(self.module), f"Async{self.client_name}")
-        return kind(**self._how(keys), http_client=http_client)
+        return kind(**self.arguments(keys), http_client=http_client)
 
     def ask_sync(self, client: Any, request: WireRequest) -> object:
         """Have the SDK make the request; its body is not sent."""
-        return client.post(request.path, cast_to=object, content=b"{}", options=self._options(request))
+        return client.post(request.path, cast_to=object, content=b"{}", options=self._options(client, request))
 
     async def ask(self, client: Any, request: WireRequest) -> object:
         """Have the SDK make the request; its body is not sent."""
-        return await client.post(request.path, cast_to=object, content=b"{}", options=self._options(request))
+        return await client.post(request.path, cast_to=object, content=b"{}", options=self._options(client, request))
 
-    def _how(self, keys: Mapping[str, str]) -> dict[str, Any]:
-        """The arguments with which either client is made."""
+    def arguments(self, keys: Mapping[str, str]) -> dict[str, Any]:
+        """Return the arguments with which either client is made, beside its HTTP client."""
         found: dict[str, Any] = {"api_key": "none", **keys, "base_url": self.base_url}
         if not self._is_vendor:
             lines = os.environ.get(f"{self.module.upper()}_CUSTOM_HEADERS", "").splitlines()
@@ -308,9 +310,12 @@ class PostingConnection(OwnConnection[Any, Any]):
             found["default_headers"] = omitted | {"Authorization": f"Bearer {found['api_key']}"}
         return found
 
-    def _options(self, request: WireRequest) -> dict[str, Any]:
-        no_key = {} if self._key.is_needed else {"Authorization": import_module(self.module).omit}
-        return _once(request, no_key)
+    def omitted(self, client: Any) -> tuple[str, ...]:
+        """Return the names of headers that a client writes and no request has; the key's if there is none."""
+        return () if self._key.is_sent else ("Authorization",)
+
+    def _options(self, client: Any, request: WireRequest) -> dict[str, Any]:
+        return _once(request, dict.fromkeys(self.omitted(client), import_module(self.module).omit))
 
 
 class PostingClient(ClientConnection):

@@ -343,19 +343,18 @@ class History:
         self._vendor["tools"] = [*self._vendor.get("tools", ()), self.expect(tool, dict, path)]
 
     def choose(self, choice: JSONValue, name: str) -> bool:
-        """Set which option is to be chosen: one of CHOICES, or the offered one of that name; whether it went."""
+        """Set the option to choose: one of CHOICES, or the offered option or vendor's tool of that name.
+
+        Returns whether it was set.
+        """
         chosen = self.scope.option_names.get(name, name)
+        offered = {*self._options, *map(declared_name, self._vendor.get("tools", ()))}
         if isinstance(choice, str) and choice in RequestScope.CHOICES:
             chosen = choice
-        elif not chosen or chosen in RequestScope.CHOICES or chosen not in self._offered():
+        elif not chosen or chosen in RequestScope.CHOICES or chosen not in offered:
             return False
         self._settings["option_choice"] = chosen
         return True
-
-    def _offered(self) -> set[str]:
-        """Return the names of the options and of the vendor's own tools."""
-        tools = self._vendor.get("tools", ())
-        return {*self._options, *map(declared_name, tools)}
 
     def hold_to(self, name: str, schema: JSONValue, description: str | None = None) -> bool:
         """Set the JSON schema of the reply; returns whether the neutral setting takes it."""

@@ -297,12 +297,17 @@ class OwnConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
     async def ask(self, client: AsyncSDK, request: WireRequest) -> object:
         """Have the SDK make a request with any body; it never has an answer."""
 
+    def addressed(self, request: WireRequest) -> WireRequest:
+        """Return the request with the path that this endpoint has for it; by default unchanged."""
+        return request
+
     def url_of(self, made: Any, request: WireRequest) -> Any:
         """The URL for a request that the SDK made; by default the SDK's own."""
         return made.url
 
     def open_sync(self, request: WireRequest) -> HTTPAnswer:
         """Send the request, and return once the response's headers are there, whatever the status."""
+        request = self.addressed(request)
         check_request(request)
         kind = self._kind("waiting", request)
         sender = self._clients.sync(lambda: _Sender(self._loaded().client(), Lock()))
@@ -314,6 +319,7 @@ class OwnConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
 
     async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
         """Send the request, and return once the response's headers are there, whatever the status."""
+        request = self.addressed(request)
         check_request(request)
         kind = self._kind("async", request)
         sender = await self._clients.here(self._sender)

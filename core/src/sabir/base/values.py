@@ -5,6 +5,7 @@ a change forced by `dict.update(view, …)` reaches that view alone.
 
     given value ──encode──▶ JSONText (compact; keys sorted for values, kept for documents)
     JSONText ──view──▶ str, int, float, bool, None, FrozenList, FrozenDict
+    field_json: JSONText ──JSONView, ObjectView──▶ a property `field` of the model, which shows it so
 
 Values (`arguments`, `result`) are canonical: equal values have equal text. Documents (a provider's own
 block, a schema) keep the order of their keys. Non-finite numbers and lone surrogates are refused, and so are values
@@ -18,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import islice
 from json.encoder import c_make_encoder, encode_basestring  # type: ignore[attr-defined]
-from typing import Annotated, Any, NoReturn, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Self, TypeAlias
 
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 from pydantic_core import from_json, to_jsonable_python
@@ -144,6 +145,29 @@ def object_view(text: JSONText) -> FrozenDict:
     """The immutable view of a JSON object."""
     view: FrozenDict = text.view()
     return view
+
+
+class JSONView(property):
+    """Shows the JSON text of a model's field as an immutable value; None if the field is None."""
+
+    def __init__(self, field: str, meaning: str, absent: Callable[[], JSONValue] = lambda: None) -> None:
+        def read(model: object) -> JSONValue:
+            text: JSONText | None = getattr(model, field)
+            return absent() if text is None else text.view()
+
+        super().__init__(read)
+        self.__doc__ = meaning
+
+
+class ObjectView(JSONView):
+    """Shows the JSON object of a model's field as an immutable mapping; an empty one if the field is None."""
+
+    def __init__(self, field: str, meaning: str) -> None:
+        super().__init__(field, meaning, absent=FrozenDict)
+
+    if TYPE_CHECKING:
+
+        def __get__(self, model: object, kind: type | None = None, /) -> FrozenDict: ...  # type: ignore[override]
 
 
 def _encoder(*, sort_keys: bool) -> Callable[[JSONValue], str]:

@@ -74,7 +74,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         self._settings = _NO_SETTINGS if settings is None else checked_settings(settings, provider.name)
         self._dialect = dialect
         self._strict = strict
-        info = model_info or find_model(models_of(provider), model, dialect.family(model))
+        info = model_info or find_model(models_of(provider, dialect.name), model, dialect.family(model))
         info = info.overridden(model_facts)
         self._renderer = Renderer(
             dialect, self._target, speaks_as=speaks_as, model_info=info, quirks=provider.quirks(access)
@@ -250,12 +250,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         return Exchange(request, self._dialect, scope, rendering.retries, losses, ids)
 
     def _wire(
-        self,
-        kind: Kind,
-        rendering: Rendering,
-        watch: Watch | None = None,
-        *,
-        is_stream: bool = False,
+        self, kind: Kind, rendering: Rendering, watch: Watch | None = None, *, is_stream: bool = False
     ) -> Wire | SyncWire:
         limits = rendering.timeout, rendering.idle, rendering.total
         clock = Clock(*limits, is_stream=is_stream, who=rendering.target)
@@ -294,10 +289,11 @@ def adapter(
 ) -> ModelAdapter:
     """An adapter for `provider[.dialect]:model`; no key is read and nothing is sent before it is used.
 
-    `api_key` (a string, or a function called at each send) and `base_url` replace the provider's defaults;
-    `client` is the vendor SDK's own client, with its own credentials. `speaks_as` names the policy whose messages
-    are the model's. `settings` and `strict` hold for every call that gives no others. `model_info` replaces all
-    known facts of the model, `model_facts` those that it contains: `model_facts={"efforts": ["low", "high"]}`.
+    `api_key` and `base_url` replace the provider's defaults. The key is a string, a mapping of names to strings, or a
+    function that returns either and is called at each send. `client` is the vendor SDK's own client, with its own
+    credentials. `speaks_as` names the policy whose messages are the model's. `settings` and `strict` hold for every
+    call that gives no others. `model_info` replaces all known facts of the model, `model_facts` those that it contains:
+    `model_facts={"efforts": ["low", "high"]}`.
 
     Raises SettingsInvalid for a name of another form, a key or settings of another type, or a vendor section
     whose name is a provider's name misspelt; ProviderMissing, ProviderBroken, PluginConflict or DialectMissing
@@ -305,7 +301,7 @@ def adapter(
     """
     Settings.refuse_misnamed("adapter", misnamed, _FACTORY)
     name = default_registry.split_model(model)
-    provider = default_registry.provider(name.provider)
+    provider = default_registry.provider(name.provider, name.dialect)
     strict_kinds(strict)
     return ModelAdapter(
         provider,

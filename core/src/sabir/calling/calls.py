@@ -1,34 +1,30 @@
 """The arguments of a call, their checks, and the Protocol of every object that takes calls.
 
-    class Cached:                                   # a wrapper is an Adapter around an Adapter
-        async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply: ...
+class Cached:                                   # a wrapper is an Adapter around an Adapter
+    async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply: ...
 
-    settings={"seed": 1}           ──▶ SettingsInvalid: … write sabir.Settings(…)
-    Settings(vendor={"acem": …})   ──▶ SettingsInvalid: … did you mean 'acme'?
-    api_key=123                    ──▶ SettingsInvalid: … give a string, or a plain function that returns one
-    speaks_as="runtime"            ──▶ SettingsInvalid: … give speaks_as= another
-
-A wrapper that reads or changes the events of a stream hands them on by a Relay.
+settings={"seed": 1}           ──▶ SettingsInvalid: … write sabir.Settings(…)
+Settings(vendor={"acem": …})   ──▶ SettingsInvalid: … did you mean 'acme'?
+api_key=123                    ──▶ SettingsInvalid: … give a string, a mapping of …, or a plain function …
+speaks_as="runtime"            ──▶ SettingsInvalid: … give speaks_as= another
 """
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Protocol, TypeAlias, TypedDict, Unpack
 
 from sabir.base.errors import SettingsInvalid
 from sabir.base.failures import Strict
 from sabir.base.surface import surface
-from sabir.calling.drive import Performer, Raised
-from sabir.calling.exchange import Action, Emit, Next, Outcome, Script
-from sabir.calling.stream import ReplyStream, SyncReplyStream, state_of
+from sabir.calling.stream import ReplyStream, SyncReplyStream
 from sabir.contract.dialect import Rendering
 from sabir.contract.provider import ApiKey
 from sabir.discovery import default_registry as registry
 from sabir.options.option import OptionLike
 from sabir.options.signatures import Signature
 from sabir.vocabulary.messages import RESERVED, RUNTIME, Message
-from sabir.vocabulary.reply import Reply, StreamBroken, StreamEvent
+from sabir.vocabulary.reply import Reply
 from sabir.vocabulary.settings import Settings, Target
 
 Messages: TypeAlias = str | Message | Sequence[Message]
@@ -121,79 +117,12 @@ def _meant(name: str, known: tuple[str, ...]) -> str | None:
 
 
 def checked_key(api_key: ApiKey | None) -> ApiKey | None:
-    """The key; raises SettingsInvalid for a value that is neither None, a string nor a plain function."""
-    remedy = "give a string, or a plain function that returns one"
+    """Return the key; raises SettingsInvalid unless it is None, a string, a mapping or a plain function."""
+    remedy = "give a string, a mapping of names to strings, or a plain function that returns one"
     if callable(api_key) and Signature.is_asynchronous(api_key):
         raise SettingsInvalid(f"api_key is a coroutine function; {remedy}")
-    if api_key is not None and not isinstance(api_key, str) and not callable(api_key):
+    if isinstance(api_key, Mapping) and not all(isinstance(text, str) for pair in api_key.items() for text in pair):
+        raise SettingsInvalid(f"api_key is a mapping that holds more than strings; {remedy}")
+    if api_key is not None and not isinstance(api_key, str | Mapping) and not callable(api_key):
         raise SettingsInvalid(f"api_key is of type {type(api_key).__name__}; {remedy}")
     return api_key
-
-
-class Relay:
-    """A stream that hands on the events of another: `ReplyStream(relay, relay.start)`, or `SyncReplyStream` alike.
-
-    An adapter's wrapper that reads or changes the events overrides `start`, `told` or `script`.
-    """
-
-    def __init__(self, stream: ReplyStream | SyncReplyStream) -> None:
-        self.stream = stream
-        """The stream from which the events come; `start` may replace it."""
-
-    def told(self, reply: Reply) -> Reply:
-        """The reply to hand on for a reply of the stream, whole or partial."""
-        return reply
-
-    @property
-    def partial(self) -> Reply:
-        """The reply as far as it has arrived."""
-        return self.told(self.stream.partial)
-
-    def mute(self) -> None:
-        """Give no more events, because the caller wants the reply alone."""
-        state_of(self.stream).mute()
-
-    def left(self) -> StreamBroken:
-        """The error for a caller that reads on after leaving the stream."""
-        return self._telling(state_of(self.stream).left())
-
-    def text_of(self, event: StreamEvent) -> str:
-        """The characters that an event adds to the reply's text; "" where it adds none."""
-        return state_of(self.stream).text_of(event)
-
-    async def start(self) -> tuple[Script[Reply], Performer]:
-        """The script to drive, and this relay as its wire."""
-        return self.script(), self
-
-    def script(self) -> Script[Reply]:
-        """The script that hands on the events."""
-        try:
-            while event := (yield from self.next_event()):
-                yield Emit(event)
-        except StreamBroken as error:
-            raise self._telling(error)  # noqa: B904 — it is the same error
-        return self.partial
-
-    def next_event(self) -> Script[StreamEvent | None]:
-        """The stream's next event, None at its end."""
-        event = yield Next()
-        assert event is None or isinstance(event, StreamEvent)
-        return event
-
-    async def perform(self, action: Action) -> Outcome | Raised:
-        """The next event, or None at the end; a relay's script asks for nothing else."""
-        try:
-            return await anext(self.stream, None) if isinstance(self.stream, ReplyStream) else next(self.stream, None)
-        except Exception as error:
-            return Raised(error)
-
-    async def close(self) -> None:
-        """Close the stream."""
-        if isinstance(self.stream, ReplyStream):
-            await self.stream.aclose()
-        else:
-            self.stream.close()
-
-    def _telling(self, error: StreamBroken) -> StreamBroken:
-        error.partial = self.told(error.partial)
-        return error

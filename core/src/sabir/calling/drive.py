@@ -23,6 +23,7 @@ from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from math import ceil, inf
 from time import monotonic, sleep
@@ -31,20 +32,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias
 from sabir.base.errors import SabirError, conceal, one_line, printable
 from sabir.base.failures import CallTimedOut
 from sabir.calling.clock import Clock
-from sabir.calling.exchange import (
-    Action,
-    Close,
-    Emit,
-    Failed,
-    Head,
-    Late,
-    Next,
-    Open,
-    Outcome,
-    Pause,
-    Result,
-    Script,
-)
+from sabir.calling.exchange import Action, Close, Emit, Failed, Head, Late, Next, Open, Outcome, Pause, Result, Script
 from sabir.calling.watchdog import Guard
 from sabir.contract.dialect import Rendering
 from sabir.contract.provider import Connection, WireHead, WireRequest
@@ -121,17 +109,11 @@ class Done(NamedTuple, Generic[Result]):
     result: Result
 
 
-class Raised(NamedTuple):
-    """An exception raised by an action; a failure of the wire is translated to the library's own error."""
-
-    error: Exception
-
-
 class Performer(Protocol):
     """An object that performs a script's actions."""
 
-    async def perform(self, action: Action) -> Outcome | Raised:
-        """Perform an action; the answer that its class documents, or the exception that it raised."""
+    async def perform(self, action: Action) -> Outcome:
+        """Perform an action and return the answer that its class documents; an exception is raised in the script."""
 
     async def close(self) -> None:
         """Close the open response or stream."""
@@ -148,34 +130,32 @@ class _Wire:
         self._clock = clock or Clock()
         self._opened: AsyncExitStack | None = None
 
-    async def perform(self, action: Action) -> Outcome | Raised:
-        """Perform an action; the answer that its class documents, or the exception that it raised."""
+    async def perform(self, action: Action) -> Outcome:
+        """Perform an action; a failure of the wire raises the library's own error."""
         try:
             if type(action) is Next:
                 if action.had_event:
                     self._clock.hear()
                 self._clock.check()
-                outcome: Outcome = await self._next()
-                if outcome is not None:  # the end of a body is accepted even if it is late
+                chunk = await self._next()
+                if chunk is not None:  # the end of a body is accepted even if it is late
                     self._clock.check()
-            elif isinstance(action, Open):
+                return chunk
+            if isinstance(action, Open):
                 self._opened = AsyncExitStack()
                 self._answer = answer = await self._send(self._request(action), self._opened)
                 self._clock.check()
                 if answer.status < 300:
                     self._clock.open()
-                outcome = Head(answer.status, answer.headers)
-            else:
-                outcome = await self._perform(action)
-            return outcome
+                return Head(answer.status, answer.headers)
+            return await self._perform(action)
         except Exception as error:
             translated = None if isinstance(error, SabirError) else self._connection.translate(error)
             if translated is None:
-                return Raised(error)
+                raise
             if isinstance(translated, CallTimedOut) and monotonic() > self._clock.until:
                 translated = self._clock.late()  # the SDK's own timeout came first, and its error names no setting
-            translated.__cause__ = error
-            return Raised(translated)
+            raise translated from error
 
     async def close(self) -> None:
         """Close the open response, if there is one; a failure to close is logged and not raised."""
@@ -300,13 +280,14 @@ class Wire(_Wire):
 
 async def drive(script: Script[Result], wire: Performer) -> Emit | Done[Result]:
     """Start a script, or go on after its last Emit, until it emits or is done; raises the script's errors."""
-    answer: Outcome | Raised = None
+    go_on: Callable[[], Action] = partial(script.send, None)
     try:
-        while True:
-            step = script.throw(answer.error) if isinstance(answer, Raised) else script.send(answer)
-            if isinstance(step, Emit):
-                return step
-            answer = await wire.perform(step)
+        while not isinstance(action := go_on(), Emit):
+            try:
+                go_on = partial(script.send, await wire.perform(action))
+            except Exception as error:
+                go_on = partial(script.throw, error)
+        return action
     except StopIteration as stop:
         return Done(stop.value)
     except BaseException:

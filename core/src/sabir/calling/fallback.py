@@ -24,15 +24,14 @@ from sabir.base.errors import SabirError, SettingsInvalid, WrongWord, one_line
 from sabir.base.failures import RenderingRefused, Strict
 from sabir.base.surface import surface
 from sabir.calling.adapter import adapter
-from sabir.calling.calls import Adapter, CallArguments, Messages, Relay
+from sabir.calling.calls import Adapter, CallArguments, Messages
 from sabir.calling.drive import logger
 from sabir.calling.exchange import Script
-from sabir.calling.stream import AsyncClosing, ReplyStream, SyncClosing, SyncReplyStream
+from sabir.calling.stream import AsyncClosing, Relay, ReplyStream, SyncClosing, SyncReplyStream
 from sabir.contract.dialect import Rendering
 from sabir.contract.provider import TokenCount
 from sabir.options.option import Option
 from sabir.vocabulary.constructors import as_messages
-from sabir.vocabulary.messages import Message
 from sabir.vocabulary.reply import AllFailed, FailedMember, Reply, StreamEvent
 from sabir.vocabulary.settings import Settings, Target
 
@@ -208,21 +207,16 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
 
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
         """The request of the first member that does not refuse it; pure, as the members' own `render`."""
-        listed, how = _prepared("render", messages, how)
-        return next(way_along(self.members, self._refusals, how, lambda member, how: member.render(listed, **how))).got
+        rendering: Rendering = next(self._way("render", messages, how, self._refusals)).got
+        return rendering
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """Render and send, by one member after the other; `reply.failed_members` did not answer."""
-        listed, how = _prepared("complete", messages, how)
-        way = way_along(self.members, self._kinds, how, lambda member, how: member.complete(listed, **how))
-        return _told(*await _awaited(way))
+        return _told(*await _awaited(self._way("complete", messages, how, self._kinds)))
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """As `complete`, waiting."""
-        listed, how = _prepared("complete_sync", messages, how)
-        return _told(
-            *next(way_along(self.members, self._kinds, how, lambda member, how: member.complete_sync(listed, **how)))
-        )
+        return _told(*next(self._way("complete_sync", messages, how, self._kinds)))
 
     async def send(self, rendering: Rendering) -> Reply:
         """Send a rendering as it is, by the member that it was made for; no other member is asked.
@@ -242,20 +236,14 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         """
         if isinstance(messages, Rendering):
             return self._addressed(messages).stream(messages, **how)
-        listed, how = _prepared("stream", messages, how)
-        relay = _FallbackRelay(
-            way_along(self.members, self._kinds, how, lambda member, how: member.stream(listed, **how))
-        )
+        relay = _FallbackRelay(self._way("stream", messages, how, self._kinds))
         return ReplyStream(relay, relay.start)
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
         """As `stream`, waiting."""
         if isinstance(messages, Rendering):
             return self._addressed(messages).stream_sync(messages, **how)
-        listed, how = _prepared("stream_sync", messages, how)
-        relay = _FallbackRelay(
-            way_along(self.members, self._kinds, how, lambda member, how: member.stream_sync(listed, **how))
-        )
+        relay = _FallbackRelay(self._way("stream_sync", messages, how, self._kinds))
         return SyncReplyStream(relay, relay.start)
 
     async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
@@ -264,19 +252,13 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         No other member is asked, because its model has other tokens. Raises SettingsInvalid for a member that counts
         no tokens.
         """
-        listed, how = _prepared("count_tokens", messages, how)
-        counted = way_along(
-            self.members, self._refusals, how, lambda member, how: counting(member).count_tokens(listed, **how)
-        )
-        return (await _awaited(counted)).got
+        way: Way[Coroutine[Any, Any, TokenCount]] = self._way("count_tokens", messages, how, self._refusals, counting)
+        return (await _awaited(way)).got
 
     def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """As `count_tokens`, waiting."""
-        listed, how = _prepared("count_tokens_sync", messages, how)
-        way = way_along(
-            self.members, self._refusals, how, lambda member, how: counting(member).count_tokens_sync(listed, **how)
-        )
-        return next(way).got
+        count: TokenCount = next(self._way("count_tokens_sync", messages, how, self._refusals, counting)).got
+        return count
 
     async def aclose(self) -> None:
         """Close the members that were made from strings; adapters that were given stay open."""
@@ -289,6 +271,24 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         with ExitStack() as closing:
             for member in self._made:
                 closing.callback(member.close)
+
+    def _way(
+        self,
+        name: str,
+        messages: Messages,
+        how: CallArguments,
+        kinds: Kinds,
+        checked: Callable[[Adapter], object] = lambda member: member,
+    ) -> Way[Any]:
+        """Return the way that calls the method of that name of each member, after a check of the member.
+
+        All members get the same messages under the same ids, and options that can be read more than once.
+        """
+        Settings.refuse_misnamed(name, how, tuple(CallArguments.__annotations__))
+        listed = as_messages(messages)
+        if "options" in how:
+            how = {**how, "options": Option.all_of(how["options"] or ())}
+        return way_along(self.members, kinds, how, lambda member, how: getattr(checked(member), name)(listed, **how))
 
     def _addressed(self, rendering: Rendering) -> Adapter:
         for member in self.members:
@@ -308,15 +308,6 @@ def counting(member: Adapter) -> Counting:
     if isinstance(member, Counting):
         return member
     raise SettingsInvalid(f"the adapter of {member.target} counts no tokens; ask one that sabir.adapter made")
-
-
-def _prepared(function: str, messages: Messages, how: CallArguments) -> tuple[list[Message], CallArguments]:
-    """What all members are given alike: the same messages under the same ids, and options that may be read again."""
-    Settings.refuse_misnamed(function, how, tuple(CallArguments.__annotations__))
-    listed = as_messages(messages)
-    if "options" in how:
-        how = {**how, "options": Option.all_of(how["options"] or ())}
-    return listed, how
 
 
 @surface

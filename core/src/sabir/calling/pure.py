@@ -12,20 +12,19 @@ from typing import Any, Never
 
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from sabir.base.errors import DialectMissing, HistoryInvalid, one_line
-from sabir.base.failures import Loss, RenderingRefused, ResponseInvalid, Strict
+from sabir.base.errors import HistoryInvalid, one_line
+from sabir.base.failures import Loss, ResponseInvalid, Strict
 from sabir.base.surface import surface
-from sabir.calling.calls import checked_policy, checked_settings
+from sabir.calling.adapter import ModelAdapter, without_secrets
+from sabir.calling.calls import checked_policy
 from sabir.contract.dialect import DecodedHistory, Decoder, Dialect, Rendering, ServerEvent
-from sabir.contract.provider import Access
+from sabir.contract.provider import Access, Provider
 from sabir.contract.scope import DecodeScope
 from sabir.discovery import default_registry as registry
-from sabir.options.option import Option, OptionLike
+from sabir.options.option import OptionLike
 from sabir.reading.incoming import finished, mend, raise_unreadable, read_body, shown
-from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.constructors import as_messages
 from sabir.vocabulary.messages import Message
-from sabir.vocabulary.models import find_model
 from sabir.vocabulary.reply import Reply, StreamEvent
 from sabir.vocabulary.settings import Settings, Target
 
@@ -36,10 +35,12 @@ _RENDER = ("model", "options", "settings", "strict", "speaks_as")
 class PureDialect:
     """A dialect as its own provider speaks it; it keeps no state between calls."""
 
-    def __init__(self, dialect: Dialect, target: Target) -> None:
+    def __init__(self, dialect: Dialect, target: Target, provider: Provider) -> None:
         self.dialect = dialect
         """The plugin's Dialect."""
         self.target = target
+        self.provider = provider
+        """The provider that speaks it; rendering uses its models and the quirks of its endpoint."""
 
     def __repr__(self) -> str:
         return f"<dialect {self.dialect.name}>"
@@ -55,20 +56,14 @@ class PureDialect:
         speaks_as: str = "llm",
         **misnamed: Never,
     ) -> Rendering:
-        """The request for a model at the provider's own endpoint.
+        """Return the request that an adapter for this model would send to the provider's own endpoint.
 
         Raises RenderingRefused for losses that `strict` names, SettingsInvalid for invalid settings, WrongWord for
         another library's argument.
         """
         Settings.refuse_misnamed("render", misnamed, _RENDER)
-        if settings is not None:
-            settings = checked_settings(settings, self.target.provider)
-        target = self.target.model_copy(update={"model": model})
-        info = find_model(registry.models(target.provider), model, self.dialect.family(model))
-        renderer = Renderer(self.dialect, target, speaks_as=checked_policy(speaks_as), model_info=info)
-        rendering = renderer.render(as_messages(messages), Option.all_of(options), settings)
-        RenderingRefused.check(rendering.losses, strict, str(target))
-        return rendering
+        adapter = ModelAdapter(self.provider, self.dialect, model, Access(), speaks_as=speaks_as)
+        return adapter.render(as_messages(messages), options=options, settings=settings, strict=strict)
 
     def decode(self, body: str | bytes, *, policy: str = "llm") -> Reply:
         """A stored response → reply; raises ResponseInvalid, or the CallError that the body reports."""
@@ -161,12 +156,12 @@ def _request_bytes(body: str | bytes | Mapping[str, Any]) -> bytes:
 
 
 def dialect(name: str) -> PureDialect:
-    """The dialect of that full name, `provider.dialect`; raises ProviderMissing or DialectMissing, which list names."""
+    """Return the dialect of that full name, `provider.dialect`.
+
+    Raises ProviderMissing or DialectMissing, which list names, and the other errors of `sabir.provider`.
+    """
     provider_name, _, short_name = name.partition(".")
-    provider = registry.provider(provider_name)
-    if short_name not in provider.dialects:
-        spoken = ", ".join(f"{provider_name}.{short}" for short in provider.dialects)
-        raise DialectMissing(f"{name!r} is no dialect; {provider_name} speaks {spoken}")
-    found = provider.dialect(short_name)
-    target = Target(provider=provider_name, dialect=found.name, endpoint=provider.endpoint(Access()))
-    return PureDialect(found, target)
+    provider = registry.provider(provider_name, short_name)
+    dialect, endpoint = provider.dialect(short_name), without_secrets(provider.endpoint(Access()))
+    target = Target(provider=provider_name, dialect=dialect.name, endpoint=endpoint)
+    return PureDialect(dialect, target, provider)

@@ -4,6 +4,8 @@
         async for text in stream.text: ...              for text in stream.text: ...
         reply = await stream.reply()                    reply = stream.reply()
 
+A wrapper of an adapter that reads or changes the events of a stream hands them on by a Relay.
+
 The request goes out when the first event is asked for. Leaving the block closes the connection, as does a
 cancellation; a stream that is read to its end closes itself, so that `await stream.reply()` needs no block.
 """
@@ -11,12 +13,13 @@ cancellation; a stream that is read to its end closes itself, so that `await str
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from threading import Lock
-from typing import Protocol, Self, TypeAlias
+from typing import Self, TypeAlias
 
 from sabir.base.errors import SettingsInvalid
 from sabir.base.surface import surface
 from sabir.calling.drive import Performer, drive, waited
-from sabir.calling.exchange import Emit, Script
+from sabir.calling.exchange import Action, Emit, Next, Outcome, Script
+from sabir.reading.incoming import StreamState
 from sabir.vocabulary.reply import Reply, StreamBroken, StreamEvent
 
 Start: TypeAlias = Callable[[], Awaitable[tuple[Script[Reply], Performer]]]
@@ -63,27 +66,10 @@ class AsyncClosing(_Held):
         await self.aclose()
 
 
-class Streamed(Protocol):
-    """The state of a stream: the part of its reply that has arrived."""
-
-    @property
-    def partial(self) -> Reply:
-        """The reply as far as it has arrived; the whole reply after its end."""
-
-    def mute(self) -> None:
-        """Give no more events, because the caller wants the reply alone."""
-
-    def left(self) -> StreamBroken:
-        """The error for a caller that reads on after leaving the stream."""
-
-    def text_of(self, event: StreamEvent) -> str:
-        """The characters that an event adds to the reply's text; "" where it adds none."""
-
-
 class _Stream:
     """A stream that is not begun, running, whole, failed or left. The reader that waits for an event holds `_turn`."""
 
-    def __init__(self, state: Streamed, start: Start) -> None:
+    def __init__(self, state: "StreamState | Relay", start: Start) -> None:
         self._state = state
         self._start = start
         self._running: tuple[Script[Reply], Performer] | None = None
@@ -222,6 +208,67 @@ class SyncReplyStream(_Stream, SyncClosing):
         waited(self._leave())
 
 
-def state_of(stream: ReplyStream | SyncReplyStream) -> Streamed:
-    """The state of a stream, for a relay that hands its events on."""
-    return stream._state
+class Relay:
+    """A stream that hands on the events of another: `ReplyStream(relay, relay.start)`, or `SyncReplyStream` alike.
+
+    A wrapper of an adapter overrides `start`, `told` or `script` to read or change the events.
+    """
+
+    def __init__(self, stream: ReplyStream | SyncReplyStream) -> None:
+        self.stream = stream
+        """The stream from which the events come; `start` may replace it."""
+
+    def told(self, reply: Reply) -> Reply:
+        """Return the reply to hand on for a reply of the stream, whole or partial."""
+        return reply
+
+    @property
+    def partial(self) -> Reply:
+        """The reply as far as it has arrived."""
+        return self.told(self.stream.partial)
+
+    def mute(self) -> None:
+        """Give no more events, because the caller wants the reply alone."""
+        self.stream._state.mute()
+
+    def left(self) -> StreamBroken:
+        """Return the error for a caller that reads on after leaving the stream."""
+        return self._telling(self.stream._state.left())
+
+    def text_of(self, event: StreamEvent) -> str:
+        """Return the characters that an event adds to the reply's text; "" if it adds none."""
+        return self.stream._state.text_of(event)
+
+    async def start(self) -> tuple[Script[Reply], Performer]:
+        """Return the script to drive, and this relay as its wire."""
+        return self.script(), self
+
+    def script(self) -> Script[Reply]:
+        """Hand on the events; the result is the reply."""
+        try:
+            while event := (yield from self.next_event()):
+                yield Emit(event)
+        except StreamBroken as error:
+            raise self._telling(error)  # noqa: B904 — it is the same error
+        return self.partial
+
+    def next_event(self) -> Script[StreamEvent | None]:
+        """Read the stream's next event; the result is None at its end."""
+        event = yield Next()
+        assert event is None or isinstance(event, StreamEvent)
+        return event
+
+    async def perform(self, action: Action) -> Outcome:
+        """Return the next event, or None at the end; a relay's script asks for nothing else."""
+        return await anext(self.stream, None) if isinstance(self.stream, ReplyStream) else next(self.stream, None)
+
+    async def close(self) -> None:
+        """Close the stream."""
+        if isinstance(self.stream, ReplyStream):
+            await self.stream.aclose()
+        else:
+            self.stream.close()
+
+    def _telling(self, error: StreamBroken) -> StreamBroken:
+        error.partial = self.told(error.partial)
+        return error

@@ -22,7 +22,7 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, NamedTuple, NoReturn, Protocol, TypeAlias
+from typing import Annotated, ClassVar, NamedTuple, NoReturn, Protocol, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
@@ -30,7 +30,7 @@ from sabir.base.errors import HistoryInvalid
 from sabir.base.failures import CallError, Loss, ResponseInvalid
 from sabir.base.models import Frozen
 from sabir.base.shown import Arguments, Plain
-from sabir.base.values import FrozenDict, JSONObjectDocumentField, JSONText, JSONValue, decode_json, freeze, object_view
+from sabir.base.values import JSONObjectDocumentField, JSONText, JSONValue, ObjectView, decode_json, freeze
 from sabir.contract.scope import DecodeScope, RequestScope
 from sabir.contract.turns import LossLog, Tables, Turn, TurnScope, itself, of_any_model
 from sabir.options.option import Option
@@ -41,7 +41,6 @@ from sabir.vocabulary.settings import LONGEST_SILENCE, Bounds, RetryPolicy, Sett
 _BARE = re.compile(rb"\s*(\{|\[\s*(\{|\Z))")
 """The beginning of a JSON object, or of an array of objects."""
 _RETURN = ord("\r")
-_ENDS = (b"\n\n", b"\r\n\r\n")
 
 
 class ServerEvent(NamedTuple):
@@ -90,21 +89,18 @@ class ServerEventReader:
         self._is_between = False
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
-        """The events that are whole after this chunk; raises ResponseInvalid for a chunk that is not bytes."""
+        """Return the events that are whole after this chunk; raises ResponseInvalid for a chunk that is not bytes."""
         given: object = chunk
         if not isinstance(given, bytes):
             raise ResponseInvalid(f"a stream's chunk is of type {type(given).__name__}; feed takes bytes")
-        if self._is_between and chunk.endswith(_ENDS):  # nearly all chunks end so
-            lines = chunk.replace(b"\r\n", b"\n") if _RETURN in chunk else chunk
-            if _RETURN not in lines:
-                return self._cut(lines[:-2])
         events: list[ServerEvent] = []
         if not self._is_between:
             first, blank, chunk = chunk.partition(b"\n\n")
             events = self._read(first + blank)
-        if self._is_between and _RETURN not in chunk:
-            whole, blank, chunk = chunk.rpartition(b"\n\n")
-            events += self._cut(whole) if blank else ()
+        lines = chunk.replace(b"\r\n", b"\n") if _RETURN in chunk else chunk
+        if self._is_between and _RETURN not in lines:
+            complete, blank, chunk = lines.rpartition(b"\n\n")
+            events += self._cut(complete) if blank else ()
         return events + self._read(chunk) if chunk else events
 
     def _cut(self, whole: bytes) -> list[ServerEvent]:
@@ -198,8 +194,9 @@ NameMap = Annotated[JSONObjectDocumentField, BeforeValidator(_of_strings)]
 class Rendering(Frozen):
     """A request as it will be sent, and its losses.
 
-    `body_bytes` are the exact bytes of the body; `body` shows them as JSON. `unchecked` says that `extra_body` or
-    `extra_headers` added fields that no dialect checked. `option_names` maps names on the wire to option names
+    `body_bytes` are the exact bytes of the body; `body` shows them as JSON. `unchecked` lists what is sent
+    without a source that documents it for this target: settings and media by their paths, and the fields of
+    `extra_body` and `extra_headers`. `option_names` maps names on the wire to option names
     where the two differ. `streaming` says that the request asks for a stream of events, as it also does where the
     answer may take too long to arrive as one body; `send` folds the events to the whole reply. `timeout`, `idle` and
     `total` are in seconds. `assumptions` says, a sentence each, what was assumed of a model that no table knows; an
@@ -219,25 +216,16 @@ class Rendering(Frozen):
     retries: RetryPolicy = RetryPolicy()
     option_names_json: NameMap = Field(default=JSONText("{}"), alias="option_names")
     argument_names_json: JSONObjectDocumentField = Field(default=JSONText("{}"), alias="argument_names", repr=False)
-    unchecked: bool = False
+    unchecked: tuple[str, ...] = ()
     streaming: bool = False
     stream_path: str = Field(default="", repr=False)
     stream_fields: str = Field(default="{}", repr=False)
 
-    @property
-    def headers(self) -> FrozenDict:
-        """Headers of the dialect and of `extra_headers`."""
-        return object_view(self.headers_json)
-
-    @property
-    def option_names(self) -> FrozenDict:
-        """Names on the wire → option names, where they differ."""
-        return object_view(self.option_names_json)
-
-    @property
-    def argument_names(self) -> FrozenDict:
-        """Option name → names of its arguments on the wire → their own names, where they differ."""
-        return object_view(self.argument_names_json)
+    headers: ClassVar = ObjectView("headers_json", "Headers of the dialect and of `extra_headers`.")
+    option_names: ClassVar = ObjectView("option_names_json", "Names on the wire → option names, where they differ.")
+    argument_names: ClassVar = ObjectView(
+        "argument_names_json", "Option name → names of its arguments on the wire → their own."
+    )
 
     @property
     def body(self) -> JSONValue:

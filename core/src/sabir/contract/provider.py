@@ -165,7 +165,12 @@ class Access:
 
 @runtime_checkable
 class Provider(Protocol):
-    """What an entry point of the group `sabir.providers` names: endpoint, credentials, client, dialects."""
+    """What an entry point of the group `sabir.providers` names: endpoint, credentials, client, dialects.
+
+    It may have two further attributes, False by default, for names that several packages provide. With
+    `reserves_name`, `name:model` means its first dialect, whatever else is installed. With `adds_dialects`, it only
+    adds dialects to the name, which are reached as `name.dialect:model`. At most one of them may be True.
+    """
 
     @property
     def name(self) -> str:

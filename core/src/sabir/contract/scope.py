@@ -28,7 +28,7 @@ from sabir.base.values import (
 )
 from sabir.contract.turns import LossLog, Side, Turn
 from sabir.vocabulary.messages import Message, OptionCallPayload, Origin
-from sabir.vocabulary.models import ModelInfo
+from sabir.vocabulary.models import WHILE_REASONING, ModelInfo
 from sabir.vocabulary.parts import Sections, read_section
 from sabir.vocabulary.settings import Bounds, SettingsReader, Target
 
@@ -93,6 +93,10 @@ class RequestScope:
     """Headers that the request needs beside its body; the dialect adds them, and `extra_headers` win over them."""
     argument_names: dict[str, Mapping[str, str]] = field(default_factory=dict)
     """Option name → the names that its arguments have on this wire → their own; the dialect adds those that differ."""
+    reasoning_is_off: bool = False
+    """Set by the dialect where a vendor setting turns reasoning off."""
+    unchecked: list[str] = field(default_factory=list)
+    """Paths of what is sent although nothing documents that the target takes it."""
     only_as_stream: bool = False
     """Set by the dialect where the answer may take too long to arrive as one body: it is always streamed."""
 
@@ -119,24 +123,56 @@ class RequestScope:
         if not self.vendor:
             return {}
         where = f"vendor[{self.target.provider!r}] for {self.target.dialect}"
-        return read_section(model, self.vendor, where, "; all else: extra_body")
+        section = read_section(model, self.vendor, where, "; all else: extra_body")
+        path = f"settings.vendor.{self.target.provider}"
+        return {name: value for name, value in section.items() if self.supports(f"vendor.{name}", f"{path}.{name}")}
 
     def take(self, setting: str) -> Any:
-        """A wire setting's value, of the type of the field in Settings; None and a loss where the model refuses it."""
-        value, info = self.settings.take(setting), self.model_info
-        cannot_reason = setting == "reasoning_effort" and info.reasoning is False
-        if value is not None and (cannot_reason or setting in info.rejects):
+        """Return a wire setting's value, of the type of the field in Settings; None if it is not set or not to be sent.
+
+        Report a loss if the target refuses or ignores it.
+        """
+        value = self.settings.take(setting)
+        if value is None:
+            return None
+        if setting == "reasoning_effort" and self.model_info.reasoning is False:
             self.refuse(setting)
+            return None
+        variant = _variant(setting, value)
+        if not self.supports(setting, f"settings.{setting}", variant=f"{setting}.{variant}" if variant else ""):
             return None
         return list(value) if isinstance(value, tuple) else value
 
+    @property
+    def reasons(self) -> bool:
+        """Whether the model reasons before it answers: by the effort in the settings, else by its own default."""
+        effort = self.settings.take("reasoning_effort")
+        return not self.reasoning_is_off and (bool(self.model_info.reasoning) if effort is None else effort != "none")
+
+    def supports(self, feature: str, path: str, *, variant: str = "") -> bool:
+        """Return whether to send a feature; report a loss at `path` if the target refuses or ignores it.
+
+        `feature` is a name of `ModelInfo.rejects`, and `variant` the name of one value of it, which counts first.
+        A feature about which nothing is documented is sent and listed in `Rendering.unchecked`.
+        """
+        names = [name for name in (variant, feature) if name]
+        names = [*(f"{name}{WHILE_REASONING}" for name in names if self.reasons), *names]
+        status = self.model_info.status_of(*names)
+        if status in ("refused", "ignored"):
+            verb, value = "refuses" if status == "refused" else "ignores", variant.partition(".")[2]
+            self._lose_feature(f"{verb} its value {value!r}" if value else f"{verb} it", path)
+        elif status == "unknown":
+            self.unchecked.append(path)
+        return status in ("accepted", "unknown")
+
     def refuse(self, setting: str) -> None:
         """Report as a loss that the model refuses a setting, or is assumed to."""
+        self._lose_feature("refuses it", f"settings.{setting}")
+
+    def _lose_feature(self, fault: str, path: str) -> None:
         follows, model = self.model_info.follows, self.target.model
-        reason = (
-            f"{model} is unknown and treated like {follows}, which refuses it" if follows else f"{model} refuses it"
-        )
-        self.losses.add("dropped", reason, path=f"settings.{setting}")
+        reason = f"{model} is unknown and treated like {follows}, which {fault}" if follows else f"{model} {fault}"
+        self.losses.add("dropped", reason, path=path)
 
     def neutral_fields(
         self,
@@ -175,6 +211,17 @@ class RequestScope:
         """The error for a choice of an option that is not among those offered."""
         offered = ", ".join(self.option_names) or "none"
         return SettingsInvalid(f"option_choice names {choice!r}, which is not offered; offered are: {offered}")
+
+
+def _variant(setting: str, value: Any) -> str:  # a setting's value
+    """Return the kind of a setting's value, where targets may take one kind and refuse another; else ""."""
+    if setting == "option_choice":
+        return value if value in RequestScope.CHOICES else "named"
+    if setting == "reasoning_effort":
+        return str(value)
+    if setting == "response_format":
+        return "object" if value.schema_view == {"type": "object"} else "schema"
+    return ""
 
 
 DEFAULT_BOUNDS = Bounds()
@@ -303,9 +350,9 @@ class DecodeScope:
         """An option call as a wire reports it.
 
         The name is mapped back through `option_names`. Argument text is kept as it came in `raw_arguments`; text that
-        is no JSON object marks the call `invalid_arguments`; empty text or None means no arguments. Arguments get their
-        own names by `argument_names`. A missing id is made up. Raises ResponseInvalid for a call without a name and for
-        arguments with more JSON values than `bounds.values`, NotJSON for a state that is not JSON.
+        is no JSON object marks the call `invalid_arguments`; empty text, `null` or None means no arguments. Arguments
+        get their own names by `argument_names`. A missing id is made up. Raises ResponseInvalid for a call without a
+        name and for arguments with more JSON values than `bounds.values`, NotJSON for a state that is not JSON.
         """
         if not wire_name:
             call = repr(wire_id) if wire_id else "without id"
@@ -358,6 +405,8 @@ def _read_arguments(arguments: str | Mapping[str, JSONValue] | None) -> tuple[st
     if isinstance(arguments, str):
         try:
             value = parse_json(arguments)
+            if value is None:
+                return arguments, _NO_ARGUMENTS
             return arguments, encode_json(value, sort_keys=True) if type(value) is dict else None
         except ValueError:
             return arguments, None if arguments.strip() else _NO_ARGUMENTS

@@ -41,16 +41,18 @@ class Roles:
     """Which parts each side takes besides text and media, and where system messages go.
 
     `native` maps a side to the part kinds that the dialect encodes for it: "reasoning", "refusal", "opaque".
-    `citations` says whether a text part's citations go back to their maker, `reasoning` whether reasoning goes back
-    without state too. A system message after the start renders as user where `later_system` is "user"; where it is
-    "after_user", a system message at the end of the user's side is a system turn, and any other renders as user.
+    `citations` says whether a text part's citations go back to their maker. `reasoning` says which reasoning is sent:
+    that of the target with its state, all of the target ("any"), or also the visible text of other models ("foreign"),
+    for endpoints that refuse an assistant's turn without reasoning. A system message after the start renders as user
+    where `later_system` is "user"; where it is "after_user", a system message at the end of the user's side is a system
+    turn, and any other renders as user.
     """
 
     native: Mapping[Side, frozenset[str]] = field(default_factory=dict)
     leading_system: Literal["inline", "hoisted"] = "inline"
     later_system: Literal["inline", "user", "after_user"] = "inline"
     citations: Literal["native", "dropped"] = "dropped"
-    reasoning: Literal["any", "with_state"] = "any"
+    reasoning: Literal["any", "with_state", "foreign"] = "any"
 
 
 _HASH_LENGTH = 12
@@ -115,7 +117,10 @@ class Calls:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The three tables of a dialect; `variants` maps a quirk to the tables that endpoints of that quirk have instead.
+    """The three tables of a dialect.
+
+    `variants` maps a quirk to a function that returns the tables of endpoints with it, given those without it; or to
+    such tables, which then replace all.
 
     `media` maps (side, modality) to a rule; a missing row means that this side never takes that modality; the rows
     ("results", …) are for option results.
@@ -124,14 +129,16 @@ class Tables:
     roles: Roles = Roles()
     media: Mapping[tuple[Side, Modality], MediaRule] = field(default_factory=dict)
     calls: Calls = Calls()
-    variants: Mapping[str, "Tables"] = field(default_factory=dict)
+    variants: Mapping[str, "Tables | Callable[[Tables], Tables]"] = field(default_factory=dict)
 
     def at(self, quirks: frozenset[str], info: ModelInfo) -> "Tables":
-        """The tables for a model at an endpoint of these quirks."""
-        found = next((self.variants[quirk] for quirk in sorted(quirks) if quirk in self.variants), self)
-        if "later_system" in info.rejects and found.roles.later_system != "user":
-            found = replace(found, roles=replace(found.roles, later_system="user"))
-        return found
+        """Return the tables for a model at an endpoint with these quirks."""
+        tables = self
+        for variant in (self.variants[quirk] for quirk in sorted(quirks) if quirk in self.variants):
+            tables = variant if isinstance(variant, Tables) else variant(tables)
+        if "later_system" in info.rejects and tables.roles.later_system != "user":
+            tables = replace(tables, roles=replace(tables.roles, later_system="user"))
+        return tables
 
 
 new_tuple = tuple.__new__
@@ -212,8 +219,7 @@ class Entry(NamedTuple):
 
     def result_text(self, losses: "LossLog") -> str:
         """A result of which no part is left, as text; one whose media were all left out says so: it is not null."""
-        result = self.message.payload
-        assert result.kind == "option_result"
+        result = self.result
         if result.parts and not self.pieces and any(isinstance(part, MediaPart) for part in result.parts):
             losses.add("synthesized", "no part is left; a text says so", message=self.message, path="payload.result")
             return NO_MEDIA
@@ -237,6 +243,10 @@ class Turn(NamedTuple):
     """The side of the turn before it that came to an item; None where there is none but hoisted ones."""
 
 
+class Unchecked(Loss):
+    """A mark in a log of losses: nothing is lost, but nothing documents that the target takes what is at `path`."""
+
+
 class LossLog:
     """Where encoders write down what the target cannot take."""
 
@@ -248,6 +258,10 @@ class LossLog:
     def add(self, kind: LossKind, reason: str, *, message: Message | None = None, path: str = "") -> None:
         """Write down one loss."""
         self.losses.append(Loss(kind=kind, message_id=message.id if message else "", path=path, reason=reason))
+
+    def add_unchecked(self, path: str, message: Message) -> None:
+        """Write down the place of something that is sent although nothing documents that the target takes it."""
+        self.losses.append(Unchecked(kind="dropped", message_id=message.id, path=path, reason="unverified"))
 
     def lose(self, kind: LossKind, reason: str, piece: KnownPart, entry: Entry, within: str = "") -> None:
         """Write down the loss of one piece of a message; `within` is the path inside it."""

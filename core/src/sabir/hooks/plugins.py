@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 PREFIX = "sabir_"
 _HINTS = get_args(RoleHint)
 KNOWN_HOOKS = tuple(name for name in vars(specs) if name.startswith(PREFIX))
+TELEMETRY = frozenset(name for name in KNOWN_HOOKS if name.startswith("sabir_call_"))
+"""Hooks without an answer; their failures are logged."""
 HookPlugins: TypeAlias = "Iterable[object] | Hooks | Literal['installed']"
 """The hooks that builders take: plugins (modules or objects), Hooks made of them, or "installed"."""
 
@@ -172,7 +174,7 @@ def _guarded(members: Mapping[str, Any], plugin: str) -> SimpleNamespace:
     """The object that pluggy calls in a plugin's place: its functions, each with a guard, under their own marks."""
     guards = {}
     for hook, function, is_wrapper in _marked(members):
-        guard = _around if is_wrapper and hook in _CHECKS else _telling_around if is_wrapper else _plain
+        guard = _plain if not is_wrapper else _telling_around if hook in TELEMETRY else _around
         guards[hook] = wraps(function)(guard(function, plugin, hook))
     return SimpleNamespace(**guards)
 
@@ -182,7 +184,9 @@ def _plain(function: Callable[..., Any], plugin: str, hook: str) -> Callable[...
         answer = None
         with _blaming(plugin, hook):
             answer = function(*map(_latest, given))
-        return _CHECKS[hook](answer, plugin, given) if hook in _CHECKS else None
+        if hook == "sabir_message_built":
+            return _changed(answer, plugin, given)
+        return None if hook in TELEMETRY else _checked_answer(answer, plugin, hook)
 
     return call
 
@@ -192,7 +196,7 @@ def _around(function: Callable[..., Any], plugin: str, hook: str) -> Callable[..
         with _blaming(plugin, hook):
             answer = yield from function(*map(_latest, given))
         if hook != "sabir_message_built":
-            return _CHECKS[hook](answer, plugin, given)
+            return _checked_answer(answer, plugin, hook)
         if not isinstance(answer, list):
             found = f"returned {type(answer).__name__} from {hook}"
             raise BuilderError(f"hook plugin {plugin} {found}; a wrapper returns the list that its yield gave")
@@ -232,7 +236,7 @@ def _blaming(plugin: str, hook: str) -> Iterator[None]:
         raise
     except BaseException as error:
         failed = f"hook plugin {plugin} failed in {hook}"
-        if hook not in _CHECKS:
+        if hook in TELEMETRY:
             logger.warning("%s and was passed over: %s", failed, one_line(error))
         elif isinstance(error, passing):
             raise
@@ -240,25 +244,23 @@ def _blaming(plugin: str, hook: str) -> Iterator[None]:
             raise PluginError(f"{failed}: {one_line(error, 300)}; update or remove it") from error
 
 
-def _checked_hint(hint: object, plugin: str, given: object) -> object:
-    if hint is not None and hint not in _HINTS:
-        remedy = f"return one of {', '.join(_HINTS)}, or None"
-        raise PluginError(f"hook plugin {plugin} returned {hint!r} from sabir_default_role_hint; {remedy}")
-    return hint
+def _checked_answer(answer: object, plugin: str, hook: str) -> object:
+    is_valid, expected = _ANSWERS[hook]
+    if answer is None or is_valid(answer):
+        return answer
+    described = type(answer).__name__ if hook == "sabir_media_id" else one_line(repr(answer), 80)
+    raise PluginError(f"hook plugin {plugin} returned {described} from {hook}; return {expected}")
 
 
-def _checked_id(media_id: object, plugin: str, given: object) -> object:
-    if not isinstance(media_id, str | None):
-        found = type(media_id).__name__
-        raise PluginError(f"hook plugin {plugin} returned {found} from sabir_media_id; return a string or None")
-    return media_id
-
-
-def _checked_cost(cost: object, plugin: str, given: object) -> object:
-    if cost is not None and (not isinstance(cost, Decimal) or not cost.is_finite() or cost < 0):
-        remedy = "return a Decimal of at least 0, or None"
-        raise PluginError(f"hook plugin {plugin} returned {one_line(repr(cost), 80)} from sabir_reply_cost; {remedy}")
-    return cost
+_ANSWERS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "sabir_default_role_hint": (lambda hint: hint in _HINTS, f"one of {', '.join(_HINTS)}, or None"),
+    "sabir_media_id": (lambda media_id: isinstance(media_id, str), "a string or None"),
+    "sabir_reply_cost": (
+        lambda cost: isinstance(cost, Decimal) and cost.is_finite() and cost >= 0,
+        "a Decimal of at least 0, or None",
+    ),
+}
+"""Hook → a test for its answers, and the words that name the valid ones."""
 
 
 def _changed(changed: object, plugin: str, given: Sequence[list[Message]]) -> Message | None:
@@ -268,15 +270,6 @@ def _changed(changed: object, plugin: str, given: Sequence[list[Message]]) -> Me
         raise BuilderError(f"hook plugin {plugin} changed a message that it did not look at; take `message`")
     given[0].append(_checked(changed, given[0][0], plugin))
     return given[0][-1]
-
-
-_CHECKS: Mapping[str, Callable[[Any, str, Any], Any]] = {
-    "sabir_default_role_hint": _checked_hint,
-    "sabir_media_id": _checked_id,
-    "sabir_message_built": _changed,
-    "sabir_reply_cost": _checked_cost,
-}
-"""The check of each hook's answer; all other hooks are telemetry, which answers nothing."""
 
 
 def _check_implementations(members: Mapping[str, Any], shown: str) -> None:

@@ -1,11 +1,9 @@
-"""How one option answers one call: the same steps whether the caller awaits or waits.
+"""How an option's function runs, and the context that it can read.
 
-    call ──bind──▶ Bound ──(function)──▶ Outcome ──finish──▶ option result
-           └─ arguments refused ────────────────────────────▶ error result, the function never ran
+    function, Bound ──run, or run_in_loop──▶ Outcome: a value, or an exception
 
-An exception of the function becomes an error result, as do SystemExit and the cancellation of something that the
-function waited for; the caller's own cancellation, interrupts and CallsTooDeep are raised to the caller. An error
-before the function ran is answered by the policy `runtime`.
+SystemExit, and the cancellation of something that the function waited for, are outcomes too. The caller's own
+cancellation and interrupts are raised to the caller.
 
 Functions that wait run in threads: options that are no coroutine functions, and functions that ask people. They are
 not the threads of `asyncio.to_thread`, which are few and shared with name look-ups: a function that waits here delays
@@ -27,25 +25,13 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
-from functools import partial
 from threading import Event as Signal
 from threading import Thread
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
-from sabir.base.errors import (
-    BuilderError,
-    CallsTooDeep,
-    NotJSON,
-    OptionFailed,
-    OptionInvalid,
-    OutsideEvaluation,
-    one_line,
-)
-from sabir.base.values import FrozenDict
-from sabir.options.signatures import ArgumentsRefused, Binder, Bound, Signature, bind_schema
-from sabir.vocabulary.constructors import name_kind, option_result, result_fields
-from sabir.vocabulary.messages import RUNTIME, Message, OptionCallPayload
+from sabir.base.errors import CallsTooDeep, OptionFailed, OutsideEvaluation
+from sabir.options.signatures import Bound, Signature
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Semaphore
@@ -204,32 +190,6 @@ class Depth(NamedTuple):
         return cls(calls).entered()
 
 
-INVALID_ARGUMENTS = "invalid_arguments"
-"""The error type of the result for a call whose arguments do not fit."""
-RESULT_INVALID = "result_invalid"
-"""The error type of the result for a returned value that no message can hold."""
-
-
-class Runnable(Protocol):
-    """The runnable half of an option; without a `binder`, the JSON schema `parameters` validates the arguments."""
-
-    @property
-    def name(self) -> str:
-        """The option's name, which its calls have."""
-
-    @property
-    def function(self) -> Callable[..., Any] | None:
-        """The function to run; None if there is none."""
-
-    @property
-    def binder(self) -> Binder | None:
-        """The binder that validates the function's arguments."""
-
-    @property
-    def parameters(self) -> FrozenDict:
-        """The JSON schema of the arguments."""
-
-
 class Outcome(NamedTuple):
     """The outcome of a run: a value, or an exception."""
 
@@ -240,33 +200,8 @@ class Outcome(NamedTuple):
 _CANCELLED = Outcome(error=OptionFailed("CancelledError", "the option waited for something that was cancelled"))
 
 
-def answer_call_sync(option: Runnable, call: Message) -> Message:
-    """Run an option for a call, in this thread; raises OptionInvalid, before it runs, if the option needs a loop."""
-    function = check_runs(option, asynchronous=False)
-    bound = _bind(option, call)
-    if isinstance(bound, Message):
-        return bound
-    outcome = _run(function, bound)
-    if inspect.iscoroutine(outcome.value):
-        outcome.value.close()
-        raise OptionInvalid(_await_instead(option.name))
-    return _finish(call, outcome)
-
-
-async def answer_call(option: Runnable, call: Message) -> Message:
-    """Run an option for a call: a coroutine function here, any other function in a thread of its own."""
-    function = check_runs(option, asynchronous=True)
-    bound = _bind(option, call)
-    if isinstance(bound, Message):
-        return bound
-    outcome = _run(function, bound) if Signature.is_asynchronous(function) else await in_thread(_run, function, bound)
-    if inspect.isawaitable(outcome.value):
-        outcome = await _settle(outcome.value)
-    return _finish(call, outcome)
-
-
-def _run(function: Callable[..., Any], bound: Bound) -> Outcome:
-    """Run the function; an exception is an outcome too. A CancelledError of a plain function is not the caller's."""
+def run(function: Callable[..., Any], bound: Bound) -> Outcome:
+    """Run a function in this thread. A CancelledError that a plain function raises is not the caller's own."""
     try:
         return Outcome(function(*bound.positional, **bound.named))
     except (Exception, SystemExit) as error:
@@ -277,6 +212,12 @@ def _run(function: Callable[..., Any], bound: Bound) -> Outcome:
         if isinstance(error, CancelledError):
             return _CANCELLED
         raise
+
+
+async def run_in_loop(function: Callable[..., Any], bound: Bound) -> Outcome:
+    """Run a coroutine function here and any other function in a new thread; await a value that is awaitable."""
+    outcome = run(function, bound) if Signature.is_asynchronous(function) else await in_thread(run, function, bound)
+    return await _settle(outcome.value) if inspect.isawaitable(outcome.value) else outcome
 
 
 async def _settle(value: Awaitable[Any]) -> Outcome:
@@ -293,71 +234,8 @@ async def _settle(value: Awaitable[Any]) -> Outcome:
         return _CANCELLED
 
 
-def check_runs(option: Runnable, *, asynchronous: bool) -> Callable[..., Any]:
-    """An option's function; raises OptionInvalid if it has none, or one that cannot run without a loop."""
-    if option.function is None:
-        remedy = "answer its calls yourself: OptionResultBuilder.response_to(call).success(…)"
-        raise OptionInvalid(f"option {option.name!r} has no function to run; {remedy}")
-    if not asynchronous and Signature.is_asynchronous(option.function):
-        raise OptionInvalid(_await_instead(option.name))
-    return option.function
-
-
-def _await_instead(name: str) -> str:
-    return f"option {name!r} is asynchronous; use `await option.answer(call)` or `await sabir.answer(reply, options)`"
-
-
-def _bind(option: Runnable, call: object) -> Bound | Message:
-    """Return the function's arguments for a call, or an error result if they do not fit or were cut off."""
-    if not isinstance(call, Message) or call.call is None:
-        answers = f"option {option.name!r} answers option calls, not {name_kind(call)}"
-        raise OptionInvalid(f"{answers}; see reply.option_calls")
-    payload = call.call
-    if payload.option_name != option.name:
-        raise OptionInvalid(f"option {option.name!r} was given a call of {payload.option_name!r}; use sabir.answer")
-    if payload.invalid_arguments:
-        return error_result(call, INVALID_ARGUMENTS, _describe_invalid(payload), policy=RUNTIME)
-    try:
-        binder = option.binder or partial(bind_schema, option.parameters)
-        return binder(payload.arguments_json)
-    except ArgumentsRefused as error:
-        return error_result(call, INVALID_ARGUMENTS, str(error), policy=RUNTIME)
-
-
-def _describe_invalid(payload: OptionCallPayload) -> str:
-    """Return the error text for a call with `invalid_arguments`, with the remedy for the model and its user."""
-    if payload.cut_off:
-        arrived = one_line(payload.unreadable_arguments or payload.arguments_json, 100)
-        remedy = "call it again with shorter arguments, or have max_output_tokens raised"
-        return f"the call was cut off before its arguments were complete, so it was not run; {remedy} ({arrived!r})"
-    return f"the arguments are no JSON object: {one_line(payload.raw_arguments or '', 100)!r}"
-
-
-def _finish(call: Message, outcome: Outcome) -> Message:
-    error = outcome.error
-    if isinstance(error, CallsTooDeep):
-        raise error
-    if error is None:
-        try:
-            return option_result(call, result_fields(outcome.value))
-        except (BuilderError, NotJSON) as refused:
-            return error_result(call, RESULT_INVALID, str(refused))
-    said = RaisedError.of(error)
-    if not isinstance(error, OptionFailed):  # the model reads one line of it; only the log has the traceback
-        logger.warning("option %r raised %s", call.call and call.call.option_name, said.type, exc_info=error)
-    return error_result(call, said.type, said.message, retryable=said.retryable)
-
-
-def error_result(
-    call: Message, error_type: str, text: str, *, policy: str | None = None, retryable: bool = False
-) -> Message:
-    """An error result for a call, its text in one line; its policy is `policy`, or else the option's name."""
-    failure = {"is_error": True, "error_type": error_type, "error_message": one_line(text), "retryable": retryable}
-    return option_result(call, failure, policy=policy)
-
-
 class RaisedError(NamedTuple):
-    """What an exception says, as the error result of an option has it: text that JSON can hold."""
+    """An exception as the error result of an option describes it, in text that JSON can hold."""
 
     type: str
     message: str
@@ -365,7 +243,7 @@ class RaisedError(NamedTuple):
 
     @classmethod
     def of(cls, error: BaseException) -> "RaisedError":
-        """Its class and words, and whether it says that the same may succeed later; OptionFailed says all itself."""
+        """Read the class, text and `retryable` of an exception; OptionFailed gives all three itself."""
         kind = error.__class__.__name__
         if isinstance(error, OptionFailed):
             return cls(_written(error.error_type) or kind, _written(error.error_message), bool(error.retryable))

@@ -5,24 +5,30 @@
     JSON schema ────┘
     reply | messages ──unanswered calls──▶ each by its option ──▶ results, to be appended to the conversation
 
-Calls are answered in their order; a failure of one loses none of the others, and a call of an option that was not
-offered gets an error result from the runtime, and nothing runs. Runners build on this one implementation.
+    call ──bind──▶ Bound ──(function)──▶ Outcome ──finish──▶ option result
+           └─ arguments refused ────────────────────────────▶ error result, the function never ran
+
+Calls are answered in their order, and a failure of one loses none of the others. An exception of the function becomes
+an error result; CallsTooDeep is raised to the caller. An error before the function ran is answered by the policy
+`runtime`, as is a call of an option that was not offered. Runners build on this one implementation.
 """
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar, cast, overload
 
 from pydantic import AfterValidator, BaseModel, Field, SkipValidation, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
-from sabir.base.errors import OptionInvalid, one_line
+from sabir.base.errors import BuilderError, CallsTooDeep, NotJSON, OptionFailed, OptionInvalid, one_line
 from sabir.base.models import Frozen, describe
-from sabir.base.surface import surface
-from sabir.base.values import FrozenDict, JSONObjectDocumentField, JSONText, JSONValue, object_view
-from sabir.options.execution import answer_call, answer_call_sync, check_runs, error_result
+from sabir.base.values import JSONObjectDocumentField, JSONText, JSONValue, ObjectView
+from sabir.options.execution import Outcome, RaisedError, logger, run, run_in_loop
 from sabir.options.signatures import (
+    ArgumentsRefused,
     Binder,
+    Bound,
     Provided,
     Signature,
     bind_model,
@@ -32,8 +38,8 @@ from sabir.options.signatures import (
     provided_to,
     schema_of_model,
 )
-from sabir.vocabulary.constructors import as_messages
-from sabir.vocabulary.messages import RESERVED, RUNTIME, Message, Unanswered
+from sabir.vocabulary.constructors import as_messages, name_kind, option_result, result_fields
+from sabir.vocabulary.messages import RESERVED, RUNTIME, Message, OptionCallPayload, Unanswered
 from sabir.vocabulary.parts import Hints, NonEmpty, Sections, Text
 from sabir.vocabulary.reply import Reply
 
@@ -75,15 +81,8 @@ class Option(Frozen):
     )
     binder: Annotated[SkipValidation[Binder | None], SkipJsonSchema()] = Field(default=None, exclude=True, repr=False)
 
-    @property
-    def parameters(self) -> FrozenDict:
-        """The JSON schema of the arguments as an immutable mapping."""
-        return object_view(self.parameters_json)
-
-    @property
-    def vendor(self) -> FrozenDict:
-        """Provider name → its own hints; empty if there are none."""
-        return FrozenDict() if self.vendor_json is None else object_view(self.vendor_json)
+    parameters: ClassVar = ObjectView("parameters_json", "The JSON schema of the arguments.")
+    vendor: ClassVar = ObjectView("vendor_json", "Provider name → its own hints.")
 
     @classmethod
     def from_function(
@@ -155,18 +154,49 @@ class Option(Frozen):
         after its class, a value that JSON cannot hold one of type `result_invalid`. Raises OptionInvalid, before
         anything runs, for a call of another option and for an asynchronous function.
         """
-        return answer_call_sync(self, call)
+        function = self.check_runs(asynchronous=False)
+        bound = self._bind(call)
+        if isinstance(bound, Message):
+            return bound
+        outcome = run(function, bound)
+        if inspect.iscoroutine(outcome.value):
+            outcome.value.close()
+            raise OptionInvalid(_await_instead(self.name))
+        return _finish(call, outcome)
 
     async def answer(self, call: Message) -> Message:
         """As `answer_sync`; asynchronous functions are awaited, others run in a thread of their own.
 
         At most 512 threads run for each event loop; further functions wait for a free one.
         """
-        return await answer_call(self, call)
+        function = self.check_runs(asynchronous=True)
+        bound = self._bind(call)
+        return bound if isinstance(bound, Message) else _finish(call, await run_in_loop(function, bound))
 
     def check_runs(self, *, asynchronous: bool) -> Callable[..., Any]:
-        """Its function; OptionInvalid where it has none, or one that cannot run without a loop."""
-        return check_runs(self, asynchronous=asynchronous)
+        """Return the function; raises OptionInvalid if there is none, or one that cannot run without a loop."""
+        if self.function is None:
+            remedy = "answer its calls yourself: OptionResultBuilder.response_to(call).success(…)"
+            raise OptionInvalid(f"option {self.name!r} has no function to run; {remedy}")
+        if not asynchronous and Signature.is_asynchronous(self.function):
+            raise OptionInvalid(_await_instead(self.name))
+        return self.function
+
+    def _bind(self, call: object) -> Bound | Message:
+        """Return the function's arguments for a call, or an error result if they do not fit or were cut off."""
+        if not isinstance(call, Message) or call.call is None:
+            answers = f"option {self.name!r} answers option calls, not {name_kind(call)}"
+            raise OptionInvalid(f"{answers}; see reply.option_calls")
+        payload = call.call
+        if payload.option_name != self.name:
+            raise OptionInvalid(f"option {self.name!r} was given a call of {payload.option_name!r}; use sabir.answer")
+        if payload.invalid_arguments:
+            return error_result(call, INVALID_ARGUMENTS, _describe_invalid(payload), policy=RUNTIME)
+        try:
+            binder = self.binder or partial(bind_schema, self.parameters)
+            return binder(payload.arguments_json)
+        except ArgumentsRefused as error:
+            return error_result(call, INVALID_ARGUMENTS, str(error), policy=RUNTIME)
 
     @classmethod
     def all_of(cls, options: "Iterable[OptionLike]") -> "tuple[Option, ...]":
@@ -228,7 +258,6 @@ def option(
 ) -> "Callable[[Function], CallableOption[Function]]": ...
 
 
-@surface
 def option(
     function: Callable[..., Any] | None = None,
     /,
@@ -273,11 +302,51 @@ def _shown(value: object) -> str:
     return f"{value.__module__}.{place}" if place else one_line(repr(value), 80)
 
 
+INVALID_ARGUMENTS = "invalid_arguments"
+"""The error type of the result for a call whose arguments do not fit."""
+RESULT_INVALID = "result_invalid"
+"""The error type of the result for a returned value that no message can hold."""
 OPTION_NOT_OFFERED = "option_not_offered"
 """The error type of the result for an option that was not offered."""
 
 
-@surface
+def _await_instead(name: str) -> str:
+    return f"option {name!r} is asynchronous; use `await option.answer(call)` or `await sabir.answer(reply, options)`"
+
+
+def _describe_invalid(payload: OptionCallPayload) -> str:
+    """Return the error text for a call with `invalid_arguments`, with the remedy for the model and its user."""
+    if payload.cut_off:
+        arrived = one_line(payload.unreadable_arguments or payload.arguments_json, 100)
+        remedy = "call it again with shorter arguments, or have max_output_tokens raised"
+        return f"the call was cut off before its arguments were complete, so it was not run; {remedy} ({arrived!r})"
+    return f"the arguments are no JSON object: {one_line(payload.raw_arguments or '', 100)!r}"
+
+
+def _finish(call: Message, outcome: Outcome) -> Message:
+    """Return the result of a call for the outcome of its option's function."""
+    error = outcome.error
+    if isinstance(error, CallsTooDeep):
+        raise error
+    if error is None:
+        try:
+            return option_result(call, result_fields(outcome.value))
+        except (BuilderError, NotJSON) as refused:
+            return error_result(call, RESULT_INVALID, str(refused))
+    raised = RaisedError.of(error)
+    if not isinstance(error, OptionFailed):  # the model reads one line of it; only the log has the traceback
+        logger.warning("option %r raised %s", call.call and call.call.option_name, raised.type, exc_info=error)
+    return error_result(call, raised.type, raised.message, retryable=raised.retryable)
+
+
+def error_result(
+    call: Message, error_type: str, text: str, *, policy: str | None = None, retryable: bool = False
+) -> Message:
+    """Return an error result for a call, its text in one line; its policy is `policy`, or else the option's name."""
+    failure = {"is_error": True, "error_type": error_type, "error_message": one_line(text), "retryable": retryable}
+    return option_result(call, failure, policy=policy)
+
+
 def answer_sync(reply: Reply | Message | Iterable[Message], options: Iterable[OptionLike]) -> list[Message]:
     """Answer every unanswered option call of a reply, or of a history, in order; one result a call.
 
@@ -285,14 +354,13 @@ def answer_sync(reply: Reply | Message | Iterable[Message], options: Iterable[Op
     one: `await sabir.answer(...)` runs those.
     """
     answered_by = _answered_by(reply, options, asynchronous=False)
-    return [by if isinstance(by, Message) else answer_call_sync(by, call) for call, by in answered_by]
+    return [by if isinstance(by, Message) else by.answer_sync(call) for call, by in answered_by]
 
 
-@surface
 async def answer(reply: Reply | Message | Iterable[Message], options: Iterable[OptionLike]) -> list[Message]:
     """As `answer_sync`, one call after another; asynchronous options are awaited, others run in threads."""
     answered_by = _answered_by(reply, options, asynchronous=True)
-    return [by if isinstance(by, Message) else await answer_call(by, call) for call, by in answered_by]
+    return [by if isinstance(by, Message) else await by.answer(call) for call, by in answered_by]
 
 
 def unanswered(messages: Iterable[Message]) -> list[Message]:
@@ -315,7 +383,7 @@ def _answered_by(
     found = [(call, _option_or_refusal(call, offered)) for call in calls]
     for _, by in found:
         if isinstance(by, Option):
-            check_runs(by, asynchronous=asynchronous)
+            by.check_runs(asynchronous=asynchronous)
     return found
 
 

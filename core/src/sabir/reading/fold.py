@@ -4,18 +4,29 @@
     stream     ──events──▶ Fold (the blocks' ends are the truth) ──▶ ReplyBuilder ──▶ Reply
 
 Neighbouring parts become one message of the kind `parts`, each call a message of its own, in the order given.
-A part that carries nothing (no text, no state, no citation) is left out. A call that was cut off is marked (law 12).
-A call with the id, name and arguments of an earlier call is the same call sent twice: it is dropped, with a loss.
+A part that carries nothing (no text, no state, no citation) is left out. A call with the id, name and arguments of an
+earlier call is the same call sent twice: it is dropped, with a loss.
+
+Law 12, nothing runs half-finished: a call is runnable only if its arguments are known to be finished.
+
+    the reply ended by itself                                           every call is finished
+    the wire marked the call (`is_finished`)                            the mark decides, however the reply ended
+    the wire sends one block after another, and another one follows     the call is finished
+    the arguments came as text that closes a JSON object with members   the call is finished
+    anything else                                                       the call is unfinished
+
+Empty arguments prove nothing: a call that was cut before its first argument looks like a call without arguments.
+An object that the vendor parsed proves nothing either: it may hold only the members that were complete when the reply
+was cut. An unfinished call becomes `invalid_arguments` and `cut_off`; answering it gives an error result.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sabir.base.failures import Loss, ResponseInvalid
 from sabir.base.values import JSONValue, encode_json
 from sabir.contract.scope import DecodeScope
-from sabir.reading.unfinished import unfinished, without_unfinished
-from sabir.vocabulary.messages import Message, OptionCallPayload, Origin, PartsPayload, new_ids
+from sabir.vocabulary.messages import Message, OptionCallPayload, Origin, PartsPayload, Payload
 from sabir.vocabulary.parts import KnownPart, Part, ReasoningPart, RefusalPart, TextPart
 from sabir.vocabulary.reply import (
     Alternative,
@@ -34,6 +45,8 @@ from sabir.vocabulary.reply import (
 
 _TEXTS = (TextPart, ReasoningPart, RefusalPart)
 _TEXT_PARTS: Mapping[str, Callable[..., KnownPart]] = dict(zip(("text", "reasoning", "refusal"), _TEXTS, strict=True))
+ENDED_BY_ITSELF: frozenset[FinishReason] = frozenset({"stop", "option_calls", "native_calls"})
+"""Finish reasons of replies that the model ended itself; after any other, the last block may be unfinished."""
 
 
 class ReplyBuilder:
@@ -93,16 +106,14 @@ class ReplyBuilder:
         return losses
 
     def messages(self, origin: Origin) -> tuple[Message, ...]:
-        """The messages so far, each with a new id, by the scope's policy; an Alternative holds such too."""
-        held = [PartsPayload(parts=tuple(each)) if isinstance(each, list) else each for each in self._payloads]
-        if not held:
+        """Return the messages so far, each with a new id, by the scope's policy; for an Alternative too."""
+        payloads = [PartsPayload(parts=tuple(each)) if isinstance(each, list) else each for each in self._payloads]
+        if not payloads:
             return ()
-        ids = new_ids(len(held))
-        first = Message(id=ids[0], policy=self._scope.policy, origin=origin, payload=held[0])
-        shared, given = vars(first), first.model_fields_set  # valid for the others too
-        others = zip(ids[1:], held[1:], strict=True)
-        made = (Message.assembled({**shared, "id": new, "payload": each}, {*given}) for new, each in others)
-        return (first, *made)
+        first = Message(id=Message.new_id(), policy=self._scope.policy, origin=origin, payload=payloads[0])
+        shared, fields_set = vars(first), first.model_fields_set  # valid for the others too
+        others = ({**shared, "id": Message.new_id(), "payload": each} for each in payloads[1:])
+        return (first, *(Message.assembled(values, {*fields_set}) for values in others))
 
     def finish(
         self,
@@ -134,6 +145,44 @@ class ReplyBuilder:
             alternatives=tuple(without_unfinished(each, finished_calls) for each in alternatives),
             details=None if details is None else encode_json(details),
         )
+
+
+def unfinished(
+    payloads: Sequence[Payload | list[Part]], end: FinishReason, shown: FinishedCalls, marks: Mapping[int, bool]
+) -> dict[int, OptionCallPayload]:
+    """Return the unfinished calls of a reply by their positions, each as a call that was cut off.
+
+    `end` is the reply's finish reason, `shown` the calls that the wire shows to be finished. `marks` maps the position
+    of a call to the wire's own mark: True for finished, False for unfinished.
+    """
+    calls: dict[int, OptionCallPayload] = {}
+    if marks or end not in ENDED_BY_ITSELF:
+        for at, call in enumerate(payloads):
+            if not isinstance(call, OptionCallPayload):
+                continue
+            is_shown = shown == "all" or (shown == "followed" and at < len(payloads) - 1)
+            if not marks.get(at, end in ENDED_BY_ITSELF or is_shown or _is_closed_text(call)):
+                calls[at] = call.model_copy(update={"invalid_arguments": True, "cut_off": True})
+    return calls
+
+
+def _is_closed_text(call: OptionCallPayload) -> bool:
+    """Return whether the arguments are text that closes a JSON object with at least one member."""
+    return call.raw_arguments is not None and not call.invalid_arguments and call.arguments_json != "{}"
+
+
+def without_unfinished(alternative: Alternative, finished_calls: FinishedCalls) -> Alternative:
+    """Return the alternative with its unfinished calls marked; `finished_calls` is the value for the reply.
+
+    The alternative may have ended for another reason than the reply, so "all" does not hold for it.
+    """
+    payloads = [message.payload for message in alternative.messages]
+    finished_calls = "unknown" if finished_calls == "unknown" else "followed"
+    if not (calls := unfinished(payloads, alternative.finish_reason, finished_calls, {})):
+        return alternative
+    messages = enumerate(alternative.messages)
+    marked = (each.model_copy(update={"payload": calls[at]}) if at in calls else each for at, each in messages)
+    return alternative.model_copy(update={"messages": tuple(marked)})
 
 
 @dataclass(slots=True)

@@ -176,7 +176,7 @@ class StreamState:
         self._most_values = scope.bounds.most_values
         self._wide_bytes = 0
         self._decoder: Decoder | None = None
-        self._held: ReplyStart | None = None
+        self._start: ReplyStart | None = None
         self._seen = bytearray()
         self._was_broken = False
 
@@ -240,17 +240,14 @@ class StreamState:
                 decoder = self._decoder
                 for event in decoder.close() if wire_event is None else decoder.feed(wire_event):
                     fold.feed(event)
-                    if self._is_mute:
-                        continue
-                    if not isinstance(event, BlockDelta):
+                    if isinstance(event, ReplyStart):
                         # A repeated call must not show its reader a second start: the start waits for the next event.
-                        if isinstance(event, ReplyStart):
-                            self._held = event
-                            continue
-                        if self._held is not None:
-                            yield self._held
-                            self._held = None
-                    yield event
+                        self._start = event
+                    elif not self._is_mute:
+                        if self._start is not None:
+                            yield self._start
+                            self._start = None
+                        yield event
             except Exception as error:
                 raise_unreadable(self._scope, wire_event.data if wire_event else "", error)
 

@@ -9,29 +9,17 @@ another side follows; closed blocks are final. State that outlives a rendering h
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias
 
 from sabir.base.failures import Loss, LossKind
 from sabir.contract.turns import Side, TurnScope, new_tuple
 from sabir.rendering.pieces import goes_back
-from sabir.vocabulary.messages import (
-    Message,
-    OptionCallPayload,
-    OptionResultPayload,
-    Origin,
-    Stack,
-    Unanswered,
-)
+from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, Stack, Unanswered
 from sabir.vocabulary.parts import Part
 
 NO_RESULT = "the option call has no result; only complete pairs are sent"
 STANDS_IN = "the option call has no result; an error stands for it"
 HALF_PAIR = "the provider's own call and its output are sent only together; the other half is missing"
-
-
-_NOTHING = frozenset[Any]()
-Member = TypeVar("Member")
 
 
 class Waiting(NamedTuple):
@@ -51,10 +39,6 @@ class Block:
 
     words: "Block | None" = None
     """What the user says in the turn of the results, where the table of calls joins them."""
-    late: AbstractSet[int] = _NOTHING
-    """Positions of system messages after the start, which are among the user's."""
-    omitted: AbstractSet[tuple[int, int]] = _NOTHING
-    """(position, part index) of opaque parts whose other half is missing."""
     losses: Sequence[Loss] = ()
     """Those of what closed, or is still open, from this block on."""
     closer = 0
@@ -67,6 +51,10 @@ class Block:
         self.positions = positions
         self.answers: dict[int, int | None] = {}
         """The position of a call → that of its result; None where an error stands for it."""
+        self.late: set[int] = set()
+        """Positions of system messages after the start, which are among the user's."""
+        self.omitted: set[tuple[int, int]] = set()
+        """(position, part index) of opaque parts whose other half is missing."""
 
 
 _Half: TypeAlias = tuple[Block, int, int]
@@ -203,7 +191,7 @@ class _Pairing:
     def _note_place(self, block: Block, position: int, hint: str | None, is_late: bool) -> None:
         """Write down what a message's hint, or its place after the start, loses."""
         if is_late:
-            block.late = _with(block.late, position)
+            block.late.add(position)
             if self._roles.later_system == "user":
                 self.lose("downgraded", "a system message after the start renders as user on this wire", position)
         if hint == "tool":
@@ -315,17 +303,10 @@ class _Pairing:
         self._open_pairs = {}
 
     def _omit(self, block: Block, position: int, index: int) -> None:
-        block.omitted = _with(block.omitted, (position, index))
+        block.omitted.add((position, index))
         self.lose("dropped", HALF_PAIR, position, f"parts[{index}]")
 
 
 def _maker(message: Message, *, of_any_reply: bool) -> Origin | None:
     origin = message.origin
     return origin.model_copy(update={"response_id": None}) if origin and of_any_reply else origin
-
-
-def _with(held: AbstractSet[Member], more: Member) -> AbstractSet[Member]:
-    """The set with one more member; a set is made for the first member, because most blocks have none."""
-    grown = held if isinstance(held, set) else set(held)
-    grown.add(more)
-    return grown

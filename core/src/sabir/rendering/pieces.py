@@ -19,6 +19,7 @@ from sabir.base.failures import LossKind
 from sabir.contract.turns import Difference, LossLog, Side, TurnScope, new_tuple
 from sabir.vocabulary.media import Form, MediaURL, Modality
 from sabir.vocabulary.messages import Message, Origin
+from sabir.vocabulary.models import FeatureStatus
 from sabir.vocabulary.parts import (
     KnownPart,
     MediaPart,
@@ -94,6 +95,14 @@ def _medium(part: MediaPart) -> _Medium:
         header = part.data_url()
         return _Medium(part.modality, form, header.mime, parameters=header.parameters)
     return _Medium(part.modality, form, part.mime, part.provider_file()[0] if form == "file" else "")
+
+
+_FAULTS: Mapping[FeatureStatus, str] = {"refused": "refuses", "ignored": "ignores"}
+
+
+def _feature(medium: _Medium, side: Side) -> str:
+    """Return the name under which a table of models says whether a target takes such a medium."""
+    return f"results.{medium.modality}" if side == "results" else f"{medium.modality}.{medium.form}"
 
 
 class PartFilter:
@@ -183,9 +192,13 @@ class PartFilter:
             reason = f"{scope.target.dialect} takes no {kind} part from the {at.side} side"
         elif part.kind == "opaque" and part.dialect != scope.target.dialect:
             reason = f"the block is {part.dialect}'s own and goes back only there"
+        elif part.kind == "reasoning" and roles.reasoning == "foreign" and part.text and at.differs:
+            made_by = _made_by(origin, at.differs, scope)
+            self._lose("synthesized", f"{scope.target} needs reasoning: its text is sent, without state, {made_by}", at)
+            return (ReasoningPart(text=part.text),)
         elif at.differs and (kind == "reasoning" or origin is not None):
             reason = f"it goes back only to where it came from, {_made_by(origin, at.differs, scope)}"
-        elif part.kind == "reasoning" and part.state_json is None and not (part.text and roles.reasoning == "any"):
+        elif part.kind == "reasoning" and not part.state_json and not (part.text and roles.reasoning != "with_state"):
             reason = "the reasoning carries no state of its maker" if part.text else "the reasoning is empty"
         else:
             return (part,)
@@ -202,6 +215,8 @@ class PartFilter:
             self._lose("downgraded", f"{refusal}; a placeholder names it", at)
             return (TextPart(text=part.placeholder),)
         self.withhold(part, at)
+        if scope.model_info.status_of(_feature(medium, at.side)) == "unknown":
+            self.losses.add_unchecked(f"parts[{at.number}]", at.message)
         rule = scope.tables.media[at.side, part.modality]
         if medium.parameters and not rule.parameters:
             reason = f"{scope.target.dialect} takes no {medium.parameters!r} with the type {medium.mime}"
@@ -234,10 +249,11 @@ class PartFilter:
             return f"the file is with {medium.owner}, not with {scope.target.provider}"
         if side == "results" and "results_media" in scope.model_info.rejects:
             return f"{scope.target.model} takes no media in option results"
-        modalities = scope.model_info.modalities
-        if modalities is not None and modality not in modalities:
-            return f"{scope.target.model} reads no {modality}"
-        return None
+        info, model = scope.model_info, scope.target.model
+        if info.modalities is not None and modality not in info.modalities:
+            return f"{model} reads no {modality}"
+        status = info.status_of(_feature(medium, side))
+        return f"{model} {_FAULTS[status]} {_feature(medium, side)}" if status in _FAULTS else None
 
 
 _TAKERS: Mapping[str, Callable[[PartFilter, Any, At], Taken]] = {

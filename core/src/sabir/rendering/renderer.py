@@ -12,7 +12,7 @@ themselves, which differ each time, the head is not kept.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 from typing import NamedTuple, TypeAlias
@@ -25,7 +25,7 @@ from sabir.base.failures import Loss, RenderingRefused
 from sabir.base.values import FrozenDict
 from sabir.contract.dialect import Dialect, EncodeTurn, Rendering
 from sabir.contract.scope import Place, RequestScope, Splice
-from sabir.contract.turns import LossLog, Side, Turn, TurnScope, new_tuple
+from sabir.contract.turns import LossLog, Side, Turn, TurnScope, Unchecked, new_tuple
 from sabir.options.option import Option
 from sabir.rendering.owners import extras_for, merge, without_foreign_tools
 from sabir.rendering.pairing import Block, pair_apart
@@ -159,6 +159,11 @@ def _render(encode_turn: EncodeTurn, scope: TurnScope, found: Found, messages: l
     return new_tuple(_Made, (*parts, boundaries, maker, system, side, turn))
 
 
+def _without_marks(log: Iterable[Loss]) -> list[Loss]:
+    """Return the losses of a log without its marks of unchecked content."""
+    return [loss for loss in log if not isinstance(loss, Unchecked)]
+
+
 def _hoisted(made: _Made, messages: list[Message]) -> tuple[tuple[Turn, ...], list[Loss]]:
     """The turns of the hoisted messages, and what they lose."""
     log, block = LossLog(), Block("system", [*made.system])
@@ -179,6 +184,7 @@ class Renderer:
         quirks: frozenset[str] = frozenset(),
     ) -> None:
         info = model_info or ModelInfo(prefix="")
+        quirks = quirks.union(info.quirks)
         self.dialect = dialect
         """The dialect that encodes the turns."""
         self.scope = TurnScope(
@@ -223,13 +229,19 @@ class Renderer:
             turns, lost = _hoisted(made, listed)
             if not turns:
                 reason = f"nothing is left to send to {self.scope.target}: {len(listed)} messages given, none rendered"
-                raise RenderingRefused(f"{reason}; give at least one user message", [*lost, *prefix, *after])
+                raise RenderingRefused(
+                    f"{reason}; give at least one user message", _without_marks([*lost, *prefix, *after])
+                )
         head = self._head(offer, settings, made, listed)
         body, closed, unmarked = _joined(head, found.body, made)
         if made.boundaries:
             index.enter(found, listed, closed, made.boundaries, after, made.maker)
-        losses = *head.system_losses, *prefix, *after, *head.losses, *unmarked
-        values = {**vars(head.empty), "body_bytes": body, "losses": losses}
+        log: tuple[Loss, ...] = (*head.system_losses, *prefix, *after, *head.losses, *unmarked)
+        values = {**vars(head.empty), "body_bytes": body, "losses": log}
+        if self.scope.model_info.accepts is not None:
+            marks = [f"{mark.message_id[:8]} {mark.path}" for mark in log if isinstance(mark, Unchecked)]
+            values["losses"] = tuple(_without_marks(log))
+            values["unchecked"] = (*head.empty.unchecked, *dict.fromkeys(marks))
         return Rendering.assembled(values, head.empty.__pydantic_fields_set__.copy())
 
     def _index_for(self, settings: Settings, declared: tuple[str, ...]) -> PrefixIndex:
@@ -310,9 +322,14 @@ class Renderer:
             raise SettingsInvalid(f"extra_body replaces {field!r}, the messages themselves; pass messages instead")
         for name in extra_body.keys() & fields.keys():
             extra_body[name] = merge(fields[name], extra_body[name], f"extra_body.{name}", request.losses)
-        as_stream = {key: value for key, value in dialect.streaming_fields.items() if key not in extra_body}
-        streaming = request.only_as_stream and len(as_stream) == len(dialect.streaming_fields)
-        fields |= {**(dialect.streaming_fields if streaming else {}), **extra_body}
+        accepted = {
+            key: value
+            for key, value in dialect.streaming_fields.items()
+            if self.scope.model_info.status_of(key) in ("accepted", "unknown")
+        }
+        as_stream = {key: value for key, value in accepted.items() if key not in extra_body}
+        streaming = request.only_as_stream and len(as_stream) == len(accepted)
+        fields |= {**(accepted if streaming else {}), **extra_body}
         return Head(
             opening=to_json(fields)[:-1] + b"," * bool(fields) + to_json(field) + b":[",
             closing=tuple(map(to_json, request.closing)),
@@ -333,7 +350,11 @@ class Renderer:
                 retries=settings.retries or RetryPolicy(),
                 option_names={wire: name for name, wire in request.option_names.items() if wire != name},
                 argument_names=request.argument_names,
-                unchecked=bool(extra_body or extra_headers),
+                unchecked=(
+                    *request.unchecked,
+                    *(f"extra_body.{name}" for name in extra_body),
+                    *(f"extra_headers.{name}" for name in extra_headers),
+                ),
                 streaming=streaming,
                 stream_path=dialect.path_of(target, streaming=True),
                 stream_fields=to_json(as_stream).decode(),

@@ -16,8 +16,8 @@ nearest earlier run (calls with no other message between them) that has such a c
 
 from collections.abc import Mapping
 from contextlib import suppress
-from os import urandom
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, get_args
+from uuid import uuid4
 
 from pydantic import (
     Field,
@@ -33,13 +33,13 @@ from pydantic_core import PydanticCustomError
 from sabir.base.models import AtRest, is_constructing, is_loading, load_as
 from sabir.base.shown import Arguments
 from sabir.base.values import (
-    FrozenDict,
     JSONObjectField,
     JSONText,
     JSONValue,
     JSONValueField,
+    JSONView,
+    ObjectView,
     encode_json,
-    object_view,
     parse_json,
 )
 from sabir.vocabulary.parts import Kept, NonEmpty, Part, Stateful, Text, TextPart, keep_parts
@@ -92,10 +92,7 @@ class OptionCallPayload(Stateful):
     invalid_arguments: bool = False
     cut_off: bool = Field(default=False, exclude_if=lambda cut_off: not cut_off)
 
-    @property
-    def arguments(self) -> FrozenDict:
-        """The arguments as an immutable mapping."""
-        return object_view(self.arguments_json)
+    arguments: ClassVar = ObjectView("arguments_json", "The arguments of the call.")
 
     @property
     def unreadable_arguments(self) -> str:
@@ -133,10 +130,7 @@ class OptionResultPayload(AtRest):
     error_message: Text | None = None
     retryable: bool | None = None
 
-    @property
-    def result(self) -> JSONValue:
-        """The result as an immutable JSON view."""
-        return self.result_json.view()
+    result: ClassVar = JSONView("result_json", "The returned value.")
 
     def plain_result(self) -> JSONValue:
         """The result as plain values, which are the caller's own."""
@@ -203,16 +197,6 @@ Payload = Annotated[
 ]
 
 
-def new_ids(count: int) -> list[str]:
-    """Random ids, each as uuid4 makes it: 122 random bits in 32 hexadecimal digits."""
-    data = bytearray(urandom(16 * count))
-    for start in range(0, 16 * count, 16):  # the version and the variant of uuid4
-        data[start + 6] = data[start + 6] & 0x0F | 0x40
-        data[start + 8] = data[start + 8] & 0x3F | 0x80
-    digits = data.hex()
-    return [digits[start : start + 32] for start in range(0, 32 * count, 32)]
-
-
 _PROPERTIES: Mapping[type, str] = {OptionCallPayload: "call", OptionResultPayload: "result"}
 """The property of a message that holds a payload."""
 
@@ -221,7 +205,7 @@ class Message(AtRest):
     """One message. `policy` names who made it: the decider of a call, the option that ran for a result."""
 
     schema_number: int = Field(default=SCHEMA, alias="schema", ge=1)
-    id: NonEmpty = Field(default_factory=lambda: new_ids(1)[0])
+    id: NonEmpty = Field(default_factory=lambda: uuid4().hex)
     policy: NonEmpty
     role_hint_for_llm: Hint | None = None
     step_num: int | None = Field(default=None, ge=0)
@@ -247,8 +231,8 @@ class Message(AtRest):
 
     @staticmethod
     def new_id() -> str:
-        """An id that nobody guesses or makes again."""
-        return new_ids(1)[0]
+        """Return a random id, as each message gets one."""
+        return uuid4().hex
 
     @property
     def kind(self) -> Kind:

@@ -18,6 +18,12 @@ from sabir.base.values import FrozenDict, JSONObjectDocumentField, JSONText, JSO
 from sabir.vocabulary.media import Modality
 
 ReasoningEffort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+FeatureStatus: TypeAlias = Literal["accepted", "ignored", "refused", "unknown"]
+"""Whether a target takes a setting or a feature; `unknown` if nothing documents it."""
+
+
+WHILE_REASONING = "+reasoning"
+"""The end of a name in `ModelInfo.rejects` or `.ignores` that counts only while the model reasons."""
 
 
 class ModelFacts(TypedDict, total=False):
@@ -30,6 +36,9 @@ class ModelFacts(TypedDict, total=False):
     reasoning: bool | None
     efforts: Sequence[ReasoningEffort] | None
     rejects: Sequence[str]
+    ignores: Sequence[str]
+    accepts: Sequence[str] | None
+    quirks: Sequence[str]
     facts: Mapping[str, JSONValue]
 
 
@@ -39,9 +48,16 @@ class ModelInfo(Frozen):
     `modalities` are those that the models read; None if unknown, and then no modality is refused. `efforts` are the
     values of `reasoning_effort` that they accept; None if unknown, and then any is sent. `rejects` names the
     wire settings that these models refuse, and the features that they lack: "later_system", "results_media",
-    "ending_assistant" (the dialect acts on the last). `family` names their model line in lists; `Dialect.family` says
-    which models read each other's signed state. `sources` state these facts: a date, a space and a URL each.
-    `follows` is set on the facts of an unknown model: the prefix of the known models from which they are assumed.
+    "ending_assistant" (the dialect acts on the last). `ignores` names settings and features that these models accept
+    without an effect; like those in `rejects`, they are not sent, and each is a loss. `accepts` names those with a
+    documented effect; None means all others. A name in these three lists is a setting ("temperature"), a value of one
+    ("option_choice.required"), a form of media ("image.url", "results.image"), a vendor setting ("vendor.user") or a
+    field of streamed requests. "+reasoning" after a name limits it to requests in which the model reasons. `quirks` are
+    added to those of the endpoint.
+
+    `family` names their model line in lists; `Dialect.family` says which models read each other's signed state.
+    `sources` state these facts: a date, a space and a URL each. `follows` is set on the facts of an unknown model: the
+    prefix of the known models from which they are assumed.
     """
 
     prefix: str
@@ -52,6 +68,9 @@ class ModelInfo(Frozen):
     reasoning: bool | None = None
     efforts: tuple[ReasoningEffort, ...] | None = None
     rejects: tuple[str, ...] = ()
+    ignores: tuple[str, ...] = ()
+    accepts: tuple[str, ...] | None = None
+    quirks: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     follows: str = ""
     facts_json: JSONObjectDocumentField = Field(default=JSONText("{}"), alias="facts")
@@ -60,6 +79,14 @@ class ModelInfo(Frozen):
     def facts(self) -> FrozenDict:
         """Further facts from the author of the row, as JSON values; core reads none of them."""
         return object_view(self.facts_json)
+
+    def status_of(self, *names: str) -> FeatureStatus:
+        """Return whether these models take a setting or a feature; of several names, the first listed one counts."""
+        lists: tuple[tuple[FeatureStatus, tuple[str, ...]], ...] = (
+            ("refused", self.rejects), ("ignored", self.ignores), ("accepted", self.accepts or ()),
+        )  # fmt: skip
+        listed = (status for name in names for status, column in lists if name in column)
+        return next(listed, "accepted" if self.accepts is None else "unknown")
 
     def overridden(self, facts: "ModelInfo | ModelFacts | None") -> "ModelInfo":
         """Replace the facts that are set in `facts`; raises SettingsInvalid for an unknown fact or an invalid value."""

@@ -35,11 +35,12 @@ from sabir.base.errors import SettingsInvalid, one_line
 from sabir.base.models import AtRest, Frozen, Made, describe, is_loading, load_as
 from sabir.base.shown import Arguments, Plain
 from sabir.base.values import (
-    FrozenDict,
     JSONDocumentField,
     JSONObjectDocumentField,
     JSONText,
     JSONValue,
+    JSONView,
+    ObjectView,
     encode_json,
     object_view,
 )
@@ -165,10 +166,7 @@ class Stateful(AtRest):
 
     state_json: State = Field(default=None, alias="state")
 
-    @property
-    def state(self) -> JSONValue:
-        """The maker's state as an immutable JSON view, or None; it must not repeat the part's text."""
-        return None if self.state_json is None else self.state_json.view()
+    state: ClassVar = JSONView("state_json", "The maker's state, or None; it must not repeat the part's text.")
 
     def __brief_args__(self) -> Arguments:
         """All but the maker's state."""
@@ -189,10 +187,7 @@ class Citation(AtRest):
     source_json: State = Field(default=None, alias="source")
     """The maker's own citation, verbatim."""
 
-    @property
-    def source(self) -> JSONValue:
-        """The maker's own citation as an immutable JSON view, or None."""
-        return None if self.source_json is None else self.source_json.view()
+    source: ClassVar = JSONView("source_json", "The maker's own citation, or None.")
 
 
 class TextPart(Stateful):
@@ -220,10 +215,7 @@ class MediaPart(Stateful):
     name: Text | None = None
     vendor_json: Hints = Field(default=None, alias="vendor")
 
-    @property
-    def vendor(self) -> FrozenDict:
-        """Provider name → its own hints; empty if there are none."""
-        return FrozenDict() if self.vendor_json is None else object_view(self.vendor_json)
+    vendor: ClassVar = ObjectView("vendor_json", "Provider name → its own hints.")
 
     @classmethod
     def read(cls, modality: Modality, url: str, name: JSONValue = None, **further: Any) -> "MediaPart | None":
@@ -307,10 +299,7 @@ class OpaquePart(AtRest):
     pair_id: NonEmpty | None = None
     pair: Literal["opens", "closes"] | None = None
 
-    @property
-    def block(self) -> JSONValue:
-        """The block as an immutable JSON view."""
-        return self.block_json.view()
+    block: ClassVar = JSONView("block_json", "The provider's own block.")
 
     @model_validator(mode="after")
     def _pair_is_whole(self) -> "OpaquePart":
@@ -326,10 +315,7 @@ class Kept(Frozen):
     kind: Literal["unknown"] = "unknown"
     document_json: JSONDocumentField = Field(alias="document")
 
-    @property
-    def document(self) -> FrozenDict:
-        """The stored object, its own kind included."""
-        return object_view(self.document_json)
+    document: ClassVar = ObjectView("document_json", "The stored object, its own kind included.")
 
     @model_validator(mode="before")
     @classmethod

@@ -12,7 +12,7 @@ programs that show it meanwhile. Errors that carry a reply, whole or partial, ar
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Literal, TypeAlias, TypeVar, cast
+from typing import ClassVar, Literal, TypeAlias, TypeVar, cast
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -20,7 +20,7 @@ from sabir.base.errors import SabirError, one_line
 from sabir.base.failures import CallError, Loss, ResponseInvalid
 from sabir.base.models import AtRest, Frozen
 from sabir.base.shown import Arguments, Plain
-from sabir.base.values import JSONDocumentField, JSONValue, encode_json, has_more_values
+from sabir.base.values import JSONDocumentField, JSONValue, JSONView, encode_json, has_more_values
 from sabir.vocabulary.messages import Message, OptionCall, OptionCallPayload, Origin
 from sabir.vocabulary.parts import MediaPart, Part, Text
 from sabir.vocabulary.settings import Bounds, Target
@@ -67,10 +67,7 @@ class Usage(AtRest):
             return None
         return self.input_tokens + self.output_tokens
 
-    @property
-    def details(self) -> JSONValue:
-        """The provider's own figures as an immutable JSON view, or None."""
-        return None if self.details_json is None else self.details_json.view()
+    details: ClassVar = JSONView("details_json", "The provider's own figures, or None.")
 
     def __brief_args__(self) -> Arguments:
         """All but the provider's own figures."""
@@ -148,10 +145,7 @@ class Reply(Frozen):
     attempts: int = 1
     failed_members: tuple[FailedMember, ...] = ()
 
-    @property
-    def details(self) -> JSONValue:
-        """The response's further fields as an immutable JSON view, or None."""
-        return None if self.details_json is None else self.details_json.view()
+    details: ClassVar = JSONView("details_json", "The response's further fields, or None.")
 
     @cached_property
     def text(self) -> str:

@@ -8,7 +8,7 @@ knows which settings a dialect read: a setting that is set and was not read is a
 
 import difflib
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, Protocol, TypeAlias, TypedDict, Unpack
+from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeAlias, TypedDict, Unpack
 from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
@@ -23,6 +23,7 @@ from sabir.base.values import (
     JSONObjectField,
     JSONText,
     JSONValue,
+    ObjectView,
     object_view,
     parse_json,
 )
@@ -286,30 +287,11 @@ class Settings(Frozen):
                     raise ValueError(f"extra_headers[{name!r}] must be a string")
         return self
 
-    @property
-    def vendor(self) -> FrozenDict:
-        """Provider name → its own settings."""
-        return object_view(self.vendor_json)
-
-    @property
-    def extra_body(self) -> FrozenDict:
-        """Fields sent verbatim in the request's body."""
-        return object_view(self.extra_body_json)
-
-    @property
-    def extra_body_for(self) -> FrozenDict:
-        """Name of a target → fields sent verbatim in the body of its requests."""
-        return object_view(self.extra_body_for_json)
-
-    @property
-    def extra_headers(self) -> FrozenDict:
-        """Headers sent verbatim."""
-        return object_view(self.extra_headers_json)
-
-    @property
-    def extra_headers_for(self) -> FrozenDict:
-        """Name of a target → headers sent verbatim with its requests."""
-        return object_view(self.extra_headers_for_json)
+    vendor: ClassVar = ObjectView("vendor_json", "Provider name → its own settings.")
+    extra_body: ClassVar = ObjectView("extra_body_json", "Fields sent verbatim in the request's body.")
+    extra_body_for: ClassVar = ObjectView("extra_body_for_json", "Target's name → fields sent verbatim in its bodies.")
+    extra_headers: ClassVar = ObjectView("extra_headers_json", "Headers sent verbatim.")
+    extra_headers_for: ClassVar = ObjectView("extra_headers_for_json", "Target's name → headers sent verbatim to it.")
 
     def laid_over(self, defaults: "Settings") -> "Settings":
         """Return these settings where they are set and the defaults elsewhere, also for each target's extra fields."""
@@ -342,10 +324,8 @@ class Settings(Frozen):
 def _refusal(error: ValidationError) -> str:
     for each in error.errors(include_url=False, include_input=False, include_context=False):
         if each["type"] == "extra_forbidden" and len(each["loc"]) == 1:
-            name, known = str(each["loc"][0]), [field.alias or key for key, field in Settings.model_fields.items()]
-            near = difflib.get_close_matches(name, known, n=1)
-            otherwise = f"did you mean `{near[0]}`?" if near else f"its fields are {', '.join(known)}"
-            return one_line(f"Settings has no `{name}`; {REMEDIES.get(name, otherwise)}")
+            name = str(each["loc"][0])
+            return one_line(f"Settings has no `{name}`; {_remedy(name, _SETTING_NAMES, 'its fields are')}")
     return one_line(f"Settings: {describe(error)}")
 
 
@@ -402,10 +382,11 @@ _MISNAMED = {
 REMEDIES: Mapping[str, str] = {name: remedy for remedy, names in _MISNAMED.items() for name in names.split()}
 """Another library's name → the remedy: sabir's name or call."""
 
-_SETTING_NAMES = frozenset(field.alias or name for name, field in Settings.model_fields.items())
+_SETTING_NAMES = tuple(field.alias or name for name, field in Settings.model_fields.items())
 
 
-def _remedy(name: str, known: tuple[str, ...]) -> str:
+def _remedy(name: str, known: tuple[str, ...], list_opening: str = "it takes") -> str:
+    """Return what to write instead of a name that is not among the known ones."""
     if name in _SETTING_NAMES:
         return f"pass settings=sabir.Settings({name}=…)"
     if name in REMEDIES:
@@ -413,4 +394,4 @@ def _remedy(name: str, known: tuple[str, ...]) -> str:
     near = difflib.get_close_matches(name, [*known, *_SETTING_NAMES], n=1)
     if near and near[0] not in known:
         return f"did you mean settings=sabir.Settings({near[0]}=…)?"
-    return f"did you mean `{near[0]}`?" if near else f"it takes {', '.join(known)}"
+    return f"did you mean `{near[0]}`?" if near else f"{list_opening} {', '.join(known)}"

@@ -14,7 +14,7 @@ from typing import Any
 
 import sabir
 from pydantic import BaseModel, TypeAdapter, ValidationError
-from sabir import Adapter, Option, SabirError, Settings, SettingsInvalid, Usage
+from sabir import Adapter, Option, Origin, SabirError, Settings, SettingsInvalid, Usage
 from sabir import Message as ModelMessage
 from sabir.authoring import describe, one_line
 from sabir.errors import CallError, OutputInvalid, OutputTruncated, PluginError
@@ -25,6 +25,7 @@ from sabir_session import (
     PromptResponse,
     RecordingFailed,
     Session,
+    continued_model,
     enable_inner_message_recording,
     evaluate,
 )
@@ -146,6 +147,11 @@ class AgentManagerActor(Actor):
         if self.system.watch is not None:
             self.system.watch(message, event)
 
+    def origins(self) -> list[Origin]:
+        """Return the origins of all recorded replies, in order."""
+        records = () if self.session is None else self.session.select_all(InnerMessage)
+        return [message.origin for record in records for message in record.messages if message.origin]
+
     def _evaluation_of(self, key: str) -> str | None:
         """The recorded evaluation of a run, or None."""
         if self.session is None:
@@ -180,8 +186,11 @@ class AgentManagerActor(Actor):
         return agent.settings if common is None else agent.settings.laid_over(common)
 
 
-def config_of(view: ThreadView, phase: Phase, system: ActorHost) -> typed.AgentConfig:
-    """The configuration of a phase's agent: from its chain and the system, with later changes."""
+def config_of(view: ThreadView, phase: Phase, system: ActorHost, origins: Sequence[Origin] = ()) -> typed.AgentConfig:
+    """Return the configuration of a phase's agent: from its chain and the system, with later changes.
+
+    `origins` of the thread's replies, in order, say which dialect a model string in a stored change means.
+    """
     model = phase.model or system.model
     if model is None:
         reason = f"neither the system nor the phase {phase.name!r} names a model; give ActorSystem(model=…)"
@@ -190,6 +199,8 @@ def config_of(view: ThreadView, phase: Phase, system: ActorHost) -> typed.AgentC
     config = typed.AgentConfig(model=model, tools=list(tools))
     for change in view.configs.get(phase.name, ()):
         config = changed(config, change)
+        if change.model is not None:
+            config = config.model_copy(update={"model": continued_model(change.model, origins)})
     return config
 
 

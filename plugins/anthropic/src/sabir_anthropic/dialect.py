@@ -49,7 +49,7 @@ _OLDER = replace(_TABLES, roles=replace(_ROLES, later_system="user"))
 _IN_BYTES = {place: replace(rule, url=None, file=None) for place, rule in _TABLES.media.items()}
 TABLES = replace(_TABLES, variants={CLOUD: replace(_OLDER, media=_IN_BYTES), COMPATIBLE: _OLDER})
 
-_CLOUD_NAME = re.compile(r"^(?:[a-z-]+\.)?anthropic\.|-v\d+(?::\d+)?$|@\w+$")
+_CLOUD_NAME = re.compile(r"^(?:arn:.*/)?(?:[a-z-]+\.)?anthropic\.|-v\d+(?::\d+)?$|@\w+$")
 _SNAPSHOT = re.compile(r"-(?:\d{8}|latest)$")
 
 

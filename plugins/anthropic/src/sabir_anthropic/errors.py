@@ -1,10 +1,16 @@
 """The error table of Anthropic and of the clouds that serve its models: words decide, else the type, else the status.
 
+    an answer, or an exception of the SDK's HTTP client ──▶ ERRORS ──▶ CallError
+    an exception of a cloud's credential chain, before anything is sent ──▶ FAULTS ──▶ CallError
+
 Types: https://platform.claude.com/docs/en/api/errors, and the exceptions of Bedrock beside them.
 """
 
+import re
+from typing import NamedTuple
+
 from sabir import errors
-from sabir.authoring import ErrorRule, ErrorTable
+from sabir.authoring import ErrorRule, ErrorTable, one_line
 
 _TYPES = {
     errors.InvalidRequest: "invalid_request_error validationexception",
@@ -47,3 +53,85 @@ ERRORS = ErrorTable(
     settings=SETTINGS,
     raised=(("APIError", None, ""), ("AnthropicError", errors.InvalidRequest, "was not asked, for the SDK refuses to")),
 )
+
+
+class Fault(NamedTuple):
+    """What an exception of a credential chain means; `words` follow the provider's name.
+
+    `pattern` is searched in the exception's module, class and text, as in `botocore.exceptions.NoRegionError: …`.
+    `is_shown` adds the exception's own text to the error.
+    """
+
+    pattern: str
+    kind: type[errors.CallError]
+    words: str
+    is_shown: bool = False
+
+
+_AWS = "configure AWS credentials (aws configure, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)"
+_AWS_KEYS = "{'aws_access_key': …, 'aws_secret_key': …}"
+_GOOGLE = (
+    "run gcloud auth application-default login, set GOOGLE_APPLICATION_CREDENTIALS, or pass api_key={'access_token': …}"
+)
+FAULTS = (
+    Fault(
+        r"(Import|ModuleNotFound)Error: .*\b(boto3|botocore)\b",
+        errors.CredentialsMissing,
+        "signs requests with boto3, which is not installed; pip install 'anthropic[bedrock]', or set "
+        "AWS_BEARER_TOKEN_BEDROCK",
+    ),
+    Fault(
+        r"No AWS region",
+        errors.CredentialsMissing,
+        "has no region; set the variable AWS_REGION, or pass api_key={'aws_region': …}",
+    ),
+    Fault(
+        r"Cannot specify both `api_key` and AWS credentials",
+        errors.CredentialsMissing,
+        "has a key and AWS credentials too; unset AWS_BEARER_TOKEN_BEDROCK, or leave the credentials out",
+    ),
+    Fault(
+        r"Could not resolve AWS credentials",
+        errors.CredentialsMissing,
+        f"has no AWS credentials; {_AWS}, set AWS_BEARER_TOKEN_BEDROCK, or pass api_key={_AWS_KEYS}",
+    ),
+    Fault(r"^botocore\.", errors.CredentialsMissing, f"has no usable AWS credentials; {_AWS}", is_shown=True),
+    Fault(
+        r"missing required dependency `google-auth`",
+        errors.CredentialsMissing,
+        "finds credentials with google-auth, which is not installed; pip install 'anthropic[vertex]', or pass "
+        "api_key={'access_token': …}",
+    ),
+    Fault(
+        r"No project_id was given",
+        errors.CredentialsMissing,
+        "has no project; set the variable ANTHROPIC_VERTEX_PROJECT_ID, or pass api_key={'project_id': …}",
+    ),
+    Fault(
+        r"^google\.auth\.exceptions\.DefaultCredentialsError",
+        errors.CredentialsMissing,
+        f"has no Google credentials; {_GOOGLE}",
+        is_shown=True,
+    ),
+    Fault(
+        r"^google\.auth\.exceptions\.TransportError",
+        errors.ConnectionFailed,
+        "got no token, because Google's token service cannot be reached; check the network",
+        is_shown=True,
+    ),
+    Fault(r"^google\.auth\.", errors.AuthenticationFailed, f"got no token from Google; {_GOOGLE}", is_shown=True),
+)
+"""What exceptions of the clouds' credential chains mean; the first match counts.
+
+The texts are those of anthropic 2.14: tests raise each of them with the installed SDK.
+"""
+
+
+def read_fault(error: Exception, provider: str) -> errors.CallError | None:
+    """Return the library error for an exception of a credential chain; None for any other exception."""
+    text = f"{type(error).__module__}.{type(error).__qualname__}: {error}"
+    fault = next((each for each in FAULTS if re.search(each.pattern, text)), None)
+    if fault is None:
+        return None
+    reason = f" ({one_line(error, 160)})" if fault.is_shown else ""
+    return fault.kind(f"{provider} {fault.words}{reason}", provider=provider)

@@ -1,9 +1,19 @@
-"""The entry point: Anthropic (its models at cloud platforms by the user's own client), and hints for other names."""
+"""The entry points: Anthropic, the clouds that sell its models, each gateway of the folder gateways, and a hint."""
 
-from sabir_anthropic.provider import AnthropicProvider
+from sabir.authoring import Row
 
-anthropic = AnthropicProvider()
+from sabir_anthropic.cloud_provider import BedrockProvider, VertexProvider
+from sabir_anthropic.provider import ANTHROPIC, AnthropicProvider
+
+anthropic = AnthropicProvider(ANTHROPIC)
+bedrock = BedrockProvider()
+vertex = VertexProvider()
 CLAUDE = "Claude's provider is 'anthropic': write 'anthropic:model'"
-BEDROCK = "for Claude on Bedrock write sabir.adapter('anthropic:model', client=anthropic.AsyncAnthropicBedrock(…))"
-VERTEX = "for Claude on Vertex AI write sabir.adapter('anthropic:model', client=anthropic.AsyncAnthropicVertex(…))"
-"""The error text for a caller that asks for one of these provider names."""
+"""The error text for a caller that asks for a provider of that name."""
+
+
+def __getattr__(name: str) -> AnthropicProvider:
+    row = Row.packaged("sabir_anthropic", name)
+    if row is None:
+        raise AttributeError(f"module {__name__!r} has no provider {name!r}")
+    return AnthropicProvider(row)

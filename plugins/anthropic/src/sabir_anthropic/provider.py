@@ -1,4 +1,4 @@
-"""Anthropic: URL, credentials, and the official SDK's clients that carry bytes; clouds by the user's own client.
+"""Anthropic: URL, credentials, and the official SDK's clients that carry bytes; the user's own client, also a cloud's.
 
 The SDK is imported at the first send. It writes the head of each kind of request once; then ready bytes are sent
 with it, over an HTTP client of the class that the SDK takes by default (see sabir.authoring.transport). The clients of
@@ -9,14 +9,15 @@ signs that.
 import json
 from typing import TYPE_CHECKING, Any
 
-from sabir.authoring import Access, Credential, KeySource, PostingClient, PostingConnection, SDKProvider, WireRequest
+from sabir.authoring import Access, KeySource, PostingClient, PostingConnection, Row, RowProvider, WireRequest
 
 from sabir_anthropic.dialect import CLOUD, MESSAGES
-from sabir_anthropic.errors import ERRORS
+from sabir_anthropic.errors import ERRORS, read_fault
 from sabir_anthropic.request import COMPATIBLE
 
 if TYPE_CHECKING:
     from sabir.authoring import Dialect
+    from sabir.errors import CallError
 
 CLOUD_CLIENTS = ("AnthropicBedrock", "AnthropicVertex")
 """Clients that need the body as an object and whose endpoints need media as bytes; async names begin with Async."""
@@ -28,18 +29,24 @@ def _is_cloud(client: object) -> bool:
     return not names.isdisjoint(CLOUD_CLIENTS)
 
 
-class AnthropicProvider(SDKProvider):
-    """The provider `anthropic`."""
+ANTHROPIC = Row(
+    name="anthropic", url="https://api.anthropic.com", docs="https://platform.claude.com/docs/en/api/overview",
+    dialects=("messages",), key_variables=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+    url_variables=("ANTHROPIC_BASE_URL",),
+)  # fmt: skip
 
-    name = "anthropic"
-    dialects = ("messages",)
-    credentials = (Credential(variables=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")),)
+
+class AnthropicProvider(RowProvider):
+    """Anthropic itself, or another vendor's endpoint that speaks the dialect and adds it to that vendor's name."""
+
     request_ids = ("request-id", "x-amzn-requestid", "x-request-id")
-    url = "https://api.anthropic.com"
-    url_variables = ("ANTHROPIC_BASE_URL",)
     hosts = ("anthropic.com", "claude.com")
     elsewhere = frozenset({COMPATIBLE})
-    package = "sabir_anthropic"
+
+    def __init__(self, row: Row) -> None:
+        super().__init__(row)
+        self.adds_dialects = row is not ANTHROPIC
+        self.package = "" if self.adds_dialects else "sabir_anthropic"
 
     def dialect(self, short_name: str) -> "Dialect":
         """The one dialect."""
@@ -74,7 +81,14 @@ class UsersConnection(PostingClient):
     remedy = "a waiting call takes an Anthropic client, await takes an AsyncAnthropic, or a cloud's of its kind"
 
     def what(self, request: WireRequest) -> dict[str, Any]:
-        """The body to send: bytes, or for a cloud's client the object that it makes a request from."""
-        if _is_cloud(self.client):
-            return {"path": request.path, "body": json.loads(request.body)}
-        return super().what(request)
+        """Return the path and the body: bytes, or for a cloud's client the object that it makes a request from."""
+        return cloud_arguments(request) if _is_cloud(self.client) else super().what(request)
+
+    def translate(self, error: Exception) -> "CallError | None":
+        """Return the library error for an exception of the SDK, its HTTP client or a credential chain, or None."""
+        return read_fault(error, self.name) or super().translate(error)
+
+
+def cloud_arguments(request: WireRequest) -> dict[str, Any]:
+    """Return the path and the body of a request, as arguments of `post` of a cloud's client."""
+    return {"path": request.path, "body": json.loads(request.body)}

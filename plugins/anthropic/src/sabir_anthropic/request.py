@@ -189,7 +189,7 @@ class _Request:
         if "thinking.adaptive" in self._rejects:
             return self._budget(effort)
         self._effort = effort
-        return {"type": "adaptive"}
+        return {} if "thinking" in self._rejects else {"type": "adaptive"}
 
     def _budget(self, effort: str) -> dict[str, Any]:
         wanted = BUDGETS[effort]

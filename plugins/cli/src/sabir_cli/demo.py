@@ -16,7 +16,7 @@ import re
 import time
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo, available_timezones
@@ -169,7 +169,7 @@ class _Demonstration:
             if spoken.dialect.name == self.held_in and spoken.speaker.provider == self.held_by and not others:
                 continue
             also = f"{spoken.dialect.name} is also spoken by {', '.join(others)}" if others else None
-            view = self._view(self._model_of(*spoken.speaker) or f"{spoken.speaker.full_name}:any", also)
+            view = self._view(self._model_of(spoken.speaker.full_name) or f"{spoken.speaker.full_name}:any", also)
             views.append(view)
             self.document["renderings"].append({**view.document(), "also_spoken_by": others})
         if self.output.machine:
@@ -196,10 +196,10 @@ class _Demonstration:
         asked = set(map(_provider_of, named))
         history = _without_answer(self.messages)
         missing = []
-        for status in sabir.providers():
+        for status in _one_of_each_name(sabir.providers()):
             wanted = first_missing(status.credentials)
             if status.name in asked or (vendors and status.credentials and not wanted):
-                self._send_to(status.name, history)
+                self._send_to(status.names[0] if status.names else status.name, history)
             elif vendors and wanted:
                 missing.append(f"{status.name} {wanted}")
                 self._sent(status.name, state="no key", key_variables=list(status.key_variables))
@@ -207,10 +207,11 @@ class _Demonstration:
             self.output.show(Text("not sent, for the key is not set:", style="dim"))
             self.output.show(Padding(Columns(missing, padding=(0, 3)), (0, 0, 0, 2), style="yellow"))
 
-    def _send_to(self, provider: str, history: list[sabir.Message]) -> None:
-        name = self._model_of(provider)
+    def _send_to(self, place: str, history: list[sabir.Message]) -> None:
+        provider = _provider_of(place)
+        name = self.named.get(provider) or self._model_of(place)
         if name is None:
-            self._fail(f"{provider}: no model of it is known here; name one with -m {provider}:MODEL", Exit.USAGE)
+            self._fail(f"{place}: no model of it is known here; name one with -m {place}:MODEL", Exit.USAGE)
             self._sent(provider, state="no model")
             return
         messages = list(history)
@@ -224,13 +225,11 @@ class _Demonstration:
             self._fail(f"{name}: {explain(error)}", exit_of(error))
             self._sent(provider, state="failed", model=name, error=explain(error))
 
-    def _model_of(self, provider: str, short_name: str | None = None) -> str | None:
-        """`provider[.dialect]:model`: the model that was named, else one that its plugin knows."""
-        named = self.named.get(provider)
-        if named and short_name is None:
-            return named
-        known = [named.partition(":")[2]] if named else known_models(provider)
-        return f"{provider}{f'.{short_name}' if short_name else ''}:{known[0]}" if known else None
+    def _model_of(self, place: str) -> str | None:
+        """Return a model string for `provider[.dialect]`: with the model that was named, else one that is known."""
+        named = self.named.get(_provider_of(place))
+        known = [named.partition(":")[2]] if named else known_models(place)
+        return f"{place}:{known[0]}" if known else None
 
     def close(self, model: str) -> None:
         """What to think of the embedded model, and what else there is to see."""
@@ -292,6 +291,15 @@ class Folded:
 
 def _provider_of(model: str) -> str:
     return model.partition(":")[0].partition(".")[0]
+
+
+def _one_of_each_name(statuses: Iterable[sabir.ProviderStatus]) -> Iterable[sabir.ProviderStatus]:
+    """Of the packages that provide one name, return the one that the bare name means, or else the first."""
+    chosen: dict[str, sabir.ProviderStatus] = {}
+    for status in statuses:
+        if status.name not in chosen or status.means_bare_name:
+            chosen[status.name] = status
+    return chosen.values()
 
 
 def _label(label: str) -> Text:

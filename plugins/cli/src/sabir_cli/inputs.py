@@ -69,9 +69,23 @@ def embedded_model() -> str:
     return f"{EMBEDDED}:{names[0] if names else 'default'}"
 
 
-def known_models(provider: str) -> list[str]:
-    """Models that a provider's plugin knows by name, those with the longest context first; beginnings are left out."""
-    named = (info for info in sabir.models(provider) if info.prefix and info.prefix[-1].isalnum())
+def split_place(name: str) -> tuple[str, str | None]:
+    """Return the provider of `provider[.dialect][:model]`, and the dialect or None."""
+    provider, _, dialect = name.partition(":")[0].partition(".")
+    return provider, dialect or None
+
+
+def model_rows(name: str) -> tuple[sabir.ModelInfo, ...]:
+    """Return the known facts of the models of `provider` or `provider.dialect`."""
+    return sabir.models(*split_place(name))
+
+
+def known_models(name: str) -> list[str]:
+    """Return the models of `provider` or `provider.dialect` that its plugin knows by whole names.
+
+    Those with the longest context come first. Rows that only hold the beginning of a name are left out.
+    """
+    named = (info for info in model_rows(name) if info.prefix and info.prefix[-1].isalnum())
     return [info.prefix for info in sorted(named, key=lambda info: (-(info.context_tokens or 0), len(info.prefix)))]
 
 

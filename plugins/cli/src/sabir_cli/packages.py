@@ -3,10 +3,20 @@
 The entry points of the group `sabir.hints` name one of these for each provider of the other packages.
 """
 
-_WORDS = "it comes with {0}: pip install {0}".format
+from importlib.metadata import PackageNotFoundError, version
 
-ANTHROPIC = _WORDS("sabir-anthropic")
-ECHO = _WORDS("sabir-echo")
-GOOGLE = _WORDS("sabir-google")
-LOCAL = _WORDS("sabir-local")
-OPENAI = _WORDS("sabir-openai")
+
+def hint(package: str) -> str:
+    """Return how to install a package; "" if it is installed, because then the error has another reason."""
+    try:
+        version(package)
+    except PackageNotFoundError:
+        return f"it comes with {package}: pip install {package}"
+    return ""
+
+
+ANTHROPIC = hint("sabir-anthropic")
+ECHO = hint("sabir-echo")
+GOOGLE = hint("sabir-google")
+LOCAL = hint("sabir-local")
+OPENAI = hint("sabir-openai")

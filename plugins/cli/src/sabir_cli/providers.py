@@ -3,11 +3,14 @@
     sabir.providers() ──▶ a row each      their dialects' tables ──▶ a row each, its own provider speaking for it
     sabir.models(name) ──▶ a row for each beginning of models' names
 
+If several packages provide one name, each has a row, and a note says which of them a model string means.
+
 Credentials are looked for where a provider says: the variable, or the file and its profile, is named, never the value.
 """
 
 import json
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import Annotated, Any, NamedTuple
 
 import sabir
@@ -18,7 +21,7 @@ from sabir.errors import PluginError
 
 from sabir_cli.config import file_path
 from sabir_cli.facts import with_facts
-from sabir_cli.inputs import JSONFlag
+from sabir_cli.inputs import JSONFlag, model_rows
 from sabir_cli.output import Exit, Output, exit_of
 from sabir_cli.sheet import Sheet
 
@@ -65,9 +68,11 @@ def spoken_dialects(found: Iterable[sabir.ProviderStatus]) -> tuple[list[SpokenD
             faults.append(f"{status.name} failed: {status.error}")
         for short_name in status.dialects:
             speaker = Speaker(status.name, short_name)
+            if speaker.full_name not in status.names:
+                continue
             try:
                 with PluginError.blaming(f"{speaker.full_name} failed"):
-                    dialect = sabir.provider(status.name).dialect(short_name)
+                    dialect = sabir.provider(status.name, short_name).dialect(short_name)
                     name, carries = str(dialect.name), capabilities(dialect.tables)
             except PluginError as error:
                 faults.append(str(error))
@@ -103,6 +108,8 @@ def providers(*, as_json: JSONFlag = False) -> int:
     output.show(_provider_sheet(found))
     for fault in faults:
         output.show(Text(printable(fault), style="red"))
+    for note in shared_names(found):
+        output.show(Text(printable(note), style="dim"))
     packages = dict.fromkeys(f"{status.distribution} {status.version}" for status in found if status.distribution)
     output.show(Text(", ".join(packages), style="dim"), "", _dialect_sheet(dialects))
     return 0
@@ -114,13 +121,15 @@ def first_missing(credentials: Sequence[Credential]) -> str:
 
 
 def key_state(credentials: Sequence[Credential]) -> Text:
-    """Where the credentials were found, or where the first that is missing may be."""
+    """Return where the credentials were found, or where the first missing one may be."""
     if not credentials:
         return Text("none needed", style="dim")
     if missing := first_missing(credentials):
         return Text(f"no {missing}", style="yellow")
     variables = {name for each in credentials for name in each.variables}
     found = dict.fromkeys(each.whence for each in KeySource.find(credentials) if each.whence != "default")
+    if not found:
+        return Text("none set", style="dim")
     return Text(", ".join(f"{each} set" if each in variables else str(each) for each in found), style="green")
 
 
@@ -129,7 +138,7 @@ def _document(status: sabir.ProviderStatus, dialects: Sequence[SpokenDialect]) -
         speaker.short_name: {"name": each.dialect.name, **each.carries}
         for each in dialects
         for speaker in each.speakers
-        if speaker.provider == status.name
+        if speaker.full_name in status.names
     }
     found = KeySource.find(status.credentials)
     whences = {each.whence for each in found}
@@ -144,14 +153,30 @@ def _document(status: sabir.ProviderStatus, dialects: Sequence[SpokenDialect]) -
 def _provider_sheet(found: Sequence[sabir.ProviderStatus]) -> Sheet:
     sheet = Sheet("provider", "state", "package", "dialects", "key", plain={"state", "package", "dialects", "key"})
     for status in found:
+        dot = "" if status.means_bare_name else "."  # only the full name, `ollama.native`, means it
         sheet.add(
             status.name,
             Text(status.state, style=STATE_STYLES[status.state]),
             status.distribution or "",
-            " ".join(status.dialects),
+            " ".join(f"{dot}{dialect}" for dialect in status.dialects if dialect not in status.shadowed),
             key_state(status.credentials) if status.state != "failed" else "",
         )
     return sheet
+
+
+def shared_names(found: Sequence[sabir.ProviderStatus]) -> Iterable[str]:
+    """Yield the package that each string means, for each name that several packages provide or that none owns."""
+    for name, group in groupby(found, lambda status: status.name):
+        statuses = [status for status in group if status.state != "failed"]
+        is_owned = any(status.means_bare_name for status in statuses)
+        if len(statuses) < 1 + is_owned:
+            continue
+        facts = [] if is_owned else [f"{name}:model is refused"]
+        for status in statuses:
+            package = status.distribution or "sabir.register"
+            facts += [f"{reached}:model means {package}" for reached in status.names[:1]]
+            facts += [f"{dialect} of {package} is hidden" for dialect in status.shadowed]
+        yield ", ".join(facts)
 
 
 def _dialect_sheet(dialects: Sequence[SpokenDialect]) -> Sheet:
@@ -175,7 +200,7 @@ ANY = "*"
 
 
 def models(
-    provider: Annotated[str | None, Parameter(help="One provider; else all that are installed.")] = None,
+    provider: Annotated[str | None, Parameter(help="One provider, or provider.dialect; else all.")] = None,
     /,
     *,
     as_json: JSONFlag = False,
@@ -186,27 +211,23 @@ def models(
     Facts in the settings file go before the installed ones; a note names them.
     """
     output, code = Output(machine=as_json), Exit.OK
-    listed = {provider: None} if provider else {status.name: status.error for status in sabir.providers()}
-    for error_line in filter(None, listed.values()):
+    statuses = () if provider else sabir.providers()
+    for error_line in (status.error for status in statuses if status.error):
         output.error(error_line)
         code = Exit.PLUGIN
     found: dict[str, list[sabir.ModelInfo]] = {}
     overridden: dict[str, list[str]] = {}
-    for name in [name for name, failed in listed.items() if failed is None]:
+    for name in (
+        [provider] if provider else [name for status in statuses if not status.error for name in status.names[:1]]
+    ):
         try:
-            found[name], changes = with_facts(name, sabir.models(name))
+            found[name], changes = with_facts(name.partition(".")[0], model_rows(name))
             overridden |= changes
         except PluginError as error:
             output.error(str(error))
             code = code or exit_of(error)
     if as_json:
-        rows = ((name, info.model_dump(mode="json")) for name, infos in found.items() for info in infos)
-        output.document(
-            [
-                {"provider": name, **row, "overridden": overridden.get(f"{name}:{row['prefix']}", [])}
-                for name, row in rows
-            ]
-        )
+        output.document([_model_document(name, info, overridden) for name, infos in found.items() for info in infos])
         return code
     if any(found.values()):
         output.show(_model_sheet(found))
@@ -216,6 +237,13 @@ def models(
     if unknown:
         output.note(f"nothing is known of the models of {', '.join(unknown)}; any name is passed on")
     return code
+
+
+def _model_document(name: str, info: sabir.ModelInfo, overridden: dict[str, list[str]]) -> dict[str, Any]:
+    provider, _, dialect = name.partition(".")
+    changes = overridden.get(f"{provider}:{info.prefix}", [])
+    own = {"dialect": dialect} if dialect else {}
+    return {"provider": provider, **own, **info.model_dump(mode="json"), "overridden": changes}
 
 
 def _model_sheet(found: dict[str, list[sabir.ModelInfo]]) -> Sheet:

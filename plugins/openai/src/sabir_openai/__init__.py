@@ -1,5 +1,7 @@
 """OpenAI, and every endpoint compatible with it, for sabir."""
 
-from sabir_openai.provider import CompatibleProvider, Row
+from sabir.authoring import Row, RowEntry
 
-__all__ = ["CompatibleProvider", "Row"]
+from sabir_openai.provider import CompatibleProvider
+
+__all__ = ["CompatibleProvider", "Row", "RowEntry"]

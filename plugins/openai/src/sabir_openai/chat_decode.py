@@ -47,13 +47,15 @@ REASONING, CONTENT, REFUSAL, SOUND, TRANSCRIPT, PICTURES, CALLS = 0, 1, 1000, 10
 """The places of a message's blocks; content, pictures and calls take as many places as they need."""
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 """Fields in which compatible endpoints put a model's reasoning; the first that holds text counts."""
+DETAIL_TEXTS = ("text", "summary")
+"""Fields of a detail of reasoning (`reasoning_details`) that hold its text."""
 
 FINISH_REASONS: Mapping[str, FinishReason] = {
     **dict.fromkeys(("stop", "eos", "end_turn"), "stop"),
     **dict.fromkeys(("tool_calls", "function_call"), "option_calls"),
-    **dict.fromkeys(("length", "max_tokens", "model_length"), "length"),
-    "content_filter": "content_filter",
-    **dict.fromkeys(("error", "abort", "insufficient_system_resource"), "error"),
+    **dict.fromkeys(("length", "max_tokens", "model_length", "model_context_window_exceeded"), "length"),
+    **dict.fromkeys(("content_filter", "sensitive"), "content_filter"),
+    **dict.fromkeys(("error", "abort", "insufficient_system_resource", "network_error"), "error"),
 }
 _BODY_FIELDS = frozenset({"id", "model", "object", "choices", "usage", "obfuscation"})
 _CHOICE_FIELDS = frozenset({"index", "message", "finish_reason"})
@@ -66,12 +68,26 @@ _CALL_FIELDS = frozenset({"id", "type", "index", "function", "custom"})
 def decode(body: bytes, scope: DecodeScope) -> Reply:
     """A whole response → reply; ResponseInvalid, or the CallError that the body reports."""
     found = scope.read_object(body)
+    raise_reported(found, scope)
     if not items(found.get("choices")):
-        if found.get("error"):
-            raise ERRORS.report(found["error"], scope)
         raise scope.invalid("answered without choices; expected at least one: send the request again")
     placed, end = read_answer(found, scope)
     return _built(placed, scope).finish(**end)
+
+
+def raise_reported(found: Fields, scope: DecodeScope) -> None:
+    """Raise the CallError that a body or a chunk reports; do nothing if it reports none.
+
+    The error is at the top, in the first choice (OpenRouter), beside the usage (Groq), or it is the whole object (vLLM,
+    Mistral). It counts beside choices too: what they hold was cut off.
+    """
+    choices = map(fields, items(found.get("choices")))
+    places = [found, fields(found.get("x_groq")), *(choice for choice in choices if index_of(choice) == 0)]
+    error = next((place["error"] for place in places if place.get("error")), None)
+    if error is None and "choices" not in found and (found.get("message") or found.get("detail")):
+        error = found
+    if error is not None:
+        raise ERRORS.report(error.get("error", error) if isinstance(error, dict) else error, scope)
 
 
 def origin_of(found: Fields, scope: DecodeScope) -> Origin:
@@ -164,11 +180,13 @@ class _Message:
     def _reasoning(self) -> Iterator[Placed]:
         name = next((name for name in REASONING_FIELDS if text(self.message.get(name))), None)
         said = self.left.pop(name) if name else ""
-        for other in REASONING_FIELDS:
-            if self.left.get(other) == said:
-                del self.left[other]
+        also = next((other for other in REASONING_FIELDS if said and self.left.get(other) == said), None)
+        if also:
+            del self.left[also]
         details = self.left.pop("reasoning_details") if items(self.message.get("reasoning_details")) else None
-        state = {"field": name, "details": details}
+        if not name:
+            said = "".join(map(detail_text, details or ()))
+        state = {"field": name, "also": also, "details": details}
         if name or details:
             kept = {key: value for key, value in state.items() if value is not None}
             yield REASONING, ReasoningPart(text=said, state=kept)
@@ -243,6 +261,11 @@ class _Message:
         if not isinstance(function, dict):
             return None
         return self.scope.read_call(wire_id, text(function.get("name")), function.get("arguments"), state or None)
+
+
+def detail_text(detail: JSONValue) -> str:
+    """Return the text of a detail of reasoning; "" for an encrypted one."""
+    return next((said for name in DETAIL_TEXTS if (said := text(fields(detail).get(name)))), "")
 
 
 def _picture(block: JSONValue) -> MediaPart | None:

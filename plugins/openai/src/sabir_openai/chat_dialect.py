@@ -7,10 +7,10 @@ Compatible endpoints deviate by the quirks listed in QUIRKS. https://developers.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from sabir.authoring import Calls, Dialect, IdentifierRule, MediaRule, Roles, Tables
+from sabir.authoring import Calls, Dialect, IdentifierRule, MediaRule, Modality, Roles, Side, Tables
 
 from sabir_openai.chat_decode import decode
 from sabir_openai.chat_encode import encode_turn
@@ -34,9 +34,33 @@ _TABLES = Tables(
         ("user", "document"): MediaRule(data="application/pdf", file="", parameters=True, hints=ChatFileHints),
         ("assistant", "audio"): MediaRule(data="", file=""),
     },
-    calls=Calls(ids=IdentifierRule(characters=r"[A-Za-z0-9_.:-]", longest=64), names=IdentifierRule(longest=64)),
+    calls=Calls(
+        ids=IdentifierRule(characters=r"[A-Za-z0-9_.:-]", longest=64),
+        names=IdentifierRule(longest=64),
+        hints=ChatOptionHints,
+    ),
 )
-TABLES = replace(_TABLES, calls=replace(_TABLES.calls, hints=ChatOptionHints), variants={"no_strict": _TABLES})
+_LINKED = MediaRule(url="", data="", file="", parameters=True)
+NINE = IdentifierRule(characters="[A-Za-z0-9]", longest=9, first=r"(?=[A-Za-z0-9]{9}\Z)[A-Za-z0-9]")
+"""Ids of exactly nine characters, which servers of Mistral's models require."""
+
+
+def _with_media(place: tuple[Side, Modality], rule: MediaRule) -> Callable[[Tables], Tables]:
+    """Return the change of the tables by which a side takes a modality."""
+    return lambda tables: replace(tables, media={**tables.media, place: rule})
+
+
+VARIANTS: Mapping[str, Callable[[Tables], Tables]] = {
+    "no_strict": lambda tables: replace(tables, calls=replace(tables.calls, hints=None)),
+    "call_ids_9": lambda tables: replace(tables, calls=replace(tables.calls, ids=NINE)),
+    "needs_reasoning": lambda tables: replace(tables, roles=replace(tables.roles, reasoning="foreign")),
+    **dict.fromkeys(("document_url", "file_data_url"), _with_media(("user", "document"), _LINKED)),
+    "file_url": _with_media(("user", "document"), MediaRule(url="", data="", parameters=True)),
+    "video_url": _with_media(("user", "video"), MediaRule(url="", data="", parameters=True)),
+    "results_image": _with_media(("results", "image"), MediaRule(url="", data=IMAGES, parameters=True)),
+}
+"""Quirk → what it changes in the tables."""
+TABLES = replace(_TABLES, variants=VARIANTS)
 """Assistant audio is taken because its id goes back; audio from elsewhere becomes a placeholder."""
 
 QUIRKS: Mapping[str, str] = {
@@ -44,10 +68,19 @@ QUIRKS: Mapping[str, str] = {
     "system_role": "instructions have the role system, never developer",
     "plain_text": "content without media is one string; a refusal is text",
     "joins_turns": "neighbouring messages of one side become one, for the roles must alternate",
+    "no_calls": "calls and results of a history are texts, for there are no tools",
     "echoes_reasoning": "an assistant's reasoning, and content of the endpoint's own kinds, goes back with it",
     "json_object": "a reply can be held to JSON, not to a schema",
     "random_seed": "the seed is called random_seed",
     "no_strict": "options are declared without `strict`",
+    "needs_reasoning": "an assistant's message with calls must have `reasoning_content`, if only an empty one",
+    "thinking_type": 'reasoning is turned off by {"thinking": {"type": "disabled"}}, not by an effort',
+    "document_url": "a document is a part of the type `document_url`, with its URL or data URL",
+    "file_url": "a document is a part of the type `file_url`, with its URL or bare base64",
+    "file_data_url": "`file_data` of a document may be its URL",
+    "video_url": "a video is a part of the type `video_url`, with its URL or data URL",
+    "results_image": "a result may hold images",
+    "call_ids_9": "ids of calls have exactly nine letters or digits",
 }
 """Deviations of compatible endpoints, by name."""
 
@@ -73,4 +106,4 @@ CHAT = Dialect(
     decode_error=ERRORS.decode,
     decode_history=decode_history,
 )
-"""The dialect `openai.chat`; an endpoint that rejects a field of streamed requests has its own variant."""
+"""The dialect `openai.chat`."""

@@ -7,15 +7,31 @@ An error result is the JSON text {"error": {"type", "message", "retryable"?}}, b
 """
 
 from collections.abc import Mapping
+from pathlib import PurePosixPath
 from typing import Any
+from urllib.parse import urlsplit
 
 from sabir import MediaPart, OpaquePart, ReasoningPart, TextPart
-from sabir.authoring import Entry, FrozenDict, KnownPart, LossLog, Turn, TurnScope, fields, items, text, without
+from sabir.authoring import (
+    Entry,
+    FrozenDict,
+    KnownPart,
+    LossLog,
+    Turn,
+    TurnScope,
+    encode_json,
+    fields,
+    items,
+    text,
+    without,
+)
 
 from sabir_openai.settings import is_openai
 
 CUSTOM_CALLS = "openai.chat"
 """The dialect whose free-text calls have their own state."""
+REASONING_FIELD = "reasoning_content"
+"""The field of reasoning that an endpoint with the quirk `needs_reasoning` requires."""
 Wire = dict[str, Any]
 """A JSON object of the wire."""
 _OFFICE = "application/vnd.openxmlformats-officedocument."
@@ -42,15 +58,25 @@ _ENDINGS = {
 because `mimetypes` reads files of the machine: a request would depend on where it is rendered."""
 
 
+FILLER = "…"
+"""The text of a message that stands between two of one side, where the roles must alternate."""
+
+
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
     """The messages of one turn, in order."""
-    return _SIDES[turn.side](turn, scope, losses)
+    made = _SIDES[turn.side](turn, scope, losses)
+    if made and "joins_turns" in scope.quirks and _ROLES.get(turn.follows or "") == made[0]["role"]:
+        role = "assistant" if made[0]["role"] == "user" else "user"
+        reason = f"{scope.target} wants roles to alternate, and nothing of the message between is sent"
+        losses.add("synthesized", f"{reason}: {FILLER!r} stands there", message=turn.entries[0].message)
+        made = [{"role": role, "content": FILLER}, *made]
+    return made
 
 
 def _speakers(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
     role: str = turn.side
-    # From o1 on, models take instructions as `developer` messages.
-    if role == "system" and scope.model_info.reasoning and "system_role" not in scope.quirks:
+    # From o1 on, OpenAI's models take instructions as `developer` messages; many other endpoints refuse that role.
+    if role == "system" and scope.model_info.reasoning and is_openai(scope):
         role = "developer"
     entries = [turn.entries] if "joins_turns" in scope.quirks else [(entry,) for entry in turn.entries]
     contents = [[_part(piece, scope) for entry in each for piece in entry.pieces] for each in entries]
@@ -68,7 +94,9 @@ def _content(parts: list[Wire], scope: TurnScope, separator: str = "\n\n") -> st
 def _part(piece: KnownPart, scope: TurnScope) -> Wire:
     if not isinstance(piece, MediaPart):
         return {"type": "text", "text": piece.text if isinstance(piece, TextPart) else ""}
-    made, hints = _MEDIA[piece.modality](piece), scope.target.hints_of(piece)
+    form = next((form for quirk, form in _DOCUMENTS.items() if quirk in scope.quirks), _document)
+    made = form(piece) if piece.modality == "document" else _MEDIA[piece.modality](piece)
+    hints = scope.target.hints_of(piece)
     if "detail" in hints:
         made["image_url"]["detail"] = hints["detail"]
     return {**made, **without(hints, "detail")} if hints else made
@@ -81,13 +109,14 @@ def base64_url(piece: MediaPart) -> str:
 
 
 def file_name(part: MediaPart) -> str:
-    """Return the name of a document, or one made from its MIME type: the wire requires a name with the data."""
-    return part.name or f"document{_ENDINGS.get(part.data_url().mime, '')}"
+    """Return the name of a document, or one made from its MIME type or URL: the wire requires a name with the data."""
+    if part.name or part.form == "data":
+        return part.name or f"document{_ENDINGS.get(part.data_url().mime, '')}"
+    return PurePosixPath(urlsplit(part.url).path).name or "document"
 
 
 def _image(piece: MediaPart) -> Wire:
-    url = piece.url
-    return {"type": "image_url", "image_url": {"url": base64_url(piece) if piece.form == "data" else url}}
+    return {"type": "image_url", "image_url": {"url": _url(piece)}}
 
 
 def _audio(piece: MediaPart) -> Wire:
@@ -102,10 +131,40 @@ def _document(piece: MediaPart) -> Wire:
     return {"type": "file", "file": {"filename": file_name(piece), "file_data": base64_url(piece)}}
 
 
-_MEDIA = {"image": _image, "audio": _audio, "document": _document}
+def _linked_document(piece: MediaPart) -> Wire:
+    if piece.form == "file":
+        return {"type": "file", "file_id": piece.provider_file()[1]}
+    url = _url(piece)
+    return {"type": "document_url", "document_url": url, **({"document_name": piece.name} if piece.name else {})}
+
+
+def _file_url(piece: MediaPart) -> Wire:
+    url = piece.data_url().base64 if piece.form == "data" else piece.url
+    return {"type": "file_url", "file_url": {"url": url}, **({"file_name": piece.name} if piece.name else {})}
+
+
+def _file_data_url(piece: MediaPart) -> Wire:
+    if piece.form == "file":
+        return _document(piece)
+    return {"type": "file", "file": {"filename": file_name(piece), "file_data": _url(piece)}}
+
+
+def _video(piece: MediaPart) -> Wire:
+    return {"type": "video_url", "video_url": {"url": _url(piece)}}
+
+
+def _url(piece: MediaPart) -> str:
+    return base64_url(piece) if piece.form == "data" else piece.url
+
+
+_DOCUMENTS = {"document_url": _linked_document, "file_url": _file_url, "file_data_url": _file_data_url}
+"""Quirk → the form that a document has there."""
+_MEDIA = {"image": _image, "audio": _audio, "video": _video}
 
 
 def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
+    if "no_calls" in scope.quirks:
+        return [{"role": "user", "content": "\n\n".join(_told_result(entry, scope, losses) for entry in turn.entries)}]
     return [
         {"role": "tool", "tool_call_id": entry.wire_id, "content": _result(entry, scope, losses)}
         for entry in turn.entries
@@ -113,15 +172,30 @@ def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
 
 
 def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> str | list[Wire]:
-    said = [entry.result.error_text] if entry.result.is_error else []
-    said += [piece.text for piece in entry.pieces if isinstance(piece, TextPart)]
-    return _content([{"type": "text", "text": each} for each in said], scope) if said else entry.result_text(losses)
+    parts = [{"type": "text", "text": entry.result.error_text}] if entry.result.is_error else []
+    parts += [_part(piece, scope) for piece in entry.pieces if isinstance(piece, TextPart | MediaPart)]
+    return _content(parts, scope) if parts else entry.result_text(losses)
+
+
+def _told_result(entry: Entry, scope: TurnScope, losses: LossLog) -> str:
+    """Return a result as text, for an endpoint that takes no calls."""
+    losses.add("downgraded", f"{scope.target} takes no results; the result renders as text", message=entry.message)
+    result = _result(entry, scope, losses)
+    return f"[result of {entry.wire_name}]\n{result if isinstance(result, str) else encode_json(result)}"
+
+
+def _told_call(entry: Entry, scope: TurnScope, losses: LossLog) -> Wire:
+    """Return a call as a text part, for an endpoint that takes no calls."""
+    losses.add("downgraded", f"{scope.target} takes no calls; the call renders as text", message=entry.message)
+    return {"type": "text", "text": f"[call of {entry.wire_name}: {call_arguments(entry, scope, losses)}]"}
 
 
 def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
-    answer = _Answer(scope, losses)
+    answer = _Answer(turn, scope, losses)
     for entry in turn.entries:
-        if entry.wire_id:
+        if entry.wire_id and "no_calls" in scope.quirks:
+            answer.parts.append(_told_call(entry, scope, losses))
+        elif entry.wire_id:
             answer.calls.append(_call(entry, scope, losses))
         for piece in entry.pieces:
             answer.take(piece, entry)
@@ -131,9 +205,10 @@ def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
 class _Answer:
     """One assistant message under construction."""
 
-    __slots__ = ("calls", "further", "losses", "parts", "refusals", "scope")
+    __slots__ = ("calls", "further", "losses", "parts", "refusals", "scope", "turn")
 
-    def __init__(self, scope: TurnScope, losses: LossLog) -> None:
+    def __init__(self, turn: Turn, scope: TurnScope, losses: LossLog) -> None:
+        self.turn = turn
         self.scope = scope
         self.losses = losses
         self.parts: list[Wire] = []
@@ -182,9 +257,11 @@ class _Answer:
 
     def _reasoning(self, piece: ReasoningPart, state: Mapping[str, Any], entry: Entry) -> None:
         name, details = text(state.get("field")), items(state.get("details"))
+        if not name and not details and "needs_reasoning" in self.scope.quirks:
+            name = REASONING_FIELD
         if "echoes_reasoning" in self.scope.quirks and (name or details):
-            if name:
-                self.further[name] = self.further.get(name, "") + piece.text
+            for each in filter(None, (name, text(state.get("also")))):
+                self.further[each] = self.further.get(each, "") + piece.text
             if details:
                 self.further["reasoning_details"] = [*self.further.get("reasoning_details", ()), *details]
         else:
@@ -204,10 +281,21 @@ class _Answer:
             message["content"] = None
         elif "audio" not in self.further:
             return []
+        if self.calls and "needs_reasoning" in self.scope.quirks:
+            self._supply_reasoning()
         message |= self.further
         if self.calls:
             message["tool_calls"] = self.calls
         return [message]
+
+    def _supply_reasoning(self) -> None:
+        """Add an empty reasoning, which the endpoint requires beside calls, if the turn has none."""
+        if REASONING_FIELD in self.further:
+            return
+        self.further[REASONING_FIELD] = ""
+        reason = f"{self.scope.target} requires reasoning beside calls: an empty text is sent"
+        first = next(entry for entry in self.turn.entries if entry.wire_id)
+        self.losses.add("synthesized", reason, message=first.message, path=REASONING_FIELD)
 
 
 def _call(entry: Entry, scope: TurnScope, losses: LossLog) -> Wire:
@@ -232,5 +320,7 @@ def call_arguments(entry: Entry, scope: TurnScope, losses: LossLog) -> str:
     return entry.arguments_text(scope.target, losses, verbatim=is_openai(scope))
 
 
+_ROLES = {"user": "user", "results": "user", "assistant": "assistant"}
+"""Side of a turn → its role, where roles must alternate."""
 _SIDES = {"system": _speakers, "user": _speakers, "assistant": _assistant, "results": _results}
 """Side → the function that makes its messages."""

@@ -12,16 +12,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 from uuid import uuid4
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from sabir import MediaPart, OptionCallPayload
 from sabir.authoring import (
     DataURL,
     DecodeScope,
     Fields,
+    FrozenDict,
     History,
     JSONValue,
     KnownPart,
     Leaf,
+    Row,
     fields,
     fit_schema,
     text,
@@ -32,7 +34,7 @@ from sabir.errors import HistoryInvalid
 from sabir_openai.chat_decode import message_blocks
 from sabir_openai.chat_request import FIELDS
 from sabir_openai.schema import STRICT, is_strict_already
-from sabir_openai.settings import ChatOptionHints, ChatSettings, FileHints, ImageHints, MediaHints
+from sabir_openai.settings import ChatOptionHints, ChatSettings, FileHints, ImageHints, MediaHints, settings_with
 
 _SOUNDS: Mapping[str, str] = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 _CHOSEN: Mapping[str, Sequence[str]] = {"function": ("name", "arguments"), "custom": ("name", "input")}
@@ -56,9 +58,35 @@ class RequestHistory(History):
 
     streaming = ("stream", "stream_options")
     says_nothing: ClassVar = {
-        "async": (False,), "defer_loading": (False,), "detail": ("auto",), "status": ("completed",),
+        "async": (False,), "defer_loading": (False,), "detail": ("auto",), "prefix": (False,), "status": ("completed",),
         "type": ("message", "function"),
     }  # fmt: skip
+
+    def __init__(self, found: Fields, scope: DecodeScope) -> None:
+        super().__init__(found, scope)
+        row = Row.packaged("sabir_openai", scope.target.provider)
+        self._own = row.own_settings if row else FrozenDict()
+        self._renamed = {field: name for entry in (row.entries if row else ()) for name, field in entry.renames.items()}
+        """Field → the neutral setting that the row renames to it."""
+        self._makes_strict = row is None or any("strict" in entry.accepts for entry in row.entries)
+
+    def read_setting(self, name: str, value: JSONValue) -> None:
+        """As in every history; a field of the row's endpoint becomes the setting that it is there."""
+        if name in self._renamed and name not in self.neutral:
+            self.put(str(self._renamed[name]), value, name)
+        else:
+            super().read_setting(name, value)
+
+    def put_vendor(self, name: str, value: JSONValue, field: str = "", within: str = "") -> None:
+        """As in every history; the settings that only the row's endpoint has are vendor settings too."""
+        try:
+            is_own = name in self._own and settings_with(self.vendor_model, self._own).model_validate({name: value})
+        except ValidationError:
+            is_own = False
+        if is_own:
+            self._vendor[name] = value
+        else:
+            super().put_vendor(name, value, field, within)
 
     def part(self, content: JSONValue, path: str) -> KnownPart | None:
         """As in every history; the part of a medium gets its hints."""
@@ -92,7 +120,7 @@ class RequestHistory(History):
         found = fields(declared)
         hints = self._hints(found, model)
         parameters = fields(found.get("parameters")) or {"type": "object", "properties": {}}
-        said = without(hints, "strict") if hints.get("strict") is is_strict_already(parameters) else hints
+        said = without(hints, "strict") if hints.get("strict") is self._default_strict(parameters) else hints
         vendor = {self.scope.target.provider: said} if said else None
         name, description = text(found.get("name")), text(found.get("description"))
         # A declaration that a field other than a hint loads later is not an option that every model may choose.
@@ -102,6 +130,10 @@ class RequestHistory(History):
             return True
         self.add_vendor_tool(tool, path)
         return False
+
+    def _default_strict(self, parameters: Fields) -> bool:
+        """Return whether rendering makes an option with this schema strict unasked."""
+        return self._makes_strict and is_strict_already(parameters)
 
     def hold_to_type(self, form: Fields, path: str) -> bool:
         """Read a format that is a type alone: `text`, the default, or `json_object`; return whether it is one."""
@@ -131,13 +163,34 @@ def _image(found: Fields, scope: DecodeScope) -> MediaPart | None:
 
 def _sound(found: Fields, scope: DecodeScope) -> MediaPart | None:
     form, data = text(found.get("format")), text(found.get("data"))
+    if not form:
+        return MediaPart.read("audio", _url(text(found.get("url")) or data, "audio/mpeg"))
     return MediaPart.read("audio", f"data:{_SOUNDS.get(form, f'audio/{form}')};base64,{data}") if data else None
 
 
 def _file(found: Fields, scope: DecodeScope) -> MediaPart | None:
     data = text(found.get("file_data"))
-    url = DataURL.sniffed(data, "application/pdf") if data else scope.file_url(found.get("file_id"))
+    url = _url(data, "application/pdf") if data else scope.file_url(found.get("file_id"))
     return MediaPart.read("document", url, found.get("filename"))
+
+
+def _linked(field: str, name: str) -> Leaf:
+    """Return the leaf of a document whose URL, or base64, is in a field or in an object of it, beside its name."""
+
+    def read(found: Fields, scope: DecodeScope) -> MediaPart | None:
+        url = text(found.get(field)) or text(fields(found.get(field)).get("url"))
+        return MediaPart.read("document", _url(url, "application/pdf"), found.get(name))
+
+    return Leaf("", read, frozenset({field, name}))
+
+
+def _video(found: Fields, scope: DecodeScope) -> MediaPart | None:
+    return MediaPart.read("video", text(found.get("url")))
+
+
+def _url(data: str, mime: str) -> str:
+    """Return the URL that a text is; base64 becomes a data URL, by default of that MIME type."""
+    return data if "://" in data[:32] or not data else DataURL.sniffed(data, mime)
 
 
 class _History(RequestHistory):
@@ -152,8 +205,11 @@ class _History(RequestHistory):
     leaves: ClassVar = {
         "text": Leaf.of_text(),
         "image_url": Leaf("image_url", _image, frozenset({"url"})),
-        "input_audio": Leaf("input_audio", _sound, frozenset({"data", "format"})),
+        "input_audio": Leaf("input_audio", _sound, frozenset({"data", "format", "url"})),
         "file": Leaf("file", _file, frozenset({"file_data", "file_id", "filename"})),
+        "document_url": _linked("document_url", "document_name"),
+        "file_url": _linked("file_url", "file_name"),
+        "video_url": Leaf("video_url", _video, frozenset({"url"})),
     }
 
     def __init__(self, found: Fields, scope: DecodeScope) -> None:
@@ -177,6 +233,8 @@ class _History(RequestHistory):
         if (sound := self._kept_sound(left)) is not None:
             calls = sum(isinstance(block, OptionCallPayload) for block in blocks)
             blocks.insert(len(blocks) - calls, sound)
+        if left.get("prefix") is True and "prefix" in self._own and message is self.found["messages"][-1]:
+            self.put_vendor("prefix", left.pop("prefix"))
         said = self.extend(blocks, path)
         self.lose_unknown(left, (), path, _NO_PLACE)
         if message.get("function_call") is not None and (call := said[-1].call):
@@ -209,7 +267,7 @@ class _History(RequestHistory):
     def tool(self, message: Fields, path: str) -> None:
         """The result of one call; its content is text, which no flag calls an error."""
         call_id = History.expect_name(message.get("tool_call_id"), f"{path}.tool_call_id")
-        said, name = message.get("content"), text(message.get("name"))
+        said, name = message.get("content") or "", text(message.get("name"))
         known = {"role", "content", "tool_call_id", *(("name",) if name == self.names.get(call_id, name) else ())}
         self.lose_unknown(message, known, path, _NO_PLACE)
         self.answer(call_id, said if isinstance(said, str) else self.parts(said, f"{path}.content"), path, name)
@@ -227,7 +285,7 @@ class _History(RequestHistory):
     def tools(self, given: JSONValue) -> None:
         """Options, and tools of the vendor's own."""
         for index, tool in enumerate(History.expect(given, list, "tools")):
-            declared = fields(tool).get("function") if fields(tool).get("type") == "function" else None
+            declared = fields(tool).get("function") if fields(tool).get("type", "function") == "function" else None
             if self.offer(tool, declared, ChatOptionHints, f"tools[{index}].function"):
                 self.lose_unknown(
                     fields(tool), {"type", "function"}, f"tools[{index}]", "an option has no place for it"
@@ -253,7 +311,7 @@ class _History(RequestHistory):
         found = fields(choice)
         kind = text(found.get("type"))
         inner = fields(found.get(kind))
-        if not self.choose(choice, text(inner.get("name"))):
+        if not self.choose("required" if choice == "any" else choice, text(inner.get("name"))):
             self.put_vendor("tool_choice", choice)
         else:
             self.lose_unknown(found, {"type", kind}, "tool_choice", _NO_CHOICE)

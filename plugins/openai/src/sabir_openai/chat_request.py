@@ -14,6 +14,7 @@ from sabir.authoring import (
     JSONValue,
     ReasoningEffort,
     RequestScope,
+    Splice,
     fields,
     fit_effort,
     fit_schema,
@@ -21,7 +22,15 @@ from sabir.authoring import (
 )
 
 from sabir_openai.schema import LOOSE, STRICT
-from sabir_openai.settings import ChatSettings, ResponsesSettings, has_tool, in_form, leave_out_the_others
+from sabir_openai.settings import (
+    OPENAI,
+    ChatSettings,
+    ResponsesSettings,
+    has_tool,
+    in_form,
+    leave_out_the_others,
+    settings_of,
+)
 
 FIELDS: Mapping[str, str] = {
     "max_output_tokens": "max_completion_tokens",
@@ -32,12 +41,19 @@ FIELDS: Mapping[str, str] = {
     "reasoning_effort": "reasoning_effort",
 }
 """Neutral setting → field that takes its value as it is."""
+_REPLACED: Mapping[str, str] = {"tool_choice": "option_choice", "thinking": "reasoning_effort"}
+"""Further field → the setting that a vendor setting of that name replaces."""
 _SAMPLING = frozenset({"temperature", "top_p"})
 """Settings that a model takes only while it does not reason."""
 REFUSED_EFFORTS: frozenset[ReasoningEffort] = frozenset({"max"})
 """Efforts that OpenAI's own Chat Completions API refuses for every model; gateways accept them.
 
 Verified by the authors of pydantic-ai (2.68, profiles/openai.py, `openai_chat_supports_max_reasoning_effort`).
+"""
+OPTIONS_ON_CHAT = "options_on_chat"
+"""Fact of a model that OpenAI's Chat Completions API refuses options for while it reasons: "unless_it_reasons" if it
+reasons only when asked to, "never_reasoning" if it reasons by default.
+https://github.com/openai/openai-openapi/issues/541 and https://github.com/BerriAI/litellm/pull/34569
 """
 MOST_STOPS = 4
 Declared: TypeAlias = Callable[[Mapping[str, Any]], tuple[Any, dict[str, Any]]]
@@ -48,23 +64,61 @@ FORMAT_NAMES = IdentifierRule(longest=64)
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Every field but the messages."""
     leave_out_the_others(scope, ChatSettings, ResponsesSettings)
-    vendor = in_form(scope.read_vendor(ChatSettings), scope, nested=True)
+    vendor = in_form(scope.read_vendor(settings_of(ChatSettings, scope)), scope, nested=True)
+    if vendor.pop("prefix", False):
+        _mark_prefix(scope)
+    scope.reasoning_is_off = _turns_reasoning_off(vendor)
     names = {setting: _renamed(name, scope) for setting, name in FIELDS.items()}
     body: dict[str, Any] = {"model": scope.target.model} | scope.neutral_fields(names, stops=MOST_STOPS, take=take)
+    if "thinking_type" in scope.quirks and body.get("reasoning_effort") == "none":
+        body = without(body, "reasoning_effort") | {"thinking": {"type": "disabled"}}
+    if scope.options and (rule := scope.model_info.facts.get(OPTIONS_ON_CHAT)):
+        body |= _without_reasoning(scope, body.get("reasoning_effort"), str(rule))
     tools = [*encode_options(scope), *vendor.pop("tools", ())]
     if tools:
         body["tools"] = tools
     body |= encode_choice(scope, tools, _declared) | _format(scope)
     for name in body.keys() & vendor.keys():
-        scope.losses.add("dropped", f"the vendor setting {name} takes its place", path="settings.option_choice")
+        setting = next((setting for setting, field in names.items() if field == name), _REPLACED.get(name, name))
+        scope.losses.add("dropped", f"the vendor setting {name} takes its place", path=f"settings.{setting}")
     return body | vendor
+
+
+def _without_reasoning(scope: RequestScope, effort: ReasoningEffort | None, rule: str) -> dict[str, Any]:
+    """Return the effort with which a model of that rule takes options; leave the options out if it has none."""
+    if effort == "none" or (effort is None and rule == "unless_it_reasons"):
+        return {}
+    reason = f"{scope.target.model} takes no options on {scope.target.dialect} while it reasons"
+    if "none" in (scope.model_info.efforts or ()):
+        remedy = "openai.responses takes both"
+        scope.losses.add("downgraded", f"{reason}: 'none' is sent; {remedy}", path="settings.reasoning_effort")
+        return {"reasoning_effort": "none"}
+    scope.losses.add("dropped", f"{reason}, which it always does; use openai.responses", path="options")
+    scope.options = ()
+    return {}
+
+
+def _turns_reasoning_off(vendor: Mapping[str, Any]) -> bool:
+    """Return whether the settings that only some endpoints have turn reasoning off."""
+    reasoning = fields(vendor.get("reasoning"))
+    is_off = reasoning.get("effort") == "none" or reasoning.get("enabled") is False
+    return is_off or fields(vendor.get("thinking")).get("type") == "disabled"
+
+
+def _mark_prefix(scope: RequestScope) -> None:
+    """Mark the assistant's last message as the beginning of the reply; a loss if the last message is another's."""
+    path = f"settings.vendor.{scope.target.provider}.prefix"
+    if scope.last_side == "assistant":
+        scope.splices.append(Splice("end", b"}", b',"prefix":true', path))
+    else:
+        scope.losses.add("dropped", "the last message is not the assistant's", path=path)
 
 
 def take(scope: RequestScope, setting: str) -> Any:
     """Return a wire setting's value; None and a loss if the model refuses it, always or while it reasons."""
     if setting == "reasoning_effort":
-        is_openai = scope.target.provider == "openai" and "max_tokens" not in scope.quirks
-        return fit_effort(scope, refused=REFUSED_EFFORTS if is_openai else ())
+        is_own = scope.target.provider in OPENAI and "max_tokens" not in scope.quirks
+        return fit_effort(scope, refused=REFUSED_EFFORTS if is_own else ())
     reasons = scope.model_info.reasoning and scope.settings.take("reasoning_effort") not in (None, "none")
     is_sampling = setting in _SAMPLING and setting not in scope.model_info.rejects
     if is_sampling and reasons and scope.settings.take(setting) is not None:
@@ -77,31 +131,42 @@ def take(scope: RequestScope, setting: str) -> Any:
 def _renamed(name: str, scope: RequestScope) -> str:
     if name == "seed" and "random_seed" in scope.quirks:
         return "random_seed"
-    is_older = "max_tokens" in scope.quirks and not scope.model_info.reasoning
+    # A row says it of these models; of an unknown endpoint it is assumed, but not of OpenAI's models that reason.
+    is_row = "max_tokens" in scope.model_info.quirks
+    is_older = is_row or ("max_tokens" in scope.quirks and not scope.model_info.reasoning)
     return "max_tokens" if name == "max_completion_tokens" and is_older else name
 
 
 def encode_options(scope: RequestScope) -> list[dict[str, Any]]:
     """Return the options as function declarations.
 
-    An option is strict if its hint says so and its schema can be, without a hint if its strict schema takes all that
-    the schema takes.
+    An option is strict if its hint says so and its schema can be; without a hint if its strict schema takes all that
+    the schema takes, and a gateway is known to take `strict`.
     """
+    if scope.options and not scope.supports("options", "options"):
+        return []
     declared = []
     for index, option in enumerate(scope.options):
         path, hints = f"options[{index}].parameters", scope.target.hints_of(option)
         strict = fit_schema(option.parameters, STRICT)
-        is_plain = not strict.narrows and "no_strict" not in scope.quirks
+        is_plain = not strict.narrows and _strict_is_known(scope)
         is_strict = hints.get("strict", is_plain) and not strict.refusal
         if hints.get("strict") and strict.refusal:
             scope.losses.add("downgraded", f"it is sent without strict: {strict.refusal}", path=path)
             hints = without(hints, "strict")
+        if is_strict and not scope.supports("strict", f"options[{index}].strict"):
+            is_strict, hints = False, without(hints, "strict")
         fitted = strict if is_strict else fit_schema(option.parameters, LOOSE)
         function = {**scope.declare(option), "parameters": fitted.parameters(scope.losses, path)}
         declared.append(
             {"type": "function", "function": {**function, **({"strict": True} if is_strict else {}), **hints}}
         )
     return declared
+
+
+def _strict_is_known(scope: RequestScope) -> bool:
+    """Return whether options may be strict unasked: at OpenAI, and where a row lists it as accepted."""
+    return "no_strict" not in scope.quirks and scope.model_info.status_of("strict") == "accepted"
 
 
 def encode_choice(scope: RequestScope, tools: list[dict[str, Any]], declared: Declared) -> dict[str, Any]:

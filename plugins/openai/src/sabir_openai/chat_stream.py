@@ -7,10 +7,7 @@ The reply ends with `[DONE]`, or with a clean close after the finish reason of c
 not end it. A reply that only `[DONE]` ended has no finish reason (`other`), so its last call may be cut off (law 12).
 """
 
-import base64
-import json
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
@@ -18,7 +15,18 @@ from sabir import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, Stream
 from sabir.authoring import BlockKind, DecodeScope, Fields, JSONValue, ServerEvent, fields, items, left_over, text
 
 from sabir_openai import chat_decode
-from sabir_openai.errors import ERRORS
+from sabir_openai.chat_growing import (
+    TEXT_FIELDS,
+    Call,
+    Details,
+    Thinking,
+    Words,
+    grown,
+    joined_sound,
+    key_of,
+    once,
+    settled,
+)
 
 
 class ChatDecoder:
@@ -42,9 +50,8 @@ class ChatDecoder:
             yield from self._end()
             return
         chunk = self._scope.read_object(data)
-        error = chunk if event.event == "error" and "error" not in chunk else chunk.get("error")
-        if error:
-            raise ERRORS.report(error.get("error", error) if isinstance(error, dict) else error, self._scope)
+        is_flat = event.event == "error" and "error" not in chunk
+        chat_decode.raise_reported({"error": chunk} if is_flat else chunk, self._scope)
         if not self._has_begun:
             self._has_begun = True
             yield ReplyStart(origin=chat_decode.origin_of(chunk, self._scope))
@@ -109,33 +116,8 @@ Grown = tuple[int, BlockKind, str]
 
 ANY = None
 """Stands for every id."""
-_OWN_FIELDS = frozenset({"index", "id", "type", "function", "custom"})
-
-
-_TEXT_FIELDS = frozenset({"role", "content", "refusal", *chat_decode.REASONING_FIELDS})
-"""Fields of a delta whose texts are joined."""
-
-
-class _Words(list[str]):
-    """A text that may still grow; its pieces are joined once."""
-
-
-class _Thinking:
-    """A chunk of reasoning that may still grow: its texts, and the fields that its pieces repeat or add."""
-
-    def __init__(self) -> None:
-        self.fields: dict[str, Any] = {}
-        self.texts = _Words()
-
-    def take(self, piece: Fields, thought: str) -> None:
-        """Add a piece, whose text is `thought`."""
-        self.fields |= piece
-        self.texts.append(thought)
-
-    def joined(self) -> dict[str, Any]:
-        """Return the chunk as in a response that is not streamed."""
-        thought = _settled(self.texts)
-        return {**self.fields, "thinking": [{"type": "text", "text": thought}] if thought else []}
+_REPEATED_FIELDS = ("index", "delta", "message", "text")
+"""Fields of a chunk's choice that are its delta, or that repeat what was streamed so far."""
 
 
 class _Choice:
@@ -148,25 +130,28 @@ class _Choice:
         """Content: growing texts, growing reasoning, and other chunks as they came."""
         self.audio: dict[str, Any] = {}
         self.sounds: list[str] = []
-        self.calls: list[_Call] = []
+        self.calls: list[Call] = []
         self._latest: dict[tuple[str | float | None, str | None], int] = {}
         """The latest call's place by index and id, by index alone (ANY), and by id alone."""
         self._without_id: list[int] = []
         self._reasoning_field: str | None = None
+        self._details = Details()
 
     @staticmethod
     def is_text(found: Fields) -> bool:
         """Return whether a chunk's part of a choice only adds text, which takes no more memory than its characters."""
+        delta = found.get("delta", found)
         return not found.get("logprobs") and all(
-            name in _TEXT_FIELDS and isinstance(value, str | None) for name, value in fields(found.get("delta")).items()
+            name in TEXT_FIELDS and isinstance(value, str | None) for name, value in fields(delta).items()
         )
 
     def take(self, found: Fields) -> Iterator[Grown]:
         """Add a chunk's part of this choice; yields the blocks that grew."""
-        for name, value in left_over(found, ("index", "delta")).items():
+        for name, value in left_over(found, _REPEATED_FIELDS).items():
             is_list = name == "logprobs"
-            self.found[name] = _grown(dict(fields(self.found.get(name))), fields(value)) if is_list else value
-        for name, value in left_over(fields(found.get("delta")), ("role",)).items():
+            self.found[name] = grown(dict(fields(self.found.get(name))), fields(value)) if is_list else value
+        delta = left_over(self._delta_of(found), ("role",))
+        for name, value in delta.items():
             match name:
                 case "content":
                     for chunk in value if isinstance(value, list) else [value]:
@@ -175,16 +160,23 @@ class _Choice:
                     yield from self._audio(value)
                 case "tool_calls" if isinstance(value, list):
                     yield from self._calls(value)
+                case "reasoning_details" if isinstance(value, list):
+                    yield from self._reasoning(value, delta)
                 case "function_call" if isinstance(value, dict):
-                    self.message[name] = _grown(dict(fields(self.message.get(name))), fields(value))
+                    self.message[name] = grown(dict(fields(self.message.get(name))), fields(value))
                 case _ if isinstance(value, str):
                     yield from self._text(name, value)
                 case _:
-                    _grown(self.message, {name: value})
+                    grown(self.message, {name: value})
+
+    def _delta_of(self, found: Fields) -> Fields:
+        """Return what a chunk adds: its delta, or without one the whole message, unless pieces of it came before."""
+        has_begun = self.message or self.chunks or self.calls
+        return fields(found.get("delta") if "delta" in found or has_begun else found.get("message"))
 
     def _text(self, name: str, value: str) -> Iterator[Grown]:
-        if not isinstance(self.message.get(name), _Words):
-            self.message[name] = _Words()
+        if not isinstance(self.message.get(name), Words):
+            self.message[name] = Words()
         self.message[name].append(value)
         if name == "refusal" and value:
             yield chat_decode.REFUSAL, "refusal", value
@@ -192,21 +184,29 @@ class _Choice:
             self._reasoning_field = name
             yield chat_decode.REASONING, "reasoning", value
 
+    def _reasoning(self, pieces: list[Any], delta: Fields) -> Iterator[Grown]:
+        """Add pieces of details; their text is the reasoning where no other field has it."""
+        for piece in map(fields, pieces):
+            self._details.take(piece)
+            more = chat_decode.detail_text(piece)
+            if more and self._reasoning_field is None and not any(map(delta.get, chat_decode.REASONING_FIELDS)):
+                yield chat_decode.REASONING, "reasoning", more
+
     def _chunk(self, chunk: JSONValue) -> Iterator[Grown]:
         """Add a chunk of content, which is a text or an object."""
         found = {"type": "text", "text": chunk} if isinstance(chunk, str) else fields(chunk)
         more = found.get("text")
         if (thought := chat_decode.thinking_text(found)) is not None:
-            if not self.chunks or not isinstance(self.chunks[-1], _Thinking):
-                self.chunks.append(_Thinking())
+            if not self.chunks or not isinstance(self.chunks[-1], Thinking):
+                self.chunks.append(Thinking())
             self.chunks[-1].take(found, thought)
             if thought:
                 yield chat_decode.CONTENT + len(self.chunks) - 1, "reasoning", thought
         elif found != {"type": "text", "text": more} or not isinstance(more, str):
             self.chunks.append(chunk)
         elif more:
-            if not self.chunks or not isinstance(self.chunks[-1], _Words):
-                self.chunks.append(_Words())
+            if not self.chunks or not isinstance(self.chunks[-1], Words):
+                self.chunks.append(Words())
             self.chunks[-1].append(more)
             yield chat_decode.CONTENT + len(self.chunks) - 1, "text", more
 
@@ -217,22 +217,22 @@ class _Choice:
             self.sounds.append(data)
             yield chat_decode.SOUND, "media", data
         if transcript:
-            _grown(self.audio, {"transcript": transcript})
+            grown(self.audio, {"transcript": transcript})
             yield chat_decode.TRANSCRIPT, "text", transcript
 
     def _calls(self, deltas: list[Any]) -> Iterator[Grown]:
         for delta in map(fields, deltas):
             place = self._place_of(delta)
             if place == len(self.calls):
-                index = _key(delta)
-                self.calls.append(_Call(index))
+                index = key_of(delta)
+                self.calls.append(Call(index))
                 self._latest[index, ANY] = self._latest[index, ""] = place
                 self._without_id.append(place)
             call = self.calls[place]
             more = call.take(delta)
             for key in ((call.index, call.id), (None, call.id)):
                 self._latest[key] = max(place, self._latest.get(key, place))
-            self._latest.setdefault((_key(delta), ANY), place)  # its next pieces may have this index and no id
+            self._latest.setdefault((key_of(delta), ANY), place)  # its next pieces may have this index and no id
             yield chat_decode.CALLS + place, "option_call", more
 
     def _place_of(self, delta: Fields) -> int:
@@ -242,7 +242,7 @@ class _Choice:
         one; without both, the last call, if the delta has no name. A name begins a call: a delta with a new id but
         without a name continues the call at its index, then the call with its id, then, without an index, the last.
         """
-        index, wire_id = _key(delta), text(delta.get("id"))
+        index, wire_id = key_of(delta), text(delta.get("id"))
         is_named = any(text(fields(delta.get(kind)).get("name")) for kind in ("function", "custom"))
         if index is None and not wire_id:
             return len(self.calls) - bool(self.calls and not is_named)
@@ -270,84 +270,14 @@ class _Choice:
 
     def whole(self) -> dict[str, Any]:
         """The choice as in a response that is not streamed."""
-        message = {name: _settled(said) for name, said in self.message.items()}
+        message = {name: settled(once(name, value)) for name, value in self.message.items()}
+        if self._details.details:
+            message["reasoning_details"] = self._details.joined()
         if self.chunks:
-            joined = (each.joined() if isinstance(each, _Thinking) else _settled(each) for each in self.chunks)
+            joined = (each.joined() if isinstance(each, Thinking) else settled(each) for each in self.chunks)
             message["content"] = [{"type": "text", "text": each} if isinstance(each, str) else each for each in joined]
         if self.audio or self.sounds:
-            message["audio"] = {**fields(_settled(self.audio)), "data": _joined(self.sounds)}
+            message["audio"] = {**fields(settled(self.audio)), "data": joined_sound(self.sounds)}
         if self.calls:
             message["tool_calls"] = [call.whole() for call in self.calls]
-        return {**fields(_settled(self.found)), "message": message}
-
-
-class _Call:
-    """One option call so far."""
-
-    def __init__(self, index: str | float | None) -> None:
-        self.index = index
-        self.id = ""
-        self.name = ""
-        self.arguments = _Words()
-        self.parsed: JSONValue = None
-        self.kind = "function"
-        self.further: dict[str, Any] = {}
-
-    def take(self, delta: Fields) -> str:
-        """Add a delta; return the argument text that it added."""
-        self.id = self.id or text(delta.get("id"))
-        self.kind = "custom" if isinstance(delta.get("custom"), dict) else self.kind
-        inner = fields(delta.get(self.kind))
-        name = text(inner.get("name"))
-        # Some endpoints repeat the name in every chunk.
-        self.name += name if name != self.name else ""
-        more = inner.get("input" if self.kind == "custom" else "arguments")
-        if isinstance(more, dict):
-            self.parsed = more
-        self.further |= left_over(delta, _OWN_FIELDS)
-        self.arguments.append(text(more))
-        return text(more)
-
-    def whole(self) -> dict[str, Any]:
-        """The call as in a response that is not streamed."""
-        said = "input" if self.kind == "custom" else "arguments"
-        words = "".join(self.arguments)
-        if self.parsed is not None and words:  # both together are no valid arguments; both are kept
-            words = json.dumps(self.parsed) + words
-        inner = {"name": self.name, said: words if words or self.parsed is None else self.parsed}
-        return {**self.further, "id": self.id, "type": self.kind, self.kind: inner}
-
-
-def _key(delta: Fields) -> str | float | None:
-    index = delta.get("index")
-    return index if isinstance(index, str | int | float | None) else repr(index)
-
-
-def _grown(found: dict[str, Any], more: Fields) -> dict[str, Any]:
-    """Fields extended in place by a delta: texts and arrays are appended, other values are replaced."""
-    for name, value in more.items():
-        before = found.get(name)
-        if isinstance(value, str) and isinstance(before, str):
-            found[name] = _Words((before, value))
-        elif isinstance(value, str) and isinstance(before, _Words):
-            before.append(value)
-        elif isinstance(value, list) and type(before) is list:
-            before.extend(value)
-        else:
-            found[name] = value
-    return found
-
-
-def _settled(value: Any) -> Any:
-    """A value with all its growing texts joined."""
-    if isinstance(value, dict):
-        return {name: _settled(member) for name, member in value.items()}
-    return "".join(value) if isinstance(value, _Words) else value
-
-
-def _joined(sounds: list[str]) -> str:
-    """Base64 of all pieces of a sound; each piece may have its own padding."""
-    if any("=" in sound for sound in sounds[:-1]):
-        with suppress(ValueError):
-            return base64.b64encode(b"".join(base64.b64decode(sound) for sound in sounds)).decode()
-    return "".join(sounds)
+        return {**fields(settled(self.found)), "message": message}

@@ -7,7 +7,9 @@ from sabir import errors
 from sabir.authoring import ErrorRule, ErrorTable
 
 _CODES = {
-    errors.ContextTooLong: "context_length_exceeded exceed_context_size_error context_window_exceeded",
+    errors.ContextTooLong: (
+        "context_length_exceeded exceed_context_size_error context_window_exceeded too_many_prompt_tokens"
+    ),
     errors.QuotaExceeded: "insufficient_quota billing_hard_limit_reached billing_not_active *_spend_limit_exceeded",
     errors.ContentFiltered: (
         "content_filter content_policy_violation image_content_policy_violation "

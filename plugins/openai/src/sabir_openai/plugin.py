@@ -1,13 +1,16 @@
-"""The entry points: OpenAI itself, each gateway of gateways.toml by its name, and a hint."""
+"""The entry points: OpenAI itself, Azure, and each gateway of the folder gateways by its name."""
 
-from sabir_openai.provider import OPENAI, CompatibleProvider, gateways
+from sabir.authoring import Row
+
+from sabir_openai.azure_provider import AzureProvider
+from sabir_openai.provider import OPENAI, CompatibleProvider
 
 openai = CompatibleProvider(OPENAI)
-AZURE = "for Azure write sabir.adapter('openai.chat:deployment', client=openai.AsyncAzureOpenAI(…))"
-"""The error text for a caller that asks for a provider of that name."""
+azure = AzureProvider()
 
 
 def __getattr__(name: str) -> CompatibleProvider:
-    if name not in gateways():
+    row = Row.packaged("sabir_openai", name)
+    if row is None:
         raise AttributeError(f"module {__name__!r} has no provider {name!r}")
-    return CompatibleProvider(gateways()[name])
+    return CompatibleProvider(row)

@@ -10,11 +10,11 @@ The vendor returns that by default; for models known to reason it is also reques
 from collections.abc import Mapping
 from typing import Any
 
-from sabir.authoring import JSONValue, RequestScope, TurnScope, fit_effort
+from sabir.authoring import FrozenDict, JSONValue, RequestScope, TurnScope, fit_effort, without
 from sabir.errors import SettingsInvalid
 
 from sabir_openai.chat_request import encode_choice, encode_format, encode_options, take
-from sabir_openai.settings import ChatSettings, ResponsesSettings, in_form, leave_out_the_others
+from sabir_openai.settings import ChatSettings, ResponsesSettings, in_form, leave_out_the_others, settings_of
 
 FIELDS = {name: name for name in ("max_output_tokens", "temperature", "top_p")}
 """Neutral setting → field that takes its value as it is."""
@@ -30,12 +30,16 @@ COUNTED = frozenset({
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Every field but the input."""
     leave_out_the_others(scope, ResponsesSettings, ChatSettings)
-    vendor = in_form(scope.read_vendor(ResponsesSettings), scope, nested=False)
+    if scope.vendor.get("store") is False:  # it is the default of every request here
+        scope.vendor = FrozenDict(without(scope.vendor, "store"))
+    vendor = in_form(scope.read_vendor(settings_of(ResponsesSettings, scope)), scope, nested=False)
     if previous := vendor.get("previous_response_id"):
         _expect_news(previous, scope)
-    body: dict[str, Any] = {"model": scope.target.model, "store": bool(vendor.get("background"))}
+    body: dict[str, Any] = {"model": scope.target.model}
+    if _is_heeded(scope, "store"):
+        body["store"] = bool(vendor.get("background"))
     body |= scope.neutral_fields(FIELDS, absent=("stop", "seed"), take=take)
-    asked = [ENCRYPTED_REASONING] if scope.model_info.reasoning else []
+    asked = [ENCRYPTED_REASONING] if scope.model_info.reasoning and _is_heeded(scope, "include") else []
     effort, verbosity, form = fit_effort(scope), vendor.pop("verbosity", None), take(scope, "response_format")
     tools = [*map(_flat, encode_options(scope)), *vendor.pop("tools", ())]
     found: dict[str, Any] = {
@@ -50,6 +54,11 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     if "tool_choice" in body and "tool_choice" in vendor:
         scope.losses.add("dropped", "the vendor setting tool_choice takes its place", path="settings.option_choice")
     return body | vendor
+
+
+def _is_heeded(scope: RequestScope, name: str) -> bool:
+    """Return whether the endpoint heeds a field that nobody asked for; one that stores nothing refuses only `true`."""
+    return scope.model_info.status_of(f"vendor.{name}") != "ignored"
 
 
 def _expect_news(previous: str, scope: RequestScope) -> None:

@@ -9,12 +9,14 @@ functions and custom tools alone; other endpoints have tools of their own, which
 """
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, Field, StrictBool, create_model
-from sabir.authoring import Frozen, FrozenDict, RequestScope, TurnScope, fields, without
+from sabir.authoring import Frozen, FrozenDict, RequestScope, Row, TurnScope, fields, without
 
-OPENAI = "openai"
+OPENAI = frozenset({"openai", "azure"})
+"""The providers that serve OpenAI's models with OpenAI's own server."""
 Fields: TypeAlias = dict[str, Any]
 """A vendor-defined object, sent verbatim; the vendor checks its contents, hence Any."""
 Level: TypeAlias = Literal["low", "medium", "high"]
@@ -68,6 +70,29 @@ class ResponsesSettings(_Shared):
     truncation: Literal["auto", "disabled"] | None = None
 
 
+_JSON_TYPES: Mapping[str, Any] = {
+    "boolean": StrictBool, "integer": int, "number": float, "string": str, "array": tuple[Any, ...], "object": Fields,
+}  # fmt: skip
+"""JSON type → the type of a field; the endpoint checks the contents."""
+
+
+def settings_of(base: type[BaseModel], scope: RequestScope) -> type[BaseModel]:
+    """Return the vendor settings of an endpoint: those of its dialect, and the fields that only its row has."""
+    own = scope.model_info.facts.get("own_settings")
+    return settings_with(base, own) if isinstance(own, Mapping) else base
+
+
+def settings_with(base: type[BaseModel], own: Mapping[str, str]) -> type[BaseModel]:
+    """Return vendor settings with further fields, given by their JSON types."""
+    return _with_own(base, tuple(own.items())) if own else base
+
+
+@cache
+def _with_own(base: type[BaseModel], own: tuple[tuple[str, str], ...]) -> type[BaseModel]:
+    types: dict[str, Any] = {name: (_JSON_TYPES[kind] | None, None) for name, kind in own}
+    return create_model(base.__name__, __base__=base, **types)
+
+
 class MediaHints(Frozen):
     """Hints of every medium. A hint that is not set is not sent, so no hint may be null."""
 
@@ -115,13 +140,17 @@ ResponsesOptionHints = _option_hints("ResponsesOptionHints", further=True)
 
 def is_openai(scope: RequestScope | TurnScope) -> bool:
     """Return whether the endpoint is OpenAI's own or Azure's; others have another name or the quirk `system_role`."""
-    return scope.target.provider == OPENAI and "system_role" not in scope.quirks
+    return scope.target.provider in OPENAI and "system_role" not in scope.quirks
 
 
 def leave_out_the_others(scope: RequestScope, own: type[BaseModel], other: type[BaseModel]) -> None:
-    """Remove the vendor settings that only the other dialect has; each is a loss."""
+    """Remove the vendor settings that only the other dialect has; each is a loss.
+
+    At a gateway that speaks one dialect, they stay and are refused: no dialect of that gateway takes them.
+    """
     absent = [name for name in scope.vendor if name in other.model_fields and name not in own.model_fields]
-    if absent and scope.target.provider == OPENAI:
+    row = Row.packaged("sabir_openai", scope.target.provider)
+    if absent and (scope.target.provider in OPENAI or (row is not None and len(row.dialects) > 1)):
         scope.vendor = FrozenDict(without(scope.vendor, *absent))
         for name in absent:
             _lose(scope, name, f"{scope.target.dialect} has no field for it")

@@ -80,7 +80,14 @@ VENDOR_SETTINGS: Mapping[str, str] = {
 FINISH_REASONS: Mapping[FinishReason, str] = {"option_calls": "tool_call", "native_calls": "tool_call"}
 """Reasons that the conventions name otherwise; all others are named alike, or have no well-known name there."""
 
-PROVIDERS: Mapping[str, str] = {"google": "gcp.gemini", "mistral": "mistral_ai", "xai": "x_ai"}
+PROVIDERS: Mapping[str, str] = {
+    "azure": "azure.ai.openai",
+    "bedrock": "aws.bedrock",
+    "google": "gcp.gemini",
+    "mistral": "mistral_ai",
+    "vertex": "gcp.vertex_ai",
+    "xai": "x_ai",
+}
 """Providers that the conventions name otherwise; all others go by their own name."""
 HOSTS: Mapping[str, str] = {
     r"(^|\.)(openai|cognitiveservices)\.azure\.com$": "azure.ai.openai",

@@ -114,6 +114,8 @@ class Seller(NamedTuple):
 SELLERS = (
     Seller("anthropic", r"api\.anthropic\.com", "anthropic"),
     Seller("anthropic", r"bedrock-runtime\..+\.amazonaws\.com", "aws", "asked"),
+    Seller("azure", r"(.+\.)?(openai|cognitiveservices)\.azure\.com", "azure"),
+    Seller("bedrock", r"bedrock-runtime\.(.+\.)?amazonaws\.com", "aws", "asked"),
     Seller("cerebras", r"api\.cerebras\.ai", "cerebras"),
     Seller("deepseek", r"api\.deepseek\.com", "deepseek"),
     Seller("fireworks", r"api\.fireworks\.ai", "fireworks"),
@@ -124,6 +126,7 @@ SELLERS = (
     Seller("openai", r".+\.(openai|cognitiveservices)\.azure\.com", "azure"),
     Seller("openrouter", r"openrouter\.ai", "openrouter"),
     Seller("together", r"api\.together\.(ai|xyz)", "together"),
+    Seller("vertex", r"aiplatform\.googleapis\.com", "google"),  # regional endpoints cost more than the table says
     Seller("xai", r"api\.x\.ai", "x-ai"),
 )
 """The first row of a provider is its own service."""

@@ -11,6 +11,7 @@ A program that records without `evaluate` calls `enable_inner_message_recording(
 loaded; each new record is written before it counts.
 """
 
+from sabir_session.continued import continued_model
 from sabir_session.conversation.answers import Answer, AnswerStream, SyncAnswerStream
 from sabir_session.conversation.conversation import Conversation
 from sabir_session.errors import (
@@ -80,7 +81,7 @@ __all__ = [
     "ReducerContext", "ReplyArrived", "RequestStarted", "SQLiteStore", "Session", "SessionError", "SliceConflict",
     "SliceNotRegistered", "SliceSnapshot", "Snapshot", "SnapshotRestoreError", "SnapshotSerializationError", "Store",
     "StoreError", "StoreTooNew", "Subscription", "SyncAnswerStream", "TextArrived", "ToolCallRecord", "Watch",
-    "append_item", "enable_inner_message_recording", "evaluate", "evaluate_sync", "follow_up", "get_inner_messages",
-    "get_latest_evaluation_id", "get_pending_tool_calls", "inner_message_append", "replace_latest",
-    "unfinished_evaluations", "within",
+    "append_item", "continued_model", "enable_inner_message_recording", "evaluate", "evaluate_sync", "follow_up",
+    "get_inner_messages", "get_latest_evaluation_id", "get_pending_tool_calls", "inner_message_append",
+    "replace_latest", "unfinished_evaluations", "within",
 ]  # fmt: skip

@@ -52,7 +52,7 @@ def last_origin(records: Sequence[InnerMessage]) -> sabir.Origin | None:
 
 
 def model_of(origin: sabir.Origin | None) -> str:
-    """provider:model, as a user names it; "" for nothing."""
+    """Return `provider:model` without the dialect, for lists; "" for None."""
     return f"{origin.provider}:{origin.model}" if origin else ""
 
 
@@ -146,8 +146,15 @@ class Place(ExitStack):
         return cls(home, name)
 
     def adapter(self, model: str | None, base_url: str | None, output: Output) -> sabir.ModelAdapter:
-        """The model that was named, else the one that answered last, else the user's default."""
-        llm = open_adapter(model or model_of(self.origin) or choose_model(None), base_url)
+        """Return the adapter of the model that was named, else of the one that answered last, else of the default.
+
+        A conversation continues in the dialect of its last answer, whatever `provider:model` means today.
+        """
+        last = model_of(self.origin)
+        continued = sabir_session.continued_model(last, [self.origin]) if self.origin else ""
+        llm = open_adapter(model or continued or choose_model(None), base_url)
+        if continued != last and not model:
+            output.note(f"continues on {continued}, which answered last; -m {last} asks what {last} means today")
         if self.origin and not (model or base_url) and llm.target.endpoint != self.origin.endpoint:
             output.note(f"the last answer came from {self.origin.endpoint}; --base-url goes on there", "yellow")
         return llm

@@ -23,7 +23,7 @@ from sabir_cli.chat.entry import Suggestion
 from sabir_cli.chat.export import save
 from sabir_cli.chat.shown import money
 from sabir_cli.chat.talk import Talk
-from sabir_cli.inputs import known_models, load_options
+from sabir_cli.inputs import known_models, load_options, split_place
 from sabir_cli.output import UsageError, refuse_replacing
 from sabir_cli.providers import first_missing
 from sabir_cli.render import View, show
@@ -89,11 +89,11 @@ def _model(talk: Talk, name: str) -> None:
     before = talk.target
     losses = talk.switch(name)
     talk.output.note(f"{before} ▸ {name}")
-    provider = talk.chat.adapter.target.provider
-    missing = next((first_missing(each.credentials) for each in sabir.providers() if each.name == provider), "")
+    provider = sabir.provider(*split_place(name))
+    missing = first_missing(provider.credentials)
     talk.tell_losses(losses, "this conversation loses nothing there" if talk.is_begun and not missing else None)
     if missing:
-        talk.output.note(f"{provider} cannot be asked: there is no {missing}; set it before you start", "yellow")
+        talk.output.note(f"{provider.name} cannot be asked: there is no {missing}; set it before you start", "yellow")
 
 
 def _system(talk: Talk, text: str) -> None:
@@ -200,7 +200,7 @@ def suggest(text: str) -> Iterator[Suggestion]:
 def _models() -> Iterator[str]:
     for status in sabir.providers():
         if status.state != "failed":
-            yield from (f"{status.name}:{model}" for model in known_models(status.name))
+            yield from (f"{name}:{model}" for name in status.names[:1] for model in known_models(name))
 
 
 def _paths(begun: str) -> Iterator[str]:

@@ -90,7 +90,7 @@ def _with(value: Any, place: Place, other: JSONValue) -> JSONValue:
 
 def pure(subject: Subject) -> PureDialect:
     """The author's dialect as users get it, wrapped by core."""
-    return PureDialect(subject.dialect, subject.target)
+    return PureDialect(subject.dialect, subject.target, subject.provider)
 
 
 def tidy(subject: Subject) -> Strategy[list[Message]]:

@@ -171,17 +171,18 @@ def _answer_of(wire: Wire, speaks_as: str) -> list[Message]:
 
 
 def _installed(subject: Subject) -> Iterator[Wire]:
-    """The first dialect of every other provider that is installed and whole, each dialect once."""
+    """Yield the first dialect of every other provider that is installed and works, each dialect once."""
     seen = {subject.dialect.name}
-    for name in [status.name for status in sabir.providers()]:
+    for status in sabir.providers():
+        short_names = [each for each in status.dialects if each not in status.shadowed]
         try:
-            provider = sabir.provider(name)
-            dialect, endpoint = provider.dialect(provider.dialects[0]), provider.endpoint(Access())
+            provider = sabir.provider(status.name, short_names[0])
+            dialect, endpoint = provider.dialect(short_names[0]), provider.endpoint(Access())
         except Exception:  # another, broken or misconfigured plugin is not the author's fault
             continue
         if dialect.name not in seen:
             seen.add(dialect.name)
-            yield Wire(dialect, Target(provider=name, dialect=dialect.name, model="model", endpoint=endpoint))
+            yield Wire(dialect, Target(provider=status.name, dialect=dialect.name, model="model", endpoint=endpoint))
 
 
 def _bound_sequence(body: bytes, bound: set[str]) -> list[str]:

@@ -30,7 +30,7 @@ def cut_replies(subject: Subject) -> Iterator[CutReply]:
     Nothing is yielded unless the suite has recorded a response at the limit. A response whose finish reason is not one
     text of its body cannot be cut.
     """
-    dialect = PureDialect(subject.dialect, subject.target)
+    dialect = PureDialect(subject.dialect, subject.target, subject.provider)
     replies = [(body, reply) for body in own_bodies(subject) if (reply := _decoded(dialect, body))]
     limits = {reply.raw_finish_reason for _, reply in replies if reply.finish_reason == "length"}
     for limit in sorted(filter(None, limits)):

@@ -1,0 +1,197 @@
+"""Endpoints that speak another vendor's dialect, as rows of data with the source of each fact.
+
+    package/gateways/NAME.toml
+        [[rows]] name, url, dialects …          ──▶ Row ──▶ RowProvider
+        [[rows.entries]] models, facts, sources ──▶ ModelInfo, one for each prefix of model names
+
+An entry holds for the models whose names begin with one of its prefixes, and a longer prefix adds to a shorter one.
+Settings and features in no entry are unknown: they are sent and listed in `Rendering.unchecked`.
+"""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+
+from pydantic import Field, ValidationError
+
+from sabir.authoring.providers import SDKProvider
+from sabir.base.errors import PluginError, one_line
+from sabir.base.models import Frozen, describe
+from sabir.base.values import FrozenDict, JSONText, object_view
+from sabir.contract.dialect import NameMap
+from sabir.contract.provider import Access, Credential
+from sabir.vocabulary.media import Modality
+from sabir.vocabulary.models import WHILE_REASONING, ModelInfo, ReasoningEffort, longest_first
+
+OWN_SETTINGS = "own_settings"
+"""The fact of a model that holds the `own_settings` of its row."""
+_LISTS = ("accepts", "ignores", "rejects")
+_FACTS = ("efforts", "modalities", "reasoning", "context_tokens", "output_tokens")
+
+
+class RowEntry(Frozen):
+    """Facts about some models of an endpoint, all from the same sources.
+
+    `models` are prefixes of model names, `dialects` short names; empty for all. With `while_reasoning`, what is ignored
+    and refused holds only while the model reasons. `accepts`, `ignores` and `refuses` list
+    settings and features by the names of `ModelInfo.rejects`. `renames` maps settings to fields of this endpoint, and
+    `adds` names deviations from the dialect; the dialect's own tables list both. Each of `sources` is a date, a space
+    and a URL; or `recorded` and the name of an exchange.
+    """
+
+    models: tuple[str, ...] = ("",)
+    dialects: tuple[str, ...] = ()
+    while_reasoning: bool = False
+    accepts: tuple[str, ...] = ()
+    ignores: tuple[str, ...] = ()
+    refuses: tuple[str, ...] = ()
+    renames_json: NameMap = Field(default=JSONText("{}"), alias="renames")
+    adds: tuple[str, ...] = ()
+    efforts: tuple[ReasoningEffort, ...] | None = None
+    modalities: tuple[Modality, ...] | None = None
+    reasoning: bool | None = None
+    context_tokens: int | None = None
+    output_tokens: int | None = None
+    sources: tuple[str, ...] = Field(min_length=1)
+
+    @property
+    def renames(self) -> FrozenDict:
+        """Setting → field."""
+        return object_view(self.renames_json)
+
+    def names(self, column: str) -> tuple[str, ...]:
+        """Return the names in one of the lists of `ModelInfo`."""
+        names: tuple[str, ...] = self.refuses if column == "rejects" else getattr(self, column)
+        is_limited = self.while_reasoning and column != "accepts"
+        return tuple(f"{name}{WHILE_REASONING}" for name in names) if is_limited else names
+
+
+class Row(Frozen):
+    """An endpoint as data; `docs` is the vendor's page about it.
+
+    `dialects` are short names, the first being the default. The environment variables `key_variables` and
+    `url_variables` are read in order at the first send; without `key_variables` the endpoint needs no key. `quirks` are
+    deviations that hold for every model. `own_settings` maps fields that only this endpoint has to their JSON types.
+    """
+
+    name: str
+    url: str
+    docs: str
+    dialects: tuple[str, ...] = ("chat",)
+    key_variables: tuple[str, ...] = ()
+    url_variables: tuple[str, ...] = ()
+    quirks: frozenset[str] = frozenset()
+    own_settings_json: NameMap = Field(default=JSONText("{}"), alias="own_settings")
+    entries: tuple[RowEntry, ...] = ()
+
+    @property
+    def own_settings(self) -> FrozenDict:
+        """Field → JSON type."""
+        return object_view(self.own_settings_json)
+
+    @classmethod
+    @cache
+    def packaged(cls, package: str, name: str) -> "Row | None":
+        """Return the row in the file `gateways/NAME.toml` of a package; None if there is no such file."""
+        file = files(package).joinpath("gateways", f"{name}.toml")
+        return cls.read(file.read_text("utf-8")) if name.isidentifier() and file.is_file() else None
+
+    @classmethod
+    def all_packaged(cls, package: str) -> dict[str, "Row"]:
+        """Return all rows of a package by name."""
+        names = (path.name.removesuffix(".toml") for path in files(package).joinpath("gateways").iterdir())
+        return {row.name: row for row in (cls.packaged(package, name) for name in names) if row is not None}
+
+    @classmethod
+    def read(cls, text: str) -> "Row":
+        """Return the row of a TOML document; raises PluginError, which names the invalid field."""
+        (document,) = tomllib.loads(text)["rows"]
+        try:
+            return cls.model_validate(document)
+        except ValidationError as error:
+            raise PluginError(f"row {document.get('name', '')!r}: {one_line(describe(error))}") from None
+
+    def models(self, dialect: str, quirks: Mapping[str, str]) -> tuple[ModelInfo, ...]:
+        """Return the facts for a dialect's short name by prefix of model names, longest first.
+
+        `quirks` maps what an entry says to the name of the quirk that obeys it: "refuses NAME", or "SETTING: FIELD" for
+        a rename. Raises PluginError for a rename that the dialect has no quirk for.
+        """
+        entries = [entry for entry in self.entries if not entry.dialects or dialect in entry.dialects]
+        prefixes = {prefix for entry in entries for prefix in entry.models} | {""} if self.entries else ()
+        return longest_first(self._at(prefix, entries, quirks) for prefix in prefixes)
+
+    def _at(self, prefix: str, entries: Iterable[RowEntry], quirks: Mapping[str, str]) -> ModelInfo:
+        """Return the facts for one prefix; those of longer prefixes win over those of shorter ones."""
+        matches = [(max(map(len, own)), entry) for entry in entries if (own := _beginnings(prefix, entry.models))]
+        ordered = [entry for _, entry in sorted(matches, key=lambda pair: pair[0])]
+        facts: dict[str, object] = {}
+        lists: dict[str, dict[str, None]] = {column: {} for column in _LISTS}
+        adds: dict[str, None] = {}
+        for entry in ordered:
+            facts |= {name: value for name in _FACTS if (value := getattr(entry, name)) is not None}
+            for column, name in [(each, name) for each in _LISTS for name in entry.names(each)]:
+                quirk = quirks.get(f"refuses {name}") if column == "rejects" else None
+                adds |= {quirk: None} if quirk else {}
+                for listed in lists.values():
+                    listed.pop(name, None)
+                # A quirk sends something else in its place, so that core must not drop it.
+                lists["accepts" if quirk else column][name] = None
+            adds |= dict.fromkeys((*entry.adds, *self._renames(entry, quirks)))
+        lists["accepts"] |= dict.fromkeys(f"vendor.{name}" for name in self.own_settings)
+        known: dict[str, object] = {column: tuple(names) for column, names in lists.items()}
+        known |= {"prefix": prefix, "quirks": tuple(adds), "sources": tuple(_sources(ordered))}
+        known["facts"] = {OWN_SETTINGS: self.own_settings} if self.own_settings else {}
+        return ModelInfo.model_validate({**facts, **known})
+
+    def _renames(self, entry: RowEntry, quirks: Mapping[str, str]) -> Iterable[str]:
+        for setting, field in entry.renames.items():
+            if (rename := f"{setting}: {field}") not in quirks:
+                known = ", ".join(quirks)
+                raise PluginError(
+                    f"row {self.name!r} renames {rename}, for which there is no quirk; known are: {known}"
+                )
+            yield quirks[rename]
+
+
+class RowProvider(SDKProvider):
+    """A provider made of one row; its subclasses have the dialects and the connections.
+
+    `row_quirks` is the argument `quirks` of `Row.models`. A server of this machine (a URL of localhost) needs no
+    key; it gets a key if there is one.
+    """
+
+    row_quirks: Mapping[str, str] = {}
+
+    def __init__(self, row: Row) -> None:
+        self._row = row
+        self.name, self.dialects, self.url, self.url_variables = row.name, row.dialects, row.url, row.url_variables
+        default = "" if row.url.startswith("http://localhost") else None
+        self.credentials = (Credential(variables=row.key_variables, default=default),) if row.key_variables else ()
+        self._facts: dict[str, tuple[ModelInfo, ...]] = {}
+
+    def quirks(self, access: Access) -> frozenset[str]:
+        """Return the quirks of the row and of the endpoint."""
+        return self._row.quirks | super().quirks(access)
+
+    def models(self) -> tuple[ModelInfo, ...]:
+        """Return the facts for the default dialect by prefix of model names, longest first."""
+        return self.models_at(self.dialects[0])
+
+    def models_at(self, dialect: str) -> tuple[ModelInfo, ...]:
+        """Return the facts for one dialect by prefix of model names, longest first."""
+        if not self._row.entries:
+            return super().models()
+        short_name = dialect.rpartition(".")[2]
+        if short_name not in self._facts:
+            self._facts[short_name] = self._row.models(short_name, self.row_quirks)
+        return self._facts[short_name]
+
+
+def _beginnings(name: str, prefixes: Iterable[str]) -> list[str]:
+    return [prefix for prefix in prefixes if name.startswith(prefix)]
+
+
+def _sources(entries: Iterable[RowEntry]) -> dict[str, None]:
+    return dict.fromkeys(source for entry in entries for source in entry.sources)

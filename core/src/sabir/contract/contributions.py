@@ -1,0 +1,115 @@
+"""Which provider a name means if several packages contribute to it: rules on declarations, never on their order.
+
+packages that provide `acme`                   `acme:x` means      `acme.native:x` means
+gateway (reserves_name) + native adapter       the gateway         the native adapter
+native adapter alone                           the native adapter  the native adapter
+two native adapters                            PluginConflict      PluginConflict
+only one with adds_dialects                    ProviderMissing     that one
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sabir.base.errors import DialectMissing, PluginConflict, ProviderBroken, ProviderMissing
+from sabir.contract.provider import SUPPORTED_APIS, Credential, Provider
+
+REGISTERED = "sabir.register"
+"""The source of a provider that the program added."""
+_FLAGS = ("reserves_name", "adds_dialects")
+_TUPLES = {"dialects": str, "request_ids": str, "credentials": Credential}
+_MEMBERS = sorted(name for name in {*Provider.__annotations__, *vars(Provider)} if not name.startswith("_"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contribution:
+    """A provider from one source, with its declarations as they were when it was loaded."""
+
+    provider: Provider
+    source: str
+    """The package and its version, or REGISTERED."""
+    dialects: tuple[str, ...]
+    reserves_name: bool
+    adds_dialects: bool
+
+    @classmethod
+    def of(cls, provider: Any, name: str, source: str) -> "Contribution":  # an entry point may name anything
+        """Check a provider and read its declarations; raises ProviderBroken if it does not fit the contract."""
+        what = f"provider {name!r} of {source}"
+        members = _members(provider, what)
+        if members["name"] != name:
+            raise ProviderBroken(f"{what} calls itself {members['name']!r}; the two names must be equal")
+        for each, kind in _TUPLES.items():
+            if not (isinstance(members[each], tuple | list) and all(isinstance(item, kind) for item in members[each])):
+                raise ProviderBroken(
+                    f"{what} has {each} of type {type(members[each]).__name__}; it must be a tuple of {kind.__name__}"
+                )
+        if not members["dialects"]:
+            raise ProviderBroken(f"{what} speaks no dialect; its `dialects` must name one")
+        flags = [members.get(flag, False) for flag in _FLAGS]
+        if flags == [True, True] or not all(isinstance(flag, bool) for flag in flags):
+            raise ProviderBroken(f"{what} has {' and '.join(_FLAGS)} {flags}; set at most one of them to True")
+        return cls(provider, source, tuple(members["dialects"]), *flags)
+
+
+def _members(provider: object, what: str) -> dict[str, Any]:
+    """Return the attributes that the contract names; raises ProviderBroken for a missing one or a foreign version."""
+    if isinstance(provider, type):
+        raise ProviderBroken(f"{what} is the class {provider.__name__}; give an instance of it")
+    with ProviderBroken.blaming(f"{what} does not tell what it is"):
+        members = {each: getattr(provider, each) for each in (*_MEMBERS, *_FLAGS) if hasattr(provider, each)}
+    if missing := [each for each in _MEMBERS if each not in members]:
+        raise ProviderBroken(f"{what} lacks {', '.join(missing)}; see sabir.authoring.Provider")
+    version = members["api_version"]
+    if not isinstance(version, int) or version not in SUPPORTED_APIS:
+        supported = ", ".join(map(str, sorted(SUPPORTED_APIS)))
+        raise ProviderBroken(
+            f"{what} is written for api_version {version}; this sabir supports {supported}: update it, or sabir"
+        )
+    return members
+
+
+def owners(contributions: Sequence[Contribution], dialect: str | None) -> list[Contribution]:
+    """Return the contributions that the bare name (None) or a dialect's name may mean; several are in conflict."""
+    able = [each for each in contributions if (not each.adds_dialects if dialect is None else dialect in each.dialects)]
+    return [each for each in able if each.reserves_name] or able
+
+
+def is_meant(contribution: Contribution, contributions: Sequence[Contribution], dialect: str | None) -> bool:
+    """Return whether the bare name (None) or the dialect's name means this contribution."""
+    return owners(contributions, dialect) == [contribution]
+
+
+def conflict(name: str, contributions: Sequence[Contribution], dialect: str | None) -> PluginConflict | None:
+    """Return the error for a name that several contributions claim equally; None if there is no conflict."""
+    claimants = owners(contributions, dialect)
+    if len(claimants) < 2:
+        return None
+    full_name = name if dialect is None else f"{name}.{dialect}"
+    sources = " and ".join(each.source for each in claimants)
+    working = " or ".join(f"{each}:model" for each in full_names(name, contributions))
+    remedy = f"write {working}, or uninstall one of them" if working else "uninstall one of them"
+    return PluginConflict(f"provider {full_name!r} is claimed by {sources}; {remedy}")
+
+
+def full_names(name: str, contributions: Sequence[Contribution]) -> list[str]:
+    """Return `name.dialect` for each dialect whose name means exactly one contribution."""
+    spoken = dict.fromkeys(dialect for each in contributions for dialect in each.dialects)
+    return [f"{name}.{dialect}" for dialect in spoken if len(owners(contributions, dialect)) == 1]
+
+
+def meant(name: str, contributions: Sequence[Contribution], dialect: str | None) -> Contribution:
+    """Return the contribution that the bare name (None) or the dialect's name means.
+
+    Raises PluginConflict if there are several, and DialectMissing or ProviderMissing if there is none.
+    """
+    if error := conflict(name, contributions, dialect):
+        raise error
+    for each in owners(contributions, dialect):
+        return each
+    spoken = full_names(name, contributions)
+    if dialect is None:
+        remedy = " or ".join(f"{each}:model" for each in spoken)
+        raise ProviderMissing(f"provider {name!r} is not installed, only dialects that are added to it; write {remedy}")
+    wanted = f"{name}.{dialect}" if dialect else name
+    raise DialectMissing(f"{wanted!r} is no dialect; {name} speaks {', '.join(spoken)}")

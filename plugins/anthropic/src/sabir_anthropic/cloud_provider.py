@@ -1,0 +1,225 @@
+"""Claude on Amazon Bedrock and on Google's Vertex AI by string: the SDK's own clients for them, made at the first send.
+
+    bedrock.messages:eu.anthropic.claude-…-v1:0     vertex.messages:claude-…@20250929
+        CloudProvider ──connect(access)──▶ CloudConnection ──open──▶ AnthropicBedrock, AnthropicVertex ──▶ the cloud
+                            └ client=▶ UsersConnection ─┘
+
+The SDK writes the model into the path, and signs each request or adds a token to it, so it is asked for every request.
+Where no key is given, it looks for credentials itself, as AWS's and Google's own tools do: boto3 and google-auth, which
+are extras of the SDK. What they raise becomes one of the library's errors by `errors.FAULTS`.
+
+https://platform.claude.com/docs/en/build-with-claude/claude-on-amazon-bedrock
+https://platform.claude.com/docs/en/build-with-claude/claude-on-vertex-ai
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from sabir.authoring import Access, Credential, KeySource, PostingClient, SDKProvider, WireRequest
+from sabir.errors import CallError, SettingsInvalid
+
+from sabir_anthropic.dialect import CLOUD, MESSAGES
+from sabir_anthropic.errors import ERRORS, read_fault
+from sabir_anthropic.provider import AnthropicProvider, UsersConnection, cloud_arguments
+
+if TYPE_CHECKING:
+    from sabir.authoring import Dialect
+
+
+class CloudProvider(SDKProvider):
+    """A cloud that sells Claude. `credentials` have the names of the arguments of the SDK's client."""
+
+    adds_dialects = True
+    """The name stands for a cloud that sells other vendors' models too, so the bare name never means this provider."""
+    dialects = ("messages",)
+    request_ids = AnthropicProvider.request_ids
+    package = "sabir_anthropic"
+    client_name: ClassVar[str]
+    """Class of the SDK's sync client; the name of the async client begins with Async."""
+    region: ClassVar[str]
+    """Name of the credential that holds the region."""
+
+    def dialect(self, short_name: str) -> "Dialect":
+        """The one dialect."""
+        return MESSAGES
+
+    def url_of(self, access: Access) -> str:
+        """Return the endpoint's URL; without a region in `access` or a variable, the URL without a region.
+
+        The SDK may find the region later, in the configuration of its credential chain.
+        """
+        url, region = super().url_of(access), self._region(access)
+        return self.regional_url(region) if url == self.url and region else url
+
+    def regional_url(self, region: str) -> str:
+        """Return the URL of a region, as the SDK makes it."""
+        raise NotImplementedError
+
+    def own(self, access: Access, key: KeySource) -> "CloudConnection":
+        """Over the SDK's clients, made at the first send."""
+        if callable(access.api_key):
+            key = KeySource(self.name, partial(self._ask, access.api_key), self.credentials)
+        return CloudConnection(self.name, self.client_name, key, access.base_url)
+
+    def given(self, client: object) -> UsersConnection:
+        """Over the user's own client for this cloud."""
+        return UsersCloudConnection(self.name, self.client_name, client)
+
+    def quirks(self, access: Access) -> frozenset[str]:
+        """The quirk of every cloud."""
+        return frozenset({CLOUD})
+
+    def _ask(self, ask: Callable[[], str | Mapping[str, str]]) -> str | Mapping[str, str]:
+        """Call a function given as `api_key=`; raises SettingsInvalid if it returns more than secrets.
+
+        The endpoint was decided without calling it.
+        """
+        answer = ask()
+        secrets = {each.name for each in self.credentials if each.secret}
+        if not isinstance(answer, str) and (others := sorted(answer.keys() - secrets)):
+            expected = f"expected {', '.join(sorted(secrets))}; set variables for the others"
+            raise SettingsInvalid(f"api_key= of {self.name} returned {', '.join(others)}; {expected}")
+        return answer
+
+    def _region(self, access: Access) -> str:
+        """Return the region in `api_key=`, else in the first variable that is set, else ""."""
+        variables = next(each.variables for each in self.credentials if each.name == self.region)
+        mapping: Mapping[str, str] = access.api_key if isinstance(access.api_key, Mapping) else {}
+        return mapping.get(self.region) or next(filter(None, map(os.environ.get, variables)), "")
+
+
+class BedrockProvider(CloudProvider):
+    """The provider `bedrock`; without a key, boto3 finds AWS credentials and signs with them."""
+
+    name = "bedrock"
+    client_name, region = "AnthropicBedrock", "aws_region"
+    credentials = (
+        Credential(variables=("AWS_BEARER_TOKEN_BEDROCK",), default=""),
+        Credential(name="aws_region", variables=("AWS_REGION", "AWS_DEFAULT_REGION"), default="", secret=False),
+        Credential(name="aws_profile", default="", secret=False),
+        Credential(name="aws_access_key", default=""),
+        Credential(name="aws_secret_key", default=""),
+        Credential(name="aws_session_token", default=""),
+    )
+    url = "https://bedrock-runtime.amazonaws.com"
+    url_variables = ("ANTHROPIC_BEDROCK_BASE_URL",)
+
+    def regional_url(self, region: str) -> str:
+        """Return the URL of a region, as the SDK makes it."""
+        return f"https://bedrock-runtime.{region}.amazonaws.com"
+
+
+class VertexProvider(CloudProvider):
+    """The provider `vertex`; without a token, google-auth finds the application's default credentials."""
+
+    name = "vertex"
+    client_name, region = "AnthropicVertex", "region"
+    credentials = (
+        Credential(name="access_token", default=""),
+        Credential(name="region", variables=("CLOUD_ML_REGION", "GOOGLE_CLOUD_LOCATION"), secret=False),
+        Credential(name="project_id", variables=("ANTHROPIC_VERTEX_PROJECT_ID", "GOOGLE_CLOUD_PROJECT"), secret=False),
+    )
+    url = "https://aiplatform.googleapis.com/v1"
+    url_variables = ("ANTHROPIC_VERTEX_BASE_URL",)
+
+    def regional_url(self, region: str) -> str:
+        """Return the URL of a region or a multi-region, as the SDK makes it."""
+        if region == "global":
+            return self.url
+        host = f"aiplatform.{region}.rep" if region in ("us", "eu") else f"{region}-aiplatform"
+        return f"https://{host}.googleapis.com/v1"
+
+
+class _SDKClient:
+    """An HTTP client, and the SDK's client that sends through it, which is made again for other credentials."""
+
+    def __init__(self, http_client: Any, make: Callable[..., Any]) -> None:
+        self._http_client, self._make = http_client, make
+        self._client: tuple[object, Any] = (None, None)
+
+    def with_credentials(self, key: KeySource) -> Any:
+        """Return the SDK's client with the present credentials; raises what KeySource and the SDK raise."""
+        values = key.read()
+        made_with, client = self._client
+        if made_with != values:
+            named = ((name, value.get_secret_value()) for name, value in values)
+            client = self._make(**dict(named), http_client=self._http_client)
+            self._client = values, client
+        return client
+
+    def close(self) -> None:
+        """Close a sync HTTP client."""
+        self._http_client.close()
+
+    async def aclose(self) -> None:
+        """Close an async HTTP client."""
+        await self._http_client.aclose()
+
+
+class CloudConnection(PostingClient):
+    """A connection over the SDK's clients for a cloud: one sync client, and an async client for each event loop."""
+
+    module = "anthropic"
+
+    def __init__(self, name: str, client_name: str, key: KeySource, base_url: str | None = None) -> None:
+        super().__init__(name, ERRORS)
+        self._client_name, self._key = client_name, key
+        self._http_options, self._options = _read_options(base_url)
+
+    def what(self, request: WireRequest) -> dict[str, Any]:
+        """Return the path, and the body as an object, from which the SDK makes the request."""
+        return cloud_arguments(request)
+
+    def make_sync(self) -> _SDKClient:
+        """A sync HTTP client as the SDK makes it, for the SDK's client over it."""
+        sdk = import_module(self.module)
+        return _SDKClient(sdk.DefaultHttpxClient(**self._http_options), self._maker(self._client_name))
+
+    def make(self) -> _SDKClient:
+        """An async HTTP client as the SDK makes it, for the SDK's client over it."""
+        sdk = import_module(self.module)
+        return _SDKClient(sdk.DefaultAsyncHttpxClient(**self._http_options), self._maker(f"Async{self._client_name}"))
+
+    def send_sync(self, client: _SDKClient, request: WireRequest) -> Any:
+        """Send once with the present credentials, and return the response before its body, whatever the status."""
+        return super().send_sync(client.with_credentials(self._key), request)
+
+    async def send(self, client: _SDKClient, request: WireRequest) -> Any:
+        """Send once with the present credentials, and return the response before its body, whatever the status."""
+        return await super().send(client.with_credentials(self._key), request)
+
+    def translate(self, error: Exception) -> CallError | None:
+        """Return the library error for an exception of the credential chain, the SDK or its HTTP client, or None."""
+        return read_fault(error, self.name) or super().translate(error)
+
+    def _maker(self, client_name: str) -> Callable[..., Any]:
+        # No function of ours: a variable of its frame would hold the secrets where the SDK's class raises.
+        return partial(getattr(import_module(self.module), client_name), **self._options)
+
+
+def _read_options(base_url: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the arguments of the HTTP client and of the SDK's client for the user's `base_url`.
+
+    User and password are no part of the URL, because HTTP clients log URLs.
+    """
+    if base_url is None:
+        return {}, {}
+    parts = urlsplit(base_url)
+    user, at, host = parts.netloc.rpartition("@")
+    name, _, password = user.partition(":")
+    url = parts._replace(netloc=host, query="", fragment="").geturl()
+    auth = {"auth": (unquote(name), unquote(password))} if at else {}
+    return auth, {"base_url": url, "default_query": dict(parse_qsl(parts.query, keep_blank_values=True))}
+
+
+class UsersCloudConnection(UsersConnection):
+    """The user's own client for a cloud; a client for another endpoint is refused."""
+
+    def __init__(self, name: str, client_name: str, client: object) -> None:
+        super().__init__(name, ERRORS, client)
+        self.kinds = (f"anthropic.{client_name}", f"anthropic.Async{client_name}")
+        self.remedy = f"a sync call takes an {client_name}, await takes an Async{client_name}"

@@ -1,0 +1,139 @@
+"""OpenAI's models on Azure by string: the resource's endpoint, its API's version, and a key or a Microsoft Entra token.
+
+    azure:deployment, azure.chat:deployment     the deployment's name is the model
+    no version                                  {endpoint}/openai/v1/responses
+    OPENAI_API_VERSION=preview                  {endpoint}/openai/v1/responses?api-version=preview
+    OPENAI_API_VERSION=2024-10-21               {endpoint}/openai/deployments/{model}/chat/completions?api-version=…
+
+Azure recommends the API without dated versions, to which OpenAI's own client sends, so that client is used for both.
+A key goes in the header `api-key`, a token in `Authorization: Bearer`. A function given as `api_key=` returns a token,
+as that of azure-identity's `get_bearer_token_provider` does, or a mapping that names what it returns.
+
+https://learn.microsoft.com/en-us/azure/foundry/openai/api-version-lifecycle
+"""
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from sabir.authoring import (
+    Access,
+    Connection,
+    Credential,
+    Dialect,
+    KeySource,
+    SDKProvider,
+    WireRequest,
+)
+from sabir.errors import CredentialsMissing, SettingsInvalid
+
+from sabir_openai.errors import ERRORS
+from sabir_openai.provider import CompatibleProvider, SDKConnection, UsersConnection, deployment_path, dialect_of
+
+TOKEN = "azure_ad_token"
+"""Name of the credential that holds a token, as the SDK's Azure client names it."""
+KEY_HEADER = "api-key"
+VERSION = Credential(name="api_version", variables=("OPENAI_API_VERSION",), default="", secret=False)
+DATED = re.compile(r"\d{4}-\d{2}-\d{2}(-preview)?$")
+"""Versions of the API that is not `/openai/v1`."""
+UNKNOWN = "https://openai.azure.com"
+"""The endpoint in renderings if no resource is named; nothing is ever sent to it."""
+_SUFFIX = re.compile(r"(/openai(/v1)?)?/*$")
+
+
+class AzureProvider(SDKProvider):
+    """The provider `azure`."""
+
+    name = "azure"
+    reserves_name = True
+    """`azure:deployment` means this provider's first dialect, whatever other packages are installed."""
+    dialects = ("responses", "chat")
+    credentials = (
+        Credential(variables=("AZURE_OPENAI_API_KEY",), default=""),
+        Credential(name=TOKEN, variables=("AZURE_OPENAI_AD_TOKEN",), default=""),
+        VERSION,
+    )
+    request_ids = CompatibleProvider.request_ids
+    url, url_variables = UNKNOWN, ("AZURE_OPENAI_ENDPOINT",)
+    package = "sabir_openai"
+
+    def dialect(self, short_name: str) -> Dialect:
+        """The dialect of that short name."""
+        return dialect_of(short_name)
+
+    def url_of(self, access: Access) -> str:
+        """Return the URL to which paths are joined, without the version: a client's, else made of the resource's URL.
+
+        The resource's URL may be given with `/openai` or `/openai/v1` behind it, as Azure's portal shows it.
+        """
+        url = super().url_of(access)
+        if access.client is not None:
+            return url
+        parts = urlsplit(url)
+        below = "/openai" if DATED.match(self._version(access)) else "/openai/v1"
+        return parts._replace(path=_SUFFIX.sub(below, parts.path, count=1)).geturl()
+
+    def own(self, access: Access, key: KeySource) -> Connection:
+        """Over the SDK's clients, made at the first send."""
+        if callable(access.api_key):
+            key = KeySource(self.name, partial(_ask_for_token, access.api_key), self.credentials)
+        is_known = super().url_of(access) != UNKNOWN
+        return AzureConnection(self.name, key, self.url_of(access), version=self._version(access), is_known=is_known)
+
+    def given(self, client: object) -> Connection:
+        """Over the user's own client."""
+        return UsersConnection(self.name, ERRORS, client)
+
+    def _version(self, access: Access) -> str:
+        """Return the version in `api_key=`, else in the variable, else ""."""
+        mapping: Mapping[str, str] = access.api_key if isinstance(access.api_key, Mapping) else {}
+        variables = map(os.environ.get, VERSION.variables)
+        return mapping.get(VERSION.name) or next(filter(None, variables), "")
+
+
+class AzureConnection(SDKConnection):
+    """The SDK's own clients for one resource; `is_known` says whether anything names the resource."""
+
+    def __init__(self, name: str, key: KeySource, url: str, *, version: str, is_known: bool) -> None:
+        parts = urlsplit(url)
+        query = "&".join(filter(None, (parts.query, urlencode({"api-version": version} if version else {}))))
+        super().__init__(name, ERRORS, key, parts._replace(query=query).geturl(), is_vendor=False)
+        self._is_dated, self._is_known = bool(DATED.match(version)), is_known
+
+    def addressed(self, request: WireRequest) -> WireRequest:
+        """Return the request with the path that it has here; raises CredentialsMissing for an unknown resource."""
+        if not self._is_known:
+            missing = "no endpoint; set the variable AZURE_OPENAI_ENDPOINT, or pass base_url="
+            raise CredentialsMissing(f"{self.name} has {missing}", provider=self.name)
+        return replace(request, path=deployment_path(request)) if self._is_dated else request
+
+    def arguments(self, keys: Mapping[str, str]) -> dict[str, Any]:
+        """Return the arguments with which either client is made; raises CredentialsMissing without a key."""
+        if not keys.keys() & {"api_key", TOKEN}:
+            missing = "no key; set the variable AZURE_OPENAI_API_KEY or AZURE_OPENAI_AD_TOKEN, or pass api_key="
+            raise CredentialsMissing(f"{self.name} has {missing}", provider=self.name)
+        if TOKEN in keys:
+            return super().arguments({"api_key": keys[TOKEN]})
+        arguments = super().arguments({"api_key": keys["api_key"]})
+        return {**arguments, "default_headers": {**arguments["default_headers"], KEY_HEADER: keys["api_key"]}}
+
+    def omitted(self, client: Any) -> tuple[str, ...]:
+        """Return the header in which OpenAI takes keys, for a client that has the one of Azure."""
+        return ("Authorization",) if KEY_HEADER in client.default_headers else ()
+
+
+def _ask_for_token(ask: Callable[[], str | Mapping[str, str]]) -> Mapping[str, str]:
+    """Return what a function given as `api_key=` returns, by name; a string is a token.
+
+    Raises SettingsInvalid for anything else than secrets, because the endpoint was decided without them.
+    """
+    answer = ask()
+    if isinstance(answer, str):
+        return {TOKEN: answer}
+    if others := sorted(answer.keys() - {"api_key", TOKEN}):
+        raise SettingsInvalid(f"api_key= of azure returned {', '.join(others)}; expected api_key or {TOKEN}")
+    return answer

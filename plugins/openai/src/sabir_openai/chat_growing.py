@@ -1,0 +1,152 @@
+"""Parts of a stream's message that still grow: texts, reasoning, its details, calls; each joined once, at the end."""
+
+import base64
+import json
+from contextlib import suppress
+from typing import Any
+
+from sabir.authoring import Fields, JSONValue, fields, left_over, text
+
+from sabir_openai.chat_decode import DETAIL_TEXTS, REASONING_FIELDS
+
+_OWN_FIELDS = frozenset({"index", "id", "type", "function", "custom"})
+TEXT_FIELDS = frozenset({"role", "content", "refusal", *REASONING_FIELDS})
+"""Fields of a delta whose texts are joined."""
+
+
+class Words(list[str]):
+    """A text that may still grow; its pieces are joined once."""
+
+
+class Thinking:
+    """A chunk of reasoning that may still grow: its texts, and the fields that its pieces repeat or add."""
+
+    def __init__(self) -> None:
+        self.fields: dict[str, Any] = {}
+        self.texts = Words()
+
+    def take(self, piece: Fields, thought: str) -> None:
+        """Add a piece, whose text is `thought`."""
+        self.fields |= piece
+        self.texts.append(thought)
+
+    def joined(self) -> dict[str, Any]:
+        """Return the chunk as in a response that is not streamed."""
+        thought = settled(self.texts)
+        return {**self.fields, "thinking": [{"type": "text", "text": thought}] if thought else []}
+
+
+class Details:
+    """Details of reasoning that may still grow.
+
+    A piece with a text or a signature continues the latest detail with its type, index and id, unless that has a
+    signature already. Every other piece is a detail of its own, as encrypted ones are.
+    """
+
+    def __init__(self) -> None:
+        self.details: list[dict[str, Any]] = []
+        self._latest: dict[tuple[str, str | float | None], dict[str, Any]] = {}
+
+    def take(self, piece: Fields) -> None:
+        """Add a piece."""
+        key = text(piece.get("type")), key_of(piece)
+        detail = self._latest.get(key)
+        if detail is None or not _continues(piece, detail):
+            detail = self._latest[key] = {}
+            self.details.append(detail)
+        for name, value in piece.items():
+            if isinstance(value, str) and name in DETAIL_TEXTS:
+                detail.setdefault(name, Words()).append(value)
+            elif value not in (None, "") or name not in detail:
+                detail[name] = value
+
+    def joined(self) -> list[dict[str, Any]]:
+        """Return the details as in a response that is not streamed."""
+        return [settled(detail) for detail in self.details]
+
+
+def _continues(piece: Fields, detail: Fields) -> bool:
+    """Return whether a piece of reasoning belongs to an earlier detail of its type and index."""
+    ids = {text(each.get("id")) for each in (piece, detail)} - {""}
+    is_more = bool(piece.get("signature")) or not detail.get("signature")
+    grows = "signature" in piece or any(name in piece for name in DETAIL_TEXTS)
+    return len(ids) < 2 and is_more and grows and not piece.get("data")
+
+
+class Call:
+    """One option call so far."""
+
+    def __init__(self, index: str | float | None) -> None:
+        self.index = index
+        self.id = ""
+        self.name = ""
+        self.arguments = Words()
+        self.parsed: JSONValue = None
+        self.kind = "function"
+        self.further: dict[str, Any] = {}
+
+    def take(self, delta: Fields) -> str:
+        """Add a delta; return the argument text that it added."""
+        self.id = self.id or text(delta.get("id"))
+        self.kind = "custom" if isinstance(delta.get("custom"), dict) else self.kind
+        inner = fields(delta.get(self.kind))
+        name = text(inner.get("name"))
+        # Some endpoints repeat the name in every chunk.
+        self.name += name if name != self.name else ""
+        more = inner.get("input" if self.kind == "custom" else "arguments")
+        if isinstance(more, dict):
+            self.parsed = more
+        self.further |= left_over(delta, _OWN_FIELDS)
+        self.arguments.append(text(more))
+        return text(more)
+
+    def whole(self) -> dict[str, Any]:
+        """The call as in a response that is not streamed."""
+        said = "input" if self.kind == "custom" else "arguments"
+        words = "".join(self.arguments)
+        if self.parsed is not None and words:  # both together are no valid arguments; both are kept
+            words = json.dumps(self.parsed) + words
+        inner = {"name": self.name, said: words if words or self.parsed is None else self.parsed}
+        return {**self.further, "id": self.id, "type": self.kind, self.kind: inner}
+
+
+def key_of(delta: Fields) -> str | float | None:
+    """Return the index of a piece, as something that can be looked up."""
+    index = delta.get("index")
+    return index if isinstance(index, str | int | float | None) else repr(index)
+
+
+def grown(found: dict[str, Any], more: Fields) -> dict[str, Any]:
+    """Fields extended in place by a delta: texts and arrays are appended, other values are replaced."""
+    for name, value in more.items():
+        before = found.get(name)
+        if isinstance(value, str) and isinstance(before, str):
+            found[name] = Words((before, value))
+        elif isinstance(value, str) and isinstance(before, Words):
+            before.append(value)
+        elif isinstance(value, list) and type(before) is list:
+            before.extend(value)
+        else:
+            found[name] = value
+    return found
+
+
+def once(name: str, value: Any) -> Any:
+    """Return a field's pieces, or only one of them if an unknown field had the same value in each delta."""
+    is_repeated = name not in TEXT_FIELDS and isinstance(value, Words) and len({*value}) == 1
+    return value[0] if is_repeated else value
+
+
+def settled(value: Any) -> Any:
+    """A value with all its growing texts joined."""
+    if isinstance(value, dict):
+        return {name: settled(member) for name, member in value.items()}
+    return "".join(value) if isinstance(value, Words) else value
+
+
+def joined_sound(sounds: list[str]) -> str:
+    """Base64 of all pieces of a sound; each piece may have its own padding."""
+    if any("=" in sound for sound in sounds[:-1]):
+        with suppress(ValueError):
+            return base64.b64encode(b"".join(base64.b64decode(sound) for sound in sounds)).decode()
+    return "".join(sounds)

@@ -1,0 +1,39 @@
+"""The model string on which a stored conversation continues: its meaning is that of its records.
+
+stored "maker:model", last reply of it in maker's chat      "maker:model" means today    continues on
+                                                            chat                         maker:model
+                                                            responses                    maker.chat:model
+"""
+
+from collections.abc import Sequence
+
+import sabir
+from sabir import Origin
+from sabir.errors import PluginError
+
+
+def continued_model(model: str, origins: Sequence[Origin]) -> str:
+    """Return a stored model string, with the dialect of the last reply if the string means another dialect today.
+
+    `origins` are the origins of the recorded messages, in order. The string is returned unchanged if it names a
+    dialect, if no reply came from its provider and model, or if the provider no longer has the dialect of that reply.
+    Use it for strings from a store only: a string that the caller passes means what it means today.
+    """
+    provider, _, name = model.partition(":")
+    replies = [origin for origin in origins if (origin.provider, origin.model) == (provider, name)]
+    if not replies:
+        return model
+    recorded = replies[-1].dialect
+    short_name = recorded.rpartition(".")[2]
+    changed = _dialect(provider) != recorded == _dialect(provider, short_name)
+    return f"{provider}.{short_name}:{name}" if changed else model
+
+
+def _dialect(provider: str, short_name: str | None = None) -> str:
+    """Return the full name of the provider's dialect, its first by default; "" if there is none."""
+    try:
+        plugin = sabir.provider(provider, short_name)
+        with PluginError.blaming(f"provider {provider!r} has no dialect"):
+            return str(plugin.dialect(short_name or plugin.dialects[0]).name)
+    except PluginError:
+        return ""

@@ -1,0 +1,52 @@
+"""`sabir.dialect(name).render` gives what an adapter of that name sends: quirks and models of its provider included."""
+
+from typing import Any
+
+import sabir
+from hypothesis import given
+from hypothesis import strategies as st
+from sabir import Message, Settings
+from sabir.errors import RenderingRefused, SettingsInvalid
+
+from tests.laws.every import on_every
+from tests.laws.histories import histories
+from tests.laws.targets import Wire, wires
+
+PURE = {name: sabir.dialect(name) for name in {wire.name.partition(":")[0] for wire in wires()}}
+settings = st.builds(
+    Settings,
+    max_output_tokens=st.sampled_from([None, 7, 1 << 20]),
+    temperature=st.sampled_from([None, 0.5]),
+    seed=st.sampled_from([None, 3]),
+    stop=st.sampled_from([None, "END"]),
+    reasoning_effort=st.sampled_from([None, "none", "low", "max"]),
+    response_format=st.sampled_from([None, {"type": "object", "properties": {"a": {"type": "string"}}}]),
+    media_labels=st.sampled_from([None, True]),
+)
+
+
+def rendered(renders: Any, history: list[Message], **how: Any) -> tuple[Any, ...]:
+    """Return the request, or the refusal."""
+    try:
+        rendering: sabir.Rendering = renders.render(history, **how)
+    except (RenderingRefused, SettingsInvalid) as error:
+        return type(error), str(error)
+    return rendering.body_bytes, rendering.losses, rendering.target, rendering.path, rendering.assumptions
+
+
+def test_every_provider_and_dialect_takes_part() -> None:
+    """Those that only differ by quirks from others too."""
+    listed = {name for each in sabir.providers() for name in each.names if "." in name}
+
+    assert listed == set(PURE)
+    assert any(sabir.adapter(f"{name}:m").new_renderer().scope.quirks for name in PURE)
+
+
+@given(history=histories, settings=settings)
+@on_every(wires())
+def test_a_dialect_renders_what_its_adapter_sends(wire: Wire, history: list[Message], settings: Settings) -> None:
+    """Bytes, losses, and the assumptions about an unknown model."""
+    name, _, model = wire.name.partition(":")
+
+    sent = rendered(wire.adapter, history, settings=settings)
+    assert rendered(PURE[name], history, model=model, settings=settings) == sent

@@ -82,7 +82,7 @@ MISSING = {
     "acme-eu": "pip install sabir-acme-eu, if it exists",
     "acne": "did you mean 'acme'?",
     "acm": "did you mean 'acme'?",
-    "zai": "pip install sabir-zai, if it exists",
+    "gai": "pip install sabir-gai, if it exists",
     "Zorg x; rm": "; install the package that names it",
 }
 

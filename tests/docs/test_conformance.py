@@ -105,7 +105,7 @@ def test_every_field_of_a_gateways_row_is_explained() -> None:
 
 def _fields_in_order() -> list[str]:
     early = ["name", "url", "docs", "dialects", "key_variables", "url_variables"]
-    return early + [name for name in Row.model_fields if name not in early]
+    return early + [field.alias or name for name, field in Row.model_fields.items() if name not in early]
 
 
 def test_the_copy_of_the_tutorial_holds_every_case() -> None:

@@ -196,9 +196,9 @@ class Entry(NamedTuple):
         """
         call, origin = self._option_call(), self.message.origin
         raw = call.raw_arguments or ""
-        # Text of white space, which some models write for no arguments, is refused on the way back: it becomes "{}".
+        # Some models write white space or null for no arguments, which servers refuse on the way back: it becomes "{}".
         is_home = self.keeps_state or (origin is not None and origin.dialect == target.dialect)
-        if raw.strip() and is_home and (verbatim or not call.unreadable_arguments):
+        if raw.strip() not in ("", "null") and is_home and (verbatim or not call.unreadable_arguments):
             return raw
         return encode_json(self.arguments_value(losses)) if call.unreadable_arguments else call.arguments_json[:]
 

@@ -33,7 +33,7 @@ from sabir_cli.conversation import Spoken, describe_call, describe_result, needs
 from sabir_cli.facts import open_adapter
 from sabir_cli.inputs import EMBEDDED, JSONFlag, OptionFlags, choose_model, known_models, load_options
 from sabir_cli.output import LOSS_STYLES, Exit, Output, exit_of, explain
-from sabir_cli.providers import first_missing, spoken_dialects
+from sabir_cli.providers import first_missing, has_key, spoken_dialects
 from sabir_cli.render import View, show
 from sabir_cli.sheet import Sheet
 
@@ -198,7 +198,7 @@ class _Demonstration:
         missing = []
         for status in _one_of_each_name(sabir.providers()):
             wanted = first_missing(status.credentials)
-            if status.name in asked or (vendors and status.credentials and not wanted):
+            if status.name in asked or (vendors and has_key(status.credentials)):
                 self._send_to(status.names[0] if status.names else status.name, history)
             elif vendors and wanted:
                 missing.append(f"{status.name} {wanted}")

@@ -9,7 +9,7 @@ Credentials are looked for where a provider says: the variable, or the file and 
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Annotated, Any, NamedTuple
 
@@ -118,6 +118,12 @@ def providers(*, as_json: JSONFlag = False) -> int:
 def first_missing(credentials: Sequence[Credential]) -> str:
     """Where the first credential that is missing may be put; "" where all are there."""
     return next((each.looked[0] for each in KeySource.find(credentials) if each.whence is None), "")
+
+
+def has_key(credentials: Sequence[Credential]) -> bool:
+    """Return whether a secret was found, and no credential is missing."""
+    found = KeySource.find(credentials)
+    return all(each.whence for each in found) and any(each.credential.secret and each.value for each in found)
 
 
 def key_state(credentials: Sequence[Credential]) -> Text:
@@ -247,12 +253,12 @@ def _model_document(name: str, info: sabir.ModelInfo, overridden: dict[str, list
 
 
 def _model_sheet(found: dict[str, list[sabir.ModelInfo]]) -> Sheet:
-    has_facts = any(info.facts for infos in found.values() for info in infos)
-    titles = ("model", "reads", "context", "output", "thinks", "refuses", *(["facts"] if has_facts else ()))
+    infos_of_all = [info for infos in found.values() for info in infos]
+    further = [title for title in ("ignores", "facts") if any(map(_FURTHER[title], infos_of_all))]
+    titles = ("model", "reads", "context", "output", "thinks", "refuses", *further)
     sheet = Sheet(*titles, right={"context", "output"})
     for name, infos in found.items():
         for info in sorted(infos, key=lambda info: info.prefix):
-            facts = (f"{fact}={json.dumps(value, ensure_ascii=False)}" for fact, value in info.facts.items())
             cells = (
                 f"{name}:{info.prefix or ANY}",
                 UNKNOWN if info.modalities is None else " ".join(("text", *info.modalities)),
@@ -260,7 +266,19 @@ def _model_sheet(found: dict[str, list[sabir.ModelInfo]]) -> Sheet:
                 UNKNOWN if info.output_tokens is None else f"{info.output_tokens:,}",
                 " ".join(info.efforts or ()) or {None: UNKNOWN, True: "yes", False: "no"}[info.reasoning],
                 " ".join(info.rejects),
-                printable(" ".join(facts)),
+                *(_FURTHER[title](info) for title in further),
             )
-            sheet.add(*cells[: len(titles)])
+            sheet.add(*cells)
     return sheet
+
+
+def _shown_facts(info: sabir.ModelInfo) -> str:
+    facts = ((fact, value) for fact, value in info.facts.items() if fact != "own_settings")  # those are on the pages
+    return printable(" ".join(f"{fact}={json.dumps(value, ensure_ascii=False)}" for fact, value in facts))
+
+
+_FURTHER: Mapping[str, Callable[[sabir.ModelInfo], str]] = {
+    "ignores": lambda info: " ".join(info.ignores),
+    "facts": _shown_facts,
+}
+"""Title of a column that is shown if some model has a text in it → the text."""

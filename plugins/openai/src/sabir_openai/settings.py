@@ -79,7 +79,7 @@ _JSON_TYPES: Mapping[str, Any] = {
 def settings_of(base: type[BaseModel], scope: RequestScope) -> type[BaseModel]:
     """Return the vendor settings of an endpoint: those of its dialect, and the fields that only its row has."""
     own = scope.model_info.facts.get("own_settings")
-    return settings_with(base, own) if isinstance(own, Mapping) else base
+    return settings_with(base, {name: str(kind) for name, kind in own.items()}) if isinstance(own, Mapping) else base
 
 
 def settings_with(base: type[BaseModel], own: Mapping[str, str]) -> type[BaseModel]:

@@ -248,10 +248,11 @@ def test_an_interrupted_command_says_how_to_go_on(tmp_path: Path) -> None:
 
 
 SLOW = """
-import asyncio, os, pathlib, sys
+import asyncio, os, pathlib, signal, sys
 from sabir_actors import agents
 from sabir_cli.main import main
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 real, asked = agents.evaluate, []
 go = pathlib.Path(os.environ.get("WAITS_FOR", "never"))
 

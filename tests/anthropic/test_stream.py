@@ -66,6 +66,17 @@ def test_an_answer_begins_grows_and_ends() -> None:
     ]
 
 
+@pytest.mark.parametrize("first", ["", "Hel"])
+def test_a_delta_that_is_no_text_replaces_no_text(first: str) -> None:
+    """Whether the text came with the beginning of its block or in an earlier delta."""
+    unlike = {"type": "content_block_delta", "index": 0, "delta": {"text": {"lost": True}}}
+    deltas = [delta(0, "text", text="Hel")] if not first else []
+    reply = fold(START, begun(0, {"type": "text", "text": first}), *deltas, unlike, delta(0, "text", text="lo."),
+                 done(0), ended(), STOP)  # fmt: skip
+
+    assert reply.text == "Hello."
+
+
 def test_events_of_unknown_types_are_passed_over_wherever_they_stand() -> None:
     """One that comes before `message_start` begins no message: its model and id are those that come with that."""
     news, grown = (

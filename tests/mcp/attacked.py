@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import resource
+import signal
 import sys
 import time
 from importlib import import_module
@@ -53,4 +54,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     main()

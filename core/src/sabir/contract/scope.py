@@ -96,7 +96,7 @@ class RequestScope:
     reasoning_is_off: bool = False
     """Set by the dialect where a vendor setting turns reasoning off."""
     unchecked: list[str] = field(default_factory=list)
-    """Paths of what is sent although nothing documents that the target takes it."""
+    """Paths of settings and options that are sent although nothing documents that the target takes them."""
     only_as_stream: bool = False
     """Set by the dialect where the answer may take too long to arrive as one body: it is always streamed."""
 

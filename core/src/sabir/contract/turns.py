@@ -244,7 +244,7 @@ class Turn(NamedTuple):
 
 
 class Unchecked(Loss):
-    """A mark in a log of losses: nothing is lost, but nothing documents that the target takes what is at `path`."""
+    """A mark in a log of losses for content that is sent although nothing documents that the target takes it."""
 
 
 class LossLog:

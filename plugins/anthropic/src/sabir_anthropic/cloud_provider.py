@@ -34,7 +34,7 @@ class CloudProvider(SDKProvider):
     """A cloud that sells Claude. `credentials` have the names of the arguments of the SDK's client."""
 
     adds_dialects = True
-    """The name stands for a cloud that sells other vendors' models too, so the bare name never means this provider."""
+    """The bare name never means this provider, because the cloud sells other vendors' models too."""
     dialects = ("messages",)
     request_ids = AnthropicProvider.request_ids
     package = "sabir_anthropic"

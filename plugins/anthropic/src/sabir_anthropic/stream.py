@@ -49,7 +49,8 @@ class _Growing:
             return ""
         for name, value in delta.items():  # a signature, a compaction or any other: whole fields of the block
             # A value that is not a text does not replace a text.
-            if name != "type" and value is not None and (name not in self.words or isinstance(value, str)):
+            has_text = name in self.words or bool(text(self.block.get(name)))
+            if name != "type" and value is not None and (isinstance(value, str) or not has_text):
                 self.block[name] = value
                 if name != "partial_json":
                     self.words.pop(name, None)

@@ -63,14 +63,14 @@ FILLER = "…"
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
-    """The messages of one turn, in order."""
-    made = _SIDES[turn.side](turn, scope, losses)
-    if made and "joins_turns" in scope.quirks and _ROLES.get(turn.follows or "") == made[0]["role"]:
-        role = "assistant" if made[0]["role"] == "user" else "user"
+    """Return the messages of one turn, in order."""
+    messages = _SIDES[turn.side](turn, scope, losses)
+    if messages and "joins_turns" in scope.quirks and _ROLES.get(turn.follows or "") == messages[0]["role"]:
+        role = "assistant" if messages[0]["role"] == "user" else "user"
         reason = f"{scope.target} wants roles to alternate, and nothing of the message between is sent"
         losses.add("synthesized", f"{reason}: {FILLER!r} stands there", message=turn.entries[0].message)
-        made = [{"role": role, "content": FILLER}, *made]
-    return made
+        messages = [{"role": role, "content": FILLER}, *messages]
+    return messages
 
 
 def _speakers(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
@@ -95,11 +95,11 @@ def _part(piece: KnownPart, scope: TurnScope) -> Wire:
     if not isinstance(piece, MediaPart):
         return {"type": "text", "text": piece.text if isinstance(piece, TextPart) else ""}
     form = next((form for quirk, form in _DOCUMENTS.items() if quirk in scope.quirks), _document)
-    made = form(piece) if piece.modality == "document" else _MEDIA[piece.modality](piece)
+    part = form(piece) if piece.modality == "document" else _MEDIA[piece.modality](piece)
     hints = scope.target.hints_of(piece)
     if "detail" in hints:
-        made["image_url"]["detail"] = hints["detail"]
-    return {**made, **without(hints, "detail")} if hints else made
+        part["image_url"]["detail"] = hints["detail"]
+    return {**part, **without(hints, "detail")} if hints else part
 
 
 def base64_url(piece: MediaPart) -> str:

@@ -100,7 +100,7 @@ BESIDE_A_BROKEN_ONE = """
 import sabir
 states = {row.name: row.state for row in sabir.providers()}
 assert states.pop("broken") == "failed", states
-for name in states:
+for name in [name for row in sabir.providers() if row.name in states for name in row.names[:1]]:
     assert sabir.adapter(f"{name}:some-model").render("Hello").body_bytes
 try:
     sabir.adapter("broken:some-model")

@@ -70,7 +70,10 @@ def test_installing_a_package_changes_no_string_that_a_gateway_has(stranger: Str
     """Both are listed with what means them; a string never moves from one package to the other without an error."""
     together = ["openai.chat", "openai.chat", "ollama.native", "ProviderMissing", "zenith.native"]
     row = next(Path(stranger.folder).glob("wheels/sabir_openai-*")).name.split("-")[1]
-    native = [["sabir-native", "0.3", "ollama.native"], ["sabir-openai", row, "ollama", "ollama.chat"]]
+    native = [
+        ["sabir-native", "0.3", "ollama.native"],
+        ["sabir-openai", row, "ollama", "ollama.chat", "ollama.responses"],
+    ]
     assert json.loads(stranger.ask("-c", PROGRAM)) == [together, [*native, ["sabir-native", "0.3", "zenith.native"]]]
 
     remove(stranger, "sabir-native")

@@ -243,7 +243,8 @@ def canonical(body: dict[str, Any]) -> dict[str, Any]:
     """Return a request in the form that all requests of the same meaning have at gateways.
 
     A row's renames (`max_tokens`, `random_seed`) and spellings that mean the same: `any` and `required`, a tool without
-    its type, `strict: false`, an image or a sound as a string, texts in a list or as one, the default `prefix`.
+    its type, `strict: false`, an image or a sound as a string, texts in a list or as one, the default `prefix`,
+    `null` as no arguments.
     """
     body = json.loads(json.dumps(body))
     if "random_seed" in body:
@@ -258,6 +259,9 @@ def canonical(body: dict[str, Any]) -> dict[str, Any]:
     for message in body.get("messages") or ():
         if message.get("prefix") is False:
             del message["prefix"]
+        for call in message.get("tool_calls") or ():
+            if call["function"].get("arguments") == "null":
+                call["function"]["arguments"] = "{}"
         content = message.get("content")
         if isinstance(content, list):
             parts = [_canonical_part(part) for part in content]

@@ -6,6 +6,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
+import sabir
 from sabir.authoring import Row
 from sabir.authoring.providers import read_models
 from sabir.contract.provider import Access, Provider, WireRequest
@@ -124,6 +125,15 @@ def test_a_server_without_keys_gets_none_unless_given(key: str | None, sent: str
         connection.close()
 
     assert server.asked[0].headers.get("authorization") == sent
+
+
+def test_facts_of_a_dialect_are_those_that_its_adapter_has() -> None:
+    """xAI's Chat takes `max_tokens`; its default dialect, Responses, has the neutral name."""
+    quirks = {dialect: {quirk for info in sabir.models("xai", dialect) for quirk in info.quirks}
+              for dialect in (None, "responses", "chat")}  # fmt: skip
+
+    assert "max_tokens" in quirks["chat"]
+    assert "max_tokens" not in quirks["responses"] | quirks[None]
 
 
 def test_models_are_rows_that_core_can_read() -> None:

@@ -239,7 +239,7 @@ class Registry:
 
         Raises ProviderBroken if the provider cannot tell them, and the errors of `provider`.
         """
-        return models_of(self.provider(provider, dialect))
+        return models_of(self.provider(provider, dialect), f"{provider}.{dialect}" if dialect else "")
 
     def commands(self) -> tuple[EntryPoint, ...]:
         """The entry points of further commands, not loaded; raises PluginConflict for two of one name."""
@@ -334,7 +334,8 @@ def _hint(point: EntryPoint) -> str:
 def models_of(provider: Provider, dialect: str = "") -> tuple[ModelInfo, ...]:
     """Return the known facts of a provider's models, longest prefixes first; raises ProviderBroken if that fails.
 
-    A provider may have the method `models_at(dialect)`, for facts that differ by dialect; it gets the full name.
+    A provider may have the method `models_at(dialect)`, for facts that differ by dialect. It gets a full name,
+    such as `acme.chat`; the part after the dot is one of `dialects`.
     """
     models_at = getattr(provider, "models_at", None)
     with ProviderBroken.blaming(f"provider {provider.name!r} does not tell its models"):

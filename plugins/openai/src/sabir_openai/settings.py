@@ -149,8 +149,10 @@ def leave_out_the_others(scope: RequestScope, own: type[BaseModel], other: type[
     At a gateway that speaks one dialect, they stay and are refused: no dialect of that gateway takes them.
     """
     absent = [name for name in scope.vendor if name in other.model_fields and name not in own.model_fields]
+    if not absent:  # as nearly always: then no row is looked up
+        return
     row = Row.packaged("sabir_openai", scope.target.provider)
-    if absent and (scope.target.provider in OPENAI or (row is not None and len(row.dialects) > 1)):
+    if scope.target.provider in OPENAI or (row is not None and len(row.dialects) > 1):
         scope.vendor = FrozenDict(without(scope.vendor, *absent))
         for name in absent:
             _lose(scope, name, f"{scope.target.dialect} has no field for it")

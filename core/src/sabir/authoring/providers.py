@@ -1,10 +1,10 @@
 """A provider over a vendor's SDK, of which a plugin adds only its own data and functions, and its kinds of connections.
 
-    SDKProvider ──connect(access)──▶ own(…)     clients that are made at the first send: PostingConnection, or another
-                        └ client=──▶ given(…)   the user's own client: PostingClient, or another
+    SDKProvider ──connect(access)──▶ own(…)     clients that are made at the first send: GeneratedSDKConnection, or another
+                        └ client=──▶ given(…)   the user's own client: UserSDKConnection, or another
 
     InProcessConnection   serve(request) ──▶ Served(status, chunks)            embedded models, doubles: no network
-    WaitingConnection     begin(request) ──▶ WaitingCall ──open──▶ response    an SDK that only waits, in threads
+    SyncOnlyConnection     begin(request) ──▶ SyncOnlyCall ──open──▶ response    an SDK that only waits, in threads
 
 `serve` is called at each `open`, in the caller's own thread or loop. Models are rows of data, one for each family of
 names; the longest prefix that matches counts. `facts` are the author's own.
@@ -31,9 +31,9 @@ from pydantic import ValidationError
 from sabir.authoring.checks import check_path, check_request
 from sabir.authoring.credentials import KeySource, url_of_client
 from sabir.authoring.failures import ErrorTable
-from sabir.authoring.transport import ClientConnection, Library, OwnConnection
+from sabir.authoring.transport import ClientConnection, Library, OwnClientConnection
 from sabir.base.errors import PluginError, SabirError, SettingsInvalid, one_line
-from sabir.base.models import describe
+from sabir.base.models import describe_validation_error
 from sabir.base.values import FrozenDict
 from sabir.contract.dialect import Dialect
 from sabir.contract.provider import (
@@ -51,7 +51,7 @@ from sabir.vocabulary.models import ModelInfo, longest_first
 Given = TypeVar("Given")
 
 
-class Served(NamedTuple):
+class InProcessResponse(NamedTuple):
     """A function's answer: a status, the body's chunks, and headers (names in lower case)."""
 
     status: int
@@ -59,11 +59,11 @@ class Served(NamedTuple):
     headers: Mapping[str, str] = FrozenDict()
 
 
-Serve: TypeAlias = Callable[[WireRequest], Served]
+Serve: TypeAlias = Callable[[WireRequest], InProcessResponse]
 
 
 class _Response:
-    def __init__(self, served: Served) -> None:
+    def __init__(self, served: InProcessResponse) -> None:
         self.status, self._chunks, self.headers = served
 
     def chunks(self) -> Iterator[bytes]:
@@ -74,7 +74,7 @@ class _Response:
 
 
 class _AsyncResponse:
-    def __init__(self, served: Served) -> None:
+    def __init__(self, served: InProcessResponse) -> None:
         self.status, self._chunks, self.headers = served
 
     async def chunks(self) -> AsyncIterator[bytes]:
@@ -110,7 +110,7 @@ class InProcessConnection:
         """Do nothing; there is nothing to close."""
 
 
-class WaitingCall(Protocol):
+class SyncOnlyCall(Protocol):
     """One request to an SDK that only waits; made without I/O."""
 
     def open(self) -> WireResponse:
@@ -123,7 +123,7 @@ class WaitingCall(Protocol):
         """
 
 
-class WaitingConnection:
+class SyncOnlyConnection:
     """A Connection over an SDK that only waits: calls of an event loop run in threads. A cancelled call hangs up.
 
     `begin` makes the call for a request, `translate` is that of a Connection, `close` frees what all calls share.
@@ -131,7 +131,7 @@ class WaitingConnection:
 
     def __init__(
         self,
-        begin: Callable[[WireRequest], WaitingCall],
+        begin: Callable[[WireRequest], SyncOnlyCall],
         translate: Callable[[Exception], SabirError | None],
         close: Callable[[], None] = lambda: None,
     ) -> None:
@@ -157,7 +157,7 @@ class WaitingConnection:
 class _Waited:
     """A call whose steps run in threads; its response is closed even if the caller has left."""
 
-    def __init__(self, call: WaitingCall) -> None:
+    def __init__(self, call: SyncOnlyCall) -> None:
         self._call = call
         self._is_given_up = False
         self._response: WireResponse
@@ -260,7 +260,7 @@ class SDKProvider(ABC):
         return packaged_models(self.package) if self.package else ()
 
 
-class PostingConnection(OwnConnection[Any, Any]):
+class GeneratedSDKConnection(OwnClientConnection[Any, Any]):
     """A connection over an SDK of the common generated form: `SDK(api_key=…)`, `AsyncSDK`, `post(path, content=…)`.
 
     `module` is the SDK's module, `client_name` the class of its waiting client; the credentials have the names of the
@@ -318,7 +318,7 @@ class PostingConnection(OwnConnection[Any, Any]):
         return _once(request, dict.fromkeys(self.omitted(client), import_module(self.module).omit))
 
 
-class PostingClient(ClientConnection):
+class UserSDKConnection(ClientConnection):
     """A connection over the user's own client of such an SDK: the client sends each request, and is never closed.
 
     Requests are sent as streams, so that headers come back before the body. The client neither retries by itself nor
@@ -391,7 +391,9 @@ def read_models(text: str) -> tuple[ModelInfo, ...]:
             info = ModelInfo.model_validate(row)
         except ValidationError as error:
             prefix = row.get("prefix", "") if isinstance(row, dict) else ""
-            raise PluginError(f"models.toml row {number} ({prefix!r}): {one_line(describe(error))}") from None
+            raise PluginError(
+                f"models.toml row {number} ({prefix!r}): {one_line(describe_validation_error(error))}"
+            ) from None
         if info.prefix in infos:
             raise PluginError(f"models.toml row {number}: prefix {info.prefix!r} has a row already; join the two")
         infos[info.prefix] = info

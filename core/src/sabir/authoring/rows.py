@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError
 
 from sabir.authoring.providers import SDKProvider
 from sabir.base.errors import PluginError, one_line
-from sabir.base.models import Frozen, describe
+from sabir.base.models import Frozen, describe_validation_error
 from sabir.base.values import FrozenDict, JSONText, object_view
 from sabir.contract.dialect import NameMap
 from sabir.contract.provider import Access, Credential
@@ -110,7 +110,9 @@ class Row(Frozen):
         try:
             return cls.model_validate(document)
         except ValidationError as error:
-            raise PluginError(f"row {document.get('name', '')!r}: {one_line(describe(error))}") from None
+            raise PluginError(
+                f"row {document.get('name', '')!r}: {one_line(describe_validation_error(error))}"
+            ) from None
 
     def models(self, dialect: str, quirks: Mapping[str, str]) -> tuple[ModelInfo, ...]:
         """Return the facts for a dialect's short name by prefix of model names, longest first.

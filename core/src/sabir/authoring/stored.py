@@ -1,7 +1,7 @@
 """Reads what a vendor wrote: answers field by field, and stored requests by the tables of a dialect.
 
-    text() · items() · fields() · first_count()     a value of one type, else nothing (law 10)
-    without() · left_over()                         what nothing else holds
+    text() · items() · fields() · first_whole_number()     a value of one type, else nothing (law 10)
+    without() · unknown_fields()                         what nothing else holds
     read_count(body)                                the tokens that a vendor counted
 
     request ──History.decode──▶ each of its fields, by the tables of a dialect's own History ──▶ DecodedHistory
@@ -40,22 +40,22 @@ JSON_OBJECT = ResponseFormat(name="json_object", schema={"type": "object"})
 _SHOWN = 120
 
 
-def text(value: JSONValue) -> str:
+def text_or_empty(value: JSONValue) -> str:
     """The value if it is a string, else the empty string."""
     return value if isinstance(value, str) else ""
 
 
-def fields(value: JSONValue) -> Fields:
+def object_or_empty(value: JSONValue) -> Fields:
     """The value if it is an object, else an empty object."""
     return value if isinstance(value, dict) else {}
 
 
-def items(value: JSONValue) -> list[Any]:
+def list_or_empty(value: JSONValue) -> list[Any]:
     """The value if it is an array, else an empty array."""
     return value if isinstance(value, list) else []
 
 
-def left_over(found: Fields, known: Collection[str]) -> dict[str, Any]:
+def unknown_fields(found: Fields, known: Collection[str]) -> dict[str, Any]:
     """The fields that are not among `known`; fields that are null are left out."""
     for name in found:
         if name not in known:
@@ -65,7 +65,7 @@ def left_over(found: Fields, known: Collection[str]) -> dict[str, Any]:
     return {name: value for name, value in found.items() if name not in known and value is not None}
 
 
-def without(found: Fields, *names: str) -> dict[str, Any]:
+def without_fields(found: Fields, *names: str) -> dict[str, Any]:
     """An object without those fields."""
     rest = dict(found)
     for name in names:
@@ -73,7 +73,7 @@ def without(found: Fields, *names: str) -> dict[str, Any]:
     return rest
 
 
-def first_count(*figures: JSONValue) -> int | None:
+def first_whole_number(*figures: JSONValue) -> int | None:
     """The first value that is a whole number, however it is written (70 or 70.0), or None."""
     for figure in figures:
         if type(figure) is int:
@@ -86,7 +86,7 @@ def first_count(*figures: JSONValue) -> int | None:
 def read_count(body: bytes, field: str, dialect: str) -> int:
     """The tokens that a vendor counted, in that field of its answer; raises ResponseInvalid for any other answer."""
     try:
-        counted = first_count(fields(decode_json(body)).get(field))
+        counted = first_whole_number(object_or_empty(decode_json(body)).get(field))
     except NotJSON:
         counted = None
     if counted is None:
@@ -100,7 +100,7 @@ _WORDS: Mapping[type, str] = {str: "a string", dict: "an object", list: "an arra
 _NO_PARAMETERS: Mapping[str, JSONValue] = {"type": "object", "properties": {}}
 
 
-class Leaf(NamedTuple):
+class PartReader(NamedTuple):
     """How a content part becomes a part: the field that holds it (empty: itself), its reader, and the fields read."""
 
     inner: str
@@ -108,7 +108,7 @@ class Leaf(NamedTuple):
     known: frozenset[str]
 
     @classmethod
-    def of_text(cls) -> "Leaf":
+    def of_text(cls) -> "PartReader":
         """That of a text."""
         return cls("", _read_text, frozenset({"text"}))
 
@@ -138,7 +138,7 @@ class History:
     """Fields whose name a vendor setting has with another meaning; they go to `extra_body`."""
     streaming: ClassVar[Collection[str]] = ("stream",)
     """Fields that ask for a stream."""
-    leaves: ClassVar[Mapping[str, Leaf]] = {}
+    leaves: ClassVar[Mapping[str, PartReader]] = {}
     """Type of a content part → how it becomes a part."""
     says_nothing: ClassVar[Mapping[str, Collection[Any]]] = {}
     """Field → the default values, which need no loss."""
@@ -255,12 +255,12 @@ class History:
 
     def part(self, content: JSONValue, path: str) -> KnownPart | None:
         """The part that a content part becomes, by the leaves; None if no leaf can read it."""
-        whole = fields({"type": "text", "text": content} if isinstance(content, str) else content)
-        leaf = self.leaves.get(text(whole.get("type")))
+        whole = object_or_empty({"type": "text", "text": content} if isinstance(content, str) else content)
+        leaf = self.leaves.get(text_or_empty(whole.get("type")))
         if leaf is None:
             return None
         found: Any = whole.get(leaf.inner) if leaf.inner else whole
-        found = {"url": found} if isinstance(found, str) else fields(found)
+        found = {"url": found} if isinstance(found, str) else object_or_empty(found)
         part = leaf.read(found, self.scope)
         if part is not None:
             reason = "a part has no place for it"

@@ -41,7 +41,7 @@ Place: TypeAlias = Literal["closed", "end"]
 """The place of a splice: at the end of the closed prefix, or of all messages."""
 
 
-class Splice(NamedTuple):
+class Insertion(NamedTuple):
     """Bytes to put into the messages as they are joined: markers that the kept prefix does not hold.
 
     `text` goes before `before`, which is never empty and with which the closed prefix (`at="closed"`) or the list of
@@ -85,7 +85,7 @@ class RequestScope:
     """Whether the dialect read `last_turn` or `messages`: then the head is made for this request alone."""
     saw_called: bool = False
     """Whether the dialect read `called`."""
-    splices: list[Splice] = field(default_factory=list)
+    splices: list[Insertion] = field(default_factory=list)
     """Markers to be put between the messages' bytes; the dialect adds them."""
     closing: list[JSONValue] = field(default_factory=list)
     """Wire items to be sent after all turns, which no later request holds at that place; the dialect adds them."""

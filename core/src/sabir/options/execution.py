@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
 from sabir.base.errors import CallsTooDeep, OptionFailed, OutsideEvaluation
-from sabir.options.signatures import Bound, Signature
+from sabir.options.signatures import BoundArguments, Signature
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Semaphore
@@ -48,7 +48,7 @@ MOST_THREADS = 512
 """The most threads that run at once for one event loop; further functions wait, in order, until one has ended."""
 
 
-def start_thread(function: Callable[[], Given]) -> "Future[Given]":
+def run_in_thread(function: Callable[[], Given]) -> "Future[Given]":
     """The future of a function's result; it runs in a thread of its own, in the context of its caller."""
     from concurrent.futures import Future  # imported only where threads run
 
@@ -93,10 +93,10 @@ async def in_thread(
                 loop.call_soon_threadsafe(free.release)
 
     await free.acquire()
-    return await asyncio.wrap_future(start_thread(run))
+    return await asyncio.wrap_future(run_in_thread(run))
 
 
-async def called(function: Callable[[Asked], Given | Awaitable[Given]], asked: Asked) -> Given:
+async def call_function(function: Callable[[Asked], Given | Awaitable[Given]], asked: Asked) -> Given:
     """A function's result: a coroutine function is awaited, any other runs in a thread of its own."""
     answer = function(asked) if inspect.iscoroutinefunction(function) else await in_thread(function, asked)
     return await answer if isinstance(answer, Awaitable) else answer
@@ -166,13 +166,13 @@ _CURRENT: ContextVar[ToolContext | None] = ContextVar("sabir.tool_context", defa
 _depth: ContextVar[int] = ContextVar("sabir.depth", default=0)
 
 
-class Depth(NamedTuple):
+class CallDepth(NamedTuple):
     """How many calls one is within."""
 
     calls: int
 
     @classmethod
-    def current(cls) -> "Depth":
+    def current(cls) -> "CallDepth":
         """That of what runs here."""
         return cls(_depth.get())
 
@@ -200,7 +200,7 @@ class Outcome(NamedTuple):
 _CANCELLED = Outcome(error=OptionFailed("CancelledError", "the option waited for something that was cancelled"))
 
 
-def run(function: Callable[..., Any], bound: Bound) -> Outcome:
+def run(function: Callable[..., Any], bound: BoundArguments) -> Outcome:
     """Run a function in this thread. A CancelledError that a plain function raises is not the caller's own."""
     try:
         return Outcome(function(*bound.positional, **bound.named))
@@ -214,7 +214,7 @@ def run(function: Callable[..., Any], bound: Bound) -> Outcome:
         raise
 
 
-async def run_in_loop(function: Callable[..., Any], bound: Bound) -> Outcome:
+async def run_in_loop(function: Callable[..., Any], bound: BoundArguments) -> Outcome:
     """Run a coroutine function here and any other function in a new thread; await a value that is awaitable."""
     outcome = run(function, bound) if Signature.is_asynchronous(function) else await in_thread(run, function, bound)
     return await _settle(outcome.value) if inspect.isawaitable(outcome.value) else outcome

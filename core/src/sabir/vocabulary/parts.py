@@ -32,7 +32,7 @@ from pydantic import (
 )
 
 from sabir.base.errors import SettingsInvalid, one_line
-from sabir.base.models import AtRest, Frozen, Made, describe, is_loading, load_as
+from sabir.base.models import Frozen, Made, StoredModel, describe_validation_error, is_loading, load_stored
 from sabir.base.shown import Arguments, Plain
 from sabir.base.values import (
     JSONDocumentField,
@@ -146,7 +146,9 @@ def read_section(
         return set_fields(model.model_validate(dict(section)))
     except ValidationError as error:
         known = ", ".join(sorted(model.model_fields))
-        raise SettingsInvalid(one_line(f"{where}: {describe(error)}; it has {known}{otherwise}", 900)) from None
+        raise SettingsInvalid(
+            one_line(f"{where}: {describe_validation_error(error)}; it has {known}{otherwise}", 900)
+        ) from None
 
 
 def set_fields(made: BaseModel) -> dict[str, Any]:
@@ -161,7 +163,7 @@ Text = Annotated[str, StringConstraints(min_length=0)]
 State: TypeAlias = JSONDocumentField | None
 
 
-class Stateful(AtRest):
+class Stateful(StoredModel):
     """A value that may carry signed or server-bound state of its maker."""
 
     state_json: State = Field(default=None, alias="state")
@@ -173,7 +175,7 @@ class Stateful(AtRest):
         return ((name, value) for name, value in super().__brief_args__() if name != "state")
 
 
-class Citation(AtRest):
+class Citation(StoredModel):
     """The source of a passage of a text. `start` and `end` are character offsets in the text, the end exclusive."""
 
     kind: NonEmpty
@@ -286,7 +288,7 @@ class RefusalPart(Stateful):
     text: Text
 
 
-class OpaquePart(AtRest):
+class OpaquePart(StoredModel):
     """A provider's own block, verbatim, sent back only in its dialect and to its origin.
 
     A block may open or close a pair (a vendor's own call and its output); both halves carry the same `pair_id`, and
@@ -363,7 +365,7 @@ def keep_parts(payload: dict[Any, Any]) -> dict[Any, Any]:
     """A stored payload whose media of unknown modalities or URL schemes are made UnknownParts."""
     if not isinstance(parts := payload.get("parts"), list):
         return payload
-    kept = [load_as(UnknownPart.model_validate, part) if _is_newer(part) else part for part in parts]
+    kept = [load_stored(UnknownPart.model_validate, part) if _is_newer(part) else part for part in parts]
     return {**payload, "parts": kept}
 
 

@@ -18,7 +18,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from sabir.base.errors import SabirError, one_line
 from sabir.base.failures import CallError, Loss, ResponseInvalid
-from sabir.base.models import AtRest, Frozen
+from sabir.base.models import Frozen, StoredModel
 from sabir.base.shown import Arguments, Plain
 from sabir.base.values import JSONDocumentField, JSONValue, JSONView, encode_json, has_more_values
 from sabir.vocabulary.messages import Message, OptionCall, OptionCallPayload, Origin
@@ -46,7 +46,7 @@ MOST_VALUES = Bounds().most_values
 """The most JSON values of a text that `parse` reads: an answer's bounds count no values inside its texts."""
 
 
-class Usage(AtRest):
+class Usage(StoredModel):
     """Tokens of one call; None where the provider did not say.
 
     `input_tokens` includes tokens read from or written to a cache, `output_tokens` includes reasoning.

@@ -19,7 +19,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from sabir.authoring import Access, Credential, KeySource, PostingClient, SDKProvider, WireRequest
+from sabir.authoring import Access, Credential, KeySource, SDKProvider, UserSDKConnection, WireRequest
 from sabir.errors import CallError, SettingsInvalid
 
 from sabir_anthropic.dialect import CLOUD, MESSAGES
@@ -160,7 +160,7 @@ class _SDKClient:
         await self._http_client.aclose()
 
 
-class CloudConnection(PostingClient):
+class CloudConnection(UserSDKConnection):
     """A connection over the SDK's clients for a cloud: one sync client, and an async client for each event loop."""
 
     module = "anthropic"

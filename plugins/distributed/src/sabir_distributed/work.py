@@ -25,7 +25,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from sabir.authoring import Depth
+from sabir.authoring import CallDepth
 from sabir_runtime import (
     BaseContext,
     Batch,
@@ -194,7 +194,7 @@ async def _outcome_of(work: Work, bound: BoundPolicy, worker: str) -> Answered |
     except Exception as error:  # an error from the caller's arguments
         return Failed(id=request.id, worker=worker, error=refusal_of(error, PolicyInvalid))
     try:
-        with Depth(request.depth).entered():
+        with CallDepth(request.depth).entered():
             batch: Batch = await performed
     except BaseException as error:
         if work.is_stopped and isinstance(error, asyncio.CancelledError):

@@ -23,13 +23,13 @@ from sabir.authoring import (
     Fields,
     ReplyBuilder,
     ServerEvent,
-    fields,
-    first_count,
+    first_whole_number,
     has_more_values,
-    items,
-    left_over,
-    text,
-    without,
+    list_or_empty,
+    object_or_empty,
+    text_or_empty,
+    unknown_fields,
+    without_fields,
 )
 
 from sabir_google.arguments import GrowingCall, is_piece
@@ -83,7 +83,7 @@ class _Candidate:
             yield from self._add(part, scope)
 
     def _add(self, part: Any, scope: DecodeScope) -> Iterable[StreamEvent]:
-        words = fields(part).get("text")
+        words = object_or_empty(part).get("text")
         if isinstance(words, str) and len(part) == 1:  # as most parts are
             return self._grow(part, "text", words, scope) if words else ()
         if is_piece(part) or (self.calling is not None and self.calling.call.is_continued_by(part)):
@@ -100,7 +100,7 @@ class _Candidate:
         """A piece of a call, which may begin it and may end it."""
         calling = self.calling
         if calling is None or not calling.call.is_continued_by(part):
-            begun = part_block({"functionCall": without(part["functionCall"], "args")}, scope)
+            begun = part_block({"functionCall": without_fields(part["functionCall"], "args")}, scope)
             calling = self.calling = _Calling(GrowingCall(scope), BlockStart.of(len(self.grown), begun))
             scope.count_blocks()
             self.grown.append(calling)
@@ -133,7 +133,7 @@ class _Candidate:
 
 def _merge(held: dict[str, Any], found: Fields, *, but: str = "") -> None:
     """Merge a chunk's fields over earlier ones: objects field by field, nulls are ignored."""
-    for name, value in left_over(found, (but,)).items():
+    for name, value in unknown_fields(found, (but,)).items():
         if isinstance(value, dict) and isinstance(held.get(name), dict):
             _merge(held[name], value)
         else:
@@ -161,8 +161,8 @@ class GenerateContentDecoder:
         if not self._is_started:
             self._is_started = True
             yield ReplyStart(origin=origin_of(found, self._scope))
-        for candidate in map(fields, items(found.get("candidates"))):
-            index = first_count(candidate.get("index")) or 0
+        for candidate in map(object_or_empty, list_or_empty(found.get("candidates"))):
+            index = first_whole_number(candidate.get("index")) or 0
             held = self._candidates.get(index) or self._candidates.setdefault(index, _Candidate())
             for each in held.take(candidate, self._scope):
                 if index == next(iter(self._candidates)):  # only the first candidate's blocks become events
@@ -180,7 +180,7 @@ class GenerateContentDecoder:
     def close(self) -> Iterator[StreamEvent]:
         """The ends of the texts and of the reply; no events without the terminal marker."""
         candidates = list(self._candidates.values())
-        is_blocked = text(fields(self._response.get("promptFeedback")).get("blockReason"))
+        is_blocked = text_or_empty(object_or_empty(self._response.get("promptFeedback")).get("blockReason"))
         if not any(candidate.told.get("finishReason") for candidate in candidates) and not is_blocked:
             return
         answers = [candidate.blocks(self._scope) for candidate in candidates]

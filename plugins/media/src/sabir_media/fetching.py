@@ -39,7 +39,7 @@ from sabir.authoring import (
     SyncClosing,
     TokenCount,
     as_messages,
-    counting,
+    require_token_counter,
 )
 
 from sabir_media.fetcher import GuardedFetcher
@@ -162,12 +162,12 @@ class FetchingAdapter(AsyncClosing, SyncClosing):
     async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """Fetch, and count; raises SettingsInvalid if the wrapped adapter cannot count."""
         derived = await self._fetched(*_prepared(messages, how))
-        return await counting(self._adapter).count_tokens(derived.messages, **how)
+        return await require_token_counter(self._adapter).count_tokens(derived.messages, **how)
 
     def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """As `count_tokens`, waiting."""
         derived = self._fetched_sync(*_prepared(messages, how))
-        return counting(self._adapter).count_tokens_sync(derived.messages, **how)
+        return require_token_counter(self._adapter).count_tokens_sync(derived.messages, **how)
 
     async def aclose(self) -> None:
         """Close the wrapped adapter."""

@@ -22,12 +22,12 @@ from sabir.authoring import (
     History,
     JSONValue,
     KnownPart,
-    Leaf,
+    PartReader,
     Row,
-    fields,
     fit_schema,
-    text,
-    without,
+    object_or_empty,
+    text_or_empty,
+    without_fields,
 )
 from sabir.errors import HistoryInvalid
 
@@ -90,16 +90,16 @@ class RequestHistory(History):
 
     def part(self, content: JSONValue, path: str) -> KnownPart | None:
         """As in every history; the part of a medium gets its hints."""
-        whole = fields(content)
-        kind = text(whole.get("type"))
+        whole = object_or_empty(content)
+        kind = text_or_empty(whole.get("type"))
         if kind not in _HINTS:
             return super().part(content, path)
         inner = whole.get(kind)
         place = inner if isinstance(inner, dict) else whole
         hints = self._hints({**whole, "detail": place.get("detail")}, _HINTS[kind])
-        bare = without(whole, *hints.keys() - {"detail"})
+        bare = without_fields(whole, *hints.keys() - {"detail"})
         if "detail" in hints:
-            bare = {**bare, kind: without(inner, "detail")} if place is inner else without(bare, "detail")
+            bare = {**bare, kind: without_fields(inner, "detail")} if place is inner else without_fields(bare, "detail")
         part = super().part(bare, path)
         return part.model_copy(update={"vendor": {self.scope.target.provider: hints}}) if part and hints else part
 
@@ -117,12 +117,12 @@ class RequestHistory(History):
 
         Returns whether the declaration is an option.
         """
-        found = fields(declared)
+        found = object_or_empty(declared)
         hints = self._hints(found, model)
-        parameters = fields(found.get("parameters")) or {"type": "object", "properties": {}}
-        said = without(hints, "strict") if hints.get("strict") is self._default_strict(parameters) else hints
+        parameters = object_or_empty(found.get("parameters")) or {"type": "object", "properties": {}}
+        said = without_fields(hints, "strict") if hints.get("strict") is self._default_strict(parameters) else hints
         vendor = {self.scope.target.provider: said} if said else None
-        name, description = text(found.get("name")), text(found.get("description"))
+        name, description = text_or_empty(found.get("name")), text_or_empty(found.get("description"))
         # A declaration that a field other than a hint loads later is not an option that every model may choose.
         is_option = bool(found) and ("defer_loading" in hints or not found.get("defer_loading"))
         if is_option and self.add_option(name, description, found.get("parameters"), vendor):
@@ -147,7 +147,7 @@ class RequestHistory(History):
 
     def hold_to_format(self, found: Fields, path: str) -> bool:
         """Set the schema that replies must match; return whether a neutral setting can express it."""
-        name, description = text(found.get("name")), text(found.get("description")) or None
+        name, description = text_or_empty(found.get("name")), text_or_empty(found.get("description")) or None
         if found.keys() - _FORMAT_FIELDS or not self.hold_to(name, found.get("schema"), description):
             return False
         stated = found.get("strict")
@@ -158,34 +158,34 @@ class RequestHistory(History):
 
 
 def _image(found: Fields, scope: DecodeScope) -> MediaPart | None:
-    return MediaPart.read("image", text(found.get("url")))
+    return MediaPart.read("image", text_or_empty(found.get("url")))
 
 
 def _sound(found: Fields, scope: DecodeScope) -> MediaPart | None:
-    form, data = text(found.get("format")), text(found.get("data"))
+    form, data = text_or_empty(found.get("format")), text_or_empty(found.get("data"))
     if not form:
-        return MediaPart.read("audio", _url(text(found.get("url")) or data, "audio/mpeg"))
+        return MediaPart.read("audio", _url(text_or_empty(found.get("url")) or data, "audio/mpeg"))
     return MediaPart.read("audio", f"data:{_SOUNDS.get(form, f'audio/{form}')};base64,{data}") if data else None
 
 
 def _file(found: Fields, scope: DecodeScope) -> MediaPart | None:
-    data = text(found.get("file_data"))
+    data = text_or_empty(found.get("file_data"))
     url = _url(data, "application/pdf") if data else scope.file_url(found.get("file_id"))
     return MediaPart.read("document", url, found.get("filename"))
 
 
-def _linked(field: str, name: str) -> Leaf:
+def _linked(field: str, name: str) -> PartReader:
     """Return the leaf of a document whose URL, or base64, is in a field or in an object of it, beside its name."""
 
     def read(found: Fields, scope: DecodeScope) -> MediaPart | None:
-        url = text(found.get(field)) or text(fields(found.get(field)).get("url"))
+        url = text_or_empty(found.get(field)) or text_or_empty(object_or_empty(found.get(field)).get("url"))
         return MediaPart.read("document", _url(url, "application/pdf"), found.get(name))
 
-    return Leaf("", read, frozenset({field, name}))
+    return PartReader("", read, frozenset({field, name}))
 
 
 def _video(found: Fields, scope: DecodeScope) -> MediaPart | None:
-    return MediaPart.read("video", text(found.get("url")))
+    return MediaPart.read("video", text_or_empty(found.get("url")))
 
 
 def _url(data: str, mime: str) -> str:
@@ -203,13 +203,13 @@ class _History(RequestHistory):
         "parallel_tool_calls": "parallel_options",
     }
     leaves: ClassVar = {
-        "text": Leaf.of_text(),
-        "image_url": Leaf("image_url", _image, frozenset({"url"})),
-        "input_audio": Leaf("input_audio", _sound, frozenset({"data", "format", "url"})),
-        "file": Leaf("file", _file, frozenset({"file_data", "file_id", "filename"})),
+        "text": PartReader.of_text(),
+        "image_url": PartReader("image_url", _image, frozenset({"url"})),
+        "input_audio": PartReader("input_audio", _sound, frozenset({"data", "format", "url"})),
+        "file": PartReader("file", _file, frozenset({"file_data", "file_id", "filename"})),
         "document_url": _linked("document_url", "document_name"),
         "file_url": _linked("file_url", "file_name"),
-        "video_url": Leaf("video_url", _video, frozenset({"url"})),
+        "video_url": PartReader("video_url", _video, frozenset({"url"})),
     }
 
     def __init__(self, found: Fields, scope: DecodeScope) -> None:
@@ -243,7 +243,7 @@ class _History(RequestHistory):
 
     def _kept_sound(self, left: dict[str, Any]) -> MediaPart | None:
         """Audio that the vendor stores, by its id."""
-        name = text(fields(left.get("audio")).get("id"))
+        name = text_or_empty(object_or_empty(left.get("audio")).get("id"))
         part = MediaPart.read("audio", self.scope.file_url(name)) if name else None
         if part is not None:
             del left["audio"]
@@ -258,7 +258,7 @@ class _History(RequestHistory):
             self.lose_unknown(chosen, _CHOSEN[kind], f"{place}.{kind}", _NO_PLACE)
             if call.get("index") not in (None, index):
                 self.lose("dropped", f"{place}.index", _NO_PLACE)
-            if not text(call.get("id")):
+            if not text_or_empty(call.get("id")):
                 self.lose("synthesized", f"{place}.id", "it is missing; one is made up")
         if message.get("function_call") is not None:
             place = f"{path}.function_call"
@@ -267,7 +267,7 @@ class _History(RequestHistory):
     def tool(self, message: Fields, path: str) -> None:
         """The result of one call; its content is text, which no flag calls an error."""
         call_id = History.expect_name(message.get("tool_call_id"), f"{path}.tool_call_id")
-        said, name = message.get("content") or "", text(message.get("name"))
+        said, name = message.get("content") or "", text_or_empty(message.get("name"))
         known = {"role", "content", "tool_call_id", *(("name",) if name == self.names.get(call_id, name) else ())}
         self.lose_unknown(message, known, path, _NO_PLACE)
         self.answer(call_id, said if isinstance(said, str) else self.parts(said, f"{path}.content"), path, name)
@@ -285,10 +285,14 @@ class _History(RequestHistory):
     def tools(self, given: JSONValue) -> None:
         """Options, and tools of the vendor's own."""
         for index, tool in enumerate(History.expect(given, list, "tools")):
-            declared = fields(tool).get("function") if fields(tool).get("type", "function") == "function" else None
+            declared = (
+                object_or_empty(tool).get("function")
+                if object_or_empty(tool).get("type", "function") == "function"
+                else None
+            )
             if self.offer(tool, declared, ChatOptionHints, f"tools[{index}].function"):
                 self.lose_unknown(
-                    fields(tool), {"type", "function"}, f"tools[{index}]", "an option has no place for it"
+                    object_or_empty(tool), {"type", "function"}, f"tools[{index}]", "an option has no place for it"
                 )
 
     def functions(self, given: JSONValue) -> None:
@@ -301,17 +305,17 @@ class _History(RequestHistory):
     def older_choice(self, choice: JSONValue) -> None:
         """The function that the model must call, in the older form."""
         self.lose("rewritten", "function_call", _OLDER)
-        if not self.choose(choice, text(fields(choice).get("name"))):
+        if not self.choose(choice, text_or_empty(object_or_empty(choice).get("name"))):
             self.put_extra("function_call", choice)
         else:
-            self.lose_unknown(fields(choice), {"name"}, "function_call", _NO_CHOICE)
+            self.lose_unknown(object_or_empty(choice), {"name"}, "function_call", _NO_CHOICE)
 
     def choice(self, choice: JSONValue) -> None:
         """The option that the model must choose."""
-        found = fields(choice)
-        kind = text(found.get("type"))
-        inner = fields(found.get(kind))
-        if not self.choose("required" if choice == "any" else choice, text(inner.get("name"))):
+        found = object_or_empty(choice)
+        kind = text_or_empty(found.get("type"))
+        inner = object_or_empty(found.get(kind))
+        if not self.choose("required" if choice == "any" else choice, text_or_empty(inner.get("name"))):
             self.put_vendor("tool_choice", choice)
         else:
             self.lose_unknown(found, {"type", kind}, "tool_choice", _NO_CHOICE)
@@ -319,8 +323,8 @@ class _History(RequestHistory):
 
     def format(self, wanted: JSONValue) -> None:
         """The schema that replies must match."""
-        found = fields(wanted)
-        schema, path = fields(found.get("json_schema")), "response_format.json_schema"
+        found = object_or_empty(wanted)
+        schema, path = object_or_empty(found.get("json_schema")), "response_format.json_schema"
         if self.hold_to_type(found, "response_format"):
             return
         if found.get("type") == "json_schema" and self.hold_to_format(schema, path):

@@ -17,11 +17,11 @@ from sabir.authoring import (
     Connection,
     Credential,
     Dialect,
+    GeneratedSDKConnection,
     KeySource,
-    PostingClient,
-    PostingConnection,
     Row,
     RowProvider,
+    UserSDKConnection,
     WireRequest,
 )
 
@@ -87,14 +87,14 @@ def dialect_of(short_name: str) -> Dialect:
     return CHAT
 
 
-class SDKConnection(PostingConnection):
+class SDKConnection(GeneratedSDKConnection):
     """The SDK's own clients; only OpenAI itself gets organisation and project."""
 
     module, client_name = "openai", "OpenAI"
     vendor_headers = ("OpenAI-Organization", "OpenAI-Project")
 
 
-class UsersConnection(PostingClient):
+class UsersConnection(UserSDKConnection):
     """The user's own client, which may be Azure's."""
 
     module = "openai"

@@ -28,7 +28,7 @@ from types import NoneType
 from typing import TypeAlias, TypeGuard
 
 from sabir import OptionFailed, SabirError
-from sabir.authoring import AtRest, NonEmpty, RaisedError, encode_json
+from sabir.authoring import NonEmpty, RaisedError, StoredModel, encode_json
 from sabir.errors import CallsTooDeep, NotJSON
 
 
@@ -102,7 +102,7 @@ class PolicyFailed(RuntimeFault, OptionFailed):
         return Failure.error, (failure_of(self),)
 
 
-class Failure(AtRest):
+class Failure(StoredModel):
     """A policy's exception as data."""
 
     type: NonEmpty

@@ -14,7 +14,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from sabir import Loss, Message, Rendering
-from sabir.authoring import JSONValue, TurnScope, load_as, pair
+from sabir.authoring import JSONValue, TurnScope, load_stored, pair_messages
 from sabir.rendering.turns import Identifiers
 
 from sabir_testing.kit.broken import expect
@@ -159,7 +159,7 @@ def without_bound(message: Message) -> Message:
         for part in kept:
             part.pop("state", None)
         data["payload"]["parts"] = kept or [{"kind": "text", "text": ""}]
-    return load_as(Message.model_validate, data)
+    return load_stored(Message.model_validate, data)
 
 
 # --- calls with their results -----------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ class Exchange:
 def exchanges_of(history: Sequence[Message], scope: TurnScope) -> list[Exchange]:
     """The pairs of a history that are to be rendered, turn by turn; without calls that an error answers."""
     found = []
-    for block in pair(history, scope).blocks:
+    for block in pair_messages(history, scope).blocks:
         pairs = [(at, block.answers.get(at)) for at in block.positions]
         whole = tuple((call, result) for call, result in pairs if result is not None)
         if whole:

@@ -18,9 +18,9 @@ from sabir.authoring import (
     RequestScope,
     Turn,
     TurnScope,
-    fields,
-    items,
-    without,
+    list_or_empty,
+    object_or_empty,
+    without_fields,
 )
 
 Wire = dict[str, Any]
@@ -67,7 +67,7 @@ def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONV
 def _block(piece: KnownPart, state: Mapping[str, Any] = FrozenDict()) -> Wire:
     """A part as the wire has it; what else the vendor said of it is in its state."""
     if isinstance(piece, TextPart | ReasoningPart):
-        return {"type": "text", **without(state, "citations"), str(state.get("type", "text")): piece.text}
+        return {"type": "text", **without_fields(state, "citations"), str(state.get("type", "text")): piece.text}
     assert isinstance(piece, MediaPart)
     is_data = piece.form == "data"
     url = f"data:{piece.data_url().mime};base64,{piece.data_url().base64}" if is_data else piece.url
@@ -76,7 +76,7 @@ def _block(piece: KnownPart, state: Mapping[str, Any] = FrozenDict()) -> Wire:
 
 def _content(blocks: list[Any]) -> str | list[Any]:
     """One text is a string."""
-    is_text = len(blocks) == 1 and fields(blocks[0]).keys() == {"type", "text"}
+    is_text = len(blocks) == 1 and object_or_empty(blocks[0]).keys() == {"type", "text"}
     return str(blocks[0]["text"]) if is_text else blocks
 
 
@@ -99,12 +99,12 @@ def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
         for piece in entry.pieces:
             if calls:
                 losses.lose("relocated", "calls come last in a message", piece, entry)
-            state = fields(piece.state) if entry.keeps_state and not isinstance(piece, OpaquePart) else {}
+            state = object_or_empty(piece.state) if entry.keeps_state and not isinstance(piece, OpaquePart) else {}
             if isinstance(piece, ReasoningPart) and "tool_plan" in state:
                 plan += piece.text
-                citations += items(state.get("citations"))
+                citations += list_or_empty(state.get("citations"))
             else:
-                cited = [*items(state.get("citations")), *_sources(piece, entry, losses)]
+                cited = [*list_or_empty(state.get("citations")), *_sources(piece, entry, losses)]
                 citations += [_moved(each, len(content)) for each in cited]
                 content.append(piece.block if isinstance(piece, OpaquePart) else _block(piece, state))
     found = {"content": content and _content(content), "tool_plan": plan, "tool_calls": calls, "citations": citations}
@@ -114,7 +114,7 @@ def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
 
 def _moved(citation: Any, index: int) -> Any:
     """A citation that says in which block it stands, where it does."""
-    return {**citation, "content_index": index} if "content_index" in fields(citation) else citation
+    return {**citation, "content_index": index} if "content_index" in object_or_empty(citation) else citation
 
 
 def _sources(piece: KnownPart, entry: Entry, losses: LossLog) -> list[Any]:

@@ -17,7 +17,7 @@ from sabir.authoring import (
     Dialect,
     KeySource,
     Library,
-    OwnConnection,
+    OwnClientConnection,
     SDKProvider,
     WireRequest,
 )
@@ -53,7 +53,7 @@ class CohereProvider(SDKProvider):
         return SDKConnection(self.name, ERRORS, key, self.url_of(access))
 
 
-class SDKConnection(OwnConnection["ClientV2", "AsyncClientV2"]):
+class SDKConnection(OwnClientConnection["ClientV2", "AsyncClientV2"]):
     """The SDK's clients for one endpoint, made at the first send."""
 
     def library(self) -> Library:

@@ -19,7 +19,7 @@ from sabir.authoring import (
     RequestScope,
     Turn,
     TurnScope,
-    fields,
+    object_or_empty,
 )
 
 from sabir_acme.settings import AcmeSettings
@@ -69,7 +69,7 @@ def _part(piece: KnownPart, entry: Entry) -> JSONValue:
 
 def _own(state: JSONValue, entry: Entry) -> Mapping[str, Any]:
     """The vendor's own fields, which go back only to where they came from."""
-    return fields(state) if entry.keeps_state else {}
+    return object_or_empty(state) if entry.keeps_state else {}
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:

@@ -8,7 +8,7 @@ Change: `readers` and `roles`, and what each reads. What has no place is a loss,
 from typing import ClassVar
 
 from sabir import TextPart
-from sabir.authoring import Fields, History, JSONValue, fields, text
+from sabir.authoring import Fields, History, JSONValue, object_or_empty, text_or_empty
 
 from sabir_acme.decode import read_block, read_part
 from sabir_acme.encode import SETTINGS
@@ -49,11 +49,11 @@ class AcmeHistory(History):
             call_id = History.expect_name(History.expect(result, dict, place).get("id"), f"{place}.id")
             self.lose_unknown(result, {"type", "id", "parts", "error"}, place, NO_PLACE)
             parts = [read_part(each, self.scope) for each in History.listed(result, "parts")]
-            only, error = parts[0] if len(parts) == 1 else None, fields(result.get("error"))
+            only, error = parts[0] if len(parts) == 1 else None, object_or_empty(result.get("error"))
             if not error:
                 self.answer(call_id, only.text if isinstance(only, TextPart) else parts, place)
                 continue
-            failure = {f"error_{name}": text(error.get(name)) or "failed" for name in ("type", "message")}
+            failure = {f"error_{name}": text_or_empty(error.get(name)) or "failed" for name in ("type", "message")}
             self.answer(call_id, parts, place, is_error=True, retryable=error.get("retryable"), **failure)
 
     def tools(self, given: JSONValue) -> None:
@@ -61,18 +61,20 @@ class AcmeHistory(History):
         for index, tool in enumerate(History.expect(given, list, "tools")):
             path = f"tools[{index}]"
             self.lose_unknown(History.expect(tool, dict, path), {"name", "description", "parameters"}, path, NO_PLACE)
-            if not self.add_option(text(tool.get("name")), text(tool.get("description")), tool.get("parameters")):
+            if not self.add_option(
+                text_or_empty(tool.get("name")), text_or_empty(tool.get("description")), tool.get("parameters")
+            ):
                 self.lose("dropped", path, "it declares no option")
 
     def choice(self, choice: JSONValue) -> None:
         """Which option is to be chosen."""
-        if not self.choose(choice, text(fields(choice).get("name"))):
+        if not self.choose(choice, text_or_empty(object_or_empty(choice).get("name"))):
             self.put_extra("choice", choice)
 
     def shape(self, given: JSONValue) -> None:
         """The schema that replies are held to."""
-        shape = fields(given)
-        if shape and not self.hold_to(text(shape.get("name")), shape.get("schema"), shape.get("description")):
+        shape = object_or_empty(given)
+        if shape and not self.hold_to(text_or_empty(shape.get("name")), shape.get("schema"), shape.get("description")):
             self.put_extra("shape", given)
 
     readers: ClassVar = {

@@ -37,7 +37,7 @@ class Acme(SDKProvider):
     def dialect(self, short_name: str) -> Dialect:
         return PLAIN
 
-    def own(self, access: Access, key: KeySource) -> "Connection":
+    def connect_own_clients(self, access: Access, key: KeySource) -> "Connection":
         return Connection(self.name, ErrorTable(), key, self.url_of(access))
 
 

@@ -125,5 +125,5 @@ async def test_an_option_that_offers_itself_is_its_callers_error(runner: str, re
             await assistant.again(HISTORY, ["again"])
         assert isinstance(met.value, PolicyFailed)
         if runner in ("memory", "NATS"):
-            with CallDepth(MOST_DEPTH).entered(), deep:
+            with CallDepth(MOST_DEPTH).set(), deep:
                 await assistant.again(HISTORY)

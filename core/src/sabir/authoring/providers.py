@@ -219,16 +219,16 @@ class SDKProvider(ABC):
         """The dialect of that short name; only called with one of `dialects`."""
 
     @abstractmethod
-    def own(self, access: Access, key: KeySource) -> Connection:
+    def connect_own_clients(self, access: Access, key: KeySource) -> Connection:
         """A connection to `self.url_of(access)`, over clients that it makes at the first send."""
 
-    def given(self, client: object) -> Connection:
+    def connect_user_client(self, client: object) -> Connection:
         """A connection over the user's own client, which is not closed; a plugin without it takes no `client`."""
         raise NotImplementedError(f"{self.name} takes no client")
 
     def url_of(self, access: Access) -> str:
         """The endpoint's URL: the client's, else the user's `base_url`, else a variable's, else the vendor's own."""
-        if access.client is not None and type(self).given is SDKProvider.given:
+        if access.client is not None and type(self).connect_user_client is SDKProvider.connect_user_client:
             raise SettingsInvalid(f"{self.name} takes no client=, for its SDK lets nobody see into one; use base_url=")
         if access.client is not None:
             return url_of_client(self.name, access.client)
@@ -243,8 +243,8 @@ class SDKProvider(ABC):
         """A connection; makes no client and reads no key before its first send."""
         self.endpoint(access)
         if access.client is not None:
-            return self.given(access.client)
-        return self.own(access, KeySource(self.name, access.api_key, self.credentials))
+            return self.connect_user_client(access.client)
+        return self.connect_own_clients(access, KeySource(self.name, access.api_key, self.credentials))
 
     def is_vendor(self, access: Access) -> bool:
         """Whether the endpoint is one of the vendor's own hosts."""

@@ -92,19 +92,19 @@ class Row(Frozen):
 
     @classmethod
     @cache
-    def packaged(cls, package: str, name: str) -> "Row | None":
+    def load_packaged(cls, package: str, name: str) -> "Row | None":
         """Return the row in the file `gateways/NAME.toml` of a package; None if there is no such file."""
         file = files(package).joinpath("gateways", f"{name}.toml")
-        return cls.read(file.read_text("utf-8")) if name.isidentifier() and file.is_file() else None
+        return cls.from_toml(file.read_text("utf-8")) if name.isidentifier() and file.is_file() else None
 
     @classmethod
-    def all_packaged(cls, package: str) -> dict[str, "Row"]:
+    def load_all_packaged(cls, package: str) -> dict[str, "Row"]:
         """Return all rows of a package by name."""
         names = (path.name.removesuffix(".toml") for path in files(package).joinpath("gateways").iterdir())
-        return {row.name: row for row in (cls.packaged(package, name) for name in names) if row is not None}
+        return {row.name: row for row in (cls.load_packaged(package, name) for name in names) if row is not None}
 
     @classmethod
-    def read(cls, text: str) -> "Row":
+    def from_toml(cls, text: str) -> "Row":
         """Return the row of a TOML document; raises PluginError, which names the invalid field."""
         (document,) = tomllib.loads(text)["rows"]
         try:

@@ -108,7 +108,7 @@ class PartReader(NamedTuple):
     known: frozenset[str]
 
     @classmethod
-    def of_text(cls) -> "PartReader":
+    def for_text(cls) -> "PartReader":
         """That of a text."""
         return cls("", _read_text, frozenset({"text"}))
 
@@ -167,7 +167,7 @@ class History:
             raise HistoryInvalid(f"{shown}; expected a JSON object, the body that was sent") from None
         history = cls(found, scope)
         history.read()
-        return history.whole()
+        return history.build()
 
     @staticmethod
     def expect(value: JSONValue, kind: type[Expected], place: str) -> Expected:
@@ -185,7 +185,7 @@ class History:
         raise HistoryInvalid(f"{place} is empty; expected a name or an id")
 
     @classmethod
-    def listed(cls, found: Fields, name: str, within: str = "") -> list[Any]:
+    def list_at(cls, found: Fields, name: str, within: str = "") -> list[Any]:
         """The array in a field of an object, the one at the path `within`; none where it is missing or null."""
         return [] if found.get(name) is None else cls.expect(found[name], list, f"{within}.{name}" if within else name)
 
@@ -198,18 +198,18 @@ class History:
                     self.readers[name](self, value)
             elif name in self.streaming:
                 if value:
-                    self.lose("dropped", name, "a call streams by `stream` instead of `complete`")
+                    self.add_loss("dropped", name, "a call streams by `stream` instead of `complete`")
             elif value is not None and name != "model":
                 self.read_setting(name, value)
 
     def read_setting(self, name: str, value: JSONValue) -> None:
         """Read a field that has no reader of its own."""
         if name in self.neutral:
-            self.put(self.neutral[name], value, name)
+            self.set_setting(self.neutral[name], value, name)
         elif name in self.verbatim:
-            self.put_extra(name, value)
+            self.set_extra_body(name, value)
         else:
-            self.put_vendor(name, value)
+            self.set_vendor_setting(name, value)
 
     def read_messages(self, given: JSONValue) -> None:
         """All messages, in order."""
@@ -226,20 +226,20 @@ class History:
             raise HistoryInvalid(f"{path}.role is {one_line(ascii(role), 40)}; expected one of {expected}")
         reader(self, message, path)
 
-    def lose(self, kind: LossKind, path: str, reason: str) -> None:
+    def add_loss(self, kind: LossKind, path: str, reason: str) -> None:
         """Add a loss by its path in the request."""
         self._losses.add(kind, reason, path=path)
 
-    def lose_unknown(self, found: Fields, known: Collection[str], path: str, reason: str) -> None:
+    def add_losses_of_unknown_fields(self, found: Fields, known: Collection[str], path: str, reason: str) -> None:
         """Add a loss for every field that is not `known` and neither empty nor a default."""
         for name, value in found.items():
             if name not in known and value not in (None, [], {}, "") and value not in self.says_nothing.get(name, ()):
-                self.lose("dropped", f"{path}.{name}", reason)
+                self.add_loss("dropped", f"{path}.{name}", reason)
 
-    def say(self, policy: str, parts: Sequence[KnownPart], path: str) -> None:
+    def add_message(self, policy: str, parts: Sequence[KnownPart], path: str) -> None:
         """Add a message of parts by another policy than the model's."""
         if not parts:
-            self.lose("dropped", path, "the message is empty")
+            self.add_loss("dropped", path, "the message is empty")
             return
         self.messages.append(Message(policy=policy, payload=PartsPayload(parts=tuple(parts))))
 
@@ -264,12 +264,16 @@ class History:
         part = leaf.read(found, self.scope)
         if part is not None:
             reason = "a part has no place for it"
-            self.lose_unknown(found, {*leaf.known, "type"}, f"{path}.{leaf.inner}" if leaf.inner else path, reason)
+            self.add_losses_of_unknown_fields(
+                found, {*leaf.known, "type"}, f"{path}.{leaf.inner}" if leaf.inner else path, reason
+            )
             if leaf.inner:
-                self.lose_unknown(whole, {leaf.inner, "type"}, path, reason)
+                self.add_losses_of_unknown_fields(whole, {leaf.inner, "type"}, path, reason)
         return part
 
-    def answer(self, call_id: str, said: str | Sequence[KnownPart], path: str, name: str = "", **further: Any) -> None:
+    def add_result(
+        self, call_id: str, said: str | Sequence[KnownPart], path: str, name: str = "", **further: Any
+    ) -> None:
         """Add the result of a call; `name` is the option's if no call gives it, `further` the result's other fields."""
         value, parts = (said, ()) if isinstance(said, str) else (None, tuple(said))
         option_name = self.option_of(call_id, path, name)
@@ -280,29 +284,29 @@ class History:
         """The option that a call chose; without an earlier call of that id, `name`, or else "unknown" and a loss."""
         if found := self.names.get(call_id) or name:
             return found
-        self.lose("synthesized", path, f"no call before it has the id {call_id!r}, so that its option is unknown")
+        self.add_loss("synthesized", path, f"no call before it has the id {call_id!r}, so that its option is unknown")
         return "unknown"
 
     def extend(self, blocks: Iterable[Part | OptionCallPayload], path: str) -> Sequence[Message]:
         """Add the model's messages, as in a reply, and remember its calls; returns the messages."""
         messages = ReplyBuilder(self.scope, blocks).messages(self.origin)
         if not messages:
-            self.lose("dropped", path, "the message is empty")
+            self.add_loss("dropped", path, "the message is empty")
         self.messages += messages
         self.names |= {call.invocation_id: call.option_name for each in messages if (call := each.call)}
         return messages
 
-    def put(self, setting: str, value: JSONValue, field: str, within: str = "") -> None:
+    def set_setting(self, setting: str, value: JSONValue, field: str, within: str = "") -> None:
         """Set a neutral setting; a value that it does not take, or a second one, goes to `extra_body`.
 
         `within` names the object of the request that holds the field.
         """
-        if setting in self._settings or not self.takes(setting, value):
-            self.put_extra(field, value, within)
+        if setting in self._settings or not self.accepts_setting(setting, value):
+            self.set_extra_body(field, value, within)
         else:
             self._settings[setting] = value
 
-    def takes(self, setting: str, value: JSONValue) -> bool:
+    def accepts_setting(self, setting: str, value: JSONValue) -> bool:
         """Whether a neutral setting takes that exact value."""
         try:
             taken = getattr(Settings(**{setting: value}), setting)
@@ -311,7 +315,7 @@ class History:
         given = tuple(value) if isinstance(value, list) else (value,) if setting == "stop" else value
         return taken is not None and bool(taken == given)
 
-    def put_vendor(self, name: str, value: JSONValue, field: str = "", within: str = "") -> None:
+    def set_vendor_setting(self, name: str, value: JSONValue, field: str = "", within: str = "") -> None:
         """Set one of the plugin's vendor settings; an unknown name or a refused value goes to `extra_body`.
 
         There it has the name `field`, by default its own, in the object of the request that `within` names.
@@ -320,9 +324,9 @@ class History:
             self.vendor_model.model_validate({name: value})
             self._vendor[name] = value
         except ValidationError:
-            self.put_extra(field or name, value, within)
+            self.set_extra_body(field or name, value, within)
 
-    def put_extra(self, name: str, value: JSONValue, within: str = "") -> None:
+    def set_extra_body(self, name: str, value: JSONValue, within: str = "") -> None:
         """Put a field into `extra_body`, verbatim: at its top, or in the object of the request that `within` names."""
         fields_there = self._extra.setdefault(within, {}) if within else self._extra
         fields_there[name] = value
@@ -342,7 +346,7 @@ class History:
         """Keep a declaration that is no option's in the vendor settings, verbatim."""
         self._vendor["tools"] = [*self._vendor.get("tools", ()), self.expect(tool, dict, path)]
 
-    def choose(self, choice: JSONValue, name: str) -> bool:
+    def set_option_choice(self, choice: JSONValue, name: str) -> bool:
         """Set the option to choose: one of CHOICES, or the offered option or vendor's tool of that name.
 
         Returns whether it was set.
@@ -356,18 +360,18 @@ class History:
         self._settings["option_choice"] = chosen
         return True
 
-    def hold_to(self, name: str, schema: JSONValue, description: str | None = None) -> bool:
+    def set_response_format(self, name: str, schema: JSONValue, description: str | None = None) -> bool:
         """Set the JSON schema of the reply; returns whether the neutral setting takes it."""
         if not isinstance(schema, dict) or not name:
             return False
         self._settings["response_format"] = ResponseFormat(name=name, schema=schema, description=description)
         return True
 
-    def hold_to_json(self) -> None:
+    def set_json_response(self) -> None:
         """Set that replies are JSON objects, of any schema."""
         self._settings["response_format"] = JSON_OBJECT
 
-    def whole(self) -> DecodedHistory:
+    def build(self) -> DecodedHistory:
         """The decoded history."""
         vendor = {self.scope.target.provider: self._vendor} if self._vendor else {}
         given = {**self._settings, "vendor": vendor, "extra_body": self._extra}

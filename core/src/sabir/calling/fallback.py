@@ -139,7 +139,7 @@ class _FallbackRelay(Relay):
         stream, self._passed = next(way)
         super().__init__(stream)
 
-    def told(self, reply: Reply) -> Reply:
+    def adapt_reply(self, reply: Reply) -> Reply:
         """The reply, with the members that were passed over."""
         return _told(reply, self._passed)
 

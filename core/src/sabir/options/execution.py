@@ -176,18 +176,18 @@ class CallDepth(NamedTuple):
         """That of what runs here."""
         return cls(_depth.get())
 
-    def entered(self) -> AbstractContextManager[None]:
+    def set(self) -> AbstractContextManager[None]:
         """What runs within is within so many calls."""
         return _being(_depth, self.calls)
 
     @classmethod
-    def deeper(cls, name: str) -> AbstractContextManager[None]:
+    def one_deeper(cls, name: str) -> AbstractContextManager[None]:
         """What runs within is called by the policy or option of that name; CallsTooDeep beyond `MOST_DEPTH`."""
         calls = _depth.get() + 1
         if calls > MOST_DEPTH:
             remedy = "have it end, and offer no option to itself"
             raise CallsTooDeep(f"{name!r} is called within {MOST_DEPTH} other calls, perhaps by itself; {remedy}")
-        return cls(calls).entered()
+        return cls(calls).set()
 
 
 class Outcome(NamedTuple):
@@ -242,7 +242,7 @@ class RaisedError(NamedTuple):
     retryable: bool
 
     @classmethod
-    def of(cls, error: BaseException) -> "RaisedError":
+    def from_exception(cls, error: BaseException) -> "RaisedError":
         """Read the class, text and `retryable` of an exception; OptionFailed gives all three itself."""
         kind = error.__class__.__name__
         if isinstance(error, OptionFailed):

@@ -333,7 +333,7 @@ def _finish(call: Message, outcome: Outcome) -> Message:
             return option_result(call, result_fields(outcome.value))
         except (BuilderError, NotJSON) as refused:
             return error_result(call, RESULT_INVALID, str(refused))
-    raised = RaisedError.of(error)
+    raised = RaisedError.from_exception(error)
     if not isinstance(error, OptionFailed):  # the model reads one line of it; only the log has the traceback
         logger.warning("option %r raised %s", call.call and call.call.option_name, raised.type, exc_info=error)
     return error_result(call, raised.type, raised.message, retryable=raised.retryable)

@@ -235,7 +235,7 @@ class MediaPart(Stateful):
 
     def data_url(self) -> DataURL:
         """Its URL as a data URL; MediaRefused if it is none."""
-        return DataURL.read(self.url)
+        return DataURL.parse(self.url)
 
     def provider_file(self) -> tuple[str, str]:
         """The provider and the file id of its URL; MediaRefused if that names no provider's file."""

@@ -62,7 +62,7 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     found = scope.read_object(body)
     raise_reported(found, scope)
     if not isinstance(found.get("content"), list):
-        raise scope.invalid("answered without content; expected a list of blocks: send the request again")
+        raise scope.invalid_answer("answered without content; expected a list of blocks: send the request again")
     blocks = (decode_block(block, scope) for block in found["content"])
     return ReplyBuilder(scope, blocks).finish(**read_end(found, scope))
 
@@ -82,7 +82,7 @@ def origin_of(found: Fields, scope: DecodeScope) -> Origin:
 def read_end(found: Fields, scope: DecodeScope) -> dict[str, Any]:
     """The fields of a reply, or of a stream's ReplyEnd, from everything in a response but its blocks."""
     raw = text_or_empty(found.get("stop_reason"))
-    changes = map(object_or_empty, scope.each_counted(list_or_empty(found.get("input_transformations"))))
+    changes = map(object_or_empty, scope.count_each(list_or_empty(found.get("input_transformations"))))
     return {
         "finish_reason": FINISH_REASONS.get(raw, "other"),
         "raw_finish_reason": raw or None,
@@ -142,7 +142,7 @@ def decode_block(block: JSONValue, scope: DecodeScope) -> Block:
 def _text(found: Fields, scope: DecodeScope) -> Block | None:
     if not isinstance(found.get("text"), str):
         return None
-    citations = tuple([_citation(each) for each in scope.each_counted(list_or_empty(found.get("citations")))])
+    citations = tuple([_citation(each) for each in scope.count_each(list_or_empty(found.get("citations")))])
     return TextPart(text=found["text"], citations=citations, state=unknown_fields(found, _TEXT_FIELDS) or None)
 
 

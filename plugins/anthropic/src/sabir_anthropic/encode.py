@@ -158,7 +158,9 @@ def _document(piece: MediaPart, entry: Entry, scope: TurnScope, losses: LossLog)
         except ValueError:
             data = ""
         if not data.strip():
-            said = scope.stand_in(f"the document is no text of UTF-8, though of the type {mime}", piece, entry, losses)
+            said = scope.placeholder_or_drop(
+                f"the document is no text of UTF-8, though of the type {mime}", piece, entry, losses
+            )
             return {"type": "text", "text": said} if said else None
         if mime != "text/plain":
             losses.lose("rewritten", f"the wire takes {mime} as text/plain", piece, entry)
@@ -186,7 +188,7 @@ def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
         taken, reason = frozenset(), f"{scope.target.dialect} takes only text in an error result"
     for piece in entry.pieces:
         if isinstance(piece, MediaPart) and result.is_error:
-            shown = scope.stand_in(reason, piece, entry, losses)
+            shown = scope.placeholder_or_drop(reason, piece, entry, losses)
             fitting += [TextPart(text=shown)] if shown else []
         elif isinstance(piece, OpaquePart) and text_or_empty(object_or_empty(piece.block).get("type")) not in taken:
             losses.lose("dropped", reason, piece, entry)
@@ -232,7 +234,7 @@ def _call(entry: Entry, losses: LossLog) -> Item:
     if RENAMED not in state and (entry.keeps_state or all(map(NAMES.whole.fullmatch, arguments))):
         return {**state, **said, "input": arguments}
     own = {name: wire for wire, name in object_or_empty(state.get(RENAMED)).items()}
-    named = {own.get(name, name if entry.keeps_state else NAMES.fitted(name)): name for name in arguments}
+    named = {own.get(name, name if entry.keeps_state else NAMES.fit(name)): name for name in arguments}
     for wire, name in named.items():
         if wire != name:
             path = f"payload.arguments.{name}"

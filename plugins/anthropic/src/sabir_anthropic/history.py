@@ -76,7 +76,7 @@ class _History(History):
     }  # fmt: skip
     verbatim = frozenset({"cache_breakpoints", "version"})
     leaves: ClassVar = {
-        "text": PartReader.of_text(),
+        "text": PartReader.for_text(),
         "image": PartReader("", _image, frozenset({"source"})),
         "document": PartReader("", _document, frozenset({"source", "title", *DocumentHints.model_fields})),
     }
@@ -99,8 +99,8 @@ class _History(History):
             if isinstance(part := self.part(block, place), TextPart):
                 parts.append(part)
             else:
-                self.lose("dropped", place, "a system message holds nothing but text")
-        self.say("system", parts, path)
+                self.add_loss("dropped", place, "a system message holds nothing but text")
+        self.add_message("system", parts, path)
 
     def conversation(self, given: JSONValue) -> None:
         """All messages."""
@@ -109,7 +109,7 @@ class _History(History):
         self.read_messages(messages)
 
     def _content(self, message: Fields, path: str) -> Blocks:
-        self.lose_unknown(message, {"role", "content"}, path, _NO_PLACE)
+        self.add_losses_of_unknown_fields(message, {"role", "content"}, path, _NO_PLACE)
         return self._blocks(message.get("content"), f"{path}.content", self._places.get(path, ""))
 
     def system(self, message: Fields, path: str) -> None:
@@ -121,12 +121,12 @@ class _History(History):
         blocks = self._content(message, path)
         for is_result, group in groupby(blocks, key=lambda each: each[0].get("type") == "tool_result"):
             if not is_result:
-                self.say("user", [self._shown(*each) for each in group], path)
+                self.add_message("user", [self._shown(*each) for each in group], path)
                 continue
             for each in group:
                 self._result(*each)
         if not blocks:
-            self.say("user", (), path)
+            self.add_message("user", (), path)
 
     def _shown(self, block: Fields, path: str) -> KnownPart:
         """The part for a block; an opaque part, verbatim, where no other part can express all of the block."""
@@ -140,15 +140,15 @@ class _History(History):
     def _result(self, block: Fields, path: str) -> None:
         """The result of a call: a text, or texts and media, or what went wrong."""
         call_id = History.expect_name(block.get("tool_use_id"), f"{path}.tool_use_id")
-        self.lose_unknown(block, _RESULT_FIELDS, path, _NO_PLACE)
+        self.add_losses_of_unknown_fields(block, _RESULT_FIELDS, path, _NO_PLACE)
         content = block.get("content") or ""
         parts = [self._shown(*each) for each in self._blocks(content, f"{path}.content")]
         if not block.get("is_error"):
-            self.answer(call_id, content if isinstance(content, str) else parts, path)
+            self.add_result(call_id, content if isinstance(content, str) else parts, path)
             return
         first = parts[0].text if parts and isinstance(parts[0], TextPart) else ""
         rest = parts[1:] if first else [part for part in parts if not isinstance(part, TextPart)]
-        self.answer(call_id, rest, path, is_error=True, error_type=TOLD, error_message=first)
+        self.add_result(call_id, rest, path, is_error=True, error_type=TOLD, error_message=first)
 
     def assistant(self, message: Fields, path: str) -> None:
         """The model's parts and option calls, as in a reply."""
@@ -176,10 +176,10 @@ class _History(History):
         marker = object_or_empty(given)
         is_known = marker.get("type") == "ephemeral" and not marker.keys() - {"type", "ttl"}
         if not (place and is_known) or marker.get("ttl", "5m") not in ("5m", "1h"):
-            self.lose("dropped", f"{path}.cache_control", "a marker at this place is no setting")
+            self.add_loss("dropped", f"{path}.cache_control", "a marker at this place is no setting")
             return
         self._breakpoints[place] = {"at": place, "ttl": marker["ttl"]} if "ttl" in marker else place
-        self.put_vendor("cache_breakpoints", list(self._breakpoints.values()))
+        self.set_vendor_setting("cache_breakpoints", list(self._breakpoints.values()))
 
     def tools(self, given: JSONValue) -> None:
         """The declarations: options, and tools of the vendor's own."""
@@ -200,7 +200,7 @@ class _History(History):
             )
             self._mark(found, "options" if index == last else "", path)
             if own is not None and self.add_option(name, description, found.get("input_schema"), own):
-                self.lose_unknown(found, _OPTION_FIELDS, path, "an option has no place for it")
+                self.add_losses_of_unknown_fields(found, _OPTION_FIELDS, path, "an option has no place for it")
             else:
                 self.add_vendor_tool(without_fields(found, "cache_control"), path)
 
@@ -210,10 +210,14 @@ class _History(History):
         kind, alone = text_or_empty(found.get("type")), found.get("disable_parallel_tool_use")
         name = text_or_empty(found.get("name")) if kind == "tool" else ""
         known = {"type", "disable_parallel_tool_use", *(("name",) if kind == "tool" else ())}
-        if found.keys() - known or not isinstance(alone, bool | None) or not self.choose(_CHOICES.get(kind, ""), name):
-            self.put_vendor("tool_choice", given)
+        if (
+            found.keys() - known
+            or not isinstance(alone, bool | None)
+            or not self.set_option_choice(_CHOICES.get(kind, ""), name)
+        ):
+            self.set_vendor_setting("tool_choice", given)
         elif isinstance(alone, bool):
-            self.put("parallel_options", not alone, "tool_choice")
+            self.set_setting("parallel_options", not alone, "tool_choice")
 
     def output(self, given: JSONValue) -> None:
         """The schema that replies are held to; what stands beside it stays the vendor's."""
@@ -221,10 +225,14 @@ class _History(History):
         form = object_or_empty(found.get("format"))
         schema = form.get("schema")
         name = text_or_empty(object_or_empty(schema).get("title")) or "output"
-        if form.get("type") == "json_schema" and form.keys() == {"type", "schema"} and self.hold_to(name, schema):
+        if (
+            form.get("type") == "json_schema"
+            and form.keys() == {"type", "schema"}
+            and self.set_response_format(name, schema)
+        ):
             found = without_fields(found, "format")
         if found:
-            self.put_vendor("output_config", found)
+            self.set_vendor_setting("output_config", found)
 
     readers: ClassVar = {
         "system": leading, "messages": conversation, "tools": tools, "output_config": output, "tool_choice": choice,

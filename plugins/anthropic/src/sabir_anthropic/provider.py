@@ -52,11 +52,11 @@ class AnthropicProvider(RowProvider):
         """The one dialect."""
         return MESSAGES
 
-    def own(self, access: Access, key: KeySource) -> "SDKConnection":
+    def connect_own_clients(self, access: Access, key: KeySource) -> "SDKConnection":
         """Over the SDK's clients, made at the first send."""
         return SDKConnection(self.name, ERRORS, key, self.url_of(access), is_vendor=self.is_vendor(access))
 
-    def given(self, client: object) -> "UsersConnection":
+    def connect_user_client(self, client: object) -> "UsersConnection":
         """Over the user's own client."""
         return UsersConnection(self.name, ERRORS, client)
 

@@ -155,7 +155,7 @@ class _Request:
         the prompt, or twice its thinking budget. The request is marked as streamed if it may otherwise take too long.
         """
         scope, most = self._scope, most_at_once(self._scope.target.model)
-        limit: int | None = scope.take("max_output_tokens")
+        limit: int | None = scope.setting("max_output_tokens")
         if limit is None:
             limit = scope.model_info.output_tokens or UNKNOWN_MODEL
             if BEYOND_CONTEXT in self._rejects:
@@ -206,7 +206,7 @@ class _Request:
     def _samplers(self, *, is_newer: bool) -> dict[str, Any]:
         """Temperature, `top_p` and `top_k`: only in the older version of the API, and only if the model takes them."""
         model, thinks = self._scope.target.model, self.thinking.get("type") in ("enabled", "adaptive")
-        found = {setting: self._scope.take(setting) for setting in ("temperature", "top_p")}
+        found = {setting: self._scope.setting(setting) for setting in ("temperature", "top_p")}
         temperature, top_p = found.values()
         found["top_k"] = self._vendor.pop("top_k", None)
         both = None not in (temperature, top_p) and "temperature_with_top_p" in self._rejects
@@ -247,7 +247,7 @@ class _Request:
             yield {**self._scope.declare(option), "input_schema": parameters, **hints}
 
     def _format(self) -> dict[str, Any] | None:
-        wanted: ResponseFormat | None = self._scope.take("response_format")
+        wanted: ResponseFormat | None = self._scope.setting("response_format")
         if wanted is None:
             return None
         if wanted == JSON_OBJECT:
@@ -264,7 +264,7 @@ class _Request:
 
     def _choice(self, tools: Sequence[Fields]) -> dict[str, Any]:
         """The choice of an option and whether several may be called at once; losses where nothing is offered."""
-        given = {setting: self._scope.take(setting) for setting in ("option_choice", "parallel_options")}
+        given = {setting: self._scope.setting(setting) for setting in ("option_choice", "parallel_options")}
         choice, parallel = given.values()
         found = {} if choice is None else self._chosen(choice, tools)
         if "tool_choice" in self._vendor or not tools:

@@ -111,7 +111,7 @@ class MessagesDecoder:
             self._message = dict(object_or_empty(found.get("message")))
             yield ReplyStart(origin=origin_of(self._message, self._scope))
         if object_or_empty(found.get("delta")).get("type") not in TEXTS:
-            self._scope.count_kept(data)
+            self._scope.count_stored_values(data)
         if reader:
             yield from reader(found)
 
@@ -132,13 +132,15 @@ class MessagesDecoder:
     def _index(self, found: Fields) -> int:
         index = found.get("index")
         if type(index) is not int or index < 0:
-            raise self._scope.invalid(f"streamed a block at the index {index!r}; send the request again")
+            raise self._scope.invalid_answer(f"streamed a block at the index {index!r}; send the request again")
         return index
 
     def _block(self, found: Fields) -> tuple[int, _Growing]:
         index = self._index(found)
         if index not in self._growing:
-            raise self._scope.invalid(f"streamed more of block {index}, which is not open; send the request again")
+            raise self._scope.invalid_answer(
+                f"streamed more of block {index}, which is not open; send the request again"
+            )
         return index, self._growing[index]
 
     def _grown(self, found: Fields) -> tuple[StreamEvent, ...]:

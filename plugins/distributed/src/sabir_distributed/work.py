@@ -194,7 +194,7 @@ async def _outcome_of(work: Work, bound: BoundPolicy, worker: str) -> Answered |
     except Exception as error:  # an error from the caller's arguments
         return Failed(id=request.id, worker=worker, error=refusal_of(error, PolicyInvalid))
     try:
-        with CallDepth(request.depth).entered():
+        with CallDepth(request.depth).set():
             batch: Batch = await performed
     except BaseException as error:
         if work.is_stopped and isinstance(error, asyncio.CancelledError):

@@ -150,7 +150,7 @@ class GrowingCall:
 
     def _damaged(self, place: JSONValue, why: str) -> ResponseInvalid:
         said = f"streamed arguments of {self._call.get('name')!r} at {one_line(ascii(place), 80)}, which {why}"
-        return self._scope.invalid(f"{said}: send the request again")
+        return self._scope.invalid_answer(f"{said}: send the request again")
 
 
 class _Text:

@@ -90,10 +90,10 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     found = read_response(body, scope)
     candidates = [object_or_empty(candidate) for candidate in list_or_empty(found.get("candidates"))]
     if not candidates and not found.keys() & {"promptFeedback", "usageMetadata"}:
-        raise scope.invalid("answered without candidates; expected at least one: send the request again")
+        raise scope.invalid_answer("answered without candidates; expected at least one: send the request again")
     answers = []
-    for each in scope.each_counted(candidates):
-        parts = scope.each_counted(join_calls(parts_of(each), scope))
+    for each in scope.count_each(candidates):
+        parts = scope.count_each(join_calls(parts_of(each), scope))
         answers.append(cite([part_block(part, scope) for part in parts], each, scope))
     return ReplyBuilder(scope, answers[0] if answers else ()).finish(**read_end(found, candidates, answers, scope))
 
@@ -235,7 +235,7 @@ def _media(part: Fields, scope: DecodeScope) -> Block | None:
     state = _state(part=without_fields(part, "inlineData"), blob=without_fields(blob, "mimeType", "data"))
     if part.get("thought") or not data:
         return None
-    return MediaPart.read(modality_of(mime), DataURL.of_base64(data, mime), state=state)
+    return MediaPart.read(modality_of(mime), DataURL.from_base64(data, mime), state=state)
 
 
 def modality_of(mime: str) -> Modality:
@@ -262,8 +262,8 @@ def cite(blocks: Sequence[Block], candidate: Fields, scope: DecodeScope) -> list
     """Return the blocks of a candidate, its texts with the citations from its metadata."""
     texts = {place: block.text for place, block in enumerate(blocks) if isinstance(block, TextPart) and block.text}
     found: dict[int, list[Citation]] = {}
-    for place, citation in scope.each_counted(_citations(texts, candidate)) if texts else ():
-        scope.count_copied(len(citation.source_json or ""))
+    for place, citation in scope.count_each(_citations(texts, candidate)) if texts else ():
+        scope.count_copied_bytes(len(citation.source_json or ""))
         found.setdefault(place, []).append(citation)
     return [
         block.model_copy(update={"citations": tuple(found[place])}) if place in found else block

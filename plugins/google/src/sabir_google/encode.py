@@ -101,7 +101,7 @@ def _typed(piece: KnownPart, entry: Entry, scope: TurnScope, losses: LossLog) ->
     if url.startswith(FILES) or _type_at(url, piece):
         return (piece,)
     reason = f"{scope.target.dialect} wants a document's type; pass mime=, for example 'application/pdf'"
-    words = scope.stand_in(reason, piece, entry, losses)
+    words = scope.placeholder_or_drop(reason, piece, entry, losses)
     return (TextPart(text=words),) if words else ()
 
 
@@ -188,7 +188,7 @@ def _own_media(piece: MediaPart, state: Fields, entry: Entry, scope: TurnScope, 
         blob = {"mimeType": data.type, "data": data.base64, **object_or_empty(state.get("blob"))}
         return [{"inlineData": blob, **object_or_empty(state.get("part"))}]
     reason = f"{scope.target.dialect} takes a model's media only back to where they came from"
-    return [{"text": said}] if (said := scope.stand_in(reason, piece, entry, losses)) else []
+    return [{"text": said}] if (said := scope.placeholder_or_drop(reason, piece, entry, losses)) else []
 
 
 def _call(entry: Entry, losses: LossLog) -> Item:

@@ -64,21 +64,23 @@ class _History(History):
 
     def system(self, system: JSONValue) -> None:
         """The leading system message."""
-        self.lose_unknown(object_or_empty(system), {"parts", "role"}, "systemInstruction", _NO_PLACE)
+        self.add_losses_of_unknown_fields(object_or_empty(system), {"parts", "role"}, "systemInstruction", _NO_PLACE)
         given = [system] if isinstance(system, str) else object_or_empty(system).get("parts")
         parts = []
         for index, each in enumerate(given if isinstance(given, list) else [given]):
             said = each if isinstance(each, str) else object_or_empty(each).get("text")
             if isinstance(said, str):
                 parts.append(TextPart(text=said))
-                self.lose_unknown(object_or_empty(each), {"text"}, f"systemInstruction.parts[{index}]", _NO_PLACE)
+                self.add_losses_of_unknown_fields(
+                    object_or_empty(each), {"text"}, f"systemInstruction.parts[{index}]", _NO_PLACE
+                )
             else:
-                self.lose("dropped", f"systemInstruction.parts[{index}]", "a system message takes texts alone")
-        self.say("system", parts, "systemInstruction")
+                self.add_loss("dropped", f"systemInstruction.parts[{index}]", "a system message takes texts alone")
+        self.add_message("system", parts, "systemInstruction")
 
     def _wholes(self, content: Fields, path: str) -> list[Any]:
-        self.lose_unknown(content, {"role", "parts"}, path, _NO_PLACE)
-        return [_part(each) for each in History.listed(content, "parts")]
+        self.add_losses_of_unknown_fields(content, {"role", "parts"}, path, _NO_PLACE)
+        return [_part(each) for each in History.list_at(content, "parts")]
 
     def model_content(self, content: Fields, path: str) -> None:
         """The model's parts and option calls."""
@@ -106,17 +108,17 @@ class _History(History):
         for index, part in enumerate(parts):
             place = f"{path}.parts[{index}]"
             if isinstance(part, dict) and "functionResponse" in part:
-                self.lose_unknown(part, {"functionResponse"}, place, _NO_PLACE)
+                self.add_losses_of_unknown_fields(part, {"functionResponse"}, place, _NO_PLACE)
                 self._result(History.expect(part["functionResponse"], dict, f"{place}.functionResponse"), place)
             elif (read := _said(part, self.scope)) is not None:
                 said.append(read)
         if said or not any("functionResponse" in object_or_empty(part) for part in parts):
-            self.say("user", said, path)
+            self.add_message("user", said, path)
 
     def _result(self, found: Fields, path: str) -> None:
         where = f"{path}.functionResponse"
         name, wire_id = History.expect_name(found.get("name"), f"{where}.name"), text_or_empty(found.get("id"))
-        self.lose_unknown(found, {"id", "name", "response", "parts"}, where, _NO_PLACE)
+        self.add_losses_of_unknown_fields(found, {"id", "name", "response", "parts"}, where, _NO_PLACE)
         answered = next((each for each in self.waiting if (each[0] == wire_id if wire_id else each[1] == name)), None)
         if answered:
             self.waiting.remove(answered)
@@ -125,14 +127,14 @@ class _History(History):
         media = [_said(_part(each), self.scope) for each in list_or_empty(found.get("parts"))]
         kept: list[KnownPart] = [part for part in media if isinstance(part, MediaPart)]
         if len(kept) < len(media):
-            self.lose("dropped", f"{where}.parts", "not all of it is a medium")
+            self.add_loss("dropped", f"{where}.parts", "not all of it is a medium")
         if kept:
             result = said.get("result")
             if result not in (None, {}) and not isinstance(result, str):
-                self.lose("rewritten", f"{where}.response", "beside media it is JSON text")
+                self.add_loss("rewritten", f"{where}.response", "beside media it is JSON text")
                 result = encode_json(result)
             said |= {"result": None, "parts": [TextPart(text=result), *kept] if isinstance(result, str) else kept}
-        self.answer(call_id, (), path, self.scope.option_names.get(name, name), **said)
+        self.add_result(call_id, (), path, self.scope.option_names.get(name, name), **said)
 
     def _response(self, response: Fields, path: str) -> dict[str, Any]:
         """The payload fields of a result: an error, an output, or the whole response."""
@@ -148,7 +150,7 @@ class _History(History):
         if response.keys() == {"output"}:
             return {"result": response["output"]}
         if response.keys() & {"output", "error"}:
-            self.lose("rewritten", f"{path}.response", "the whole renders as its output")
+            self.add_loss("rewritten", f"{path}.response", "the whole renders as its output")
         return {"result": dict(response)}
 
     def tools(self, given: JSONValue) -> None:
@@ -173,7 +175,7 @@ class _History(History):
 
     def read_setting(self, name: str, value: JSONValue) -> None:
         """A field of the request without its own reader, under the name of its vendor setting."""
-        self.put_vendor(_SNAKE.get(name, name), value, name)
+        self.set_vendor_setting(_SNAKE.get(name, name), value, name)
 
     def generation(self, given: JSONValue) -> None:
         """How the model generates."""
@@ -182,17 +184,17 @@ class _History(History):
         if config.get("responseMimeType") != "application/json":
             pass
         elif not config.keys() & {"responseJsonSchema", "responseSchema"}:
-            self.hold_to_json()
+            self.set_json_response()
             config = without_fields(config, "responseMimeType")
-        elif self.hold_to(text_or_empty(object_or_empty(schema).get("title")) or DEFAULT_NAME, schema):
+        elif self.set_response_format(text_or_empty(object_or_empty(schema).get("title")) or DEFAULT_NAME, schema):
             config = without_fields(config, "responseMimeType", "responseJsonSchema")
         for name, value in config.items():
             if name in _NEUTRAL:
-                self.put(_NEUTRAL[name], value, name, "generationConfig")
+                self.set_setting(_NEUTRAL[name], value, name, "generationConfig")
             elif name in _SNAKE and name not in map(camel, TOP_LEVEL):
-                self.put_vendor(_SNAKE[name], value, name, "generationConfig")
+                self.set_vendor_setting(_SNAKE[name], value, name, "generationConfig")
             else:
-                self.put_extra(name, value, "generationConfig")
+                self.set_extra_body(name, value, "generationConfig")
 
     def choice(self, given: JSONValue) -> None:
         """Which option is to be chosen."""
@@ -203,10 +205,10 @@ class _History(History):
         is_known = calling.keys() <= {"mode", "allowedFunctionNames"} and len(allowed) <= 1
         if allowed:
             is_known, mode = is_known and mode == "required", ""
-        if is_known and calling and self.choose(mode, text_or_empty(next(iter(allowed), ""))):
+        if is_known and calling and self.set_option_choice(mode, text_or_empty(next(iter(allowed), ""))):
             config = without_fields(config, "functionCallingConfig")
         if config:
-            self.put_vendor("tool_config", config)
+            self.set_vendor_setting("tool_config", config)
 
     readers: ClassVar = {
         "systemInstruction": system, "contents": History.read_messages, "tools": tools, "generationConfig": generation,
@@ -257,7 +259,7 @@ def _medium(found: Fields, scope: DecodeScope) -> MediaPart | None:
         return None
     if blob.keys() == {"mimeType", "data"}:
         data = text_or_empty(blob["data"]).replace("-", "+").replace("_", "/")
-        return MediaPart.read(modality_of(mime), DataURL.of_base64(data, mime), vendor=vendor)
+        return MediaPart.read(modality_of(mime), DataURL.from_base64(data, mime), vendor=vendor)
     uri = text_or_empty(file.get("fileUri"))
     if file.keys() - {"mimeType", "fileUri"} or not mime:
         return None

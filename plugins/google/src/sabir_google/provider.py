@@ -101,11 +101,11 @@ class GoogleProvider(SDKProvider):
             return access.base_url or (VERTEX_URL if self.quirks(access) else self.url)
         return super().url_of(access)
 
-    def own(self, access: Access, key: KeySource) -> Connection:
+    def connect_own_clients(self, access: Access, key: KeySource) -> Connection:
         """Over the SDK's clients, made at the first send."""
         return SDKConnection(NAME, ERRORS, key, self.url_of(access))
 
-    def given(self, client: object) -> Connection:
+    def connect_user_client(self, client: object) -> Connection:
         """Over the user's own client."""
         return UsersConnection(NAME, ERRORS, client)
 

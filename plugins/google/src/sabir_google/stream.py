@@ -90,7 +90,7 @@ class _Candidate:
             return self._call(part, scope)
         block = part_block(part, scope)
         if isinstance(block, TextPart | ReasoningPart):
-            return () if ReplyBuilder.leaves_out(block) else self._grow(part, block.kind, block.text, scope)
+            return () if ReplyBuilder.is_empty(block) else self._grow(part, block.kind, block.text, scope)
         index = len(self.grown)
         scope.count_blocks()
         self.grown.append(block)
@@ -156,7 +156,7 @@ class GenerateContentDecoder:
             return
         found = read_response(event.data, self._scope)
         if not self._is_repeated(event.data):
-            self._scope.count_kept(event.data)
+            self._scope.count_stored_values(event.data)
         _merge(self._response, found, but="candidates")
         if not self._is_started:
             self._is_started = True

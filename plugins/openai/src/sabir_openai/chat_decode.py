@@ -70,7 +70,7 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     found = scope.read_object(body)
     raise_reported(found, scope)
     if not list_or_empty(found.get("choices")):
-        raise scope.invalid("answered without choices; expected at least one: send the request again")
+        raise scope.invalid_answer("answered without choices; expected at least one: send the request again")
     placed, end = read_answer(found, scope)
     return _built(placed, scope).finish(**end)
 
@@ -98,7 +98,7 @@ def origin_of(found: Fields, scope: DecodeScope) -> Origin:
 def read_answer(found: Fields, scope: DecodeScope) -> tuple[tuple[Placed, ...], dict[str, Any]]:
     """The first choice's blocks, and the other fields of a reply or ReplyEnd; choices may come in any order."""
     origin = origin_of(found, scope)
-    choices = [object_or_empty(choice) for choice in scope.each_counted(list_or_empty(found.get("choices")))]
+    choices = [object_or_empty(choice) for choice in scope.count_each(list_or_empty(found.get("choices")))]
     first, *others = [_read_choice(choice, scope) for choice in sorted(choices, key=index_of)]
     details = unknown_fields(found, _BODY_FIELDS)
     if further := [left for *_, left in (first, *others) if left]:
@@ -129,7 +129,7 @@ def _built(placed: Iterable[Placed], scope: DecodeScope) -> ReplyBuilder:
 def message_blocks(message: Fields, scope: DecodeScope) -> tuple[tuple[Placed, ...], dict[str, Any]]:
     """An assistant message's blocks in their order, and its remaining fields."""
     reader = _Message(message, scope)
-    return tuple(sorted(scope.each_counted(reader.blocks()), key=itemgetter(0))), reader.left
+    return tuple(sorted(scope.count_each(reader.blocks()), key=itemgetter(0))), reader.left
 
 
 def _read_choice(
@@ -193,7 +193,7 @@ class _Message:
 
     def _content(self) -> Iterator[Placed]:
         content = self.message.get("content")
-        annotations = list(self.scope.each_counted(list_or_empty(self.message.get("annotations"))))
+        annotations = list(self.scope.count_each(list_or_empty(self.message.get("annotations"))))
         if isinstance(content, str) and not annotations:
             yield CONTENT, TextPart(text=content)
             return
@@ -229,7 +229,9 @@ class _Message:
         audio = object_or_empty(self.message.get("audio"))
         data, transcript = text_or_empty(audio.get("data")), text_or_empty(audio.get("transcript"))
         state = {"audio": unknown_fields(audio, {"data", "transcript"})}
-        if data and (sound := MediaPart.read("audio", DataURL.sniffed(data, "application/octet-stream"), state=state)):
+        if data and (
+            sound := MediaPart.read("audio", DataURL.with_sniffed_type(data, "application/octet-stream"), state=state)
+        ):
             del self.left["audio"]
             yield SOUND, sound
         if transcript:

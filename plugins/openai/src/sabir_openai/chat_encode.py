@@ -253,7 +253,7 @@ class _Answer:
             self.further["audio"] = {"id": identifier}
             return
         reason = f"{self.scope.target.dialect} takes an assistant's sound only by its id, where it came from"
-        self._text(self.scope.stand_in(reason, piece, entry, self.losses))
+        self._text(self.scope.placeholder_or_drop(reason, piece, entry, self.losses))
 
     def _reasoning(self, piece: ReasoningPart, state: Mapping[str, Any], entry: Entry) -> None:
         name, details = text_or_empty(state.get("field")), list_or_empty(state.get("details"))

@@ -125,7 +125,7 @@ def take(scope: RequestScope, setting: str) -> Any:
         reason = f"{scope.target.model} takes it only while it does not reason"
         scope.losses.add("dropped", reason, path=f"settings.{setting}")
         return None
-    return scope.take(setting)
+    return scope.setting(setting)
 
 
 def _renamed(name: str, scope: RequestScope) -> str:
@@ -236,7 +236,7 @@ def encode_format(wanted: ResponseFormat, scope: RequestScope) -> dict[str, Any]
         reason = f"replies may miss the schema, for it cannot be strict: {strict.refusal}"
         scope.losses.add("downgraded", reason, path=path)
     fitted.report(scope.losses, f"{path}.schema")
-    name = FORMAT_NAMES.fitted(wanted.name)
+    name = FORMAT_NAMES.fit(wanted.name)
     if name != wanted.name:
         scope.losses.add("rewritten", f"the wire takes {name!r} for {wanted.name!r}", path=f"{path}.name")
     schema = {"type": "json_schema", "name": name, "schema": fitted.schema, "strict": not strict.refusal}

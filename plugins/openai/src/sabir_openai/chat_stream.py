@@ -73,7 +73,7 @@ class ChatDecoder:
             number = chat_decode.index_of(found)
             choice = self._choices.get(number) or self._begun_choice(number)
             if not choice.is_text(found):
-                self._scope.count_kept(data)
+                self._scope.count_stored_values(data)
             for place, kind, more in choice.take(found):
                 if number != 0:
                     continue

@@ -67,11 +67,11 @@ class CompatibleProvider(RowProvider):
         """Return the dialect of that short name."""
         return dialect_of(short_name)
 
-    def own(self, access: Access, key: KeySource) -> Connection:
+    def connect_own_clients(self, access: Access, key: KeySource) -> Connection:
         """Return a connection over the SDK's clients, which are made at the first send."""
         return SDKConnection(self.name, ERRORS, key, self.url_of(access), is_vendor=self.is_vendor(access))
 
-    def given(self, client: object) -> Connection:
+    def connect_user_client(self, client: object) -> Connection:
         """Return a connection over the user's own client."""
         return UsersConnection(self.name, ERRORS, client)
 

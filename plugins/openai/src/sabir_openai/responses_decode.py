@@ -81,7 +81,7 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     found = scope.read_object(body)
     raise_reported(found, scope)
     if not isinstance(found.get("output"), list):
-        raise scope.invalid("answered without output; expected a list of items: send the request again")
+        raise scope.invalid_answer("answered without output; expected a list of items: send the request again")
     if not found["output"] and (status := text_or_empty(found.get("status"))) in UNMADE:
         said = (
             f"{scope.target} answered {status!r}: response {text_or_empty(found.get('id'))} is made in the background"
@@ -90,7 +90,7 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
         provider, request_id = scope.target.provider, scope.request_id
         raise CallError(f"{said}; {remedy}", provider=provider, code=status, request_id=request_id)
     blocks, builder = [], ReplyBuilder(scope)
-    for item in scope.each_counted(found["output"]):
+    for item in scope.count_each(found["output"]):
         for block in item_blocks(item, scope):
             blocks.append(block)
             builder.add(block, is_finished=is_finished(item))
@@ -113,7 +113,7 @@ def read_end(response: Fields, blocks: Collection[Block], scope: DecodeScope) ->
     status = text_or_empty(response.get("status"))
     raw = text_or_empty(object_or_empty(response.get("incomplete_details")).get("reason")) or status
     reason = FINISH_REASONS.get(raw, "other")
-    changes = scope.each_counted(list_or_empty(response.get("input_transformations")))
+    changes = scope.count_each(list_or_empty(response.get("input_transformations")))
     return {
         "finish_reason": _reason_of(blocks) if reason == "stop" else reason,
         "raw_finish_reason": raw or None,
@@ -161,15 +161,15 @@ def _message(item: Fields, scope: DecodeScope) -> list[Block]:
     head = without_fields(item, "content")
     contents = list_or_empty(item.get("content"))
     if len(contents) > 1:  # each of them keeps the head
-        scope.count_copied(len(contents) * len(encode_json(head)))
-    blocks = [_content(content, head, scope) for content in scope.each_counted(contents)]
+        scope.count_copied_bytes(len(contents) * len(encode_json(head)))
+    blocks = [_content(content, head, scope) for content in scope.count_each(contents)]
     return blocks or [opaque_item(item)]
 
 
 def _content(content: JSONValue, head: Fields, scope: DecodeScope) -> Block:
     found = object_or_empty(content)
     if found.get("type") == "output_text" and isinstance(found.get("text"), str):
-        annotations = scope.each_counted(list_or_empty(found.get("annotations")))
+        annotations = scope.count_each(list_or_empty(found.get("annotations")))
         citations = tuple(read_citation(annotation) for annotation in annotations)
         state = {"item": head, "part": without_fields(found, "text", "annotations")}
         return TextPart(text=found["text"], citations=citations, state=state)

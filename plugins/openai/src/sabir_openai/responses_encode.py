@@ -219,7 +219,7 @@ class _Answer:
             self._append({**head, "result": piece.data_url().base64})
         else:
             reason = f"{self.scope.target.dialect} takes an assistant's image only back to where it came from"
-            self._say(self.scope.stand_in(reason, piece, entry, self.losses))
+            self._say(self.scope.placeholder_or_drop(reason, piece, entry, self.losses))
 
     def _say(self, said: str) -> None:
         # An assistant message without an id is one string: the array form is for the vendor's own messages.

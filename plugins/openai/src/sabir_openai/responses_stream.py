@@ -118,7 +118,7 @@ class ResponsesDecoder:
             self._is_started = True
             yield ReplyStart(origin=origin_of(response, self._scope))
         if name not in DELTAS:
-            self._scope.count_kept(data)
+            self._scope.count_stored_values(data)
         if reader := self._readers.get(name):
             yield from reader(found)
 

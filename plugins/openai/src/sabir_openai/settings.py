@@ -151,7 +151,7 @@ def leave_out_the_others(scope: RequestScope, own: type[BaseModel], other: type[
     absent = [name for name in scope.vendor if name in other.model_fields and name not in own.model_fields]
     if not absent:  # as nearly always: then no row is looked up
         return
-    row = Row.packaged("sabir_openai", scope.target.provider)
+    row = Row.load_packaged("sabir_openai", scope.target.provider)
     if scope.target.provider in OPENAI or (row is not None and len(row.dialects) > 1):
         scope.vendor = FrozenDict(without_fields(scope.vendor, *absent))
         for name in absent:

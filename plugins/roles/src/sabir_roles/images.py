@@ -49,4 +49,4 @@ def image_url(image: str) -> str:
         )
     except (binascii.Error, ValueError) as error:
         raise RoleError(f"the image {MediaURL(image).shown} is neither a URL nor base64: {error}") from None
-    return DataURL.of(data, otherwise="image/png")
+    return DataURL.from_bytes(data, otherwise="image/png")

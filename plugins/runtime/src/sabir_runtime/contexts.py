@@ -290,7 +290,7 @@ class BoundCall:
         options = None if self.options is None else list(self.options)
         try:
             own = {**self.arguments, **bound.signature.provide()}
-            with CallDepth.deeper(bound.called):
+            with CallDepth.one_deeper(bound.called):
                 return check_batch(bound.called, await policy(list(self.observations), options, **own))
         except PolicyFailed:
             raise
@@ -313,7 +313,7 @@ class BoundCall:
             context = ToolContext(call_id, idempotency_key=f"{message.id}/{call_id}")
         token = _CHOSEN.set(message)
         try:
-            with context.entered(), CallDepth.deeper(self.bound.called):
+            with context.entered(), CallDepth.one_deeper(self.bound.called):
                 (result,) = await answer([message], self.bound.context.offer(self.options))
             return result
         except asyncio.CancelledError:

@@ -207,7 +207,7 @@ def is_cancelled() -> bool:
 
 def _said_by(error: BaseException) -> tuple[str, str, bool]:
     """Type, message and whether to try again."""
-    said = RaisedError.of(error)
+    said = RaisedError.from_exception(error)
     if isinstance(error, OptionFailed):
         return said
     message = said.message

@@ -199,7 +199,7 @@ class WaitingPerformer(Performer):
         raise self.give_up([run])
 
     def _run(self, run: Run, context: ToolContext) -> Ended:
-        with context.entered(), CallDepth.deeper(run.message.call.option_name):
+        with context.entered(), CallDepth.one_deeper(run.message.call.option_name):
             (result,) = sabir.answer_sync([run.message], self.requests.offered)
         return Ended(run, result)
 
@@ -235,7 +235,7 @@ class LoopPerformer(Performer):
         self._running = {asyncio.ensure_future(self._run(run)): run for run in runs}
 
     async def _run(self, run: Run) -> Ended:
-        with self.context(run, _here(self.tell)).entered(), CallDepth.deeper(run.message.call.option_name):
+        with self.context(run, _here(self.tell)).entered(), CallDepth.one_deeper(run.message.call.option_name):
             (result,) = await sabir.answer([run.message], self.requests.offered)
         return Ended(run, result)
 

@@ -128,20 +128,20 @@ def _sources(piece: KnownPart, entry: Entry, losses: LossLog) -> list[Any]:
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Every field but the messages; one that says nothing is left out."""
     vendor, lost = scope.read_vendor(CohereSettings), scope.losses
-    body: Wire = {"model": scope.target.model, **{name: scope.take(each) for each, name in _FIELDS.items()}}
+    body: Wire = {"model": scope.target.model, **{name: scope.setting(each) for each, name in _FIELDS.items()}}
     for index in range(MOST_STOPS, len(body["stop_sequences"] or ())):
         lost.add("dropped", f"the wire takes {MOST_STOPS} stop texts", path=f"settings.stop[{index}]")
         body["stop_sequences"] = body["stop_sequences"][:MOST_STOPS]
     if body["p"] is not None and body["p"] != (near := min(max(body["p"], LEAST_P), MOST_P)):
         lost.add("rewritten", f"the wire takes {LEAST_P} to {MOST_P}; {near} is sent", path="settings.top_p")
         body["p"] = near
-    if (effort := scope.take("reasoning_effort")) is not None:
+    if (effort := scope.setting("reasoning_effort")) is not None:
         body["thinking"] = {"type": "disabled" if effort == "none" else "enabled"}
         if effort != "none" or "thinking" in vendor:
             lost.add(
                 "downgraded", "thinking is on or off; a budget is a vendor setting", path="settings.reasoning_effort"
             )
-    if scope.take("parallel_options") is not None:
+    if scope.setting("parallel_options") is not None:
         lost.add("dropped", "the wire has no word for it; the model decides", path="settings.parallel_options")
     body |= {"response_format": _format(scope), **_tools(scope), **vendor}
     return {name: value for name, value in body.items() if value is not None}
@@ -149,7 +149,7 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
 
 def _tools(scope: RequestScope) -> Wire:
     """The options, and which is to be chosen: one by its name by offering it alone."""
-    choice, offered = scope.take("option_choice"), scope.options
+    choice, offered = scope.setting("option_choice"), scope.options
     if choice not in _CHOICES:
         name = scope.name_choice(choice)
         offered = tuple(option for option in offered if scope.option_names[option.name] == name)
@@ -167,7 +167,7 @@ def _function(option: Option, scope: RequestScope) -> Wire:
 
 def _format(scope: RequestScope) -> Wire | None:
     """The schema that replies are held to; the wire takes none beside options, and its name only as a title."""
-    wanted: ResponseFormat | None = scope.take("response_format")
+    wanted: ResponseFormat | None = scope.setting("response_format")
     if wanted and not scope.options:
         described = {"description": wanted.description} if wanted.description else {}
         return {"type": "json_object", "json_schema": {"title": wanted.name, **described, **wanted.schema_view}}

@@ -48,7 +48,7 @@ class CohereProvider(SDKProvider):
         """The one dialect."""
         return CHAT
 
-    def own(self, access: Access, key: KeySource) -> Connection:
+    def connect_own_clients(self, access: Access, key: KeySource) -> Connection:
         """Over the SDK's clients, made at the first send."""
         return SDKConnection(self.name, ERRORS, key, self.url_of(access))
 

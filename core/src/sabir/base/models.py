@@ -230,7 +230,7 @@ class Frozen(BaseModel, metaclass=AsRead):
         __delattr__ = __setattr__
 
     @classmethod
-    def assembled(cls, values: dict[str, Any], given: set[str]) -> Self:
+    def construct_unchecked(cls, values: dict[str, Any], given: set[str]) -> Self:
         """What the constructor makes of values that are known to be valid, in a third of the time: unlooked at.
 
         `values` are all fields, by their own names and in their order; `given` those that a constructor would be given.

@@ -113,7 +113,7 @@ class ReplyBuilder:
         first = Message(id=Message.new_id(), policy=self._scope.policy, origin=origin, payload=payloads[0])
         shared, fields_set = vars(first), first.model_fields_set  # valid for the others too
         others = ({**shared, "id": Message.new_id(), "payload": each} for each in payloads[1:])
-        return (first, *(Message.assembled(values, {*fields_set}) for values in others))
+        return (first, *(Message.construct_unchecked(values, {*fields_set}) for values in others))
 
     def finish(
         self,

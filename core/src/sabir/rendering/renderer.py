@@ -242,7 +242,7 @@ class Renderer:
             marks = [f"{mark.message_id[:8]} {mark.path}" for mark in log if isinstance(mark, Unchecked)]
             values["losses"] = tuple(_without_marks(log))
             values["unchecked"] = (*head.empty.unchecked, *dict.fromkeys(marks))
-        return Rendering.assembled(values, head.empty.__pydantic_fields_set__.copy())
+        return Rendering.construct_unchecked(values, head.empty.__pydantic_fields_set__.copy())
 
     def _index_for(self, settings: Settings, declared: tuple[str, ...]) -> PrefixIndex:
         labels, media = bool(settings.media_labels), settings.unsupported_media or "placeholder"

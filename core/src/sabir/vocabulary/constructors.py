@@ -132,7 +132,7 @@ def _message(policy: str, content: tuple[Content, ...], step_num: int | None) ->
     if not content:
         raise BuilderError(f"a message of {policy!r} needs content: strings or parts")
     parts = tuple(_part(item, index) for index, item in enumerate(content))
-    payload = PartsPayload.assembled({"kind": "parts", "parts": parts}, {"parts"})
+    payload = PartsPayload.construct_unchecked({"kind": "parts", "parts": parts}, {"parts"})
     return Message(policy=policy, step_num=step_num, payload=payload)
 
 

@@ -120,7 +120,7 @@ def take_hints(text: JSONText, model: type[BaseModel] | None, taker: Taker) -> J
 
 def with_hints(made: Made, taken: JSONText | None) -> Made:
     """A medium or an option with these hints instead of its own."""
-    return type(made).assembled({**vars(made), "vendor_json": taken}, made.model_fields_set | {"vendor_json"})
+    return type(made).construct_unchecked({**vars(made), "vendor_json": taken}, made.model_fields_set | {"vendor_json"})
 
 
 def _validated(
@@ -220,7 +220,7 @@ class MediaPart(Stateful):
     vendor: ClassVar = ObjectView("vendor_json", "Provider name → its own hints.")
 
     @classmethod
-    def read(cls, modality: Modality, url: str, name: JSONValue = None, **further: Any) -> "MediaPart | None":
+    def from_wire(cls, modality: Modality, url: str, name: JSONValue = None, **further: Any) -> "MediaPart | None":
         """The part that a wire's medium is, with `further` fields of it; None for a URL that no part may carry."""
         try:
             return cls(modality=modality, url=url, name=name if name and isinstance(name, str) else None, **further)

@@ -74,7 +74,7 @@ class Usage(StoredModel):
         return ((name, value) for name, value in super().__brief_args__() if name != "details")
 
     @classmethod
-    def counted(
+    def unchecked(
         cls,
         details: Mapping[str, JSONValue],
         *,
@@ -93,7 +93,7 @@ class Usage(StoredModel):
             "reasoning_tokens": reasoning_tokens,
             "details_json": encode_json(details),
         }
-        return cls.assembled(values, set(values))
+        return cls.construct_unchecked(values, set(values))
 
     def __str__(self) -> str:
         """The figures in one line."""
@@ -277,7 +277,7 @@ class BlockStart(Frozen):
     option_name: str = ""
 
     @classmethod
-    def of(cls, index: int, block: Part | OptionCallPayload) -> "BlockStart":
+    def unchecked(cls, index: int, block: Part | OptionCallPayload) -> "BlockStart":
         """The start of a block."""
         call = block if isinstance(block, OptionCallPayload) else None
         ids = {"invocation_id": call.invocation_id, "option_name": call.option_name} if call else {}
@@ -302,9 +302,9 @@ class BlockDelta(Frozen):
         return f"{self.kind}-delta"
 
     @classmethod
-    def of(cls, index: int, kind: BlockKind, text: str) -> "BlockDelta":
+    def unchecked(cls, index: int, kind: BlockKind, text: str) -> "BlockDelta":
         """One of values that a decoder has checked already: a stream holds thousands of them."""
-        return cls.assembled({"index": index, "kind": kind, "text": text}, {"index", "kind", "text"})
+        return cls.construct_unchecked({"index": index, "kind": kind, "text": text}, {"index", "kind", "text"})
 
 
 class BlockEnd(Frozen):

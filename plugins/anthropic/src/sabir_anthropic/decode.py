@@ -115,7 +115,7 @@ def read_usage(figures: JSONValue) -> Usage:
     iterations = [object_or_empty(each) for each in list_or_empty(found.get("iterations"))]
     counted = [found, *(each for each in iterations if text_or_empty(each.get("type")) in BILLED_APART)]
     fresh, read, written, output = (_sum(counted, name) for name in _COUNTS)
-    return Usage.counted(
+    return Usage.unchecked(
         found,
         input_tokens=None if fresh is None else fresh + (read or 0) + (written or 0),
         output_tokens=output,

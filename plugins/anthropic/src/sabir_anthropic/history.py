@@ -45,12 +45,12 @@ _NO_PLACE = "it has no place in a message"
 
 
 def _image(found: Fields, scope: DecodeScope) -> MediaPart | None:
-    return MediaPart.read("image", _url(object_or_empty(found.get("source")), scope))
+    return MediaPart.from_wire("image", _url(object_or_empty(found.get("source")), scope))
 
 
 def _document(found: Fields, scope: DecodeScope) -> MediaPart | None:
     hints, url = scope.read_hints(found, DocumentHints), _url(object_or_empty(found.get("source")), scope)
-    return None if hints is None else MediaPart.read("document", url, found.get("title"), vendor=hints)
+    return None if hints is None else MediaPart.from_wire("document", url, found.get("title"), vendor=hints)
 
 
 def _url(source: Fields, scope: DecodeScope) -> str:

@@ -146,7 +146,7 @@ class MessagesDecoder:
     def _grown(self, found: Fields) -> tuple[StreamEvent, ...]:
         index, growing = self._block(found)
         shown = growing.take(object_or_empty(found.get("delta")))
-        return (BlockDelta.of(index, growing.kind, shown),) if shown and growing.kind != "opaque" else ()
+        return (BlockDelta.unchecked(index, growing.kind, shown),) if shown and growing.kind != "opaque" else ()
 
     def _done(self, found: Fields) -> Iterator[StreamEvent]:
         index, growing = self._block(found)

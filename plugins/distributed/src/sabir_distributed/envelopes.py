@@ -227,7 +227,9 @@ def decode_request(data: bytes, known: KnownMessages) -> Request:
             if observations is not None:
                 request = _REQUEST.validator.validate_json(head + _EMPTY)
                 _check_schema("request", request.schema_number)
-                return Request.assembled({**vars(request), "observations": observations}, request.model_fields_set)
+                return Request.construct_unchecked(
+                    {**vars(request), "observations": observations}, request.model_fields_set
+                )
     return _decode(_REQUEST, "request", data)
 
 

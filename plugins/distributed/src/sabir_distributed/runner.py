@@ -83,7 +83,7 @@ class DistributedRunner(Runner, AsyncClosing):
             "depth": CallDepth.current().calls,
             "waited": 0.0,
         }
-        return Request.assembled(values, set(_GIVEN))
+        return Request.construct_unchecked(values, set(_GIVEN))
 
     async def _open(self) -> CallerConnection:
         """The connection of this event loop, made by the first call that needs it."""

@@ -201,7 +201,7 @@ async def _outcome_of(work: Work, bound: BoundPolicy, worker: str) -> Answered |
             raise
         return Failed(id=request.id, worker=worker, error=Fault(**dict(failure_of(error)), raised_by="policy"))
     answered = {"schema_number": SCHEMA, "kind": "answered", "id": request.id, "worker": worker, "result": tuple(batch)}
-    return Answered.assembled(answered, set(answered))  # of messages, as bound calls give them
+    return Answered.construct_unchecked(answered, set(answered))  # of messages, as bound calls give them
 
 
 def refusal_of(error: BaseException, kind: type[RuntimeFault] = EnvelopeInvalid) -> Fault:

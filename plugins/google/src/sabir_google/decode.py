@@ -169,7 +169,7 @@ def read_usage(figures: JSONValue) -> Usage:
     found = object_or_empty(figures)
     if not found:
         return Usage()
-    return Usage.counted(
+    return Usage.unchecked(
         found,
         input_tokens=_sum(found, "promptTokenCount", "toolUsePromptTokenCount"),
         output_tokens=_sum(found, "candidatesTokenCount", "thoughtsTokenCount"),
@@ -235,7 +235,7 @@ def _media(part: Fields, scope: DecodeScope) -> Block | None:
     state = _state(part=without_fields(part, "inlineData"), blob=without_fields(blob, "mimeType", "data"))
     if part.get("thought") or not data:
         return None
-    return MediaPart.read(modality_of(mime), DataURL.from_base64(data, mime), state=state)
+    return MediaPart.from_wire(modality_of(mime), DataURL.from_base64(data, mime), state=state)
 
 
 def modality_of(mime: str) -> Modality:

@@ -259,13 +259,13 @@ def _medium(found: Fields, scope: DecodeScope) -> MediaPart | None:
         return None
     if blob.keys() == {"mimeType", "data"}:
         data = text_or_empty(blob["data"]).replace("-", "+").replace("_", "/")
-        return MediaPart.read(modality_of(mime), DataURL.from_base64(data, mime), vendor=vendor)
+        return MediaPart.from_wire(modality_of(mime), DataURL.from_base64(data, mime), vendor=vendor)
     uri = text_or_empty(file.get("fileUri"))
     if file.keys() - {"mimeType", "fileUri"} or not mime:
         return None
     if uri.startswith(FILES) or not uri.startswith(("http://", "https://")):
         uri = scope.file_url(uri.removeprefix(FILES))
-    read = MediaPart.read(modality_of(mime), uri, vendor=vendor)
+    read = MediaPart.from_wire(modality_of(mime), uri, vendor=vendor)
     return read and read.model_copy(update={"mime": mime})
 
 

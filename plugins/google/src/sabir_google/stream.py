@@ -94,20 +94,20 @@ class _Candidate:
         index = len(self.grown)
         scope.count_blocks()
         self.grown.append(block)
-        return BlockStart.of(index, block), BlockEnd(index=index, block=block)
+        return BlockStart.unchecked(index, block), BlockEnd(index=index, block=block)
 
     def _call(self, part: Fields, scope: DecodeScope) -> Iterator[StreamEvent]:
         """A piece of a call, which may begin it and may end it."""
         calling = self.calling
         if calling is None or not calling.call.is_continued_by(part):
             begun = part_block({"functionCall": without_fields(part["functionCall"], "args")}, scope)
-            calling = self.calling = _Calling(GrowingCall(scope), BlockStart.of(len(self.grown), begun))
+            calling = self.calling = _Calling(GrowingCall(scope), BlockStart.unchecked(len(self.grown), begun))
             scope.count_blocks()
             self.grown.append(calling)
             yield calling.start
         index, was_whole, more = calling.start.index, calling.call.is_whole, calling.call.take(part)
         if more:
-            yield BlockDelta.of(index, "option_call", more)
+            yield BlockDelta.unchecked(index, "option_call", more)
         if calling.call.is_whole and not was_whole:
             block = self.grown[index] = calling.whole(scope)
             yield BlockEnd(index=index, block=block)
@@ -119,11 +119,11 @@ class _Candidate:
         last = self.grown[index] if self.grown else None
         if is_plain and isinstance(last, _Growing) and last.is_plain and last.kind == kind:
             last.words.append(more)
-            return (BlockDelta.of(index, kind, more),) if more else ()
+            return (BlockDelta.unchecked(index, kind, more),) if more else ()
         scope.count_blocks()
         self.grown.append(_Growing(part, kind, is_plain, [more]))
         start = BlockStart(index=index + 1, kind=kind)
-        return (start, BlockDelta.of(index + 1, kind, more)) if more else (start,)
+        return (start, BlockDelta.unchecked(index + 1, kind, more)) if more else (start,)
 
     def blocks(self, scope: DecodeScope) -> list[Block]:
         """All blocks, whole."""

@@ -230,7 +230,9 @@ class _Message:
         data, transcript = text_or_empty(audio.get("data")), text_or_empty(audio.get("transcript"))
         state = {"audio": unknown_fields(audio, {"data", "transcript"})}
         if data and (
-            sound := MediaPart.read("audio", DataURL.with_sniffed_type(data, "application/octet-stream"), state=state)
+            sound := MediaPart.from_wire(
+                "audio", DataURL.with_sniffed_type(data, "application/octet-stream"), state=state
+            )
         ):
             del self.left["audio"]
             yield SOUND, sound
@@ -280,7 +282,9 @@ def detail_text(detail: JSONValue) -> str:
 
 
 def _picture(block: JSONValue) -> MediaPart | None:
-    return MediaPart.read("image", text_or_empty(object_or_empty(object_or_empty(block).get("image_url")).get("url")))
+    return MediaPart.from_wire(
+        "image", text_or_empty(object_or_empty(object_or_empty(block).get("image_url")).get("url"))
+    )
 
 
 def thinking_text(chunk: Fields) -> str | None:
@@ -330,7 +334,7 @@ def read_usage(figures: JSONValue) -> Usage:
         if 0 < sound <= uncounted:
             sent, uncounted = sent + sound, uncounted - sound
         written += max(uncounted, 0)
-    return Usage.counted(
+    return Usage.unchecked(
         found,
         input_tokens=sent,
         output_tokens=written,

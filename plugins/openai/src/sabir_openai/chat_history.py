@@ -158,20 +158,20 @@ class RequestHistory(History):
 
 
 def _image(found: Fields, scope: DecodeScope) -> MediaPart | None:
-    return MediaPart.read("image", text_or_empty(found.get("url")))
+    return MediaPart.from_wire("image", text_or_empty(found.get("url")))
 
 
 def _sound(found: Fields, scope: DecodeScope) -> MediaPart | None:
     form, data = text_or_empty(found.get("format")), text_or_empty(found.get("data"))
     if not form:
-        return MediaPart.read("audio", _url(text_or_empty(found.get("url")) or data, "audio/mpeg"))
-    return MediaPart.read("audio", f"data:{_SOUNDS.get(form, f'audio/{form}')};base64,{data}") if data else None
+        return MediaPart.from_wire("audio", _url(text_or_empty(found.get("url")) or data, "audio/mpeg"))
+    return MediaPart.from_wire("audio", f"data:{_SOUNDS.get(form, f'audio/{form}')};base64,{data}") if data else None
 
 
 def _file(found: Fields, scope: DecodeScope) -> MediaPart | None:
     data = text_or_empty(found.get("file_data"))
     url = _url(data, "application/pdf") if data else scope.file_url(found.get("file_id"))
-    return MediaPart.read("document", url, found.get("filename"))
+    return MediaPart.from_wire("document", url, found.get("filename"))
 
 
 def _linked(field: str, name: str) -> PartReader:
@@ -179,13 +179,13 @@ def _linked(field: str, name: str) -> PartReader:
 
     def read(found: Fields, scope: DecodeScope) -> MediaPart | None:
         url = text_or_empty(found.get(field)) or text_or_empty(object_or_empty(found.get(field)).get("url"))
-        return MediaPart.read("document", _url(url, "application/pdf"), found.get(name))
+        return MediaPart.from_wire("document", _url(url, "application/pdf"), found.get(name))
 
     return PartReader("", read, frozenset({field, name}))
 
 
 def _video(found: Fields, scope: DecodeScope) -> MediaPart | None:
-    return MediaPart.read("video", text_or_empty(found.get("url")))
+    return MediaPart.from_wire("video", text_or_empty(found.get("url")))
 
 
 def _url(data: str, mime: str) -> str:
@@ -244,7 +244,7 @@ class _History(RequestHistory):
     def _kept_sound(self, left: dict[str, Any]) -> MediaPart | None:
         """Audio that the vendor stores, by its id."""
         name = text_or_empty(object_or_empty(left.get("audio")).get("id"))
-        part = MediaPart.read("audio", self.scope.file_url(name)) if name else None
+        part = MediaPart.from_wire("audio", self.scope.file_url(name)) if name else None
         if part is not None:
             del left["audio"]
         return part and part.model_copy(update={"state": {"audio": {"id": name}}})

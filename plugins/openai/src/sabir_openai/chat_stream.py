@@ -80,7 +80,7 @@ class ChatDecoder:
                 if place not in self._open:
                     yield from self._begun(place, kind, more, choice)
                 elif more:
-                    yield BlockDelta.of(place, kind, more)
+                    yield BlockDelta.unchecked(place, kind, more)
 
     def _begun_choice(self, number: int) -> "_Choice":
         self._scope.count_blocks()
@@ -99,7 +99,7 @@ class ChatDecoder:
             yield BlockStart(index=place, kind=kind, invocation_id=call.id, option_name=name)
         self._open.add(place)
         if more:
-            yield BlockDelta.of(place, kind, more)
+            yield BlockDelta.unchecked(place, kind, more)
 
     def close(self) -> Iterator[StreamEvent]:
         """Yield the ends of all blocks and of the reply; nothing if choice 0 has no finish reason."""
@@ -115,7 +115,7 @@ class ChatDecoder:
         placed, end = chat_decode.read_answer(whole, self._scope)
         for place, block in placed:
             if place not in self._open:
-                yield BlockStart.of(place, block)
+                yield BlockStart.unchecked(place, block)
             yield BlockEnd(index=place, block=block)
         yield ReplyEnd(**end)
 

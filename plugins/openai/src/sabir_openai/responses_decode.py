@@ -198,7 +198,7 @@ def _image(item: Fields, scope: DecodeScope) -> list[Block]:
     mime = f"image/{text_or_empty(item.get('output_format')) or 'png'}".replace("svg", "svg+xml")
     hint, state = text_or_empty(item.get("revised_prompt")) or None, {"item": without_fields(item, "result")}
     url = f"data:{mime};base64,{result}" if (result := text_or_empty(item.get("result"))) else ""
-    return [MediaPart.read("image", url, prompt_hint=hint, state=state) or opaque_item(item)]
+    return [MediaPart.from_wire("image", url, prompt_hint=hint, state=state) or opaque_item(item)]
 
 
 def opaque_item(item: JSONValue) -> OpaquePart:

@@ -40,13 +40,13 @@ _NO_PLACE = "it has no place in a message"
 
 
 def _image(found: Fields, scope: DecodeScope) -> MediaPart | None:
-    return MediaPart.read("image", text_or_empty(found.get("image_url")) or scope.file_url(found.get("file_id")))
+    return MediaPart.from_wire("image", text_or_empty(found.get("image_url")) or scope.file_url(found.get("file_id")))
 
 
 def _file(found: Fields, scope: DecodeScope) -> MediaPart | None:
     data, url = text_or_empty(found.get("file_data")), text_or_empty(found.get("file_url"))
     url = DataURL.with_sniffed_type(data, "application/pdf") if data else url or scope.file_url(found.get("file_id"))
-    return MediaPart.read("document", url, found.get("filename"))
+    return MediaPart.from_wire("document", url, found.get("filename"))
 
 
 _TEXT = PartReader.for_text()

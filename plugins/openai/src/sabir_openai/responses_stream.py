@@ -188,7 +188,7 @@ class ResponsesDecoder:
         before, block.passage = block.passage, passage
         more = PARAGRAPH + more if block.texts and before != passage else more
         block.texts.append(more)
-        return (*begun, BlockDelta.of(index, kind, more))
+        return (*begun, BlockDelta.unchecked(index, kind, more))
 
     def _repeated(self, found: Fields) -> tuple[StreamEvent, ...]:
         """Keep the whole text of a passage, which other events may lack; ignore it if its item is not known."""
@@ -235,7 +235,7 @@ class ResponsesDecoder:
         growing = self._growing.get(index)
         if growing is not None and growing.start.kind != block.kind:
             index += WIDTH // 2  # the grown block is another one, and ends with the reply
-        yield from self._begun(BlockStart.of(index, block))
+        yield from self._begun(BlockStart.unchecked(index, block))
         self._blocks.append(block)
         self._growing.pop(index, None)
         yield BlockEnd(index=index, block=block, is_finished=mark)

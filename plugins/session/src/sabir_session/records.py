@@ -104,7 +104,7 @@ def changed(record: Record, field: str, value: object) -> Record:
         copy = record.model_copy()
         vars(copy)[field] = value
         return copy
-    return type(record).assembled({**vars(record), field: value}, record.__pydantic_fields_set__)
+    return type(record).construct_unchecked({**vars(record), field: value}, record.__pydantic_fields_set__)
 
 
 Place: TypeAlias = tuple[int, int]

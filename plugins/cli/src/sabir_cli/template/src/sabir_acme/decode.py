@@ -86,6 +86,6 @@ def read_part(part: JSONValue, scope: DecodeScope) -> KnownPart:
         return TEXTS[kind](text=said, state=unknown_fields(found, {"type", "text"}) or None)
     if kind in MEDIA and not unknown_fields(found, URL_FIELDS if url else DATA_FIELDS):
         url = url or DataURL.with_sniffed_type(text_or_empty(found.get("data")), text_or_empty(found.get("mime")))
-        if read := MediaPart.read(MEDIA[kind], url, found.get("name")):
+        if read := MediaPart.from_wire(MEDIA[kind], url, found.get("name")):
             return read
     return OpaquePart(dialect=scope.target.dialect, block=part)

@@ -128,7 +128,7 @@ class WorkerRunner(InMemoryRunner):
         except (Exception, asyncio.CancelledError, GeneratorExit):
             raise
         except BaseException as error:
-            failure = PolicyFailed.of(error)
+            failure = PolicyFailed.from_exception(error)
             raise failure from failure.__cause__
 
 

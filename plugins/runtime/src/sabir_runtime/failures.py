@@ -87,7 +87,7 @@ class PolicyFailed(RuntimeFault, OptionFailed):
         self.retryable = retryable
 
     @classmethod
-    def of(cls, error: BaseException) -> "PolicyFailed":
+    def from_exception(cls, error: BaseException) -> "PolicyFailed":
         """The failure for an exception of a policy."""
         return error if isinstance(error, PolicyFailed) else failure_of(error).error()
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sabir_testing.families import OfflineConformance, ProviderConformance
-    from sabir_testing.kit.broken import Broken, expect
+    from sabir_testing.kit.broken import ConformanceFailure, expect
     from sabir_testing.kit.questions import CAPABILITIES, DOWNGRADED, FULL, REFUSED, UNKNOWN, Grade
-    from sabir_testing.kit.suite import Subject
+    from sabir_testing.kit.suite import AdapterUnderTest
     from sabir_testing.network import NetworkForbidden, network_forbidden
     from sabir_testing.plugin import MakeScripted
     from sabir_testing.scripted import (
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
         Gate,
         Scriptable,
         ScriptedAdapter,
+        ScriptedRequest,
         ScriptMismatch,
-        Sent,
         always,
         call,
         calls,
@@ -37,9 +37,9 @@ _HOMES = ("scripted", "plugin", "network", "kit.questions", "kit.broken", "kit.s
 """The modules that define the names, searched in this order."""
 
 __all__ = [
-    "CAPABILITIES", "DOWNGRADED", "FULL", "REFUSED", "UNKNOWN", "Answer", "Broken", "Gate", "Grade", "MakeScripted",
+    "CAPABILITIES", "DOWNGRADED", "FULL", "REFUSED", "UNKNOWN", "Answer", "ConformanceFailure", "Gate", "Grade", "MakeScripted",
     "NetworkForbidden", "OfflineConformance", "ProviderConformance", "ScriptMismatch", "Scriptable", "ScriptedAdapter",
-    "Sent", "Subject", "always", "call", "calls", "cut_off", "delayed", "expect", "network_forbidden", "pieces",
+    "ScriptedRequest", "AdapterUnderTest", "always", "call", "calls", "cut_off", "delayed", "expect", "network_forbidden", "pieces",
     "reply",
 ]  # fmt: skip
 

@@ -198,7 +198,7 @@ class _Counted(Relay):
                 self._spending.add(said)
 
 
-def within(adapter: Adapter, budget: Budget) -> BudgetedAdapter:
+def with_budget(adapter: Adapter, budget: Budget) -> BudgetedAdapter:
     """The adapter, which raises BudgetExhausted instead of a call beyond the budget; time counts from now on.
 
     If a provider does not report a figure that the budget limits, the next call is refused.

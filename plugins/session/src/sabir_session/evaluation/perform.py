@@ -153,7 +153,7 @@ class Performer(ABC):
 
 
 @dataclass
-class WaitingPerformer(Performer):
+class SyncPerformer(Performer):
     """Performs without an event loop, and holds calls that have not begun; none of its coroutines suspends."""
 
     _waiting: deque[Run] = field(default_factory=deque, init=False)

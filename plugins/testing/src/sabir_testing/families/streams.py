@@ -16,7 +16,7 @@ from typing import ClassVar, NamedTuple
 from sabir import BlockDelta, BlockEnd, BlockStart, OptionCallPayload, Reply, ReplyEnd, ReplyStart, StreamEvent
 from sabir.authoring import ServerEvent
 
-from sabir_testing.kit.broken import Broken, expect
+from sabir_testing.kit.broken import ConformanceFailure, expect
 from sabir_testing.kit.exchanges import STREAMED, Answered, Service
 from sabir_testing.kit.played import Stream
 from sabir_testing.kit.questions import REFUSED, kinds
@@ -152,7 +152,7 @@ class StreamCases(Answered):
                     where = f"{'in' if part else 'before'} event {at} of {len(stream.frames)}"
                     what = f"the stream of {stream.name!r}, cut {where}, gives a reply that ended with"
                     shown = {"what came last": b"".join(came)[-200:] + part, "the reply's text": reply.text}
-                    raise Broken(f"{what} {reply.finish_reason!r}; expected StreamBroken", shown=shown)
+                    raise ConformanceFailure(f"{what} {reply.finish_reason!r}; expected StreamBroken", shown=shown)
                 came.append(frame.data)
 
     def test_text_comes_piece_by_piece(self, service: Service) -> None:
@@ -329,7 +329,7 @@ def _check_unchanged(stream: Stream, events: tuple[ServerEvent, ...], what: str)
     shown: dict[str, object] = {"the event": strange.data}
     if played.error is not None:
         kind = type(played.error).__name__
-        raise Broken(f"{what} of {stream.name!r} ends the stream in {kind}: {played.error}", shown=shown)
+        raise ConformanceFailure(f"{what} of {stream.name!r} ends the stream in {kind}: {played.error}", shown=shown)
     found = said(played.reply, without=UNKNOWN)
     shown = {**shown, "without it": expected, "with it": found}
     expect(found == expected, f"{what} of {stream.name!r} changes the reply", shown=shown)

@@ -21,9 +21,9 @@ from sabir import RetryPolicy, Settings
 from sabir.authoring import Access, AsyncWireResponse, Connection, WireRequest, WireResponse
 from sabir.errors import SabirError
 
-from sabir_testing.kit.broken import Broken, expect
+from sabir_testing.kit.broken import ConformanceFailure, expect
 from sabir_testing.kit.played import Stream, longest_stream
-from sabir_testing.kit.suite import Subject
+from sabir_testing.kit.suite import AdapterUnderTest
 from sabir_testing.loopback import Asked, Server, Step, head
 
 PATIENCE = 5.0
@@ -156,7 +156,7 @@ async def _as_coroutine(function: Callable[..., Any], *arguments: object) -> Any
 class Wire:
     """A transport case's fixture: how to reach the subject, without the machine's environment variables."""
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: AdapterUnderTest) -> None:
         self.subject = subject
         self.name, self.variables = subject.provider.name, subject.key_variables
         self.request = self.asking(HELLO)
@@ -226,7 +226,7 @@ def arrived(server: Server) -> Asked:
     return server.asked[0]
 
 
-def bare_names(subject: Subject) -> list[str]:
+def bare_names(subject: AdapterUnderTest) -> list[str]:
     """Variables of the machine that may decide what a provider does: its keys, all of its name, proxies."""
     provider = subject.provider
     words = [provider.name, subject.suite.sdk.partition(".")[0]]
@@ -241,11 +241,11 @@ def unbroken(what: str) -> Iterator[None]:
     """Turn any exception within into Broken; `what` says who raised it, and when."""
     try:
         yield
-    except Broken:
+    except ConformanceFailure:
         raise
     except Exception as error:
         trace = "".join(traceback.format_exception(error))
-        raise Broken(f"{what} {described(error)}", shown={"where it was raised": trace}) from None
+        raise ConformanceFailure(f"{what} {described(error)}", shown={"where it was raised": trace}) from None
 
 
 def described(error: BaseException) -> str:

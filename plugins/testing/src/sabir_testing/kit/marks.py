@@ -18,7 +18,7 @@ from sabir.authoring import JSONValue, TurnScope, load_stored, pair_messages
 from sabir.rendering.turns import Identifiers
 
 from sabir_testing.kit.broken import expect
-from sabir_testing.kit.suite import Subject
+from sabir_testing.kit.suite import AdapterUnderTest
 from sabir_testing.reading import strings, walk
 
 Place = tuple[int, ...]
@@ -191,7 +191,7 @@ def is_before(one: Place, other: Place) -> bool | None:
     return None if differing is None else differing[0] < differing[1]
 
 
-def check_pairs(subject: Subject, marked: Sequence[Marked], rendering: Rendering | None) -> None:
+def check_pairs(subject: AdapterUnderTest, marked: Sequence[Marked], rendering: Rendering | None) -> None:
     """Broken unless each pair is in the request, if any, whole: calls first, with nobody else's words between."""
     history = messages(marked)
     where = places(subject.items(rendering))
@@ -232,7 +232,7 @@ def _fault(marked: Sequence[Marked], exchange: Exchange, where: dict[str, list[P
     return ""
 
 
-def check_ids(subject: Subject, marked: Sequence[Marked], rendering: Rendering | None) -> None:
+def check_ids(subject: AdapterUnderTest, marked: Sequence[Marked], rendering: Rendering | None) -> None:
     """Broken where a call shows another id than core gave it, or its result not the same."""
     history = messages(marked)
     owners = {text: at for at, each in enumerate(marked) for text in each.marks}

@@ -28,11 +28,11 @@ from hypothesis.strategies import SearchStrategy
 from sabir import Message
 from sabir.authoring import Dialect
 
-from sabir_testing.kit.broken import Broken
-from sabir_testing.kit.suite import Subject
+from sabir_testing.kit.broken import ConformanceFailure
+from sabir_testing.kit.suite import AdapterUnderTest
 
 Example = TypeVar("Example")
-Case: TypeAlias = Callable[[Any, Subject], None]
+Case: TypeAlias = Callable[[Any, AdapterUnderTest], None]
 
 MOST_TRIES = 400
 """How many smaller examples are tried once one failed."""
@@ -48,11 +48,11 @@ class _Enough(BaseException):
     """The search for a smaller example has gone on long enough."""
 
 
-def law(*examples: Callable[[Subject], SearchStrategy[Any]]) -> Callable[[Callable[..., None]], Case]:
+def law(*examples: Callable[[AdapterUnderTest], SearchStrategy[Any]]) -> Callable[[Callable[..., None]], Case]:
     """A case that holds for every example: what the decorated method takes beside the subject is drawn of these."""
 
     def made(check: Callable[..., None]) -> Case:
-        def case(self: Any, subject: Subject) -> None:
+        def case(self: Any, subject: AdapterUnderTest) -> None:
             drawn = st.tuples(*(each(subject) for each in examples))
             for_all(subject, drawn, lambda example: check(self, subject, *example))
 
@@ -62,7 +62,7 @@ def law(*examples: Callable[[Subject], SearchStrategy[Any]]) -> Callable[[Callab
     return made
 
 
-def for_all(subject: Subject, strategy: SearchStrategy[Example], check: Callable[[Example], None]) -> None:
+def for_all(subject: AdapterUnderTest, strategy: SearchStrategy[Example], check: Callable[[Example], None]) -> None:
     """Try a check on `subject.suite.examples` examples of a strategy; Broken for the smallest that fails.
 
     An exception of the author's code becomes a Broken that names the function that raised it. Where CI is set the
@@ -109,9 +109,9 @@ def for_all(subject: Subject, strategy: SearchStrategy[Example], check: Callable
         raise told from told.__cause__
 
 
-def _told(subject: Subject, error: Exception, example: object) -> Broken:
+def _told(subject: AdapterUnderTest, error: Exception, example: object) -> ConformanceFailure:
     """What is said of an example that failed: what the check says itself, or which function raised, and where."""
-    if isinstance(error, Broken):
+    if isinstance(error, ConformanceFailure):
         return error.with_traceback(None)
     frames = [(frame, line) for frame, line in walk_tb(error.__traceback__)]
     last, line = frames[-1]
@@ -121,7 +121,7 @@ def _told(subject: Subject, error: Exception, example: object) -> Broken:
     name = next(iter(named), "this case, and nothing of the dialect,")
     where = f"{last.f_code.co_filename}:{line}, in {last.f_code.co_name}"
     what = f"{name} raised {type(error).__name__}: {error}"
-    told = Broken(what, history=history_in(example), shown={"raised at": where})
+    told = ConformanceFailure(what, history=history_in(example), shown={"raised at": where})
     told.__cause__ = error
     return told
 

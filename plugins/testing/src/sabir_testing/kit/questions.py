@@ -30,7 +30,7 @@ from sabir.authoring import WIRE_SETTINGS
 from sabir.errors import CallError
 
 from sabir_testing.histories.samples import called
-from sabir_testing.kit.broken import Broken, expect
+from sabir_testing.kit.broken import ConformanceFailure, expect
 
 
 class Grade(StrEnum):
@@ -146,7 +146,9 @@ def _is_a_city(replies: Replies) -> None:
     try:
         City.model_validate_json(reply.text)
     except ValidationError:
-        raise Broken("the answer is no JSON of the schema that was sent", shown={"its text": reply.text}) from None
+        raise ConformanceFailure(
+            "the answer is no JSON of the schema that was sent", shown={"its text": reply.text}
+        ) from None
     ended = reply.finish_reason
     expect(ended == "stop", f"the answer is whole, but its finish reason is {ended!r}")
 

@@ -29,7 +29,7 @@ from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
 
 from sabir_testing.kit import CAPABILITY_PROPERTY
-from sabir_testing.kit.broken import Broken, Shown, expect
+from sabir_testing.kit.broken import ConformanceFailure, Shown, expect
 from sabir_testing.kit.questions import CAPABILITIES, QUESTIONS, UNKNOWN, Grade
 from sabir_testing.reading import every_string
 from sabir_testing.scrubbing import Allowed
@@ -71,7 +71,7 @@ _ONCE: "WeakKeyDictionary[type[Suite], dict[object, Any]]" = WeakKeyDictionary()
 Found = TypeVar("Found")
 
 
-class Subject:
+class AdapterUnderTest:
     """What is under test: the suite's adapter, its provider, and the target of its renderings."""
 
     def __init__(self, suite: "Suite", note: Note = lambda name, value: None) -> None:
@@ -145,7 +145,7 @@ class Subject:
     def rendered(self, history: History, options: Options = (), settings: Settings | None = None) -> Rendering:
         """As `render`; Broken where nothing is left."""
         if (rendering := self.render(history, options, settings)) is None:
-            raise Broken("nothing is left to send of a history that holds a user's text", history=history)
+            raise ConformanceFailure("nothing is left to send of a history that holds a user's text", history=history)
         return rendering
 
     def made(self, history: History, options: Options = (), settings: Settings | None = None) -> Made:
@@ -248,14 +248,14 @@ class Suite:
         """A client of the vendor's SDK for that address, as a user would pass it; None where none can be passed."""
         return None
 
-    def subject_of(self) -> Subject:
+    def subject_of(self) -> AdapterUnderTest:
         """What the cases are given."""
-        return Subject(self)
+        return AdapterUnderTest(self)
 
     @pytest.fixture
-    def subject(self, record_property: Note) -> Subject:
+    def subject(self, record_property: Note) -> AdapterUnderTest:
         """What is under test."""
-        return Subject(self, record_property)
+        return AdapterUnderTest(self, record_property)
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         """A class of cases, or a suite: of that, what it says of itself is checked."""

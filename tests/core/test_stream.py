@@ -150,7 +150,7 @@ def test_who_asks_for_the_reply_is_given_no_more_events() -> None:
     state = StreamState(TinyDialect(), SCOPE)
     first, second, *rest = streamed(*WORDS).chunks
     shown = [event.type for chunk in (first, second) for event in state.feed(chunk)]
-    state.mute()
+    state.skip_events()
     further = [event for chunk in rest for event in state.feed(chunk)]
 
     assert (shown, further, state.reply().text) == (EVENTS[:3], [], "Take one.")

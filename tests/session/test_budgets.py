@@ -191,7 +191,7 @@ async def test_a_wrapped_adapter_is_the_adapter_otherwise() -> None:
 
     assert (llm.target, llm.speaks_as) == (inner.target, "clerk")
     assert llm.render("Hi").body == inner.render("Hi").body
-    assert "within(<ScriptedAdapter" in repr(llm)
+    assert "with_budget(<ScriptedAdapter" in repr(llm)
     assert evaluate_sync(llm, PROMPT).text == "Done."
     llm.close()
     await llm.aclose()

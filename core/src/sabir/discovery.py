@@ -1,6 +1,6 @@
 """Plugins: found by the entry points of installed packages, loaded one by one; and the registry of providers.
 
-    importlib.metadata ──claimed(group)──▶ name → entry points ──load_entry_point──▶ the object that a plugin's author wrote
+    importlib.metadata ──claimed(group)──▶ name → entry points ──load_entry_point──▶ the object that an author wrote
     provider(name, dialect) ──▶ all packages of the name, each loaded once ──contract/contributions──▶ the one it means
     register(name, provider) ──▶ the same place
 

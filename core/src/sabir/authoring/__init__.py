@@ -8,6 +8,7 @@ Each name is loaded at its first use, with the module that defines it. Type chec
 """
 
 from sabir import _door
+from sabir.base.renamed import RENAMED
 
 _NAMES = {
     "authoring.credentials": "KeySource",
@@ -62,4 +63,8 @@ _NAMES = {
 }
 """The names for authors by the module that defines them."""
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
-__getattr__, __dir__, __all__ = _door(__name__, _MODULE_OF)
+_find, __dir__, __all__ = _door(__name__, _MODULE_OF)
+
+
+def __getattr__(name: str) -> object:
+    return _find(RENAMED.get(name, name))

@@ -1,9 +1,9 @@
 """A provider over a vendor's SDK, of which a plugin adds only its own data and functions, and its kinds of connections.
 
-    SDKProvider ──connect(access)──▶ own(…)     clients that are made at the first send: GeneratedSDKConnection, or another
-                        └ client=──▶ given(…)   the user's own client: UserSDKConnection, or another
+    SDKProvider ─connect(access)─▶ connect_own_clients(…)   made at the first send: GeneratedSDKConnection, or another
+                      └ client=──▶ connect_user_client(…)   the user's own client: UserSDKConnection, or another
 
-    InProcessConnection   serve(request) ──▶ Served(status, chunks)            embedded models, doubles: no network
+    InProcessConnection    serve(request) ──▶ InProcessResponse(status, chunks)  embedded models, doubles: no network
     SyncOnlyConnection     begin(request) ──▶ SyncOnlyCall ──open──▶ response    an SDK that only waits, in threads
 
 `serve` is called at each `open`, in the caller's own thread or loop. Models are rows of data, one for each family of
@@ -34,6 +34,7 @@ from sabir.authoring.failures import ErrorTable
 from sabir.authoring.transport import ClientConnection, Library, OwnClientConnection
 from sabir.base.errors import PluginError, SabirError, SettingsInvalid, one_line
 from sabir.base.models import describe_validation_error
+from sabir.base.renamed import callable_by_old_names, defined_by_old_names
 from sabir.base.values import FrozenDict
 from sabir.contract.dialect import Dialect
 from sabir.contract.provider import (
@@ -194,6 +195,7 @@ class _Waited:
             raise
 
 
+@callable_by_old_names
 class SDKProvider(ABC):
     """A Provider over a vendor's SDK: its attributes are data, and two functions connect.
 
@@ -213,6 +215,9 @@ class SDKProvider(ABC):
     hosts: tuple[str, ...] = ()
     elsewhere: frozenset[str] = frozenset()
     package = ""
+
+    def __init_subclass__(cls) -> None:
+        defined_by_old_names(cls, SDKProvider)
 
     @abstractmethod
     def dialect(self, short_name: str) -> Dialect:

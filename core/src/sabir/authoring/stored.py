@@ -1,8 +1,8 @@
 """Reads what a vendor wrote: answers field by field, and stored requests by the tables of a dialect.
 
-    text() · items() · fields() · first_whole_number()     a value of one type, else nothing (law 10)
-    without() · unknown_fields()                         what nothing else holds
-    read_count(body)                                the tokens that a vendor counted
+    text_or_empty() · list_or_empty() · object_or_empty() · first_whole_number()   one type, else nothing (law 10)
+    without_fields() · unknown_fields()                                            what nothing else holds
+    read_count(body)                                                               the tokens that a vendor counted
 
     request ──History.decode──▶ each of its fields, by the tables of a dialect's own History ──▶ DecodedHistory
 
@@ -20,6 +20,7 @@ from pydantic import BaseModel, ValidationError
 
 from sabir.base.errors import HistoryInvalid, NotJSON, OptionInvalid, one_line
 from sabir.base.failures import LossKind, ResponseInvalid
+from sabir.base.renamed import callable_by_old_names
 from sabir.base.values import JSONValue, decode_json
 from sabir.contract.dialect import DecodedHistory
 from sabir.contract.scope import DecodeScope, RequestScope
@@ -118,6 +119,7 @@ def _read_text(found: Fields, scope: DecodeScope) -> TextPart | None:
     return TextPart(text=said) if isinstance(said, str) else None
 
 
+@callable_by_old_names
 class History:
     """A stored request being read; each dialect has a subclass, with tables of the readers of its fields and roles.
 

@@ -132,12 +132,12 @@ class CapturedRequest(BaseException):
 
 
 def keep(request: Any) -> NoReturn:
-    """A waiting client's request hook, which raises the request as a Kept."""
+    """A waiting client's request hook, which raises the request as a CapturedRequest."""
     raise CapturedRequest(request)
 
 
 async def keep_later(request: Any) -> NoReturn:
-    """An async client's request hook, which raises the request as a Kept."""
+    """An async client's request hook, which raises the request as a CapturedRequest."""
     raise CapturedRequest(request)
 
 

@@ -211,7 +211,7 @@ class SyncReplyStream(_Stream, SyncClosing):
 class Relay:
     """A stream that hands on the events of another: `ReplyStream(relay, relay.start)`, or `SyncReplyStream` alike.
 
-    A wrapper of an adapter overrides `start`, `told` or `script` to read or change the events.
+    A wrapper of an adapter overrides `start`, `adapt_reply` or `script` to read or change the events.
     """
 
     def __init__(self, stream: ReplyStream | SyncReplyStream) -> None:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from sabir.base.errors import NotJSON, SettingsInvalid
 from sabir.base.failures import ResponseInvalid
+from sabir.base.renamed import callable_by_old_names
 from sabir.base.values import (
     FrozenDict,
     JSONText,
@@ -54,6 +55,7 @@ class Insertion(NamedTuple):
     path: str
 
 
+@callable_by_old_names
 @dataclass(slots=True)
 class RequestScope:
     """The arguments from which a dialect encodes the rest of a request: everything but the turns."""
@@ -80,11 +82,11 @@ class RequestScope:
     history: Sequence[Message] = ()
     """The value of `messages`."""
     names: frozenset[str] = frozenset()
-    """The value of `called`."""
+    """The value of `called_options`."""
     saw_history: bool = False
     """Whether the dialect read `last_turn` or `messages`: then the head is made for this request alone."""
     saw_called: bool = False
-    """Whether the dialect read `called`."""
+    """Whether the dialect read `called_options`."""
     splices: list[Insertion] = field(default_factory=list)
     """Markers to be put between the messages' bytes; the dialect adds them."""
     closing: list[JSONValue] = field(default_factory=list)

@@ -1,6 +1,6 @@
 """How an option's function runs, and the context that it can read.
 
-    function, Bound ──run, or run_in_loop──▶ Outcome: a value, or an exception
+    function, BoundArguments ──run, or run_in_loop──▶ Outcome: a value, or an exception
 
 SystemExit, and the cancellation of something that the function waited for, are outcomes too. The caller's own
 cancellation and interrupts are raised to the caller.

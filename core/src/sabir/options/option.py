@@ -5,7 +5,7 @@
     JSON schema ────┘
     reply | messages ──unanswered calls──▶ each by its option ──▶ results, to be appended to the conversation
 
-    call ──bind──▶ Bound ──(function)──▶ Outcome ──finish──▶ option result
+    call ──bind──▶ BoundArguments ──(function)──▶ Outcome ──finish──▶ option result
            └─ arguments refused ────────────────────────────▶ error result, the function never ran
 
 Calls are answered in their order, and a failure of one loses none of the others. An exception of the function becomes

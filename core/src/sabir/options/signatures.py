@@ -4,7 +4,7 @@
         "Current weather in a city."                              ──▶ name, description, JSON schema, binder
     def pay(amount: int, context: ToolContext) -> str             ──▶ `amount` is the model's to give, `context` is not
 
-    canonical JSON text ──binder──▶ Bound(positional, named) ──▶ function(*positional, **named)
+    canonical JSON text ──binder──▶ BoundArguments(positional, named) ──▶ function(*positional, **named)
 
 The schema comes from pydantic. A parameter's description comes from `Annotated[…, Field(description=…)]`, or from the
 docstring's `Args:` section or `:param name:` fields. A parameter whose type has the class method `__sabir_provide__` is

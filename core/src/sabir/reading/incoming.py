@@ -190,7 +190,7 @@ class StreamState:
         """The reply as far as it has arrived, as Fold.partial gives it; the whole reply after its end."""
         return self._finished(self._fold.partial())
 
-    def mute(self) -> None:
+    def skip_events(self) -> None:
         """Give no more events, because the caller wants the reply alone."""
         self._is_mute = True
 
@@ -292,7 +292,7 @@ class StreamState:
             return error
         return self._broken(f"{self._scope.target} broke off its stream: {error}", error)
 
-    def left(self) -> StreamBroken:
+    def closed_error(self) -> StreamBroken:
         """The error for a caller that reads on after leaving the stream."""
         return self._broken("the stream was closed before its end; read it to the end, or take `partial`")
 

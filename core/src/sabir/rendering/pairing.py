@@ -90,7 +90,7 @@ def pair_messages(messages: Sequence[Message], scope: TurnScope) -> Paired:
 def pair_apart(
     messages: Sequence[Message], scope: TurnScope, start: int, waiting: Waiting, apart: int
 ) -> Iterator[Paired]:
-    """Pair as `pair` does, from `start` on: after every `apart` messages yield the final blocks, at the end the rest.
+    """As `pair_messages`, from `start` on: after every `apart` messages yield the final blocks, then the rest.
 
     `waiting` is the state of pairing after the prefix that closed at `start`.
     """

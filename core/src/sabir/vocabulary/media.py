@@ -21,6 +21,7 @@ from pydantic import BaseModel
 from pydantic_core import Url, ValidationError
 
 from sabir.base.errors import MediaRefused
+from sabir.base.renamed import callable_by_old_names
 
 Modality: TypeAlias = Literal["image", "audio", "video", "document"]
 """The kind of a medium, as its author says; a given modality is never replaced by one from the MIME type."""
@@ -62,6 +63,7 @@ _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
 base media file: https://mp4ra.org/registered-types/brands. A file of any other brand is a video."""
 
 
+@callable_by_old_names
 class DataURL(NamedTuple):
     """A data URL, read by its header alone."""
 

@@ -33,6 +33,7 @@ from pydantic import (
 
 from sabir.base.errors import SettingsInvalid, one_line
 from sabir.base.models import Frozen, Made, StoredModel, describe_validation_error, is_loading, load_stored
+from sabir.base.renamed import callable_by_old_names
 from sabir.base.shown import Arguments, Plain
 from sabir.base.values import (
     JSONDocumentField,
@@ -200,6 +201,7 @@ class TextPart(Stateful):
     citations: tuple[Citation, ...] = ()
 
 
+@callable_by_old_names
 class MediaPart(Stateful):
     """An image, a sound, a video or a document, named by one URL.
 

@@ -181,7 +181,7 @@ def _without_ids(value: JSONValue) -> JSONValue:
 def _refused(
     subject: AdapterUnderTest, status: int, headers: Headers = NONE, *, body: bytes = PAGE, by: str = ""
 ) -> CallError:
-    """The error of a refusal; raises Broken if reading it raises, or returns no error."""
+    """The error of a refusal; raises ConformanceFailure if reading it raises, or returns no error."""
     given = f"a refusal of status {status} with the body {body!r}"
     try:
         error: object = subject.dialect.decode_error(status, headers, body, by or subject.target.provider)

@@ -105,7 +105,7 @@ class HandoverCases(Suite):
 
 
 def _check_home(subject: AdapterUnderTest, marked: Sequence[Marked], bound: set[str], what: str) -> None:
-    """Raise Broken unless a history renders here completely, and without other providers' bound state."""
+    """Raise ConformanceFailure unless a history renders here completely, and without other providers' bound state."""
     history = messages(marked)
     made = subject.tried(history)
     if made.rendering is None:
@@ -125,7 +125,7 @@ def _check_unbound(made: Made, leaked: Sequence[str], what: str) -> None:
 
 
 def _check_there_and_back(subject: AdapterUnderTest, wire: Wire) -> None:
-    """Raise Broken unless the author's answers go to another wire, and home with that wire's answer behind them."""
+    """Raise ConformanceFailure unless the author's answers go to another wire, and home with its answer behind them."""
     theirs, name = _answer_of(wire, subject.adapter.speaks_as), wire.dialect.name
     for conversation in _conversations(subject) or [[said("user", "Hello.")]]:
         marked = mark([*conversation, said("user", GO_ON)])

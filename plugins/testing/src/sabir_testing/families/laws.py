@@ -206,13 +206,13 @@ def _set(subject: AdapterUnderTest, fields: dict[str, Any]) -> Made:
 
 
 def check_heard(marked: Sequence[Marked], made: Made, where: str = "the body", what: str = "") -> None:
-    """Raise Broken if a text is neither sent nor reported (law 2)."""
+    """Raise ConformanceFailure if a text is neither sent nor reported (law 2)."""
     silent = unheard(marked, made.body, made.losses)
     made.expect(not silent, f"{''.join(silent[:1])} is neither in {where} nor in the losses{what}")
 
 
 def check_body(subject: AdapterUnderTest, made: Made) -> None:
-    """Raise Broken if the suite's own check refuses a request."""
+    """Raise ConformanceFailure if the suite's own check refuses a request."""
     try:
         if made.rendering is not None:
             subject.suite.check_request(made.body)
@@ -225,7 +225,7 @@ def check_body(subject: AdapterUnderTest, made: Made) -> None:
 
 
 def _check_final(subject: AdapterUnderTest, before: list[Message], more: list[Message]) -> None:
-    """Raise Broken unless the items before a history's last message are also in the request of any longer history."""
+    """Raise ConformanceFailure unless items before a history's last message are in any longer history's request."""
     items, longer = subject.items(subject.render(before)), subject.tried([*before, *more])
     later = subject.items(longer.rendering)
     last = max((at for at, item in enumerate(items) if before[-1].text in "\n".join(strings(item))), default=0)
@@ -240,7 +240,7 @@ def _ends_of_turns(history: Sequence[Message], speaks_as: str) -> list[int]:
 
 
 def _check_alike(subject: AdapterUnderTest, end: int, later: Made) -> None:
-    """Raise Broken unless a history's beginning renders to the same items alone and in the whole request."""
+    """Raise ConformanceFailure unless a history's beginning renders to the same items alone and in the request."""
     sent = subject.made(later.history[:end])
     check_body(subject, sent)
     items, now = subject.items(sent.rendering), subject.items(later.rendering)
@@ -255,7 +255,7 @@ def _check_alike(subject: AdapterUnderTest, end: int, later: Made) -> None:
 def _check_item(
     subject: AdapterUnderTest, later: Made, at: int | None, items: list[JSONValue], end: int, what: str
 ) -> None:
-    """Raise Broken for the item at that place, if any: it was sent differently before."""
+    """Raise ConformanceFailure for the item at that place, if any: it was sent differently before."""
     if at is None:
         return
     now = subject.items(later.rendering)[at : at + 1] or ["not there"]

@@ -215,7 +215,7 @@ def _words(reply: Reply) -> dict[str, object]:
 
 
 def _check_alike(whole: Asked, streamed: Asked, look: Callable[[Reply], dict[str, object]]) -> None:
-    """Raise Broken unless a question's replies look the same in both ways."""
+    """Raise ConformanceFailure unless a question's replies look the same in both ways."""
     question, wholes, streams = whole.name, list(map(look, whole.replies)), list(map(look, streamed.replies))
     counts = f"{len(streams)} answers as a stream, and {len(wholes)} whole"
     expect(len(wholes) == len(streams), f"{question!r} takes {counts}", shown={"whole": wholes, "streamed": streams})
@@ -341,7 +341,7 @@ def _thinking(service: Service) -> Question:
 
 
 def _check_refused_stream(service: Service, name: str) -> None:
-    """Raise Broken unless a request for a stream is refused in words, and nothing is sent."""
+    """Raise ConformanceFailure unless a request for a stream is refused in words, and nothing is sent."""
     expected = "expected the library's own error that says so, before anything is sent"
     try:
         with network_forbidden(loopback=False):

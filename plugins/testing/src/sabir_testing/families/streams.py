@@ -25,7 +25,7 @@ from sabir_testing.reading import leaves, read
 
 
 def streams(service: Service) -> list[Stream]:
-    """All recorded streams, each with events that the decoder uses; raises Broken for a stream without.
+    """All recorded streams, each with events that the decoder uses; raises ConformanceFailure for a stream without.
 
     Empty if streaming is declared REFUSED.
     """
@@ -45,7 +45,7 @@ def _streams(service: Service) -> Iterator[Stream]:
 
 
 def _seen(stream: Stream) -> Stream:
-    """The stream; Broken for one without visible events: a case that checks nothing would pass."""
+    """The stream; ConformanceFailure for one without visible events: a case that checks nothing would pass."""
     kind = stream.scope.content_type or "no content type"
     what = f"the recorded stream of {stream.name!r} ({kind}) holds no event that the kit can play to a decoder"
     remedy = "name the content type and what cuts it in the dialect's `framings`"
@@ -77,7 +77,7 @@ def blocks(service: Service) -> Iterator[Block]:
 
 
 def calls(service: Service) -> list[tuple[Block, OptionCallPayload]]:
-    """The blocks of calls; raises Broken if there are none, unless options or streaming are declared REFUSED."""
+    """The blocks of calls; ConformanceFailure if there are none, unless options or streaming are REFUSED."""
     found = [(block, block.end.block) for block in blocks(service) if isinstance(block.end.block, OptionCallPayload)]
     is_refused = REFUSED in map(service.subject.declared, ("options", "streaming"))
     expect(found or is_refused, "no recorded stream holds a call, though `options` is not declared REFUSED")

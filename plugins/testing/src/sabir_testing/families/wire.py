@@ -76,12 +76,12 @@ class Caller:
         """End what the caller itself holds: nothing."""
 
     def begin(self, connection: Connection, request: WireRequest) -> WireResponse:
-        """As `open`; raises Broken if that raises."""
+        """As `open`; raises ConformanceFailure if that raises."""
         with unbroken(f"{self.opens}, of a request that the server answers, raised"):
             return self.open(connection, request)
 
     def ask(self, connection: Connection, request: WireRequest) -> Heard:
-        """Send a request, and read its answer to the end; raises Broken if that raises."""
+        """Send a request, and read its answer to the end; raises ConformanceFailure if that raises."""
         answer = self.begin(connection, request)
         with unbroken("reading an answer to its end, and closing it, raised"):
             body = b"".join(answer.chunks())
@@ -221,7 +221,7 @@ def closing(caller: Caller, what: Connection | sabir.ModelAdapter) -> Iterator[N
 
 
 def arrived(server: Server) -> Asked:
-    """The first request that a server got; raises Broken if there is none."""
+    """The first request that a server got; raises ConformanceFailure if there is none."""
     expect(server.asked, f"nothing arrived at {server.url}, the endpoint given by base_url=")
     return server.asked[0]
 
@@ -238,7 +238,7 @@ def bare_names(subject: AdapterUnderTest) -> list[str]:
 
 @contextmanager
 def unbroken(what: str) -> Iterator[None]:
-    """Turn any exception within into Broken; `what` says who raised it, and when."""
+    """Turn any exception within into ConformanceFailure; `what` says who raised it, and when."""
     try:
         yield
     except ConformanceFailure:

@@ -67,7 +67,7 @@ class ConformanceFailure(AssertionError):
 
 
 def expect(condition: object, what: str, **beside: Unpack[Shown]) -> None:
-    """Raise Broken unless the condition holds."""
+    """Raise ConformanceFailure unless the condition holds."""
     if not condition:
         raise ConformanceFailure(what, **beside)
 
@@ -233,7 +233,7 @@ MOST_FRAMES = 3
 
 
 def told(error: BaseException) -> str:
-    """An error in words: a Broken's own, else its kind and the last lines of the author's code, and of all."""
+    """An error in words: a ConformanceFailure's own, else its kind and the last lines of author's code and of all."""
     if isinstance(error, ConformanceFailure):
         return str(error)
     packages = (_HERE, str(Path(sabir.__file__).parent), str(Path(pytest.__file__).parent.parent), *_NOT_THE_AUTHORS)

@@ -153,7 +153,7 @@ class Service:
         return Asked(name, way, question, self.subject.dialect, tuple(question.messages))
 
     def path(self, name: str, way: Way) -> Path:
-        """Where the answer is recorded; Broken where the suite names no folder."""
+        """Where the answer is recorded; ConformanceFailure where the suite names no folder."""
         if self.suite.cassettes is None:
             who = type(self.suite).__name__
             raise ConformanceFailure(
@@ -162,7 +162,7 @@ class Service:
         return self.suite.cassettes / f"{self._recorded_as(name)}{way}.yaml"
 
     def ask(self, name: str, way: Way) -> Asked:
-        """The result of a question; raises Broken if there is no recording of it, or the request does not match."""
+        """The result of a question; ConformanceFailure if no recording is there, or the request does not match."""
 
         def asked() -> Asked | ConformanceFailure:
             try:
@@ -176,7 +176,7 @@ class Service:
         return found
 
     def answer(self, name: str, way: Way) -> Asked:
-        """The answer to a question; Broken where it failed."""
+        """The answer to a question; ConformanceFailure where it failed."""
         asked = self.ask(name, way)
         what = f"{asked} ends in {type(asked.error).__name__}: {asked.error}"
         expect(asked.error is None, what, history=asked.history)
@@ -185,7 +185,7 @@ class Service:
     def answers(self, way: Way) -> list[Asked]:
         """All existing answers.
 
-        The case of each question reports a missing or failed one. Raises Broken if there are none.
+        The case of each question reports a missing or failed one. Raises ConformanceFailure if there are none.
         """
         found = [asked for asked in self._existing(ANSWERED, way) if asked.error is None]
         return found or [self.answer("text", way)]  # says what is missing

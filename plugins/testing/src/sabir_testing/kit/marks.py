@@ -192,7 +192,7 @@ def is_before(one: Place, other: Place) -> bool | None:
 
 
 def check_pairs(subject: AdapterUnderTest, marked: Sequence[Marked], rendering: Rendering | None) -> None:
-    """Broken unless each pair is in the request, if any, whole: calls first, with nobody else's words between."""
+    """ConformanceFailure unless each pair is in the request, if any, whole: calls first, no other words between."""
     history = messages(marked)
     where = places(subject.items(rendering))
     for exchange in exchanges_of(history, subject.renderer().scope):
@@ -233,7 +233,7 @@ def _fault(marked: Sequence[Marked], exchange: Exchange, where: dict[str, list[P
 
 
 def check_ids(subject: AdapterUnderTest, marked: Sequence[Marked], rendering: Rendering | None) -> None:
-    """Broken where a call shows another id than core gave it, or its result not the same."""
+    """ConformanceFailure where a call shows another id than core gave it, or its result not the same."""
     history = messages(marked)
     owners = {text: at for at, each in enumerate(marked) for text in each.marks}
     shown: dict[int, set[str]] = {}

@@ -77,7 +77,7 @@ class Stream:
     def frames(self) -> list[Frame]:
         """Its bytes, cut behind each event; what follows the last, or is completed by the end, stands by itself.
 
-        Broken where the dialect's framing cannot read them.
+        ConformanceFailure where the dialect's framing cannot read them.
         """
         framing, found, start = self.dialect.framing(self.scope.content_type), list[Frame](), 0
         try:
@@ -122,7 +122,7 @@ class Stream:
         return [found for event in (*self.events, None) for found in self.step(decoder, event)]
 
     def step(self, decoder: Decoder, event: ServerEvent | None) -> tuple[StreamEvent, ...]:
-        """What a decoder gives for one event, or for the end; Broken where it raises."""
+        """What a decoder gives for one event, or for the end; ConformanceFailure where it raises."""
         try:
             return tuple(decoder.close() if event is None else decoder.feed(event))
         except Exception as error:

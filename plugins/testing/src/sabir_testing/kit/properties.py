@@ -1,6 +1,6 @@
 """Laws tried on many examples inside a plain function; and the impure calls that an example may not make.
 
-@law(histories)                        a case that is tried on many examples: it raises Broken, or whatever the author's
+@law(histories)                        a case tried on many examples: ConformanceFailure, or whatever the author's
 def test_…(self, subject, history)     code raises; of all examples that fail, the smallest is told
 with impurities() as seen:             what this thread asked of the time, chance, the network and the disk (law 6),
     renderer.render(history)           however its function was imported
@@ -63,9 +63,9 @@ def law(*examples: Callable[[AdapterUnderTest], SearchStrategy[Any]]) -> Callabl
 
 
 def for_all(subject: AdapterUnderTest, strategy: SearchStrategy[Example], check: Callable[[Example], None]) -> None:
-    """Try a check on `subject.suite.examples` examples of a strategy; Broken for the smallest that fails.
+    """Try a check on `subject.suite.examples` examples of a strategy; ConformanceFailure for the smallest that fails.
 
-    An exception of the author's code becomes a Broken that names the function that raised it. Where CI is set the
+    An exception of the author's code becomes a ConformanceFailure that names the function. Where CI is set the
     examples are the same at every run. Smaller examples are looked for with at most 400 tries and for 5 seconds, so
     that on slow code the example told is small, but perhaps not the smallest.
     """

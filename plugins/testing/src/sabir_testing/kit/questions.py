@@ -8,7 +8,7 @@ REFUSED      it is not in the request                             a loss says so
 UNKNOWN      nobody declared it; only silence is a fault
 
     QUESTIONS[name] ── the suite's prompts, settings, refused_body ──▶ the question as this service is asked it
-                    └─ check(asked) ──▶ what any service's answer must hold, or Broken
+                    └─ check(asked) ──▶ what any service's answer must hold, or ConformanceFailure
 
     <name>.yaml              the answer that came at once
     <name>_streamed.yaml     the answer that came as a stream

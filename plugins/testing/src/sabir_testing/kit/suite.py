@@ -3,7 +3,7 @@
     class TestAcme(ProviderConformance):        Suite: its attributes, each with a default but `adapter`
         adapter = sabir.adapter("acme:small", api_key="test")
 
-    adapter ──▶ Subject: provider · dialect · target · renderer() · render() · items() · scope() · connect()
+    adapter ──▶ AdapterUnderTest: provider · dialect · target · renderer() · render() · items() · scope() · connect()
                          grade(capability, seen), held against what the author declared, and noted for the summary
 
 A case is a test method of a family, or one row of its parameters. A suite cannot override one; to opt out of it, it
@@ -63,7 +63,7 @@ class Made:
         return any(text in each for each in every_string(json.loads(self.body)))
 
     def expect(self, condition: object, what: str, *, shown: Mapping[str, object] | None = None) -> None:
-        """Raise Broken unless the condition holds."""
+        """Raise ConformanceFailure unless the condition holds."""
         expect(condition, what, history=self.history, rendering=self.rendering, losses=self.losses, shown=shown)
 
 
@@ -143,7 +143,7 @@ class AdapterUnderTest:
         return self.tried(history, options, settings).rendering
 
     def rendered(self, history: History, options: Options = (), settings: Settings | None = None) -> Rendering:
-        """As `render`; Broken where nothing is left."""
+        """As `render`; ConformanceFailure where nothing is left."""
         if (rendering := self.render(history, options, settings)) is None:
             raise ConformanceFailure("nothing is left to send of a history that holds a user's text", history=history)
         return rendering
@@ -171,7 +171,7 @@ class AdapterUnderTest:
         return Grade(self.suite.capabilities.get(capability, UNKNOWN))
 
     def grade(self, capability: str, seen: Grade, *, what: str = "", **beside: Unpack[Shown]) -> None:
-        """Note what was seen; Broken where the author declared another grade. `what` says what was seen, in words."""
+        """Note what was seen; ConformanceFailure where the author declared another grade. `what` says it in words."""
         self._note(CAPABILITY_PROPERTY, [capability, str(seen)])
         declared, saw = self.declared(capability), f": {what}" if what else ""
         what = f"{capability} ({CAPABILITIES[capability]}) is declared {declared}, but was seen to be {seen}{saw}"

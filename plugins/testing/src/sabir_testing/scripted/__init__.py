@@ -57,8 +57,8 @@ from sabir_testing.scripted.gate import Gate, ScriptMismatch, Sleep
 from sabir_testing.scripted.wire import NAME, PLAIN, Chunk, ScriptedConnection, chunks_of, with_scripted_answers
 
 __all__ = [
-    "Answer", "Gate", "ScriptMismatch", "Scriptable", "ScriptedAdapter", "ScriptedArguments", "ScriptedRequest", "always", "call",
-    "calls", "cut_off", "delayed", "pieces", "reply",
+    "Answer", "Gate", "ScriptMismatch", "Scriptable", "ScriptedAdapter", "ScriptedArguments", "ScriptedRequest",
+    "always", "call", "calls", "cut_off", "delayed", "pieces", "reply",
 ]  # fmt: skip
 
 _CALL = ("options", "settings", "strict")

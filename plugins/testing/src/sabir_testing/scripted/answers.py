@@ -64,7 +64,7 @@ class ScriptedRequest:
 
     def __repr__(self) -> str:
         """The request in one line."""
-        return f"<Sent {self}>"
+        return f"<ScriptedRequest {self}>"
 
     def __str__(self) -> str:
         """The request in one line: its text, how many messages it has, and what was offered."""

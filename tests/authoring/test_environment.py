@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import sabir
 import sabir_google
-from sabir.authoring import environment_checked
+from sabir.authoring import explaining_environment_errors
 from sabir.authoring.environment import FILES, PROXIES
 from sabir.errors import ConnectionFailed
 from sabir_mcp import ServerUnreachable, options_from_mcp
@@ -153,7 +153,7 @@ def test_only_errors_that_a_variable_explains_are_changed(
     """All others are raised unchanged."""
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(ConnectionFailed if named else type(error)) as caught, environment_checked("acme"):
+    with pytest.raises(ConnectionFailed if named else type(error)) as caught, explaining_environment_errors("acme"):
         raise error
 
     assert (named or "x") in str(caught.value)

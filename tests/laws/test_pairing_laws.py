@@ -412,7 +412,7 @@ def test_the_request_is_told_which_options_its_calls_chose() -> None:
 
     def looking(scope: RequestScope) -> Any:
         heads.append("looking")
-        gone = scope.called - {option.name for option in scope.options}
+        gone = scope.called_options - {option.name for option in scope.options}
         if gone:
             raise SettingsInvalid(f"the history calls {', '.join(sorted(gone))}, which is not offered; offer it")
         return INLINE.encode_request(scope)

@@ -11,7 +11,7 @@ from datetime import date
 import pytest
 import sabir
 from sabir import Message, OptionFailed
-from sabir.authoring import Depth
+from sabir.authoring import CallDepth
 from sabir.errors import CallsTooDeep
 from sabir.options.execution import MOST_DEPTH
 from sabir_runtime import BaseContext, BaseRunner, BoundPolicy, InMemoryRunner, PolicyFailed, loop_policy
@@ -125,5 +125,5 @@ async def test_an_option_that_offers_itself_is_its_callers_error(runner: str, re
             await assistant.again(HISTORY, ["again"])
         assert isinstance(met.value, PolicyFailed)
         if runner in ("memory", "NATS"):
-            with Depth(MOST_DEPTH).entered(), deep:
+            with CallDepth(MOST_DEPTH).set(), deep:
                 await assistant.again(HISTORY)

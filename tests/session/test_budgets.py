@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir_session import Budget, BudgetExhausted, Prompt, Session, evaluate_sync, get_inner_messages, within
+from sabir_session import Budget, BudgetExhausted, Prompt, Session, evaluate_sync, get_inner_messages, with_budget
 from sabir_session.evaluation.budgets import MOST_REQUESTS
 from sabir_testing.scripted import ScriptedAdapter, always, calls, cut_off, reply
 
@@ -146,13 +146,13 @@ async def test_any_loop_can_have_a_budget() -> None:
     rendered = endless().render("Hi")
     for budget in (Budget(turns=1), Budget(tokens=7), Budget(cost=7, price=cents)):
         for ask in _waiting(rendered):
-            llm = within(endless(), budget)
+            llm = with_budget(endless(), budget)
             assert ask(llm).usage == SEVEN
             with pytest.raises(BudgetExhausted) as met:
                 ask(llm)
             assert met.value.response is None
 
-    llm = within(endless(), Budget(turns=3))
+    llm = with_budget(endless(), Budget(turns=3))
     await llm.complete("Hi")
     await llm.send(rendered)
     await llm.stream("Hi").reply()
@@ -173,12 +173,12 @@ def _waiting(rendered: sabir.Rendering) -> Any:
 
 def test_a_stream_that_breaks_has_cost_what_nobody_said() -> None:
     """It is counted as far as it came; one that never began is not counted."""
-    broken = within(ScriptedAdapter(cut_off("half a sen"), "Done."), Budget(tokens=1000))
+    broken = with_budget(ScriptedAdapter(cut_off("half a sen"), "Done."), Budget(tokens=1000))
     with pytest.raises(sabir.StreamBroken), broken.stream_sync("Hi") as stream:
         stream.reply()
     with pytest.raises(BudgetExhausted, match="not known"):
         broken.complete_sync("Hi")
-    down = within(ScriptedAdapter(cut_off(), cut_off(), cut_off(), "Done."), Budget(turns=1, tokens=1000))
+    down = with_budget(ScriptedAdapter(cut_off(), cut_off(), cut_off(), "Done."), Budget(turns=1, tokens=1000))
     with pytest.raises(sabir.errors.ConnectionFailed), down.stream_sync("Hi") as stream:
         stream.reply()
     assert down.complete_sync("Hi").text == "Done."
@@ -187,11 +187,11 @@ def test_a_stream_that_breaks_has_cost_what_nobody_said() -> None:
 async def test_a_wrapped_adapter_is_the_adapter_otherwise() -> None:
     """Target, rendering, voice and closing are its own; an evaluation takes it."""
     inner = ScriptedAdapter("Done.", speaks_as="clerk")
-    llm = within(inner, Budget(turns=1))
+    llm = with_budget(inner, Budget(turns=1))
 
     assert (llm.target, llm.speaks_as) == (inner.target, "clerk")
     assert llm.render("Hi").body == inner.render("Hi").body
-    assert "within(<ScriptedAdapter" in repr(llm)
+    assert "with_budget(<ScriptedAdapter" in repr(llm)
     assert evaluate_sync(llm, PROMPT).text == "Done."
     llm.close()
     await llm.aclose()

@@ -10,8 +10,8 @@ import sabir
 from pydantic import BaseModel
 from sabir_testing.scripted import (
     ScriptedAdapter,
+    ScriptedRequest,
     ScriptMismatch,
-    Sent,
     always,
     call,
     calls,
@@ -150,7 +150,7 @@ def test_finish_reason_and_usage_follow_from_the_answer_or_are_given(
 def test_a_function_sees_the_request_and_gives_the_answer() -> None:
     """A text, an error, or anything else that a script may hold; always(…) asks it again and again."""
 
-    def answer(sent: Sent) -> Any:
+    def answer(sent: ScriptedRequest) -> Any:
         return sabir.errors.InvalidRequest("no") if sent.user_text == "bad" else f"{sent.number}: {sent.user_text}"
 
     llm = ScriptedAdapter("first", always(answer))
@@ -281,7 +281,7 @@ async def test_no_way_of_asking_hides_a_request_too_many() -> None:
         llm.assert_finished()
 
 
-async def no_answer(sent: Sent) -> str:
+async def no_answer(sent: ScriptedRequest) -> str:
     return "late"
 
 

@@ -1,6 +1,6 @@
 """Plugins: found by the entry points of installed packages, loaded one by one; and the registry of providers.
 
-    importlib.metadata ──claimed(group)──▶ name → entry points ──load_point──▶ the object that a plugin's author wrote
+    importlib.metadata ──claimed(group)──▶ name → entry points ──load_entry_point──▶ the object that an author wrote
     provider(name, dialect) ──▶ all packages of the name, each loaded once ──contract/contributions──▶ the one it means
     register(name, provider) ──▶ the same place
 
@@ -34,7 +34,7 @@ from sabir.base.errors import (
 from sabir.base.models import Frozen
 from sabir.contract.contributions import REGISTERED, Contribution, conflict, is_meant, meant, owners
 from sabir.contract.provider import Credential, Provider
-from sabir.options.execution import start_thread
+from sabir.options.execution import run_in_thread
 from sabir.vocabulary.models import ModelInfo, longest_first
 
 PROVIDERS, HOOKS, COMMANDS, HINTS = "sabir.providers", "sabir.hooks", "sabir.commands", "sabir.hints"
@@ -62,20 +62,20 @@ def only(claims: tuple[EntryPoint, ...]) -> EntryPoint:
     raise PluginConflict(f"{claims[0].group} {claims[0].name!r} is claimed by {who}; uninstall one of them")
 
 
-def load_point(point: EntryPoint, *, named: bool = True) -> Any:  # an entry point may name anything
+def load_entry_point(point: EntryPoint, *, named: bool = True) -> Any:  # an entry point may name anything
     """Load the object that an entry point names. Raises ProviderBroken, which names the package and the reason.
 
     With `named=False`, for a plugin that the program did not name, loading may take LONGEST_LOAD seconds.
     """
     if not named:
-        return beside(lambda: load_point(point), point)
+        return beside(lambda: load_entry_point(point), point)
     with ProviderBroken.blaming(f"{_shown(point)} cannot be loaded", "reinstall or remove it"):
         return point.load()
 
 
 def beside(loading: Callable[[], Loaded], point: EntryPoint) -> Loaded:
     """Call `loading` in a thread of its own; raises ProviderBroken if it takes longer than LONGEST_LOAD seconds."""
-    loaded = start_thread(loading)
+    loaded = run_in_thread(loading)
     try:
         return loaded.result(LONGEST_LOAD)
     except TimeoutError:
@@ -154,7 +154,7 @@ class _Source:
         return self.contribution
 
     def _load(self, point: EntryPoint) -> None:
-        contribution = Contribution.of(load_point(point), point.name, distribution(point))
+        contribution = Contribution.of(load_entry_point(point), point.name, distribution(point))
         self.contribution = self.contribution or contribution
 
 
@@ -326,7 +326,7 @@ def _hints(name: str) -> list[str]:
 def _hint(point: EntryPoint) -> str:
     """The text of a hint, "" for a broken one; each is loaded once."""
     with suppress(PluginError):
-        said = load_point(point, named=False)
+        said = load_entry_point(point, named=False)
         return one_line(said, 300) if isinstance(said, str) else ""
     return ""
 

@@ -205,9 +205,9 @@ class _Walk:
         properties = mapped(root.get("properties"))
         wire: dict[str, str] = {}
         for name in properties:
-            fitted, occurrence = rule.fitted(name), 0
+            fitted, occurrence = rule.fit(name), 0
             while fitted != name and (fitted in properties or fitted in self.names):
-                fitted, occurrence = rule.derived(name, occurrence), occurrence + 1
+                fitted, occurrence = rule.derive(name, occurrence), occurrence + 1
             if fitted != name:
                 wire[name], self.names[fitted] = fitted, name
                 self.change("rewritten", f"properties.{name}", f"the wire takes {fitted!r} for {name!r}")

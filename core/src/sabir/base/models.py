@@ -4,7 +4,7 @@ Law 11, deep immutability: no attribute, item or nested value of a model can be 
 is made by `model_copy(update=...)`, which validates. Construction is strict everywhere.
 
     given ──construct, validate──▶ model           unknown fields are errors
-    stored ──load_as──▶ model                      unknown fields are kept verbatim, and written back
+    stored ──load_stored──▶ model                      unknown fields are kept verbatim, and written back
 """
 
 import sys
@@ -50,10 +50,10 @@ def is_constructing(info: ValidationInfo) -> bool:
     return info.context is _CONSTRUCTING
 
 
-def load_as(validate: Callable[..., Loaded], stored: JSONValue) -> Loaded:
+def load_stored(validate: Callable[..., Loaded], stored: JSONValue) -> Loaded:
     """The stored value, made by `validate` of a model or a TypeAdapter; unknown fields and part kinds are kept.
 
-    Raises pydantic.ValidationError, also for an unknown field of a model that is no AtRest, and for one that is no
+    Raises pydantic.ValidationError, also for an unknown field of a model that is no StoredModel, and for one that is no
     JSON.
     """
     loaded = validate(stored, context=_LOADING, extra="allow")
@@ -66,7 +66,7 @@ def load_as(validate: Callable[..., Loaded], stored: JSONValue) -> Loaded:
 def _kept(model: "Frozen", unknown: dict[str, Any]) -> FrozenDict:
     """The unknown fields of a model at rest, immutable."""
     kind = type(model).__name__
-    if not isinstance(model, AtRest):
+    if not isinstance(model, StoredModel):
         refused = [InitErrorDetails(type="extra_forbidden", loc=(kind, name), input=unknown) for name in unknown]
         raise ValidationError.from_exception_data(kind, refused)
     try:
@@ -101,7 +101,7 @@ def _named(error: ValidationError, validate: Callable[..., object], given: objec
     except ValidationError:
         return error
     unknown = [model for model in _models(made) if model.__pydantic_extra__]
-    if len(places) != len(unknown) or not all(isinstance(model, AtRest) for model in unknown):
+    if len(places) != len(unknown) or not all(isinstance(model, StoredModel) for model in unknown):
         return error
     details = [
         InitErrorDetails(type=_unknown_fields(model), loc=place, input=model.__pydantic_extra__)
@@ -230,7 +230,7 @@ class Frozen(BaseModel, metaclass=AsRead):
         __delattr__ = __setattr__
 
     @classmethod
-    def assembled(cls, values: dict[str, Any], given: set[str]) -> Self:
+    def construct_unchecked(cls, values: dict[str, Any], given: set[str]) -> Self:
         """What the constructor makes of values that are known to be valid, in a third of the time: unlooked at.
 
         `values` are all fields, by their own names and in their order; `given` those that a constructor would be given.
@@ -251,7 +251,7 @@ class Frozen(BaseModel, metaclass=AsRead):
         try:
             return cls(**fields)
         except ValidationError as error:
-            raise BuilderError(f"no {name or cls.__name__}: {one_line(describe(error))}") from None
+            raise BuilderError(f"no {name or cls.__name__}: {one_line(describe_validation_error(error))}") from None
 
     # The parameter's type is pydantic's own.
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
@@ -285,7 +285,7 @@ class Frozen(BaseModel, metaclass=AsRead):
     __str__ = __repr__
 
 
-class AtRest(Frozen):
+class StoredModel(Frozen):
     """A frozen value that is stored: the fields that a newer writer added survive a load and a save."""
 
     model_config = ConfigDict(extra="allow")
@@ -308,7 +308,7 @@ _MESSAGES = {"string_unicode": "holds a lone surrogate, half of a character; rep
 """pydantic's type of error → a plainer message than pydantic's."""
 
 
-def describe(error: ValidationError) -> str:
+def describe_validation_error(error: ValidationError) -> str:
     """A validation error in one line: each place with its fault."""
     misfits = []
     for each in error.errors(include_url=False, include_input=False, include_context=False):

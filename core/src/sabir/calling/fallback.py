@@ -139,7 +139,7 @@ class _FallbackRelay(Relay):
         stream, self._passed = next(way)
         super().__init__(stream)
 
-    def told(self, reply: Reply) -> Reply:
+    def adapt_reply(self, reply: Reply) -> Reply:
         """The reply, with the members that were passed over."""
         return _told(reply, self._passed)
 
@@ -252,12 +252,16 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         No other member is asked, because its model has other tokens. Raises SettingsInvalid for a member that counts
         no tokens.
         """
-        way: Way[Coroutine[Any, Any, TokenCount]] = self._way("count_tokens", messages, how, self._refusals, counting)
+        way: Way[Coroutine[Any, Any, TokenCount]] = self._way(
+            "count_tokens", messages, how, self._refusals, require_token_counter
+        )
         return (await _awaited(way)).got
 
     def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """As `count_tokens`, waiting."""
-        count: TokenCount = next(self._way("count_tokens_sync", messages, how, self._refusals, counting)).got
+        count: TokenCount = next(
+            self._way("count_tokens_sync", messages, how, self._refusals, require_token_counter)
+        ).got
         return count
 
     async def aclose(self) -> None:
@@ -303,7 +307,7 @@ def _targets(member: Adapter) -> tuple[Target, ...]:
     return member.targets if isinstance(member, FallbackAdapter) else (member.target,)
 
 
-def counting(member: Adapter) -> Counting:
+def require_token_counter(member: Adapter) -> Counting:
     """The adapter, if it counts tokens; raises SettingsInvalid if it does not."""
     if isinstance(member, Counting):
         return member

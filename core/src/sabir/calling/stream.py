@@ -95,7 +95,7 @@ class _Stream:
             if self._reply is not None:
                 return None
             if muted:
-                self._state.mute()
+                self._state.skip_events()
             self._running = self._running or await self._start()
             step = await drive(*self._running)
             if isinstance(step, Emit):
@@ -123,7 +123,7 @@ class _Stream:
         """End the stream, after an error or because the reader left; returns the script and the wire to close."""
         running, self._running = self._running, None
         if self._reply is None and self._error is None:
-            self._error = error if isinstance(error, Exception) else self._state.left()
+            self._error = error if isinstance(error, Exception) else self._state.closed_error()
         if running is not None:
             running[0].close()
         return running
@@ -211,29 +211,29 @@ class SyncReplyStream(_Stream, SyncClosing):
 class Relay:
     """A stream that hands on the events of another: `ReplyStream(relay, relay.start)`, or `SyncReplyStream` alike.
 
-    A wrapper of an adapter overrides `start`, `told` or `script` to read or change the events.
+    A wrapper of an adapter overrides `start`, `adapt_reply` or `script` to read or change the events.
     """
 
     def __init__(self, stream: ReplyStream | SyncReplyStream) -> None:
         self.stream = stream
         """The stream from which the events come; `start` may replace it."""
 
-    def told(self, reply: Reply) -> Reply:
+    def adapt_reply(self, reply: Reply) -> Reply:
         """Return the reply to hand on for a reply of the stream, whole or partial."""
         return reply
 
     @property
     def partial(self) -> Reply:
         """The reply as far as it has arrived."""
-        return self.told(self.stream.partial)
+        return self.adapt_reply(self.stream.partial)
 
-    def mute(self) -> None:
+    def skip_events(self) -> None:
         """Give no more events, because the caller wants the reply alone."""
-        self.stream._state.mute()
+        self.stream._state.skip_events()
 
-    def left(self) -> StreamBroken:
+    def closed_error(self) -> StreamBroken:
         """Return the error for a caller that reads on after leaving the stream."""
-        return self._telling(self.stream._state.left())
+        return self._telling(self.stream._state.closed_error())
 
     def text_of(self, event: StreamEvent) -> str:
         """Return the characters that an event adds to the reply's text; "" if it adds none."""
@@ -270,5 +270,5 @@ class Relay:
             self.stream.close()
 
     def _telling(self, error: StreamBroken) -> StreamBroken:
-        error.partial = self.told(error.partial)
+        error.partial = self.adapt_reply(error.partial)
         return error

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from sabir.base.errors import BuilderError, NotJSON
 from sabir.base.values import JSONValue
-from sabir.vocabulary.constructors import name_kind, result_fields, result_payload
+from sabir.vocabulary.constructors import describe_kind, result_fields, result_payload
 from sabir.vocabulary.media import MediaURL, Modality, shorten
 from sabir.vocabulary.messages import Message, OptionCall, OptionCallPayload, PartsPayload, Payload, RoleHint
 from sabir.vocabulary.parts import MediaPart, Part, Sections, TextPart
@@ -265,7 +265,7 @@ class OptionResultBuilder(_Maker):
 def _call_of(message: object) -> OptionCallPayload:
     if isinstance(message, Message) and message.call is not None:
         return message.call
-    raise BuilderError(f"response_to answers an option call, not {name_kind(message)}; see reply.option_calls")
+    raise BuilderError(f"response_to answers an option call, not {describe_kind(message)}; see reply.option_calls")
 
 
 def _model_of(anchor: Anchor) -> str | None:
@@ -280,7 +280,7 @@ def _step_of(anchor: object) -> int | None:
         return anchor.step_num
     if anchor is None or (isinstance(anchor, int) and not isinstance(anchor, bool) and anchor >= 0):
         return anchor
-    given = str(anchor) if type(anchor) is int else name_kind(anchor)
+    given = str(anchor) if type(anchor) is int else describe_kind(anchor)
     raise BuilderError(f"a step is counted from a message or a step number from 0 on, not from {given}")
 
 

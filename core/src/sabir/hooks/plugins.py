@@ -23,7 +23,7 @@ import pluggy
 
 from sabir.base.errors import BuilderError, PluginConflict, PluginError, one_line
 from sabir.base.failures import CallError
-from sabir.discovery import HOOKS, claimed, load_point, only
+from sabir.discovery import HOOKS, claimed, load_entry_point, only
 from sabir.hooks import specs
 from sabir.vocabulary.messages import Kind, Message, RoleHint
 from sabir.vocabulary.parts import MediaPart
@@ -164,7 +164,7 @@ def installed_hooks() -> Hooks:
     hooks = Hooks()
     for name, claims in claimed(HOOKS).items():
         try:
-            hooks.register(load_point(only(claims), named=False), name)
+            hooks.register(load_entry_point(only(claims), named=False), name)
         except PluginError as error:
             logger.warning("hook plugin %s was passed over: %s", name, error)
     return hooks

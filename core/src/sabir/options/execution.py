@@ -1,6 +1,6 @@
 """How an option's function runs, and the context that it can read.
 
-    function, Bound ──run, or run_in_loop──▶ Outcome: a value, or an exception
+    function, BoundArguments ──run, or run_in_loop──▶ Outcome: a value, or an exception
 
 SystemExit, and the cancellation of something that the function waited for, are outcomes too. The caller's own
 cancellation and interrupts are raised to the caller.
@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
 from sabir.base.errors import CallsTooDeep, OptionFailed, OutsideEvaluation
-from sabir.options.signatures import Bound, Signature
+from sabir.options.signatures import BoundArguments, Signature
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Semaphore
@@ -48,7 +48,7 @@ MOST_THREADS = 512
 """The most threads that run at once for one event loop; further functions wait, in order, until one has ended."""
 
 
-def start_thread(function: Callable[[], Given]) -> "Future[Given]":
+def run_in_thread(function: Callable[[], Given]) -> "Future[Given]":
     """The future of a function's result; it runs in a thread of its own, in the context of its caller."""
     from concurrent.futures import Future  # imported only where threads run
 
@@ -93,10 +93,10 @@ async def in_thread(
                 loop.call_soon_threadsafe(free.release)
 
     await free.acquire()
-    return await asyncio.wrap_future(start_thread(run))
+    return await asyncio.wrap_future(run_in_thread(run))
 
 
-async def called(function: Callable[[Asked], Given | Awaitable[Given]], asked: Asked) -> Given:
+async def call_function(function: Callable[[Asked], Given | Awaitable[Given]], asked: Asked) -> Given:
     """A function's result: a coroutine function is awaited, any other runs in a thread of its own."""
     answer = function(asked) if inspect.iscoroutinefunction(function) else await in_thread(function, asked)
     return await answer if isinstance(answer, Awaitable) else answer
@@ -166,28 +166,28 @@ _CURRENT: ContextVar[ToolContext | None] = ContextVar("sabir.tool_context", defa
 _depth: ContextVar[int] = ContextVar("sabir.depth", default=0)
 
 
-class Depth(NamedTuple):
+class CallDepth(NamedTuple):
     """How many calls one is within."""
 
     calls: int
 
     @classmethod
-    def current(cls) -> "Depth":
+    def current(cls) -> "CallDepth":
         """That of what runs here."""
         return cls(_depth.get())
 
-    def entered(self) -> AbstractContextManager[None]:
+    def set(self) -> AbstractContextManager[None]:
         """What runs within is within so many calls."""
         return _being(_depth, self.calls)
 
     @classmethod
-    def deeper(cls, name: str) -> AbstractContextManager[None]:
+    def one_deeper(cls, name: str) -> AbstractContextManager[None]:
         """What runs within is called by the policy or option of that name; CallsTooDeep beyond `MOST_DEPTH`."""
         calls = _depth.get() + 1
         if calls > MOST_DEPTH:
             remedy = "have it end, and offer no option to itself"
             raise CallsTooDeep(f"{name!r} is called within {MOST_DEPTH} other calls, perhaps by itself; {remedy}")
-        return cls(calls).entered()
+        return cls(calls).set()
 
 
 class Outcome(NamedTuple):
@@ -200,7 +200,7 @@ class Outcome(NamedTuple):
 _CANCELLED = Outcome(error=OptionFailed("CancelledError", "the option waited for something that was cancelled"))
 
 
-def run(function: Callable[..., Any], bound: Bound) -> Outcome:
+def run(function: Callable[..., Any], bound: BoundArguments) -> Outcome:
     """Run a function in this thread. A CancelledError that a plain function raises is not the caller's own."""
     try:
         return Outcome(function(*bound.positional, **bound.named))
@@ -214,7 +214,7 @@ def run(function: Callable[..., Any], bound: Bound) -> Outcome:
         raise
 
 
-async def run_in_loop(function: Callable[..., Any], bound: Bound) -> Outcome:
+async def run_in_loop(function: Callable[..., Any], bound: BoundArguments) -> Outcome:
     """Run a coroutine function here and any other function in a new thread; await a value that is awaitable."""
     outcome = run(function, bound) if Signature.is_asynchronous(function) else await in_thread(run, function, bound)
     return await _settle(outcome.value) if inspect.isawaitable(outcome.value) else outcome
@@ -242,7 +242,7 @@ class RaisedError(NamedTuple):
     retryable: bool
 
     @classmethod
-    def of(cls, error: BaseException) -> "RaisedError":
+    def from_exception(cls, error: BaseException) -> "RaisedError":
         """Read the class, text and `retryable` of an exception; OptionFailed gives all three itself."""
         kind = error.__class__.__name__
         if isinstance(error, OptionFailed):

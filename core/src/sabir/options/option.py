@@ -5,7 +5,7 @@
     JSON schema ────┘
     reply | messages ──unanswered calls──▶ each by its option ──▶ results, to be appended to the conversation
 
-    call ──bind──▶ Bound ──(function)──▶ Outcome ──finish──▶ option result
+    call ──bind──▶ BoundArguments ──(function)──▶ Outcome ──finish──▶ option result
            └─ arguments refused ────────────────────────────▶ error result, the function never ran
 
 Calls are answered in their order, and a failure of one loses none of the others. An exception of the function becomes
@@ -22,13 +22,13 @@ from pydantic import AfterValidator, BaseModel, Field, SkipValidation, Validatio
 from pydantic.json_schema import SkipJsonSchema
 
 from sabir.base.errors import BuilderError, CallsTooDeep, NotJSON, OptionFailed, OptionInvalid, one_line
-from sabir.base.models import Frozen, describe
+from sabir.base.models import Frozen, describe_validation_error
 from sabir.base.values import JSONObjectDocumentField, JSONText, JSONValue, ObjectView
 from sabir.options.execution import Outcome, RaisedError, logger, run, run_in_loop
 from sabir.options.signatures import (
     ArgumentsRefused,
     Binder,
-    Bound,
+    BoundArguments,
     Provided,
     Signature,
     bind_model,
@@ -38,7 +38,7 @@ from sabir.options.signatures import (
     provided_to,
     schema_of_model,
 )
-from sabir.vocabulary.constructors import as_messages, name_kind, option_result, result_fields
+from sabir.vocabulary.constructors import as_messages, describe_kind, option_result, result_fields
 from sabir.vocabulary.messages import RESERVED, RUNTIME, Message, OptionCallPayload, Unanswered
 from sabir.vocabulary.parts import Hints, NonEmpty, Sections, Text
 from sabir.vocabulary.reply import Reply
@@ -182,10 +182,10 @@ class Option(Frozen):
             raise OptionInvalid(_await_instead(self.name))
         return self.function
 
-    def _bind(self, call: object) -> Bound | Message:
+    def _bind(self, call: object) -> BoundArguments | Message:
         """Return the function's arguments for a call, or an error result if they do not fit or were cut off."""
         if not isinstance(call, Message) or call.call is None:
-            answers = f"option {self.name!r} answers option calls, not {name_kind(call)}"
+            answers = f"option {self.name!r} answers option calls, not {describe_kind(call)}"
             raise OptionInvalid(f"{answers}; see reply.option_calls")
         payload = call.call
         if payload.option_name != self.name:
@@ -292,7 +292,7 @@ def _make(name: str, *, provided: tuple[Provided, ...] = (), **fields: Any) -> O
     try:
         return Option.model_validate({"name": name, **fields})
     except ValidationError as error:
-        raise OptionInvalid(f"option {name!r}: {one_line(describe(error))}") from None
+        raise OptionInvalid(f"option {name!r}: {one_line(describe_validation_error(error))}") from None
 
 
 def _shown(value: object) -> str:
@@ -333,7 +333,7 @@ def _finish(call: Message, outcome: Outcome) -> Message:
             return option_result(call, result_fields(outcome.value))
         except (BuilderError, NotJSON) as refused:
             return error_result(call, RESULT_INVALID, str(refused))
-    raised = RaisedError.of(error)
+    raised = RaisedError.from_exception(error)
     if not isinstance(error, OptionFailed):  # the model reads one line of it; only the log has the traceback
         logger.warning("option %r raised %s", call.call and call.call.option_name, raised.type, exc_info=error)
     return error_result(call, raised.type, raised.message, retryable=raised.retryable)

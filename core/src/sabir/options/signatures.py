@@ -4,7 +4,7 @@
         "Current weather in a city."                              ──▶ name, description, JSON schema, binder
     def pay(amount: int, context: ToolContext) -> str             ──▶ `amount` is the model's to give, `context` is not
 
-    canonical JSON text ──binder──▶ Bound(positional, named) ──▶ function(*positional, **named)
+    canonical JSON text ──binder──▶ BoundArguments(positional, named) ──▶ function(*positional, **named)
 
 The schema comes from pydantic. A parameter's description comes from `Annotated[…, Field(description=…)]`, or from the
 docstring's `Args:` section or `:param name:` fields. A parameter whose type has the class method `__sabir_provide__` is
@@ -24,18 +24,18 @@ from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 
 from sabir.base.errors import OptionInvalid, one_line
-from sabir.base.models import PlainSchema, describe
+from sabir.base.models import PlainSchema, describe_validation_error
 from sabir.base.values import FrozenDict, JSONText, JSONValue
 
 
-class Bound(NamedTuple):
+class BoundArguments(NamedTuple):
     """Validated arguments, as a function takes them."""
 
     positional: tuple[Any, ...]
     named: Mapping[str, Any]
 
 
-Binder: TypeAlias = Callable[[JSONText], Bound]
+Binder: TypeAlias = Callable[[JSONText], BoundArguments]
 """Arguments as JSON text → the function's arguments; raises ArgumentsRefused for arguments that do not fit."""
 
 
@@ -43,19 +43,21 @@ class ArgumentsRefused(ValueError):
     """Arguments do not fit an option's parameters; the message names each misfit, in one line."""
 
 
-def bind_parameters(model: type[BaseModel], parameters: Iterable[inspect.Parameter], arguments: JSONText) -> Bound:
+def bind_parameters(
+    model: type[BaseModel], parameters: Iterable[inspect.Parameter], arguments: JSONText
+) -> BoundArguments:
     """The arguments of a function whose parameters, in order, are the fields of a model made for it."""
     values = list(zip(parameters, _validate(model, arguments).__dict__.values(), strict=True))
     positional = tuple(value for each, value in values if each.kind is each.POSITIONAL_ONLY)
-    return Bound(positional, {each.name: value for each, value in values[len(positional) :]})
+    return BoundArguments(positional, {each.name: value for each, value in values[len(positional) :]})
 
 
-def bind_model(model: type[BaseModel], arguments: JSONText) -> Bound:
+def bind_model(model: type[BaseModel], arguments: JSONText) -> BoundArguments:
     """The arguments of a function that takes one instance of a model."""
-    return Bound((_validate(model, arguments),), {})
+    return BoundArguments((_validate(model, arguments),), {})
 
 
-def bind_schema(schema: FrozenDict, arguments: JSONText) -> Bound:
+def bind_schema(schema: FrozenDict, arguments: JSONText) -> BoundArguments:
     """Return the arguments of a function that takes them by name, as plain JSON values.
 
     Core validates the most common keywords of schemas: `type`, `enum`, `const`, `required`, `properties`,
@@ -65,14 +67,14 @@ def bind_schema(schema: FrozenDict, arguments: JSONText) -> Bound:
     misfits = list(_misfits(values, schema, ""))
     if misfits:
         raise ArgumentsRefused("; ".join(misfits))
-    return Bound((), values)
+    return BoundArguments((), values)
 
 
 def _validate(model: type[BaseModel], arguments: JSONText) -> BaseModel:
     try:
         return model.model_validate_json(arguments)
     except ValidationError as error:
-        raise ArgumentsRefused(describe(error)) from None
+        raise ArgumentsRefused(describe_validation_error(error)) from None
 
 
 def _is_number(value: JSONValue) -> bool:
@@ -158,10 +160,10 @@ def values_of(provided: Iterable[Provided]) -> dict[str, Any]:
     return values
 
 
-def bind_provided(binder: Binder, provided: tuple[Provided, ...], arguments: JSONText) -> Bound:
+def bind_provided(binder: Binder, provided: tuple[Provided, ...], arguments: JSONText) -> BoundArguments:
     """What a binder binds, and the provided values."""
     bound = binder(arguments)
-    return Bound(bound.positional, {**bound.named, **values_of(provided)})
+    return BoundArguments(bound.positional, {**bound.named, **values_of(provided)})
 
 
 def _provider_of(annotation: Any) -> Any:

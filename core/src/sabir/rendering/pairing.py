@@ -81,7 +81,7 @@ def side_of(message: Message, speaks_as: str) -> Side:
     return _HINTED.get(message.role_hint_for_llm, said)
 
 
-def pair(messages: Sequence[Message], scope: TurnScope) -> Paired:
+def pair_messages(messages: Sequence[Message], scope: TurnScope) -> Paired:
     """The messages as blocks of complete pairs, by the tables of a scope."""
     (whole,) = pair_apart(messages, scope, 0, Waiting(), len(messages) + 1)
     return whole
@@ -90,7 +90,7 @@ def pair(messages: Sequence[Message], scope: TurnScope) -> Paired:
 def pair_apart(
     messages: Sequence[Message], scope: TurnScope, start: int, waiting: Waiting, apart: int
 ) -> Iterator[Paired]:
-    """Pair as `pair` does, from `start` on: after every `apart` messages yield the final blocks, at the end the rest.
+    """As `pair_messages`, from `start` on: after every `apart` messages yield the final blocks, then the rest.
 
     `waiting` is the state of pairing after the prefix that closed at `start`.
     """

@@ -24,7 +24,7 @@ from sabir.base.errors import SettingsInvalid
 from sabir.base.failures import Loss, RenderingRefused
 from sabir.base.values import FrozenDict
 from sabir.contract.dialect import Dialect, EncodeTurn, Rendering
-from sabir.contract.scope import Place, RequestScope, Splice
+from sabir.contract.scope import Insertion, Place, RequestScope
 from sabir.contract.turns import LossLog, Side, Turn, TurnScope, Unchecked, new_tuple
 from sabir.options.option import Option
 from sabir.rendering.owners import extras_for, merge, without_foreign_tools
@@ -74,7 +74,7 @@ class Head(NamedTuple):
     """The body up to the first message."""
     closing: tuple[bytes, ...]
     """Items after the last message, as JSON."""
-    splices: tuple[Splice, ...]
+    splices: tuple[Insertion, ...]
     system_losses: tuple[Loss, ...]
     """Losses of the hoisted turns."""
     losses: tuple[Loss, ...]
@@ -242,7 +242,7 @@ class Renderer:
             marks = [f"{mark.message_id[:8]} {mark.path}" for mark in log if isinstance(mark, Unchecked)]
             values["losses"] = tuple(_without_marks(log))
             values["unchecked"] = (*head.empty.unchecked, *dict.fromkeys(marks))
-        return Rendering.assembled(values, head.empty.__pydantic_fields_set__.copy())
+        return Rendering.construct_unchecked(values, head.empty.__pydantic_fields_set__.copy())
 
     def _index_for(self, settings: Settings, declared: tuple[str, ...]) -> PrefixIndex:
         labels, media = bool(settings.media_labels), settings.unsupported_media or "placeholder"
@@ -394,7 +394,7 @@ def _joined(head: Head, kept: memoryview, made: _Made) -> tuple[bytes, memoryvie
     return body, unmarked, lost
 
 
-def _spliced(region: list[bytes | memoryview], splice: Splice, losses: list[Loss]) -> list[bytes | memoryview]:
+def _spliced(region: list[bytes | memoryview], splice: Insertion, losses: list[Loss]) -> list[bytes | memoryview]:
     """The messages' bytes with a splice in them; a loss where the region ends otherwise or holds a splice already."""
     ends, length = region[-1], len(splice.before)
     if splice.at == "closed" and not ends:

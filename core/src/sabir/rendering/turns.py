@@ -68,10 +68,10 @@ class Identifiers:
 
     def fresh(self, given: str) -> str:
         """A new identifier for one more call with that id."""
-        wire = given if self.rule.whole.fullmatch(given) else self.rule.derived(given)
+        wire = given if self.rule.whole.fullmatch(given) else self.rule.derive(given)
         occurrence = self.count
         while wire in self._used or self._seen.get(wire, self._start) < self._start:
-            wire, occurrence = self.rule.derived(given, occurrence), occurrence + 1
+            wire, occurrence = self.rule.derive(given, occurrence), occurrence + 1
         self._used[wire] = self.count
         self.count += 1
         return wire

@@ -132,7 +132,7 @@ def _message(policy: str, content: tuple[Content, ...], step_num: int | None) ->
     if not content:
         raise BuilderError(f"a message of {policy!r} needs content: strings or parts")
     parts = tuple(_part(item, index) for index, item in enumerate(content))
-    payload = PartsPayload.assembled({"kind": "parts", "parts": parts}, {"parts"})
+    payload = PartsPayload.construct_unchecked({"kind": "parts", "parts": parts}, {"parts"})
     return Message(policy=policy, step_num=step_num, payload=payload)
 
 
@@ -210,13 +210,13 @@ def _parts_of(item: object) -> tuple[Part, ...]:
     if isinstance(item, TextPart | MediaPart):
         return (item,)
     if not isinstance(item, Message) or item.kind != "parts":
-        raise NotJSON(f"{name_kind(item)} stands among parts; a result is one JSON value, or text and media parts")
+        raise NotJSON(f"{describe_kind(item)} stands among parts; a result is one JSON value, or text and media parts")
     if foreign := [part.kind for part in item.parts if not isinstance(part, TextPart | MediaPart)]:
         raise NotJSON(f"a message with a part of kind {foreign[0]!r} is no result; return its text and media")
     return item.parts
 
 
-def name_kind(value: object) -> str:
+def describe_kind(value: object) -> str:
     """A value as an error names it: a message by its kind, any other value by its type."""
     if isinstance(value, Message):
         return f"a message of kind {value.kind!r}"

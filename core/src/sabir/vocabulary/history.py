@@ -24,7 +24,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from sabir.base.errors import HistoryInvalid, one_line
-from sabir.base.models import AtRest, PlainSchema, describe, load_as
+from sabir.base.models import PlainSchema, StoredModel, describe_validation_error, load_stored
 from sabir.base.values import DECODER
 from sabir.vocabulary.constructors import as_messages
 from sabir.vocabulary.media import Modality, read_regular
@@ -138,12 +138,12 @@ def _dump(messages: Iterable[Message]) -> Iterator[str]:
         yield line
 
 
-def _holds_unknown(value: AtRest) -> bool:
+def _holds_unknown(value: StoredModel) -> bool:
     """Whether a value holds a newer writer's fields anywhere; their None values must be written."""
     if value.__pydantic_extra__:
         return True
     held = (item for field in vars(value).values() for item in (field if type(field) is tuple else (field,)))
-    return any(isinstance(item, AtRest) and _holds_unknown(item) for item in held)
+    return any(isinstance(item, StoredModel) and _holds_unknown(item) for item in held)
 
 
 def _decode(text: str | bytes) -> str:
@@ -208,9 +208,9 @@ def _message(item: Any, place: str) -> Message:
         raise HistoryInvalid(f"{place} has a vendor's shape ({', '.join(sorted(item))}); {remedy}")
     try:
         json.dumps(item, ensure_ascii=False).encode()
-        return load_as(Message.model_validate, item)
+        return load_stored(Message.model_validate, item)
     except ValidationError as error:
-        raise HistoryInvalid(f"{place} is no message: {one_line(describe(error), 300)}") from None
+        raise HistoryInvalid(f"{place} is no message: {one_line(describe_validation_error(error), 300)}") from None
     except UnicodeEncodeError as error:
         found = f"lone surrogate U+{ord(error.object[error.start]):04X}"
         raise HistoryInvalid(f"{place} holds a {found}; a history is valid Unicode") from None

@@ -21,6 +21,7 @@ from pydantic import BaseModel
 from pydantic_core import Url, ValidationError
 
 from sabir.base.errors import MediaRefused
+from sabir.base.renamed import callable_by_old_names
 
 Modality: TypeAlias = Literal["image", "audio", "video", "document"]
 """The kind of a medium, as its author says; a given modality is never replaced by one from the MIME type."""
@@ -62,6 +63,7 @@ _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
 base media file: https://mp4ra.org/registered-types/brands. A file of any other brand is a video."""
 
 
+@callable_by_old_names
 class DataURL(NamedTuple):
     """A data URL, read by its header alone."""
 
@@ -75,7 +77,7 @@ class DataURL(NamedTuple):
     """The parameters of the type that matter, as `;codec=pcm;rate=24000`."""
 
     @classmethod
-    def read(cls, url: str) -> "DataURL":
+    def parse(cls, url: str) -> "DataURL":
         """The data URL that a text is; MediaRefused if it has no such header."""
         match = _HEADER.match(url, 0, 1000)
         if match is None:
@@ -103,17 +105,17 @@ class DataURL(NamedTuple):
             raise MediaRefused(f"{shorten(self.url)} holds broken base64: {error}") from None
 
     @classmethod
-    def of(cls, data: bytes, mime: str | None = None, otherwise: str = "application/octet-stream") -> str:
+    def from_bytes(cls, data: bytes, mime: str | None = None, otherwise: str = "application/octet-stream") -> str:
         """The URL of some bytes: of the type given, else of the one that the first bytes tell, else of `otherwise`."""
-        return cls.of_base64(base64.b64encode(data).decode(), mime or cls.sniff(data) or otherwise)
+        return cls.from_base64(base64.b64encode(data).decode(), mime or cls.sniff(data) or otherwise)
 
     @classmethod
-    def of_base64(cls, data: str, mime: str) -> str:
+    def from_base64(cls, data: str, mime: str) -> str:
         """The URL of bytes that are base64 already: of the type given, without the spaces around its parameters."""
         return f"data:{';'.join(each.strip() for each in mime.split(';'))};base64,{data}"
 
     @classmethod
-    def sniffed(cls, data: str, mime: str) -> str:
+    def with_sniffed_type(cls, data: str, mime: str) -> str:
         """The URL of base64: of the type that its first bytes tell, else of the one given; a URL stays as it is."""
         if data[:5].lower() == "data:":
             return data
@@ -201,7 +203,7 @@ def _check_web_url(url: str) -> None:
 def _check_data_url(url: str) -> None:
     if len(url) > DATA_URL_CAP:
         raise MediaRefused(f"{shorten(url)} has {len(url)} characters; a data URL may have {DATA_URL_CAP}: upload it")
-    _, mime, is_base64, offset, _ = DataURL.read(url)
+    _, mime, is_base64, offset, _ = DataURL.parse(url)
     if offset == len(url) or (is_base64 and len(_DIGIT.findall(unquote_to_bytes(url[offset : offset + 30]))) < 2):
         raise MediaRefused(f"{shorten(url)} holds no bytes; give a data URL with a payload")
     if "\0" in url or (is_base64 and not _BASE64.fullmatch(url, offset)):
@@ -253,7 +255,7 @@ def read_source(source: str | Path | bytes, modality: Modality, mime: str | None
         raise MediaRefused(
             f"the {modality} type of {name} cannot be told; pass mime=, for example {DEFAULT_MIMES[modality]!r}"
         )
-    return DataURL.of(data, kind)
+    return DataURL.from_bytes(data, kind)
 
 
 def read_regular(path: Path, most: int = -1) -> bytes:

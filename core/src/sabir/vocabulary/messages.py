@@ -30,7 +30,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from sabir.base.models import AtRest, is_constructing, is_loading, load_as
+from sabir.base.models import StoredModel, is_constructing, is_loading, load_stored
 from sabir.base.shown import Arguments
 from sabir.base.values import (
     JSONObjectField,
@@ -56,7 +56,7 @@ SCHEMA = 1
 """The number of the message schema that this version writes."""
 
 
-class Origin(AtRest):
+class Origin(StoredModel):
     """The producer of a message. Signed or server-bound state goes back only to its origin."""
 
     provider: NonEmpty
@@ -69,7 +69,7 @@ class Origin(AtRest):
     response_id: Text | None = None
 
 
-class PartsPayload(AtRest):
+class PartsPayload(StoredModel):
     """Parts in the order given: text and media, and a model's reasoning, refusals and opaque blocks."""
 
     kind: Literal["parts"] = "parts"
@@ -113,7 +113,7 @@ class OptionCallPayload(Stateful):
         return ((name, values[name]) for name in names if name in values)
 
 
-class OptionResultPayload(AtRest):
+class OptionResultPayload(StoredModel):
     """The value that an option returned, or its error.
 
     `parts` holds text and media for the model, if the option returned such; `result` is None then, and if the option
@@ -201,7 +201,7 @@ _PROPERTIES: Mapping[type, str] = {OptionCallPayload: "call", OptionResultPayloa
 """The property of a message that holds a payload."""
 
 
-class Message(AtRest):
+class Message(StoredModel):
     """One message. `policy` names who made it: the decider of a call, the option that ran for a result."""
 
     schema_number: int = Field(default=SCHEMA, alias="schema", ge=1)
@@ -227,7 +227,7 @@ class Message(AtRest):
                 if info.mode != "json":
                     raise
                 return handler(_with_tuples(value))
-        return load_as(cls.model_validate, value)
+        return load_stored(cls.model_validate, value)
 
     @staticmethod
     def new_id() -> str:
@@ -296,7 +296,7 @@ def _kept(stored: dict[Any, Any]) -> dict[Any, Any]:
         kept["role_hint_for_llm"] = UnknownHint(hint)
     if isinstance(payload, dict) and isinstance(kind := payload.get("kind"), str):
         is_known = kind in KNOWN_PAYLOADS
-        kept["payload"] = keep_parts(payload) if is_known else load_as(UnknownPayload.model_validate, payload)
+        kept["payload"] = keep_parts(payload) if is_known else load_stored(UnknownPayload.model_validate, payload)
     return kept
 
 

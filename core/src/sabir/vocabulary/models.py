@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias, TypedDict
 from pydantic import Field, ValidationError
 
 from sabir.base.errors import SettingsInvalid, one_line
-from sabir.base.models import Frozen, describe
+from sabir.base.models import Frozen, describe_validation_error
 from sabir.base.values import FrozenDict, JSONObjectDocumentField, JSONText, JSONValue, object_view
 from sabir.vocabulary.media import Modality
 
@@ -100,7 +100,7 @@ class ModelInfo(Frozen):
         try:
             return self.model_copy(update={**changes, "prefix": self.prefix})
         except ValidationError as error:
-            raise SettingsInvalid(one_line(f"model_facts: {describe(error)}")) from None
+            raise SettingsInvalid(one_line(f"model_facts: {describe_validation_error(error)}")) from None
 
 
 UNKNOWN_MODEL = ModelInfo(prefix="")

@@ -32,7 +32,8 @@ from pydantic import (
 )
 
 from sabir.base.errors import SettingsInvalid, one_line
-from sabir.base.models import AtRest, Frozen, Made, describe, is_loading, load_as
+from sabir.base.models import Frozen, Made, StoredModel, describe_validation_error, is_loading, load_stored
+from sabir.base.renamed import callable_by_old_names
 from sabir.base.shown import Arguments, Plain
 from sabir.base.values import (
     JSONDocumentField,
@@ -120,7 +121,7 @@ def take_hints(text: JSONText, model: type[BaseModel] | None, taker: Taker) -> J
 
 def with_hints(made: Made, taken: JSONText | None) -> Made:
     """A medium or an option with these hints instead of its own."""
-    return type(made).assembled({**vars(made), "vendor_json": taken}, made.model_fields_set | {"vendor_json"})
+    return type(made).construct_unchecked({**vars(made), "vendor_json": taken}, made.model_fields_set | {"vendor_json"})
 
 
 def _validated(
@@ -146,7 +147,9 @@ def read_section(
         return set_fields(model.model_validate(dict(section)))
     except ValidationError as error:
         known = ", ".join(sorted(model.model_fields))
-        raise SettingsInvalid(one_line(f"{where}: {describe(error)}; it has {known}{otherwise}", 900)) from None
+        raise SettingsInvalid(
+            one_line(f"{where}: {describe_validation_error(error)}; it has {known}{otherwise}", 900)
+        ) from None
 
 
 def set_fields(made: BaseModel) -> dict[str, Any]:
@@ -161,7 +164,7 @@ Text = Annotated[str, StringConstraints(min_length=0)]
 State: TypeAlias = JSONDocumentField | None
 
 
-class Stateful(AtRest):
+class Stateful(StoredModel):
     """A value that may carry signed or server-bound state of its maker."""
 
     state_json: State = Field(default=None, alias="state")
@@ -173,7 +176,7 @@ class Stateful(AtRest):
         return ((name, value) for name, value in super().__brief_args__() if name != "state")
 
 
-class Citation(AtRest):
+class Citation(StoredModel):
     """The source of a passage of a text. `start` and `end` are character offsets in the text, the end exclusive."""
 
     kind: NonEmpty
@@ -198,6 +201,7 @@ class TextPart(Stateful):
     citations: tuple[Citation, ...] = ()
 
 
+@callable_by_old_names
 class MediaPart(Stateful):
     """An image, a sound, a video or a document, named by one URL.
 
@@ -218,7 +222,7 @@ class MediaPart(Stateful):
     vendor: ClassVar = ObjectView("vendor_json", "Provider name → its own hints.")
 
     @classmethod
-    def read(cls, modality: Modality, url: str, name: JSONValue = None, **further: Any) -> "MediaPart | None":
+    def from_wire(cls, modality: Modality, url: str, name: JSONValue = None, **further: Any) -> "MediaPart | None":
         """The part that a wire's medium is, with `further` fields of it; None for a URL that no part may carry."""
         try:
             return cls(modality=modality, url=url, name=name if name and isinstance(name, str) else None, **further)
@@ -233,7 +237,7 @@ class MediaPart(Stateful):
 
     def data_url(self) -> DataURL:
         """Its URL as a data URL; MediaRefused if it is none."""
-        return DataURL.read(self.url)
+        return DataURL.parse(self.url)
 
     def provider_file(self) -> tuple[str, str]:
         """The provider and the file id of its URL; MediaRefused if that names no provider's file."""
@@ -286,7 +290,7 @@ class RefusalPart(Stateful):
     text: Text
 
 
-class OpaquePart(AtRest):
+class OpaquePart(StoredModel):
     """A provider's own block, verbatim, sent back only in its dialect and to its origin.
 
     A block may open or close a pair (a vendor's own call and its output); both halves carry the same `pair_id`, and
@@ -363,7 +367,7 @@ def keep_parts(payload: dict[Any, Any]) -> dict[Any, Any]:
     """A stored payload whose media of unknown modalities or URL schemes are made UnknownParts."""
     if not isinstance(parts := payload.get("parts"), list):
         return payload
-    kept = [load_as(UnknownPart.model_validate, part) if _is_newer(part) else part for part in parts]
+    kept = [load_stored(UnknownPart.model_validate, part) if _is_newer(part) else part for part in parts]
     return {**payload, "parts": kept}
 
 

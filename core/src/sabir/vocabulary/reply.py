@@ -18,7 +18,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from sabir.base.errors import SabirError, one_line
 from sabir.base.failures import CallError, Loss, ResponseInvalid
-from sabir.base.models import AtRest, Frozen
+from sabir.base.models import Frozen, StoredModel
 from sabir.base.shown import Arguments, Plain
 from sabir.base.values import JSONDocumentField, JSONValue, JSONView, encode_json, has_more_values
 from sabir.vocabulary.messages import Message, OptionCall, OptionCallPayload, Origin
@@ -46,7 +46,7 @@ MOST_VALUES = Bounds().most_values
 """The most JSON values of a text that `parse` reads: an answer's bounds count no values inside its texts."""
 
 
-class Usage(AtRest):
+class Usage(StoredModel):
     """Tokens of one call; None where the provider did not say.
 
     `input_tokens` includes tokens read from or written to a cache, `output_tokens` includes reasoning.
@@ -74,7 +74,7 @@ class Usage(AtRest):
         return ((name, value) for name, value in super().__brief_args__() if name != "details")
 
     @classmethod
-    def counted(
+    def unchecked(
         cls,
         details: Mapping[str, JSONValue],
         *,
@@ -93,7 +93,7 @@ class Usage(AtRest):
             "reasoning_tokens": reasoning_tokens,
             "details_json": encode_json(details),
         }
-        return cls.assembled(values, set(values))
+        return cls.construct_unchecked(values, set(values))
 
     def __str__(self) -> str:
         """The figures in one line."""
@@ -277,7 +277,7 @@ class BlockStart(Frozen):
     option_name: str = ""
 
     @classmethod
-    def of(cls, index: int, block: Part | OptionCallPayload) -> "BlockStart":
+    def unchecked(cls, index: int, block: Part | OptionCallPayload) -> "BlockStart":
         """The start of a block."""
         call = block if isinstance(block, OptionCallPayload) else None
         ids = {"invocation_id": call.invocation_id, "option_name": call.option_name} if call else {}
@@ -302,9 +302,9 @@ class BlockDelta(Frozen):
         return f"{self.kind}-delta"
 
     @classmethod
-    def of(cls, index: int, kind: BlockKind, text: str) -> "BlockDelta":
+    def unchecked(cls, index: int, kind: BlockKind, text: str) -> "BlockDelta":
         """One of values that a decoder has checked already: a stream holds thousands of them."""
-        return cls.assembled({"index": index, "kind": kind, "text": text}, {"index", "kind", "text"})
+        return cls.construct_unchecked({"index": index, "kind": kind, "text": text}, {"index", "kind", "text"})
 
 
 class BlockEnd(Frozen):

@@ -15,7 +15,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_v
 
 from sabir.base.errors import SettingsInvalid, WrongWord, one_line
 from sabir.base.failures import CallError
-from sabir.base.models import Frozen, describe
+from sabir.base.models import Frozen, describe_validation_error
 from sabir.base.surface import described
 from sabir.base.values import (
     FrozenDict,
@@ -326,7 +326,7 @@ def _refusal(error: ValidationError) -> str:
         if each["type"] == "extra_forbidden" and len(each["loc"]) == 1:
             name = str(each["loc"][0])
             return one_line(f"Settings has no `{name}`; {_remedy(name, _SETTING_NAMES, 'its fields are')}")
-    return one_line(f"Settings: {describe(error)}")
+    return one_line(f"Settings: {describe_validation_error(error)}")
 
 
 class SettingsReader:

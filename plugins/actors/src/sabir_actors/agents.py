@@ -16,7 +16,7 @@ import sabir
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from sabir import Adapter, Option, Origin, SabirError, Settings, SettingsInvalid, Usage
 from sabir import Message as ModelMessage
-from sabir.authoring import describe, one_line
+from sabir.authoring import describe_validation_error, one_line
 from sabir.errors import CallError, OutputInvalid, OutputTruncated, PluginError
 from sabir_session import (
     Event,
@@ -220,7 +220,7 @@ def _conversation(config: typed.AgentConfig, asked: typed.ProcessWithAgent) -> l
     try:
         turns = _TURNS.validate_python(asked.context.get("messages") or [])
     except ValidationError as error:
-        reason = one_line(f"the context's messages are no conversation: {describe(error)}")
+        reason = one_line(f"the context's messages are no conversation: {describe_validation_error(error)}")
         raise ActorError(ErrorCode.INVALID_MESSAGE, reason) from None
     return [*told, *read_turns(turns), sabir.user(asked.input)]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self, Typ
 from uuid import uuid4
 
 from pydantic import BaseModel, Field, PlainSerializer, PlainValidator, ValidationError, WithJsonSchema, model_validator
-from sabir.authoring import Frozen, FrozenDict, Text, describe, encode_json, one_line
+from sabir.authoring import Frozen, FrozenDict, Text, describe_validation_error, encode_json, one_line
 from sabir_session.state.codec import now
 
 from sabir_actors import data as typed
@@ -183,7 +183,7 @@ class ErrorResponse(Response):
         try:
             typed.ErrorData.model_validate(self.data)
         except ValidationError as error:
-            raise ValueError(f"its data is wrong: {describe(error)}") from None
+            raise ValueError(f"its data is wrong: {describe_validation_error(error)}") from None
         return self
 
     @property
@@ -222,7 +222,9 @@ def validate_message(message: AnyMessage, phases: Collection[str] = AEIOUY) -> b
     except ValidationError as error:
         missing = [each["loc"] for each in error.errors(include_url=False) if each["type"] == "missing"]
         if not missing:
-            raise _invalid(f"{message.type} message has data that is wrong: {describe(error)}") from None
+            raise _invalid(
+                f"{message.type} message has data that is wrong: {describe_validation_error(error)}"
+            ) from None
         place = ".".join(map(str, missing[0]))
         held = ", ".join(message.data) or "nothing"
         raise _invalid(f"{message.type} message must contain {place!r} field; its data has {held}") from None
@@ -268,7 +270,7 @@ def deserialize_message(text: str | bytes) -> AnyMessage:
     try:
         return model.model_validate(found)
     except ValidationError as error:
-        raise _invalid(f"the text is no message: {describe(error)}") from None
+        raise _invalid(f"the text is no message: {describe_validation_error(error)}") from None
 
 
 def _guessed(found: Mapping[str, Any]) -> str:

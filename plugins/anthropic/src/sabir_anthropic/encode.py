@@ -12,7 +12,17 @@ from operator import itemgetter
 from typing import Any, TypeAlias
 
 from sabir import MediaPart, OpaquePart, ReasoningPart, TextPart
-from sabir.authoring import Entry, JSONValue, KnownPart, LossLog, Turn, TurnScope, fields, text, without
+from sabir.authoring import (
+    Entry,
+    JSONValue,
+    KnownPart,
+    LossLog,
+    Turn,
+    TurnScope,
+    object_or_empty,
+    text_or_empty,
+    without_fields,
+)
 
 from sabir_anthropic.schema import NAMES
 
@@ -62,7 +72,9 @@ def _worded(placed: list[Placed], losses: LossLog) -> list[Placed]:
     """The blocks without texts of white space only, which the wire takes only beside another text."""
     blank = []
     for index, (block, piece, _) in enumerate(placed):
-        said = piece.text if isinstance(piece, TextPart) else piece and text(fields(block).get("text"))
+        said = (
+            piece.text if isinstance(piece, TextPart) else piece and text_or_empty(object_or_empty(block).get("text"))
+        )
         if said and not said.isspace():
             return placed
         if said:
@@ -146,7 +158,9 @@ def _document(piece: MediaPart, entry: Entry, scope: TurnScope, losses: LossLog)
         except ValueError:
             data = ""
         if not data.strip():
-            said = scope.stand_in(f"the document is no text of UTF-8, though of the type {mime}", piece, entry, losses)
+            said = scope.placeholder_or_drop(
+                f"the document is no text of UTF-8, though of the type {mime}", piece, entry, losses
+            )
             return {"type": "text", "text": said} if said else None
         if mime != "text/plain":
             losses.lose("rewritten", f"the wire takes {mime} as text/plain", piece, entry)
@@ -174,9 +188,9 @@ def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
         taken, reason = frozenset(), f"{scope.target.dialect} takes only text in an error result"
     for piece in entry.pieces:
         if isinstance(piece, MediaPart) and result.is_error:
-            shown = scope.stand_in(reason, piece, entry, losses)
+            shown = scope.placeholder_or_drop(reason, piece, entry, losses)
             fitting += [TextPart(text=shown)] if shown else []
-        elif isinstance(piece, OpaquePart) and text(fields(piece.block).get("type")) not in taken:
+        elif isinstance(piece, OpaquePart) and text_or_empty(object_or_empty(piece.block).get("type")) not in taken:
             losses.lose("dropped", reason, piece, entry)
         else:
             fitting.append(piece)
@@ -219,13 +233,13 @@ def _call(entry: Entry, losses: LossLog) -> Item:
     said = {"type": "tool_use", "id": entry.wire_id, "name": entry.wire_name}
     if RENAMED not in state and (entry.keeps_state or all(map(NAMES.whole.fullmatch, arguments))):
         return {**state, **said, "input": arguments}
-    own = {name: wire for wire, name in fields(state.get(RENAMED)).items()}
-    named = {own.get(name, name if entry.keeps_state else NAMES.fitted(name)): name for name in arguments}
+    own = {name: wire for wire, name in object_or_empty(state.get(RENAMED)).items()}
+    named = {own.get(name, name if entry.keeps_state else NAMES.fit(name)): name for name in arguments}
     for wire, name in named.items():
         if wire != name:
             path = f"payload.arguments.{name}"
             losses.add("rewritten", f"the wire takes {wire!r} for {name!r}", message=entry.message, path=path)
-    return {**without(state, RENAMED), **said, "input": {wire: arguments[name] for wire, name in named.items()}}
+    return {**without_fields(state, RENAMED), **said, "input": {wire: arguments[name] for wire, name in named.items()}}
 
 
 def _text(piece: TextPart, entry: Entry, losses: LossLog) -> Item:

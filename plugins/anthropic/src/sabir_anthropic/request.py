@@ -17,18 +17,18 @@ from typing import Any
 from sabir import ResponseFormat
 from sabir.authoring import (
     JSON_OBJECT,
+    Insertion,
     JSONValue,
     LossKind,
     ReasoningEffort,
     RequestScope,
-    Splice,
     TurnScope,
     encode_json,
-    fields,
-    first_count,
+    first_whole_number,
     fit_effort,
     fit_schema,
-    without,
+    object_or_empty,
+    without_fields,
 )
 
 from sabir_anthropic.encode import WHITE_END, encode_system
@@ -144,7 +144,7 @@ class _Request:
             if marker := self._markers.get(place):
                 text = b"," + encode_json(marker)[1:-1].encode()
                 path = f"settings.vendor.{scope.target.provider}.cache_breakpoints"
-                scope.splices.append(Splice(place, b"}]}", text, path))
+                scope.splices.append(Insertion(place, b"}]}", text, path))
         self._close(is_formatted="format" in config)
         return {name: value for name, value in found.items() if value not in (None, [], {})} | vendor
 
@@ -155,12 +155,12 @@ class _Request:
         the prompt, or twice its thinking budget. The request is marked as streamed if it may otherwise take too long.
         """
         scope, most = self._scope, most_at_once(self._scope.target.model)
-        limit: int | None = scope.take("max_output_tokens")
+        limit: int | None = scope.setting("max_output_tokens")
         if limit is None:
             limit = scope.model_info.output_tokens or UNKNOWN_MODEL
             if BEYOND_CONTEXT in self._rejects:
                 by_effort = BUDGETS.get(scope.settings.take("reasoning_effort") or "", 0)
-                budget = first_count(fields(self._vendor.get("thinking")).get("budget_tokens")) or 0
+                budget = first_whole_number(object_or_empty(self._vendor.get("thinking")).get("budget_tokens")) or 0
                 limit = min(limit, max(most, 2 * budget, 2 * by_effort if "thinking.adaptive" in self._rejects else 0))
             reason = f"the wire wants a maximum, and none was set: {limit}; set max_output_tokens for another"
             self.lose("synthesized", reason, "max_output_tokens")
@@ -206,7 +206,7 @@ class _Request:
     def _samplers(self, *, is_newer: bool) -> dict[str, Any]:
         """Temperature, `top_p` and `top_k`: only in the older version of the API, and only if the model takes them."""
         model, thinks = self._scope.target.model, self.thinking.get("type") in ("enabled", "adaptive")
-        found = {setting: self._scope.take(setting) for setting in ("temperature", "top_p")}
+        found = {setting: self._scope.setting(setting) for setting in ("temperature", "top_p")}
         temperature, top_p = found.values()
         found["top_k"] = self._vendor.pop("top_k", None)
         both = None not in (temperature, top_p) and "temperature_with_top_p" in self._rejects
@@ -240,14 +240,14 @@ class _Request:
                 refusal = fitted.refusal or self._strict.add(fitted.optional, fitted.unions, tools=1)
                 if refusal:
                     self._scope.losses.add("downgraded", f"it is sent without strict: {refusal}", path=path)
-                    fitted, hints = fit_schema(option.parameters, PARAMETERS), without(hints, "strict")
+                    fitted, hints = fit_schema(option.parameters, PARAMETERS), without_fields(hints, "strict")
             if fitted.names:
                 self._scope.argument_names[option.name] = fitted.names
             parameters = fitted.parameters(self._scope.losses, path)
             yield {**self._scope.declare(option), "input_schema": parameters, **hints}
 
     def _format(self) -> dict[str, Any] | None:
-        wanted: ResponseFormat | None = self._scope.take("response_format")
+        wanted: ResponseFormat | None = self._scope.setting("response_format")
         if wanted is None:
             return None
         if wanted == JSON_OBJECT:
@@ -264,7 +264,7 @@ class _Request:
 
     def _choice(self, tools: Sequence[Fields]) -> dict[str, Any]:
         """The choice of an option and whether several may be called at once; losses where nothing is offered."""
-        given = {setting: self._scope.take(setting) for setting in ("option_choice", "parallel_options")}
+        given = {setting: self._scope.setting(setting) for setting in ("option_choice", "parallel_options")}
         choice, parallel = given.values()
         found = {} if choice is None else self._chosen(choice, tools)
         if "tool_choice" in self._vendor or not tools:
@@ -297,8 +297,8 @@ class _Request:
 
         https://platform.claude.com/docs/en/build-with-claude/prompt-caching
         """
-        wholes = [fields(each) or {"at": each} for each in self._vendor.pop("cache_breakpoints", ())]
-        given = {each["at"]: {"type": "ephemeral", **without(each, "at")} for each in wholes}
+        wholes = [object_or_empty(each) or {"at": each} for each in self._vendor.pop("cache_breakpoints", ())]
+        given = {each["at"]: {"type": "ephemeral", **without_fields(each, "at")} for each in wholes}
         if automatic := self._vendor.pop("cache_control", None):
             if "end" in given and (len(given) == len(PLACES) - 1 or given["end"] != automatic):
                 self.lose("dropped", "the breakpoint at the end marks the same block", "cache_control")
@@ -309,7 +309,7 @@ class _Request:
             if is_short and given[place].get("ttl") == LONGEST:
                 reason = f"no marker of {LONGEST} may follow one of less, as that at {place!r} does"
                 self.lose("downgraded", reason, "cache_breakpoints")
-                given[place] = without(given[place], "ttl")
+                given[place] = without_fields(given[place], "ttl")
             is_short = is_short or given[place].get("ttl") != LONGEST
         return {place: {"cache_control": marker} for place, marker in given.items()}
 

@@ -17,7 +17,7 @@ from typing import Annotated, NamedTuple, Self
 import platformdirs
 import sabir
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
-from sabir.authoring import ReasoningEffort, describe
+from sabir.authoring import ReasoningEffort, describe_validation_error
 
 from sabir_cli.output import UsageError
 
@@ -161,4 +161,4 @@ def check(name: str, value: object, source: str) -> object:
     try:
         return getattr(Defaults.model_validate({name: value}), name)
     except ValidationError as error:
-        raise UsageError(f"{source}: {describe(error).replace('Value error, ', '')}") from None
+        raise UsageError(f"{source}: {describe_validation_error(error).replace('Value error, ', '')}") from None

@@ -22,7 +22,7 @@ from typing import Annotated
 
 import sabir
 from cyclopts import App, Parameter
-from sabir.authoring import load_point, one_line
+from sabir.authoring import load_entry_point, one_line
 from sabir.errors import PluginError
 
 from sabir_cli.chat import chat, chats
@@ -115,7 +115,7 @@ def attach(app: App, tokens: Sequence[str], output: Output) -> None:
 
 def _add(app: App, point: EntryPoint, *, named: bool) -> None:
     try:
-        loaded = load_point(point, named=named)
+        loaded = load_entry_point(point, named=named)
         with PluginError.blaming(f"{point.name!r} is no command"):
             if not callable(loaded):
                 raise TypeError(f"{point.value} is {type(loaded).__name__}, neither a function nor a cyclopts App")

@@ -29,7 +29,7 @@ from pydantic import ValidationError
 from rich.console import Console, RenderableType
 from rich.text import Text
 from sabir import CallError, Loss, RenderingRefused, SabirError
-from sabir.authoring import describe, one_line, printable
+from sabir.authoring import describe_validation_error, one_line, printable
 from sabir.errors import OutputError, PluginError
 
 LOSS_STYLES = {
@@ -219,7 +219,7 @@ def explain(error: BaseException) -> str:
             return f"{error.unused_tokens[0]!r} is too many; quote a text of several words (see `{command} --help`)"
         return f"{str(error).rstrip('.')} (see `{command} --help`)"
     if isinstance(error, ValidationError):
-        return f"{error.title}: {describe(error)}"
+        return f"{error.title}: {describe_validation_error(error)}"
     if isinstance(error, SabirError):
         return str(error)
     if isinstance(error, OSError) and error.strerror:

@@ -24,7 +24,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 from sabir import DecodedHistory, Loss, Rendering
-from sabir.authoring import JSONValue, decode_json, describe, load_as, printable
+from sabir.authoring import JSONValue, decode_json, describe_validation_error, load_stored, printable
 from sabir.errors import HistoryInvalid, NotJSON
 
 from sabir_cli.facts import open_adapter
@@ -132,9 +132,9 @@ def _document(data: bytes) -> DecodedHistory | None:
     if not is_document(found):
         return None
     try:
-        return load_as(DecodedHistory.model_validate, found)
+        return load_stored(DecodedHistory.model_validate, found)
     except ValidationError as error:
-        raise HistoryInvalid(f"it is not what `sabir import --json` gave: {describe(error)}") from None
+        raise HistoryInvalid(f"it is not what `sabir import --json` gave: {describe_validation_error(error)}") from None
 
 
 def _with_options(history: DecodedHistory, given: Sequence[sabir.Option]) -> DecodedHistory:

@@ -24,7 +24,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 from sabir import Message
-from sabir.authoring import AtRest, decode_json, describe, has_more_values, load_as, one_line
+from sabir.authoring import StoredModel, decode_json, describe_validation_error, has_more_values, load_stored, one_line
 from sabir_runtime.failures import Failure
 
 from sabir_distributed.errors import EnvelopeInvalid, PayloadTooLarge
@@ -87,7 +87,7 @@ WorkerName = Annotated[str, StringConstraints(pattern=rf"^[A-Za-z0-9-]{{1,{LONGE
 Enveloped = TypeVar("Enveloped", bound="Envelope")
 
 
-class Envelope(AtRest):
+class Envelope(StoredModel):
     """The base of all envelopes, with the schema number."""
 
     schema_number: int = Field(default=SCHEMA, alias="schema", ge=1)
@@ -227,7 +227,9 @@ def decode_request(data: bytes, known: KnownMessages) -> Request:
             if observations is not None:
                 request = _REQUEST.validator.validate_json(head + _EMPTY)
                 _check_schema("request", request.schema_number)
-                return Request.assembled({**vars(request), "observations": observations}, request.model_fields_set)
+                return Request.construct_unchecked(
+                    {**vars(request), "observations": observations}, request.model_fields_set
+                )
     return _decode(_REQUEST, "request", data)
 
 
@@ -268,9 +270,9 @@ def _decode_tolerantly(validate: Callable[..., Enveloped], what: str, data: byte
         raise EnvelopeInvalid(f"{what} is no JSON object; is something else sending to these subjects?")
     _check_schema(what, stored.get("schema"))
     try:
-        return load_as(validate, stored)
+        return load_stored(validate, stored)
     except (ValidationError, RecursionError) as error:
-        reason = describe(error) if isinstance(error, ValidationError) else "it is nested too deeply"
+        reason = describe_validation_error(error) if isinstance(error, ValidationError) else "it is nested too deeply"
         raise EnvelopeInvalid(f"{what} is no envelope of schema {SCHEMA}: {one_line(reason, 300)}") from None
 
 

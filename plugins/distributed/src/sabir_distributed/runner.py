@@ -10,7 +10,7 @@ names it.
 import asyncio
 
 from sabir import Message, SabirError
-from sabir.authoring import AsyncClosing, Depth
+from sabir.authoring import AsyncClosing, CallDepth
 from sabir_runtime import Batch, BoundCall, PolicyInvalid, Runner, RuntimeFault, UnknownOption
 
 from sabir_distributed.caller import CallerConnection
@@ -80,10 +80,10 @@ class DistributedRunner(Runner, AsyncClosing):
             "options": None if call.options is None else tuple(call.options),
             "arguments": bound.signature.encode(call.arguments) if call.arguments else "{}",
             "seconds_left": self._settings.timeout,
-            "depth": Depth.current().calls,
+            "depth": CallDepth.current().calls,
             "waited": 0.0,
         }
-        return Request.assembled(values, set(_GIVEN))
+        return Request.construct_unchecked(values, set(_GIVEN))
 
     async def _open(self) -> CallerConnection:
         """The connection of this event loop, made by the first call that needs it."""

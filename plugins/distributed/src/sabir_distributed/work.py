@@ -25,7 +25,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from sabir.authoring import Depth
+from sabir.authoring import CallDepth
 from sabir_runtime import (
     BaseContext,
     Batch,
@@ -128,7 +128,7 @@ class WorkerRunner(InMemoryRunner):
         except (Exception, asyncio.CancelledError, GeneratorExit):
             raise
         except BaseException as error:
-            failure = PolicyFailed.of(error)
+            failure = PolicyFailed.from_exception(error)
             raise failure from failure.__cause__
 
 
@@ -194,14 +194,14 @@ async def _outcome_of(work: Work, bound: BoundPolicy, worker: str) -> Answered |
     except Exception as error:  # an error from the caller's arguments
         return Failed(id=request.id, worker=worker, error=refusal_of(error, PolicyInvalid))
     try:
-        with Depth(request.depth).entered():
+        with CallDepth(request.depth).set():
             batch: Batch = await performed
     except BaseException as error:
         if work.is_stopped and isinstance(error, asyncio.CancelledError):
             raise
         return Failed(id=request.id, worker=worker, error=Fault(**dict(failure_of(error)), raised_by="policy"))
     answered = {"schema_number": SCHEMA, "kind": "answered", "id": request.id, "worker": worker, "result": tuple(batch)}
-    return Answered.assembled(answered, set(answered))  # of messages, as bound calls give them
+    return Answered.construct_unchecked(answered, set(answered))  # of messages, as bound calls give them
 
 
 def refusal_of(error: BaseException, kind: type[RuntimeFault] = EnvelopeInvalid) -> Fault:

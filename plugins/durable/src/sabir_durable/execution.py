@@ -151,7 +151,7 @@ class Execution:
             if isinstance(error, asyncio.CancelledError) and is_cancelled():
                 raise
             self.check()
-            failure = PolicyFailed.of(error)
+            failure = PolicyFailed.from_exception(error)
             standing = await self._store(self._ledger.fail, self.hold, path, chosen, encode_failure(failure))
             if standing is None:
                 raise failure from failure.__cause__

@@ -27,7 +27,7 @@ from typing import Any, Literal, TypeAlias, get_args, get_type_hints
 
 import sqlalchemy as sa
 from sabir import Message, dumps, dumps_lines, loads
-from sabir.authoring import load_as, one_line
+from sabir.authoring import load_stored, one_line
 from sabir_runtime.contexts import BoundCall
 from sabir_runtime.failures import Failure, PolicyFailed, failure_of
 
@@ -196,7 +196,9 @@ class Call:
     def outcome(self) -> list[Message]:
         """Its result, once it is closed; raises its PolicyFailed if it failed."""
         if self.state == "failed":
-            raise load_as(Failure.model_validate, json.loads(self.failure or "{}")).error()  # also of a newer version
+            raise load_stored(
+                Failure.model_validate, json.loads(self.failure or "{}")
+            ).error()  # also of a newer version
         return loads(self.given)
 
 

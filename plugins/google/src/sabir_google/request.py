@@ -127,7 +127,7 @@ def _thinking(scope: RequestScope, vendor: dict[str, Any]) -> dict[str, Any]:
     """Return how much the model thinks: a level from Gemini 3 on and for unknown models, else a number of tokens."""
     path, model = "settings.reasoning_effort", scope.target.model
     if vendor.keys() & {"thinkingBudget", "thinkingLevel"}:
-        if scope.take("reasoning_effort") is not None:
+        if scope.setting("reasoning_effort") is not None:
             scope.losses.add("dropped", "the vendor setting thinking_config takes its place", path=path)
         return vendor
     has_levels = generation(model) not in (1, 2)
@@ -157,7 +157,7 @@ def _choice(scope: RequestScope, *, offers: bool) -> dict[str, Any]:
 
     The vendor's own tools do not count as options: the vendor refuses a choice beside them alone (pydantic-ai#5791).
     """
-    choice = scope.take("option_choice")
+    choice = scope.setting("option_choice")
     if choice is None:
         return {}
     config: dict[str, Any] = {"mode": MODES.get(choice, "ANY")}
@@ -174,7 +174,7 @@ def _format(scope: RequestScope) -> dict[str, Any]:
 
     Beside a `$ref` the vendor takes no other keyword, so they are a loss there.
     """
-    wanted: ResponseFormat | None = scope.take("response_format")
+    wanted: ResponseFormat | None = scope.setting("response_format")
     if wanted is None:
         return {}
     if wanted == JSON_OBJECT:

@@ -103,7 +103,7 @@ def _medium(modality: Modality, mime: str, data: str, *, name: str | None = None
     except ValueError as error:
         return _left_out(modality, mime, data, f"holds broken base64: {error}")
     mime_type = mime.partition(";")[0].strip().lower() or DataURL.sniff(beginning) or UNKNOWN_BYTES
-    url = DataURL.of_base64(payload, mime_type)
+    url = DataURL.from_base64(payload, mime_type)
     try:
         MediaURL(url).check()
     except MediaRefused as error:

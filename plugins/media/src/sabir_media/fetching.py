@@ -39,7 +39,7 @@ from sabir.authoring import (
     SyncClosing,
     TokenCount,
     as_messages,
-    counting,
+    require_token_counter,
 )
 
 from sabir_media.fetcher import GuardedFetcher
@@ -55,7 +55,7 @@ class Derived(NamedTuple):
     messages: list[Message]
     losses: tuple[Loss, ...] = ()
 
-    def told(self, reply: Reply) -> Reply:
+    def adapt_reply(self, reply: Reply) -> Reply:
         """The reply, telling what was rewritten too."""
         return reply.model_copy(update={"losses": (*self.losses, *reply.losses)}) if self.losses else reply
 
@@ -125,13 +125,13 @@ class FetchingAdapter(AsyncClosing, SyncClosing):
         """Fetch, render and send."""
         derived = await self._fetched(*_prepared(messages, how))
         with derived.blamed():
-            return derived.told(await self._adapter.complete(derived.messages, **how))
+            return derived.adapt_reply(await self._adapter.complete(derived.messages, **how))
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """As `complete`, waiting."""
         derived = self._fetched_sync(*_prepared(messages, how))
         with derived.blamed():
-            return derived.told(self._adapter.complete_sync(derived.messages, **how))
+            return derived.adapt_reply(self._adapter.complete_sync(derived.messages, **how))
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
         """Fetch, render and send; the reply as it comes. Media are fetched when its first event is asked for."""
@@ -162,12 +162,12 @@ class FetchingAdapter(AsyncClosing, SyncClosing):
     async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """Fetch, and count; raises SettingsInvalid if the wrapped adapter cannot count."""
         derived = await self._fetched(*_prepared(messages, how))
-        return await counting(self._adapter).count_tokens(derived.messages, **how)
+        return await require_token_counter(self._adapter).count_tokens(derived.messages, **how)
 
     def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """As `count_tokens`, waiting."""
         derived = self._fetched_sync(*_prepared(messages, how))
-        return counting(self._adapter).count_tokens_sync(derived.messages, **how)
+        return require_token_counter(self._adapter).count_tokens_sync(derived.messages, **how)
 
     async def aclose(self) -> None:
         """Close the wrapped adapter."""
@@ -234,7 +234,7 @@ class FetchingAdapter(AsyncClosing, SyncClosing):
         urls, losses = {}, []
         for index, part in wanted.items():
             medium = fetched[part.url]
-            urls[index] = MediaURL(DataURL.of(medium.data, medium.mime)).check()
+            urls[index] = MediaURL(DataURL.from_bytes(medium.data, medium.mime)).check()
             reason = (
                 f"{self.target.dialect} takes no such {part.modality} by URL; {MediaURL(part.url).shown} was fetched"
             )
@@ -259,9 +259,9 @@ class _Fetching(Relay):
         self._derived = derived
         self._opened = opened
 
-    def told(self, reply: Reply) -> Reply:
+    def adapt_reply(self, reply: Reply) -> Reply:
         """The reply, telling what was rewritten too."""
-        return self._derived.told(reply)
+        return self._derived.adapt_reply(reply)
 
     async def start(self) -> tuple[Script[Reply], Performer]:
         """Fetch, and open the stream."""
@@ -306,7 +306,7 @@ def _urls(wanted: Wanted) -> Iterable[str]:
 
 def _stand_in(part: MediaPart) -> str:
     """A data URL of the type that a part has, or may have."""
-    return DataURL.of(b"\0", part.likely_mime)
+    return DataURL.from_bytes(b"\0", part.likely_mime)
 
 
 def _replaced(message: Message, urls: Mapping[int, str]) -> Message:

@@ -20,10 +20,10 @@ from sabir.authoring import (
     Turn,
     TurnScope,
     encode_json,
-    fields,
-    items,
-    text,
-    without,
+    list_or_empty,
+    object_or_empty,
+    text_or_empty,
+    without_fields,
 )
 
 from sabir_openai.settings import is_openai
@@ -99,7 +99,7 @@ def _part(piece: KnownPart, scope: TurnScope) -> Wire:
     hints = scope.target.hints_of(piece)
     if "detail" in hints:
         part["image_url"]["detail"] = hints["detail"]
-    return {**part, **without(hints, "detail")} if hints else part
+    return {**part, **without_fields(hints, "detail")} if hints else part
 
 
 def base64_url(piece: MediaPart) -> str:
@@ -230,11 +230,11 @@ class _Answer:
         elif isinstance(piece, TextPart):
             if "chunk" in state:
                 self.losses.lose("withheld", f"{self.scope.target} takes back a text alone", piece, entry, ".state")
-            sound_id = fields(self.further.get("audio")).get("id") if self.further else None
+            sound_id = object_or_empty(self.further.get("audio")).get("id") if self.further else None
             if piece.text and (sound_id is None or state.get("transcript_of") != sound_id):
                 self.parts.append({"type": "text", "text": piece.text})
         elif isinstance(piece, MediaPart):
-            self._audio(piece, text(fields(state.get("audio")).get("id")), entry)
+            self._audio(piece, text_or_empty(object_or_empty(state.get("audio")).get("id")), entry)
         elif isinstance(piece, ReasoningPart):
             self._reasoning(piece, state, entry)
         elif "plain_text" in self.scope.quirks:
@@ -253,14 +253,14 @@ class _Answer:
             self.further["audio"] = {"id": identifier}
             return
         reason = f"{self.scope.target.dialect} takes an assistant's sound only by its id, where it came from"
-        self._text(self.scope.stand_in(reason, piece, entry, self.losses))
+        self._text(self.scope.placeholder_or_drop(reason, piece, entry, self.losses))
 
     def _reasoning(self, piece: ReasoningPart, state: Mapping[str, Any], entry: Entry) -> None:
-        name, details = text(state.get("field")), items(state.get("details"))
+        name, details = text_or_empty(state.get("field")), list_or_empty(state.get("details"))
         if not name and not details and "needs_reasoning" in self.scope.quirks:
             name = REASONING_FIELD
         if "echoes_reasoning" in self.scope.quirks and (name or details):
-            for each in filter(None, (name, text(state.get("also")))):
+            for each in filter(None, (name, text_or_empty(state.get("also")))):
                 self.further[each] = self.further.get(each, "") + piece.text
             if details:
                 self.further["reasoning_details"] = [*self.further.get("reasoning_details", ()), *details]
@@ -301,11 +301,11 @@ class _Answer:
 def _call(entry: Entry, scope: TurnScope, losses: LossLog) -> Wire:
     state = entry.call_state
     if state.get("type") == "custom":
-        kind, inner = "custom", {"input": text(entry.arguments_value(losses).get("input"))}
+        kind, inner = "custom", {"input": text_or_empty(entry.arguments_value(losses).get("input"))}
     else:
         kind, inner = "function", {"arguments": call_arguments(entry, scope, losses)}
     made = {"id": entry.wire_id, "type": kind, kind: {"name": entry.wire_name, **inner}}
-    return {**made, **fields(state.get("further"))} if state else made
+    return {**made, **object_or_empty(state.get("further"))} if state else made
 
 
 def call_arguments(entry: Entry, scope: TurnScope, losses: LossLog) -> str:
@@ -315,7 +315,7 @@ def call_arguments(entry: Entry, scope: TurnScope, losses: LossLog) -> str:
     (responses). Servers that parse the calls of a history refuse it: https://github.com/vllm-project/vllm/issues/43995
     """
     call, origin = entry.message.call, None if entry.keeps_state else entry.message.origin
-    if origin and origin.dialect == CUSTOM_CALLS and call and fields(call.state).get("type") == "custom":
+    if origin and origin.dialect == CUSTOM_CALLS and call and object_or_empty(call.state).get("type") == "custom":
         losses.add("downgraded", "the custom call renders as a function call", message=entry.message, path="payload")
     return entry.arguments_text(scope.target, losses, verbatim=is_openai(scope))
 

@@ -11,14 +11,14 @@ from sabir import ResponseFormat, TextPart
 from sabir.authoring import (
     JSON_OBJECT,
     IdentifierRule,
+    Insertion,
     JSONValue,
     ReasoningEffort,
     RequestScope,
-    Splice,
-    fields,
     fit_effort,
     fit_schema,
-    without,
+    object_or_empty,
+    without_fields,
 )
 
 from sabir_openai.schema import LOOSE, STRICT
@@ -71,7 +71,7 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     names = {setting: _renamed(name, scope) for setting, name in FIELDS.items()}
     body: dict[str, Any] = {"model": scope.target.model} | scope.neutral_fields(names, stops=MOST_STOPS, take=take)
     if "thinking_type" in scope.quirks and body.get("reasoning_effort") == "none":
-        body = without(body, "reasoning_effort") | {"thinking": {"type": "disabled"}}
+        body = without_fields(body, "reasoning_effort") | {"thinking": {"type": "disabled"}}
     if scope.options and (rule := scope.model_info.facts.get(OPTIONS_ON_CHAT)):
         body |= _without_reasoning(scope, body.get("reasoning_effort"), str(rule))
     tools = [*encode_options(scope), *vendor.pop("tools", ())]
@@ -100,16 +100,16 @@ def _without_reasoning(scope: RequestScope, effort: ReasoningEffort | None, rule
 
 def _turns_reasoning_off(vendor: Mapping[str, Any]) -> bool:
     """Return whether the settings that only some endpoints have turn reasoning off."""
-    reasoning = fields(vendor.get("reasoning"))
+    reasoning = object_or_empty(vendor.get("reasoning"))
     is_off = reasoning.get("effort") == "none" or reasoning.get("enabled") is False
-    return is_off or fields(vendor.get("thinking")).get("type") == "disabled"
+    return is_off or object_or_empty(vendor.get("thinking")).get("type") == "disabled"
 
 
 def _mark_prefix(scope: RequestScope) -> None:
     """Mark the assistant's last message as the beginning of the reply; a loss if the last message is another's."""
     path = f"settings.vendor.{scope.target.provider}.prefix"
     if scope.last_side == "assistant":
-        scope.splices.append(Splice("end", b"}", b',"prefix":true', path))
+        scope.splices.append(Insertion("end", b"}", b',"prefix":true', path))
     else:
         scope.losses.add("dropped", "the last message is not the assistant's", path=path)
 
@@ -125,7 +125,7 @@ def take(scope: RequestScope, setting: str) -> Any:
         reason = f"{scope.target.model} takes it only while it does not reason"
         scope.losses.add("dropped", reason, path=f"settings.{setting}")
         return None
-    return scope.take(setting)
+    return scope.setting(setting)
 
 
 def _renamed(name: str, scope: RequestScope) -> str:
@@ -153,9 +153,9 @@ def encode_options(scope: RequestScope) -> list[dict[str, Any]]:
         is_strict = hints.get("strict", is_plain) and not strict.refusal
         if hints.get("strict") and strict.refusal:
             scope.losses.add("downgraded", f"it is sent without strict: {strict.refusal}", path=path)
-            hints = without(hints, "strict")
+            hints = without_fields(hints, "strict")
         if is_strict and not scope.supports("strict", f"options[{index}].strict"):
-            is_strict, hints = False, without(hints, "strict")
+            is_strict, hints = False, without_fields(hints, "strict")
         fitted = strict if is_strict else fit_schema(option.parameters, LOOSE)
         function = {**scope.declare(option), "parameters": fitted.parameters(scope.losses, path)}
         declared.append(
@@ -196,7 +196,7 @@ def encode_choice(scope: RequestScope, tools: list[dict[str, Any]], declared: De
 
 def _declared(tool: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     kind = str(tool.get("type"))
-    name = fields(tool.get(kind)).get("name")
+    name = object_or_empty(tool.get(kind)).get("name")
     return name, {"type": kind, kind: {"name": name}}
 
 
@@ -207,7 +207,7 @@ def _format(scope: RequestScope) -> dict[str, Any]:
     if "json_object" not in scope.quirks:
         if not (form := encode_format(wanted, scope)):
             return {}
-        schema = {"json_schema": without(form, "type")} if form["type"] == "json_schema" else {}
+        schema = {"json_schema": without_fields(form, "type")} if form["type"] == "json_schema" else {}
         return {"response_format": {"type": form["type"], **schema}}
     if wanted == JSON_OBJECT:
         return {"response_format": {"type": "json_object"}}
@@ -236,7 +236,7 @@ def encode_format(wanted: ResponseFormat, scope: RequestScope) -> dict[str, Any]
         reason = f"replies may miss the schema, for it cannot be strict: {strict.refusal}"
         scope.losses.add("downgraded", reason, path=path)
     fitted.report(scope.losses, f"{path}.schema")
-    name = FORMAT_NAMES.fitted(wanted.name)
+    name = FORMAT_NAMES.fit(wanted.name)
     if name != wanted.name:
         scope.losses.add("rewritten", f"the wire takes {name!r} for {wanted.name!r}", path=f"{path}.name")
     schema = {"type": "json_schema", "name": name, "schema": fitted.schema, "strict": not strict.refusal}

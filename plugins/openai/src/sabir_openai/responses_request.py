@@ -10,7 +10,7 @@ The vendor returns that by default; for models known to reason it is also reques
 from collections.abc import Mapping
 from typing import Any
 
-from sabir.authoring import FrozenDict, JSONValue, RequestScope, TurnScope, fit_effort, without
+from sabir.authoring import FrozenDict, JSONValue, RequestScope, TurnScope, fit_effort, without_fields
 from sabir.errors import SettingsInvalid
 
 from sabir_openai.chat_request import encode_choice, encode_format, encode_options, take
@@ -31,7 +31,7 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Every field but the input."""
     leave_out_the_others(scope, ResponsesSettings, ChatSettings)
     if scope.vendor.get("store") is False:  # it is the default of every request here
-        scope.vendor = FrozenDict(without(scope.vendor, "store"))
+        scope.vendor = FrozenDict(without_fields(scope.vendor, "store"))
     vendor = in_form(scope.read_vendor(settings_of(ResponsesSettings, scope)), scope, nested=False)
     if previous := vendor.get("previous_response_id"):
         _expect_news(previous, scope)

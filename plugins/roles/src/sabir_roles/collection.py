@@ -14,7 +14,7 @@ from threading import RLock
 from typing import Any, Self, TypeVar, Unpack
 
 from sabir import Loss, Message, Reply
-from sabir.authoring import name_kind
+from sabir.authoring import describe_kind
 
 from sabir_roles.actions import ActionRequest, ActionResponse
 from sabir_roles.assistant_response import AssistantResponse
@@ -379,7 +379,7 @@ def _distinct(copy: RoledMessage, present: Mapping[str, RoledMessage]) -> RoledM
 def _listed(argument: str, given: object) -> list[Any]:
     """The argument as a list; raises RoleError if that is not possible."""
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-        raise RoleError(f"{argument} is {name_kind(given)}; give a list")
+        raise RoleError(f"{argument} is {describe_kind(given)}; give a list")
     return list(given)
 
 

@@ -24,7 +24,7 @@ from uuid import UUID, uuid4
 
 from pydantic import Field
 from sabir import Message, Usage
-from sabir.authoring import AtRest, FinishReason, NonEmpty, Text
+from sabir.authoring import FinishReason, NonEmpty, StoredModel, Text
 
 from sabir_session.errors import RecordConflict, SliceNotRegistered
 from sabir_session.state.codec import UTCDatetime, now
@@ -35,7 +35,7 @@ Role: TypeAlias = Literal["system", "assistant", "user", "tool"]
 CallStatus: TypeAlias = Literal["pending", "completed", "failed"]
 
 
-class ToolCallRecord(AtRest):
+class ToolCallRecord(StoredModel):
     """One option call of an assistant record.
 
     `arguments` is JSON text. Only the reducer sets `status`: it advances it when the result is recorded. Its name was
@@ -48,7 +48,7 @@ class ToolCallRecord(AtRest):
     status: CallStatus = "pending"
 
 
-class InnerMessage(AtRest):
+class InnerMessage(StoredModel):
     """One record of a conversation, an item of its session's slice.
 
     `evaluation_id` names its evaluation, `sequence` its place there (from 0), `turn` the number of responses so far.
@@ -95,7 +95,7 @@ class InnerMessage(AtRest):
         return self.gives_output or (self.is_reply and not self.tool_calls and self.finish_reason != "paused")
 
 
-Record = TypeVar("Record", bound=AtRest)
+Record = TypeVar("Record", bound=StoredModel)
 
 
 def changed(record: Record, field: str, value: object) -> Record:
@@ -104,7 +104,7 @@ def changed(record: Record, field: str, value: object) -> Record:
         copy = record.model_copy()
         vars(copy)[field] = value
         return copy
-    return type(record).assembled({**vars(record), field: value}, record.__pydantic_fields_set__)
+    return type(record).construct_unchecked({**vars(record), field: value}, record.__pydantic_fields_set__)
 
 
 Place: TypeAlias = tuple[int, int]

@@ -16,7 +16,7 @@ from sabir_session.conversation.answers import Answer, AnswerStream, SyncAnswerS
 from sabir_session.evaluation import people
 from sabir_session.evaluation.evaluate import to_its_end
 from sabir_session.evaluation.outputs import Outputs
-from sabir_session.evaluation.perform import LoopPerformer, Performer, WaitingPerformer
+from sabir_session.evaluation.perform import LoopPerformer, Performer, SyncPerformer
 from sabir_session.evaluation.prompts import Output, Validator
 
 Wanted = TypeVar("Wanted")
@@ -107,7 +107,7 @@ class Asking(SyncClosing, AsyncClosing, Generic[Output]):
     ) -> Answer[Any]:
         """As `ask`, waiting; no option may be a coroutine function."""
         return to_its_end(
-            self._answered(WaitingPerformer, content, self._asked(output, output_validator, settings, misnamed), None)
+            self._answered(SyncPerformer, content, self._asked(output, output_validator, settings, misnamed), None)
         )
 
     @overload
@@ -160,7 +160,7 @@ class Asking(SyncClosing, AsyncClosing, Generic[Output]):
     ) -> SyncAnswerStream[Any]:
         """As `stream`, waiting."""
         asked = self._asked(output, output_validator, settings, misnamed)
-        return SyncAnswerStream(lambda reader: self._answered(WaitingPerformer, content, asked, reader), asked.outputs)
+        return SyncAnswerStream(lambda reader: self._answered(SyncPerformer, content, asked, reader), asked.outputs)
 
     @abstractmethod
     def _asked(

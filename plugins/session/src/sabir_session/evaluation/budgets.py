@@ -4,7 +4,7 @@ An evaluation waits for its options only until its seconds are over.
 
     Budget ──▶ Spending ── add(reply) … check() ──▶ BudgetExhausted
 
-    llm = within(sabir.adapter("provider:model"), Budget(turns=20, cost=1, price=…))    # around any adapter, for loops
+    llm = with_budget(sabir.adapter("provider:model"), Budget(turns=20, cost=1, price=…))  # around any adapter
 
 A figure that a provider does not report cannot be counted: if it has a limit, the next call is refused.
 """
@@ -106,7 +106,7 @@ class Spending:
 
 
 class BudgetedAdapter(AsyncClosing, SyncClosing):
-    """An adapter that refuses a call once a budget is exhausted; made by `within`.
+    """An adapter that refuses a call once a budget is exhausted; made by `with_budget`.
 
     Its methods raise BudgetExhausted and the adapter's own errors. Calls that run at the same time are each checked
     when they begin, so together they may exceed the budget.
@@ -128,7 +128,7 @@ class BudgetedAdapter(AsyncClosing, SyncClosing):
 
     def __repr__(self) -> str:
         """With the adapter."""
-        return f"within({self._adapter!r})"
+        return f"with_budget({self._adapter!r})"
 
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
         """The adapter's rendering; it costs nothing."""
@@ -198,7 +198,7 @@ class _Counted(Relay):
                 self._spending.add(said)
 
 
-def within(adapter: Adapter, budget: Budget) -> BudgetedAdapter:
+def with_budget(adapter: Adapter, budget: Budget) -> BudgetedAdapter:
     """The adapter, which raises BudgetExhausted instead of a call beyond the budget; time counts from now on.
 
     If a provider does not report a figure that the budget limits, the next call is refused.

@@ -23,7 +23,7 @@ from sabir_session.evaluation import people
 from sabir_session.evaluation.budgets import MOST_REQUESTS, Budget, Spending
 from sabir_session.evaluation.evaluations import Evaluation, OpenCall, begin, restore
 from sabir_session.evaluation.outputs import OUTPUT_OPTION, RETRIES, Outputs, Requests, received, tries
-from sabir_session.evaluation.perform import LoopPerformer, Performer, Run, WaitingPerformer
+from sabir_session.evaluation.perform import LoopPerformer, Performer, Run, SyncPerformer
 from sabir_session.evaluation.prompts import (
     ApprovalPending,
     BudgetExhausted,
@@ -105,7 +105,7 @@ def evaluate_sync(
 
     They run in this thread; with a limit of seconds each runs in its own thread, which is left when the time is over.
     """
-    return to_its_end(_evaluated("evaluate_sync", WaitingPerformer, adapter, as_prompt(prompt), how))
+    return to_its_end(_evaluated("evaluate_sync", SyncPerformer, adapter, as_prompt(prompt), how))
 
 
 def to_its_end(steps: Coroutine[Any, Any, Result]) -> Result:

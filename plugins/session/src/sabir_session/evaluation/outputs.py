@@ -37,13 +37,13 @@ from sabir import (
 )
 from sabir.authoring import (
     ArgumentsRefused,
-    Bound,
+    BoundArguments,
     CallArguments,
     JSONText,
     OptionCall,
     Signature,
     Strict,
-    describe,
+    describe_validation_error,
     has_more_values,
     one_line,
 )
@@ -132,7 +132,7 @@ class Outputs(Generic[Output]):
         Raises OutputInvalid where one of the two raises ValueError that is no error of sabir.
         """
         try:
-            if isinstance(value, Bound) and self._function is not None:
+            if isinstance(value, BoundArguments) and self._function is not None:
                 value = await apply("output", partial(self._function, *value.positional, **value.named))
             value = self._unwrapped(value)
             if self._validator is not None:
@@ -271,7 +271,7 @@ def tries(messages: Iterable[Message]) -> int:
 
 
 def _told(error: ValueError) -> str:
-    return describe(error) if isinstance(error, ValidationError) else one_line(str(error))
+    return describe_validation_error(error) if isinstance(error, ValidationError) else one_line(str(error))
 
 
 def _shrunk(value: Any) -> Iterator[Any]:  # any JSON

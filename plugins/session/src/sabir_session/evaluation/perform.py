@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sabir
 from sabir import Message, Reply, SettingsInvalid, ToolContext
-from sabir.authoring import Depth, OptionCall, Signature, called, start_thread
+from sabir.authoring import CallDepth, OptionCall, Signature, call_function, run_in_thread
 
 from sabir_session.evaluation import people
 from sabir_session.evaluation.budgets import Spending
@@ -153,7 +153,7 @@ class Performer(ABC):
 
 
 @dataclass
-class WaitingPerformer(Performer):
+class SyncPerformer(Performer):
     """Performs without an event loop, and holds calls that have not begun; none of its coroutines suspends."""
 
     _waiting: deque[Run] = field(default_factory=deque, init=False)
@@ -192,14 +192,14 @@ class WaitingPerformer(Performer):
         await self.shown()
         if left is None:
             return self._run(run, context)
-        ending = start_thread(partial(self._run, run, context))
+        ending = run_in_thread(partial(self._run, run, context))
         wait([ending], timeout=left)
         if ending.done():
             return ending.result()
         raise self.give_up([run])
 
     def _run(self, run: Run, context: ToolContext) -> Ended:
-        with context.entered(), Depth.deeper(run.message.call.option_name):
+        with context.entered(), CallDepth.one_deeper(run.message.call.option_name):
             (result,) = sabir.answer_sync([run.message], self.requests.offered)
         return Ended(run, result)
 
@@ -226,7 +226,7 @@ class LoopPerformer(Performer):
         """Call a function: a coroutine function is awaited here, any other runs in a thread."""
         if Signature.is_asynchronous(function):
             return await function()
-        return await called(lambda _: function(), None)
+        return await call_function(lambda _: function(), None)
 
     def start(self, runs: Sequence[Run]) -> None:
         """Begin all of them at once."""
@@ -235,7 +235,7 @@ class LoopPerformer(Performer):
         self._running = {asyncio.ensure_future(self._run(run)): run for run in runs}
 
     async def _run(self, run: Run) -> Ended:
-        with self.context(run, _here(self.tell)).entered(), Depth.deeper(run.message.call.option_name):
+        with self.context(run, _here(self.tell)).entered(), CallDepth.one_deeper(run.message.call.option_name):
             (result,) = await sabir.answer([run.message], self.requests.offered)
         return Ended(run, result)
 

@@ -40,7 +40,7 @@ class Shown(TypedDict, total=False):
     shown: Mapping[str, object] | None
 
 
-class Broken(AssertionError):
+class ConformanceFailure(AssertionError):
     """An adapter breaks a rule of the kit. `what` names the offender; the other arguments are shown beside it."""
 
     def __init__(self, what: str, **beside: Unpack[Shown]) -> None:
@@ -67,9 +67,9 @@ class Broken(AssertionError):
 
 
 def expect(condition: object, what: str, **beside: Unpack[Shown]) -> None:
-    """Raise Broken unless the condition holds."""
+    """Raise ConformanceFailure unless the condition holds."""
     if not condition:
-        raise Broken(what, **beside)
+        raise ConformanceFailure(what, **beside)
 
 
 def describe_message(message: Message) -> str:
@@ -233,8 +233,8 @@ MOST_FRAMES = 3
 
 
 def told(error: BaseException) -> str:
-    """An error in words: a Broken's own, else its kind and the last lines of the author's code, and of all."""
-    if isinstance(error, Broken):
+    """An error in words: a ConformanceFailure's own, else its kind and the last lines of author's code and of all."""
+    if isinstance(error, ConformanceFailure):
         return str(error)
     packages = (_HERE, str(Path(sabir.__file__).parent), str(Path(pytest.__file__).parent.parent), *_NOT_THE_AUTHORS)
     frames = [(frame.f_code.co_filename, line, frame.f_code.co_name) for frame, line in walk_tb(error.__traceback__)]

@@ -214,7 +214,7 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "Calls": (
         "Whoever wraps an adapter offers what an adapter does.",
         (
-            "CallArguments", "Messages", "Relay", "as_messages", "Script", "Performer", "counting", "AsyncClosing",
+            "CallArguments", "Messages", "show_arguments", "Relay", "as_messages", "Script", "Performer", "counting", "AsyncClosing",
             "SyncClosing", "load_point", "split_model",
         ),
     ),

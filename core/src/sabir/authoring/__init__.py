@@ -26,6 +26,7 @@ _NAMES = {
     "base.errors": "one_line printable",
     "base.failures": "LossKind Strict",
     "base.models": "AtRest Frozen describe load_as",
+    "base.surface": "show_arguments",
     "base.values": (
         "FrozenDict JSONObjectDocumentField JSONText JSONValue count_values decode_json encode_json has_more_values"
     ),

@@ -16,6 +16,7 @@ from sabir.authoring.transport import ClientConnection, EventFrames, Kept, Libra
 from sabir.base.errors import one_line, printable
 from sabir.base.failures import LossKind, Strict
 from sabir.base.models import AtRest, Frozen, describe, load_as
+from sabir.base.surface import show_arguments
 from sabir.base.values import FrozenDict, JSONObjectDocumentField, JSONText, JSONValue, count_values, decode_json
 from sabir.base.values import encode_json, has_more_values
 from sabir.calling.calls import CallArguments, Messages
@@ -59,6 +60,6 @@ __all__ = [  # noqa: RUF022
     "WaitingConnection", "WireHead", "WireRequest", "WireResponse", "as_messages", "called", "count_values",
     "counting", "decode_json", "describe", "encode_json", "environment_checked", "fields", "first_count",
     "fit_effort", "fit_schema", "has_more_values", "installed_hooks", "items", "left_over", "load_as", "load_point",
-    "name_kind", "one_line", "packaged_models", "pair", "printable", "read_count", "side_of", "split_model",
-    "start_thread", "text", "without",
+    "name_kind", "one_line", "packaged_models", "pair", "printable", "read_count", "show_arguments", "side_of",
+    "split_model", "start_thread", "text", "without",
 ]  # fmt: skip

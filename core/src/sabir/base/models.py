@@ -21,7 +21,7 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
 from sabir.base.errors import BuilderError, NotJSON, one_line
 from sabir.base.shown import Arguments, brief
-from sabir.base.surface import LEFT_OUT
+from sabir.base.surface import LEFT_OUT, without_modules
 from sabir.base.values import FrozenDict, JSONText, JSONValue, encode_json, object_view
 
 _LOADING: dict[str, Any] = {"sabir": "loading"}
@@ -168,7 +168,7 @@ def _is_routine(value: object) -> bool:
 def _parameter(field: FieldInfo, name: str, kind: object) -> Parameter:
     default = Parameter.empty if field.is_required() else LEFT_OUT if field.default_factory else field.default
     default = default.view() if isinstance(default, JSONText) else default
-    return Parameter(field.alias or name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+    return Parameter(field.alias or name, Parameter.KEYWORD_ONLY, default=default, annotation=without_modules(kind))
 
 
 class Frozen(BaseModel, metaclass=AsRead):

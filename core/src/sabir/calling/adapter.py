@@ -16,7 +16,7 @@ from pydantic_core import to_json
 
 from sabir.base.errors import SettingsInvalid
 from sabir.base.failures import Loss, RenderingRefused, Strict, strict_kinds
-from sabir.base.surface import surface
+from sabir.base.surface import show_arguments
 from sabir.calling.calls import Adapter, CallArguments, Messages, checked_key, checked_policy, checked_settings
 from sabir.calling.clock import Clock
 from sabir.calling.drive import CallWatch, SyncWire, Watch, Wire, result_of, waited
@@ -273,7 +273,7 @@ def _limits(rendering: Rendering, *, is_stream: bool) -> tuple[float | None, flo
     return opening, opening
 
 
-@surface
+@show_arguments
 def adapter(
     model: str,
     *,

@@ -16,7 +16,7 @@ from typing import Protocol, TypeAlias, TypedDict, Unpack
 
 from sabir.base.errors import SettingsInvalid
 from sabir.base.failures import Strict
-from sabir.base.surface import surface
+from sabir.base.surface import show_arguments
 from sabir.calling.stream import ReplyStream, SyncReplyStream
 from sabir.contract.dialect import Rendering
 from sabir.contract.provider import ApiKey
@@ -32,11 +32,14 @@ Messages: TypeAlias = str | Message | Sequence[Message]
 
 
 class CallArguments(TypedDict, total=False):
-    """The optional arguments of a call; wrappers take and pass them on as `**how: Unpack[CallArguments]`.
+    """The optional arguments of a call, which an adapter accepts as `**how: Unpack[CallArguments]`.
 
-    `options` are offered to the model: options, typed functions or pydantic models. `settings` are laid over the
-    adapter's. `strict` names the kinds of loss that refuse the rendering (True: dropped and downgraded); if it is
-    left out or None, the adapter's `strict` counts.
+    options: the options that the model may call: Option objects, typed
+        functions or pydantic model classes.
+    settings: the Settings of this call. The adapter's settings apply
+        where these are not set.
+    strict: the kinds of loss that raise RenderingRefused. True means
+        "dropped" and "downgraded"; None means the adapter's `strict`.
     """
 
     options: Iterable[OptionLike]
@@ -44,7 +47,7 @@ class CallArguments(TypedDict, total=False):
     strict: Strict | None
 
 
-@surface
+@show_arguments
 class Adapter(Protocol):
     """The methods that a conversation needs; a wrapper that caches, redacts, limits or falls back has them too."""
 

@@ -22,7 +22,7 @@ from typing import Any, Generic, NamedTuple, Never, Protocol, TypeAlias, TypeVar
 from sabir.base import failures
 from sabir.base.errors import SabirError, SettingsInvalid, WrongWord, one_line
 from sabir.base.failures import RenderingRefused, Strict
-from sabir.base.surface import surface
+from sabir.base.surface import show_arguments
 from sabir.calling.adapter import adapter
 from sabir.calling.calls import Adapter, CallArguments, Messages
 from sabir.calling.drive import logger
@@ -156,6 +156,7 @@ class _FallbackRelay(Relay):
                 self.stream, self._passed = self._way.throw(error)
 
 
+@show_arguments
 @runtime_checkable
 class Counting(Protocol):
     """An adapter that counts tokens."""
@@ -310,7 +311,7 @@ def counting(member: Adapter) -> Counting:
     raise SettingsInvalid(f"the adapter of {member.target} counts no tokens; ask one that sabir.adapter made")
 
 
-@surface
+@show_arguments
 def fallback(
     *members: str | Adapter,
     speaks_as: str = "llm",

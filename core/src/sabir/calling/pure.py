@@ -14,7 +14,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from sabir.base.errors import HistoryInvalid, one_line
 from sabir.base.failures import Loss, ResponseInvalid, Strict
-from sabir.base.surface import surface
+from sabir.base.surface import show_arguments
 from sabir.calling.adapter import ModelAdapter, without_secrets
 from sabir.calling.calls import checked_policy
 from sabir.contract.dialect import DecodedHistory, Decoder, Dialect, Rendering, ServerEvent
@@ -31,7 +31,7 @@ from sabir.vocabulary.settings import Settings, Target
 _RENDER = ("model", "options", "settings", "strict", "speaks_as")
 
 
-@surface
+@show_arguments
 class PureDialect:
     """A dialect as its own provider speaks it; it keeps no state between calls."""
 

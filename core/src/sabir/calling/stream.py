@@ -16,7 +16,7 @@ from threading import Lock
 from typing import Self, TypeAlias
 
 from sabir.base.errors import SettingsInvalid
-from sabir.base.surface import surface
+from sabir.base.surface import show_arguments
 from sabir.calling.drive import Performer, drive, waited
 from sabir.calling.exchange import Action, Emit, Next, Outcome, Script
 from sabir.reading.incoming import StreamState
@@ -31,7 +31,7 @@ class _Held:
 
     def __init_subclass__(cls, **named: object) -> None:
         super().__init_subclass__(**named)
-        surface(cls)
+        show_arguments(cls)
 
 
 class SyncClosing(_Held):

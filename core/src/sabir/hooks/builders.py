@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, TypedDict, T
 from uuid import uuid4
 
 from sabir.base.errors import BuilderError, NotJSON
+from sabir.base.surface import show_arguments
 from sabir.base.values import JSONValue
 from sabir.vocabulary.constructors import name_kind, result_fields, result_payload
 from sabir.vocabulary.media import MediaURL, Modality, shorten
@@ -58,6 +59,7 @@ class _Maker:
         return self._hooks.built(Message.build("message", **settings, payload=payload))
 
 
+@show_arguments
 class MessageBuilder(_Maker):
     """Collects parts into one message, and makes option calls; all share a step and a policy.
 

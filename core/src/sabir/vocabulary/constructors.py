@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from sabir.base.errors import BuilderError, MediaRefused, NotJSON, WrongWord
-from sabir.base.surface import surface
+from sabir.base.surface import show_arguments
 from sabir.base.values import encode_json
 from sabir.vocabulary.media import FILE_CAP, MediaURL, Modality, read_source
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload
@@ -57,7 +57,7 @@ def assistant(*content: Content, policy: str = "llm", step_num: int | None = Non
     return _message(policy, content, step_num)
 
 
-@surface
+@show_arguments
 def image(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
     """An image from a URL, a path or bytes; raises MediaRefused for a source that cannot be read or is no medium.
 
@@ -67,19 +67,19 @@ def image(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
     return _media("image", source, **settings)
 
 
-@surface
+@show_arguments
 def audio(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
     """A sound from a URL, a path or bytes, as `image` makes an image."""
     return _media("audio", source, **settings)
 
 
-@surface
+@show_arguments
 def video(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
     """A video from a URL, a path or bytes, as `image` makes an image."""
     return _media("video", source, **settings)
 
 
-@surface
+@show_arguments
 def document(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
     """A document from a URL, a path or bytes, as `image` makes an image."""
     return _media("document", source, **settings)

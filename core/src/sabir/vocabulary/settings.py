@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_v
 from sabir.base.errors import SettingsInvalid, WrongWord, one_line
 from sabir.base.failures import CallError
 from sabir.base.models import Frozen, describe
-from sabir.base.surface import described
+from sabir.base.surface import show_arguments
 from sabir.base.values import (
     FrozenDict,
     JSONObjectDocumentField,
@@ -265,7 +265,7 @@ class Settings(Frozen):
     extra_headers_json: JSONObjectField = Field(default=JSONText("{}"), alias="extra_headers", repr=False)
     extra_headers_for_json: JSONObjectField = Field(default=JSONText("{}"), alias="extra_headers_for", repr=False)
 
-    @described
+    @show_arguments
     def __init__(self, /, **fields: Unpack[SettingsGiven]) -> None:
         """The settings as given; raises SettingsInvalid in one line, where pydantic's own error takes several."""
         __tracebackhide__ = True

@@ -136,10 +136,7 @@ def functions_with_keywords() -> Iterator[tuple[str, FunctionType]]:
             members = [each for base in value.__mro__ for each in vars(base).values()] if inspect.isclass(value) else []
             for member in (value, *members):
                 function = getattr(member, "__func__", member)
-                code = (
-                    getattr(inspect.unwrap(function), "__code__", None) if isinstance(function, FunctionType) else None
-                )
-                if code and code.co_flags & inspect.CO_VARKEYWORDS and (function.__doc__ or "").strip():
+                if isinstance(function, FunctionType):
                     hints = inspect.unwrap(function).__annotations__.values()
                     if any(get_origin(hint) is Unpack for hint in hints):
                         yield f"{module.__name__}.{name}: {function.__qualname__}", function

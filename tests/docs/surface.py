@@ -214,8 +214,8 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "Calls": (
         "Whoever wraps an adapter offers what an adapter does.",
         (
-            "CallArguments", "Messages", "show_arguments", "Relay", "as_messages", "Script", "Performer", "counting", "AsyncClosing",
-            "SyncClosing", "load_point", "split_model",
+            "CallArguments", "Messages", "show_arguments", "Relay", "as_messages", "Script", "Performer", "counting",
+            "AsyncClosing", "SyncClosing", "load_point", "split_model",
         ),
     ),
     "Hooks": (

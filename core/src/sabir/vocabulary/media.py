@@ -23,9 +23,13 @@ from pydantic_core import Url, ValidationError
 from sabir.base.errors import MediaRefused
 
 Modality: TypeAlias = Literal["image", "audio", "video", "document"]
-"""The kind of a medium, as its author says; a given modality is never replaced by one from the MIME type."""
+"""The kind of a medium: "image", "audio", "video" or "document". sabir keeps the kind that the program chose, whatever
+the MIME type.
+"""
 Form: TypeAlias = Literal["url", "data", "file"]
-"""How a media part's URL carries it: a web address, the bytes themselves, or a provider's file id."""
+"""How the URL of a medium gives its content: "url" is a web address, "data" contains the bytes, "file" is a file id of
+a provider.
+"""
 
 DATA_URL_CAP = 100_000_000
 """The most characters of a data URL."""

@@ -1,4 +1,4 @@
-"""The root of the library's errors, the errors that need no other module, and helpers that make foreign text safe.
+"""The base class of the library's errors, errors that need no other module, and helpers for text in messages.
 
 Each message is one line: the offender, what was expected, the remedy. Control characters in quoted text are replaced by
 visible signs, so that no terminal obeys them. Errors that are also ValueErrors can be raised by validators.

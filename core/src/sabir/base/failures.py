@@ -1,4 +1,4 @@
-"""What went wrong with a call: losses of its request (law 2: nothing is lost silently), and errors by their cause.
+"""The losses of a request (law 2: nothing is lost silently), and the errors of a call by their cause.
 
 a rendering ──▶ Loss, one for each thing that the target cannot take as it was ──strict──▶ RenderingRefused
 an answer   ──error table of the provider's plugin: statuses, codes──▶ CallError, which says whether to try again

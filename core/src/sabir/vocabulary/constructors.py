@@ -1,4 +1,4 @@
-"""Messages and media in one expression, for callers that need no anchor.
+"""Make messages and media parts in one expression.
 
     sabir.user("What is this?", sabir.image("sky.jpg"))
 

@@ -1,4 +1,4 @@
-"""Histories at rest: a JSON array, or JSON Lines, of messages.
+"""Save and load conversations as a JSON array or as JSON Lines.
 
     messages ──dumps, save──▶ [            one message a line
                               {…},         fields that are None are left out, but not beside a newer writer's fields
@@ -139,6 +139,7 @@ def schema() -> dict[str, Any]:
     definitions = document["$defs"]
     definitions |= _UNKNOWN
     for definition in definitions.values():
+        definition["description"] = definition["description"].partition("\n\n>>> ")[0]  # no examples in Python
         if "const" in definition.get("properties", {}).get("kind", {}):
             definition["required"] = ["kind", *definition.get("required", ())]
     return {"$schema": _SCHEMA_DIALECT, "title": "History", **document}

@@ -1,4 +1,4 @@
-"""Media by one URL: the URLs that are valid, the types of bytes, and the media that a wire takes.
+"""URLs of media: which URLs are valid, the MIME types of bytes, and which media a dialect accepts.
 
     path | bytes | URL ──▶ one URL string ──▶ form (url · data · file) ──▶ the dialect's media table
 

@@ -1,4 +1,4 @@
-"""The message: atomic, deeply immutable, of exactly three kinds.
+"""The Message: immutable, and of one of three kinds.
 
     Message ── id, policy, role_hint_for_llm, step_num, origin
        └── payload ── parts          text, media and other content

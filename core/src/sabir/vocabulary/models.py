@@ -1,4 +1,4 @@
-"""The known facts of models: rows of data by the beginning of a name, and the rows that unknown models follow.
+"""The known facts of models: rows that apply to all models whose names begin with a prefix.
 
 name ──longest prefix──▶ row ──overridden by the caller──▶ ModelInfo
  └── a later version of a known line ──▶ the newest row of that line; `follows` names it

@@ -1,4 +1,4 @@
-"""The parts of a message of the kind `parts`, and the vendor hints that media and options carry.
+"""The parts of messages (text, media and others), and the hints for providers in media and options.
 
     text · media · reasoning · refusal · opaque · (unknown: kept by a reader older than the writer)
 

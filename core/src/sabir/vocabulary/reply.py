@@ -1,4 +1,4 @@
-"""The reply of a call: messages, finish reason, usage, origin, and the losses of the request and of the decoding.
+"""The reply of a call, the events of a streamed reply, and the errors that have a reply.
 
     reply.messages ──▶ append to the conversation, all of them, before any result
 

@@ -1,4 +1,4 @@
-"""What a call is made with: the target and the known facts of its model, and one neutral set of settings, strict.
+"""The settings of a call, the same for all providers, and the target that a call goes to.
 
     adapter's settings ──laid_over by the call's──▶ Settings ──SettingsReader──▶ a dialect's request
 

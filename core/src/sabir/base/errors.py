@@ -40,10 +40,11 @@ def one_line(text: str | BaseException, limit: int = 500, *, kept_end: int = 0) 
 
 
 class SabirError(Exception):
-    """The base class of all errors that sabir raises. Catch SabirError to handle every failure of the library.
+    """The base class of the errors that sabir defines. Catch SabirError to handle failures of the library in one place.
 
     The message is a single line. It names the problem, what was expected, and usually how to fix it. The errors of core
-    are importable from `sabir.errors`, the most frequent ones also from `sabir`.
+    are importable from `sabir.errors`, the most frequent ones also from `sabir`. Constructors of message types and
+    parts may raise pydantic's ValidationError, which is not a SabirError.
     """
 
     __module__ = "sabir.errors"
@@ -73,7 +74,7 @@ class SettingsInvalid(SabirError, ValueError):
     """Raised for an unknown setting, an invalid value, a model name of the wrong form, or a rendering of another
     adapter.
 
-    The message names the setting and the values that are accepted. The mistake is in the program, so do not retry.
+    The message names the problem and usually the accepted values. The mistake is in the program, so do not retry.
     """
 
 
@@ -109,8 +110,8 @@ class OutsideEvaluation(SabirError, LookupError):
 class CallsTooDeep(SabirError):
     """Raised when options, policies or evaluations call each other, or themselves, more than 50 levels deep.
 
-    CallsTooDeep ends all the nested calls. CallsTooDeep is the one exception that does not become an error result,
-    because the model would call the same option again.
+    CallsTooDeep ends all the nested calls. An option's function cannot turn CallsTooDeep into an error result, because
+    the model would call the same option again.
     """
 
 
@@ -167,7 +168,7 @@ class PluginError(SabirError):
 class ProviderMissing(PluginError, LookupError):
     """Raised when no installed package provides the provider that a model name begins with.
 
-    The message lists the installed providers, and the package to install if its name is known.
+    The message lists the installed providers, and suggests a similar name or how to install the missing provider.
     """
 
 

@@ -91,8 +91,8 @@ REMEDY_CHARACTERS = 80
 class CallError(SabirError):
     """The base class of the errors of a call to a provider. Raised after the retries that `Settings.retries` allows.
 
-    `retryable` is True if the same request may succeed later. `retry_after` is the number of seconds to wait if the
-    provider said so, else None. `provider` is the provider's name, or "". `status` is the HTTP status, `code` the
+    `retryable` is True if the same request may succeed later. `retry_after` is the number of seconds to wait, or None
+    if the provider gave none. `provider` is the provider's name, or "". `status` is the HTTP status, `code` the
     provider's error code and `request_id` the provider's id of the request; each is None if unknown. `losses` are the
     losses of the request that failed.
     """

@@ -340,9 +340,9 @@ def adapter(
     `model` is `provider:model` or `provider.dialect:model`. `api_key` and `base_url` replace the provider's defaults;
     the key is a string, a mapping of names to strings, or a function that returns either and is called before each
     request. `client` is the vendor SDK's own client, with its own key and endpoint. `speaks_as` names the policy whose
-    messages are sent as the model's. `settings` and `strict` apply to every call that passes none. `model_info`
-    replaces all known facts of the model, `model_facts` only the facts in it, for example `{"efforts": ["low",
-    "high"]}`.
+    messages are sent as the model's. `settings` and `strict` are the defaults of all calls; a call's own settings take
+    precedence. `model_info` replaces all known facts of the model, `model_facts` only the facts in it, for example
+    `{"efforts": ["low", "high"]}`.
 
     Raises SettingsInvalid for a wrong model string or a wrong argument; ProviderMissing, DialectMissing, ProviderBroken
     or PluginConflict if the provider cannot be used; WrongWord for an argument of another library.

@@ -61,9 +61,9 @@ class PureDialect:
     ) -> Rendering:
         """Return the request that an adapter for this model would send to the provider's own endpoint. Nothing is sent.
 
-        `model` is the model's name, `options` are the options that the model may call, `settings` and `strict` are
-        those of a call. `speaks_as` names the policy whose messages are the model's. Raises RenderingRefused for losses
-        that `strict` forbids, SettingsInvalid for invalid settings, and WrongWord for an argument of another library.
+        `model` is the model's name. `options`, `settings` and `strict` mean what they mean in `adapter.render`.
+        `speaks_as` names the policy whose messages are sent as the model's own. Raises RenderingRefused for losses that
+        `strict` forbids, SettingsInvalid for invalid settings, and WrongWord for an argument of another library.
         """
         Settings.refuse_misnamed("render", misnamed, _RENDER)
         adapter = ModelAdapter(self.provider, self.dialect, model, Access(), speaks_as=speaks_as)

@@ -191,7 +191,7 @@ class SyncReplyStream(_Stream, SyncClosing):
     """The events of a reply that is arriving, as an iterator. Created by `adapter.stream_sync`. Reading blocks the
     thread.
 
-    `with` closes the connection. No event loop is needed. Errors are those of ReplyStream.
+    `with` closes the connection. No event loop is needed. Raises the same errors as ReplyStream.
 
     >>> import sabir
     >>> with sabir.adapter("echo:m").stream_sync("Hello there!") as stream:

@@ -198,7 +198,7 @@ class Rendering(Frozen):
     body. `losses` lists what the target cannot accept. `assumptions` are sentences about a model that no table knows.
     `unchecked` names the settings, media and extra fields that no source documents for this target. `streaming` is True
     if the request asks for a stream of events; long answers are requested so, and `send` still returns a complete
-    reply. `timeout`, `idle` and `total` (in seconds), `bounds` and `retries` are those of the call's Settings.
+    reply. `timeout`, `idle` and `total` (in seconds), `bounds` and `retries` come from the call's Settings.
 
     >>> import sabir
     >>> llm = sabir.adapter("echo:m")
@@ -229,9 +229,7 @@ class Rendering(Frozen):
 
     headers: ClassVar = ObjectView("headers_json", "Headers of the dialect and of `extra_headers`, without the SDK's.")
     option_names: ClassVar = ObjectView("option_names_json", "Name in the request → option's name, where they differ.")
-    argument_names: ClassVar = ObjectView(
-        "argument_names_json", "Option's name → argument's name in the request → own."
-    )
+    argument_names: ClassVar = ObjectView("argument_names_json", "Option → argument's name in the request → real name.")
 
     @property
     def body(self) -> JSONValue:

@@ -70,12 +70,12 @@ class _Maker:
 class MessageBuilder(_Maker):
     """Builds one message of several parts, and option calls, all with the same policy and step.
 
-    `policy` names who speaks ("user"). `role_hint` is the messages' role hint. `step_num` is their step. `hooks` are
-    plugins to apply, or "installed" for the plugins of the entry-point group `sabir.hooks`. Each `add_…` method returns
-    the part or call that it added.
+    `policy` names who makes the messages ("user"). `role_hint` is the messages' role hint. `step_num` is their step.
+    `hooks` are plugins to apply, or "installed" for the plugins of the entry-point group `sabir.hooks`. Each `add_…`
+    method returns the part or call that it added.
 
-    A call has the policy of the builder; a builder that continues from a model's message and got no policy makes its
-    calls as that model. Raises BuilderError or MediaRefused for a value that no message can have.
+    A call has the builder's policy. Exception: a builder that continues from a model's message, and got no policy,
+    makes its calls as that model. Raises BuilderError or MediaRefused for a value that no message can have.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class MessageBuilder(_Maker):
     ) -> Self:
         """Return a builder for the step after the anchor's. An anchor without a step counts as step 0.
 
-        `anchor` is a message, a step number, or None. The other arguments are those of MessageBuilder.
+        `anchor` is a message, a step number, or None. The other arguments are the same as in MessageBuilder.
         """
         return cls._anchored(anchor, (_step_of(anchor) or 0) + 1, policy, role_hint, hooks)
 
@@ -109,7 +109,7 @@ class MessageBuilder(_Maker):
     ) -> Self:
         """Return a builder for the anchor's own step; the messages have no step if the anchor has none.
 
-        `anchor` is a message, a step number, or None. The other arguments are those of MessageBuilder.
+        `anchor` is a message, a step number, or None. The other arguments are the same as in MessageBuilder.
         """
         return cls._anchored(anchor, _step_of(anchor), policy, role_hint, hooks)
 
@@ -140,19 +140,19 @@ class MessageBuilder(_Maker):
     def add_audio(
         self, prompt_hint: str | None = None, url: str | None = None, **details: Unpack[MediaDetails]
     ) -> MediaPart:
-        """Append a sound part, and return the part. The arguments and errors are those of `add_image`."""
+        """Append a sound part, and return the part. Arguments and errors are the same as for `add_image`."""
         return self._add_media("audio", prompt_hint, url, details)
 
     def add_video(
         self, prompt_hint: str | None = None, url: str | None = None, **details: Unpack[MediaDetails]
     ) -> MediaPart:
-        """Append a video part, and return the part. The arguments and errors are those of `add_image`."""
+        """Append a video part, and return the part. Arguments and errors are the same as for `add_image`."""
         return self._add_media("video", prompt_hint, url, details)
 
     def add_document(
         self, prompt_hint: str | None = None, url: str | None = None, **details: Unpack[MediaDetails]
     ) -> MediaPart:
-        """Append a document part, and return the part. The arguments and errors are those of `add_image`."""
+        """Append a document part, and return the part. Arguments and errors are the same as for `add_image`."""
         return self._add_media("document", prompt_hint, url, details)
 
     def add_option_call(self, name: str, arguments: JSONValue = None) -> OptionCall:
@@ -190,7 +190,7 @@ class MessageBuilder(_Maker):
         return self._built
 
     def to_messages(self) -> list[Message]:
-        """Return all messages in order. The message of the parts takes the position at which the first part was added.
+        """Return all messages in order. The message of the parts is placed where the first part was added.
 
         Raises BuilderError if the builder is empty.
         """
@@ -246,7 +246,7 @@ class OptionResultBuilder(_Maker):
     def response_to(cls, call: Message, *, policy: str | None = None, hooks: "HookPlugins" = ()) -> Self:
         """Return a builder for the result of an option call. Raises BuilderError if `call` is another kind of message.
 
-        `policy` names who answers, for example `sabir.RUNTIME`; None means the option. `hooks` are those of
+        `policy` names who answers, for example `sabir.RUNTIME`; None means the option. `hooks` is the same as in
         MessageBuilder.
         """
         return cls(call, policy, hooks)

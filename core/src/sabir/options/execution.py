@@ -120,7 +120,14 @@ class ToolContext:
     the id of the call; a provider may use the same id again in a later turn. `idempotency_key` is unique: it names this
     call of this reply, and stays the same when the call runs again. `is_resume` is True if the call may have run
     before, in a process that ended before the result was recorded. `cancelled` is a threading.Event that is set when
-    nobody waits for the result any longer.
+    the caller no longer waits for the result.
+
+    >>> import sabir
+    >>> @sabir.option
+    ... def pay(amount: int, context: sabir.ToolContext) -> str:
+    ...     return f"paid {amount} once, as {context.idempotency_key}"
+    >>> list(pay.parameters["properties"])
+    ['amount']
     """
 
     call_id: str

@@ -170,13 +170,9 @@ class Option(Frozen):
         return self.function(*arguments, **named)
 
     def answer_sync(self, call: Message) -> Message:
-        """Run the option's function for a call of the model, and return the option result, a message to append.
+        """Sync version of `answer`. The function runs in the calling thread.
 
-        Failures become error results for the model. `error_type` is "invalid_arguments" if the arguments do not fit,
-        "result_invalid" if JSON cannot represent the returned value, else the class name of the function's exception.
-
-        Raises OptionInvalid, before anything runs, for a call of another option, without a function, and for a
-        coroutine function. Raises CallsTooDeep for endlessly nested calls.
+        Raises OptionInvalid also for a coroutine function.
         """
         function = self.check_runs(asynchronous=False)
         bound = self._bind(call)
@@ -189,9 +185,14 @@ class Option(Frozen):
         return _finish(call, outcome)
 
     async def answer(self, call: Message) -> Message:
-        """Async version of `answer_sync`. Coroutine functions are awaited; other functions run in a thread each.
+        """Run the option's function for a call of the model, and return the option result, a message to append.
 
-        At most 512 threads run at once for each event loop; further functions wait for a free thread.
+        Coroutine functions are awaited; other functions run in a thread each, at most 512 at once for each event loop.
+        Failures become error results for the model. `error_type` is "invalid_arguments" if the arguments do not fit,
+        "result_invalid" if JSON cannot represent the returned value, else the class name of the function's exception.
+
+        Raises OptionInvalid, before anything runs, for a call of another option or an option without a function. Raises
+        CallsTooDeep for endlessly nested calls.
         """
         function = self.check_runs(asynchronous=True)
         bound = self._bind(call)

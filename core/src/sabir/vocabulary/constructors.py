@@ -34,7 +34,7 @@ class MediaSettings(TypedDict, total=False):
     mime: the MIME type, such as "image/png". None means that the type is
         detected from the first bytes, else from the file's extension.
     hint: a label that names the medium, such as "a street map".
-    name: the file name. None means the last part of the path.
+    name: the file name. None means the last part of a file's path.
     id: an id of your own, to find the part again.
     cap: the most bytes to read (50,000,000).
     vendor: provider name to hints for that provider only; "*" is for every
@@ -64,7 +64,7 @@ def user(*content: Content, step_num: int | None = None) -> Message:
 
 
 def system(*content: Content, step_num: int | None = None) -> Message:
-    """Return a system message, which holds instructions to the model. The arguments are those of `user`.
+    """Return a system message, which holds instructions to the model. The arguments are the same as for `user`.
 
     >>> import sabir
     >>> llm = sabir.adapter("echo:m")
@@ -75,9 +75,10 @@ def system(*content: Content, step_num: int | None = None) -> Message:
 
 
 def assistant(*content: Content, policy: str = "llm", step_num: int | None = None) -> Message:
-    """Return a message of the model, for example to write an example dialogue. The other arguments are those of `user`.
+    """Return a message of the model, for example to write an example dialogue.
 
-    `policy` is the name under which the model speaks; an adapter treats messages of its own `speaks_as` as the model's.
+    `policy` is the model's policy name: an adapter sends messages of its policy `speaks_as` as the model's own.
+    `content` and `step_num` are the same as for `user`.
 
     >>> import sabir
     >>> dialogue = [sabir.user("2 + 2?"), sabir.assistant("4"), sabir.user("3 + 3?")]
@@ -104,19 +105,26 @@ def image(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
 
 @show_arguments
 def audio(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
-    """Return a sound part from a URL, the path of a file, or bytes. The arguments and errors are those of `image`."""
+    """Return a sound part from a URL, the path of a file, or bytes. Arguments and errors are the same as for
+    `image`.
+    """
     return _media("audio", source, **settings)
 
 
 @show_arguments
 def video(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
-    """Return a video part from a URL, the path of a file, or bytes. The arguments and errors are those of `image`."""
+    """Return a video part from a URL, the path of a file, or bytes. Arguments and errors are the same as for
+    `image`.
+    """
     return _media("video", source, **settings)
 
 
 @show_arguments
 def document(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
-    """Return a document part, such as a PDF, from a URL, the path of a file, or bytes; see `image`."""
+    """Return a document part, such as a PDF, from a URL, the path of a file, or bytes.
+
+    Arguments and errors are the same as for `image`.
+    """
     return _media("document", source, **settings)
 
 

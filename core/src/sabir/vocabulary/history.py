@@ -76,7 +76,7 @@ def dumps_lines(messages: Iterable[Message]) -> str:
 def save(path: str | Path, messages: Iterable[Message]) -> None:
     """Write a conversation to a file: as JSON Lines if the path ends in `.jsonl`, else as a JSON array.
 
-    An existing file is replaced atomically and keeps its permissions. Raises HistoryInvalid for a message that JSON
+    An existing file is replaced atomically, with the same permissions. Raises HistoryInvalid for a message that JSON
     cannot represent, if the folder does not exist, and if the path is not a regular file.
 
     >>> import sabir

@@ -130,7 +130,7 @@ class OptionCallPayload(Stateful):
 class OptionResultPayload(AtRest):
     """The contents of a message of the kind "option_result": what an option returned, or the error of the call.
 
-    `invocation_id` and `option_name` are those of the call. A success has `result`, a JSON value, or `parts` (text and
+    `invocation_id` and `option_name` are the call's. A success has `result`, a JSON value, or `parts` (text and
     media) and then no `result`. An error has `is_error` True, `error_type` (a short name), `error_message` and perhaps
     `retryable`; `result` is None then.
     """

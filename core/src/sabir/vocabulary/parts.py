@@ -177,8 +177,9 @@ class Stateful(AtRest):
 class Citation(AtRest):
     """A source that supports a passage of a text part, as the provider reported the source.
 
-    `url`, `title`, `cited_text` (the quoted text of the source) and `file_id` describe the source; each is None if
-    unknown. `start` and `end` are character offsets of the passage in the part's text; `end` is exclusive.
+    `url`, `title`, `cited_text` (the quoted text of the source) and `file_id` describe the source. `start` and `end`
+    are character offsets of the passage in the part's text; `end` is exclusive. Each field is None if the provider did
+    not report it.
     """
 
     kind: NonEmpty
@@ -212,8 +213,8 @@ class MediaPart(Stateful):
     `modality` is "image", "audio", "video" or "document". `url` is an `http(s)` URL, a `data:` URL that contains the
     bytes, or `provider-file:<provider>/<id>` for a file that was uploaded to a provider. `mime` is the MIME type if
     known. `prompt_hint` is a label that names the medium. `id` and `name` are an id of your own and the file name.
-    `vendor` maps a provider's name to hints for that provider, and "*" to hints for every provider. Raises pydantic's
-    ValidationError for a URL that is not allowed.
+    `vendor` maps a provider's name to hints for that provider, and "*" to hints for every provider that knows them.
+    Raises pydantic's ValidationError for a URL that is not allowed.
     """
 
     kind: Literal["media"] = "media"

@@ -101,7 +101,7 @@ class Usage(AtRest):
 
 
 class Alternative(Frozen):
-    """A further answer in the same reply, if the request asked the provider for several.
+    """A further answer in the same reply, if a vendor setting of the request made the provider return several answers.
 
     `messages`, `finish_reason` and `raw_finish_reason` mean what they mean in a Reply.
     """
@@ -135,8 +135,9 @@ class Reply(Frozen):
     `messages` are the reply's messages: text and other parts, and one message per option call. `finish_reason` says why
     the reply ended, in words common to all providers; `raw_finish_reason` is the provider's word, or None. `usage` is
     the number of tokens. `origin` is the provider and model that answered. `losses` lists what the request or the
-    reading of the response lost. `alternatives` are further answers if several were requested. `attempts` is the number
-    of requests sent, retries included. `failed_members` are the members of a fallback that failed before.
+    reading of the response lost. `alternatives` are further answers if the provider returned several. `attempts` is the
+    number of requests sent to the provider that answered, retries included. `failed_members` are the members of a
+    fallback that failed before.
 
     >>> import sabir
     >>> llm, chat = sabir.adapter("echo:m"), [sabir.user("Hello!")]
@@ -206,7 +207,7 @@ class Reply(Frozen):
         pydantic validates.
 
         Raises OutputRefused if the model refused or the reply was filtered, OutputTruncated if the reply ended at a
-        length limit, and OutputInvalid if the text does not fit. Each error has the reply as `reply`.
+        length limit, and OutputInvalid if the text does not fit or is too large. Each error has the reply as `reply`.
 
         >>> import sabir
         >>> llm = sabir.adapter("echo:m")
@@ -248,15 +249,17 @@ class OutputRefused(OutputError):
 
 
 class OutputTruncated(OutputError):
-    """Raised by `Reply.parse` if the reply ended at a length limit, so its JSON is incomplete. Raise
-    `max_output_tokens`.
+    """Raised by `Reply.parse` if the reply ended at a length limit, so the JSON is incomplete. `reply` is the reply.
+
+    Increase `Settings.max_output_tokens`.
     """
 
 
 class StreamBroken(ResponseInvalid):
     """Raised when a stream fails after its first event, or ends without the event that marks the end.
 
-    `partial` is the reply as far as it arrived. The other attributes are those of the CallError that broke the stream.
+    `partial` is the reply as far as it arrived. The other attributes come from the CallError that broke the stream, if
+    there was such an error.
     """
 
     def __init__(self, message: str, *, partial: Reply, cause: CallError | None = None, provider: str = "") -> None:
@@ -368,8 +371,8 @@ class BlockEnd(Frozen):
 class ReplyEnd(Frozen):
     """The last event of a stream: why the reply ended, and its token usage.
 
-    The fields are those of Reply. `finished_calls` says which option calls are complete if the reply was cut off:
-    "unknown" (no call), "followed" (every call that another block follows) or "all".
+    The other fields mean what they mean in a Reply. `finished_calls` says which option calls are complete if the reply
+    was cut off: "unknown" (no call), "followed" (every call that another block follows) or "all".
     """
 
     type: Literal["reply-end"] = "reply-end"

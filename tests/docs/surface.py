@@ -223,9 +223,8 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "Calls": (
         "Whoever wraps an adapter offers what an adapter does.",
         (
-            "CallArguments", "Messages", "Relay", "as_messages", "Script", "Performer", "require_token_counter",
-            "AsyncClosing",
-            "SyncClosing", "load_entry_point", "split_model",
+            "CallArguments", "Messages", "show_arguments", "Relay", "as_messages", "Script", "Performer",
+            "require_token_counter", "AsyncClosing", "SyncClosing", "load_entry_point", "split_model",
         ),
     ),
     "Hooks": (

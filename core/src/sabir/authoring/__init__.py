@@ -30,6 +30,7 @@ _NAMES = {
     "base.errors": "one_line printable",
     "base.failures": "LossKind Strict",
     "base.models": "Frozen StoredModel describe_validation_error load_stored",
+    "base.surface": "show_arguments",
     "base.values": (
         "FrozenDict JSONObjectDocumentField JSONText JSONValue count_values decode_json encode_json has_more_values"
     ),

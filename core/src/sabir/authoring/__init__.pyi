@@ -16,6 +16,7 @@ from sabir.authoring.transport import CapturedRequest, ClientConnection, EventFr
 from sabir.base.errors import one_line, printable
 from sabir.base.failures import LossKind, Strict
 from sabir.base.models import Frozen, StoredModel, describe_validation_error, load_stored
+from sabir.base.surface import show_arguments
 from sabir.base.values import FrozenDict, JSONObjectDocumentField, JSONText, JSONValue, count_values, decode_json
 from sabir.base.values import encode_json, has_more_values
 from sabir.calling.calls import CallArguments, Messages
@@ -60,6 +61,7 @@ __all__ = [  # noqa: RUF022
     "call_function", "count_values", "decode_json", "describe_kind", "describe_validation_error", "encode_json",
     "explaining_environment_errors", "first_whole_number", "fit_effort", "fit_schema", "has_more_values",
     "installed_hooks", "list_or_empty", "load_entry_point", "load_stored", "object_or_empty", "one_line",
-    "packaged_models", "pair_messages", "printable", "read_count", "require_token_counter", "run_in_thread", "side_of",
+    "packaged_models", "pair_messages", "printable", "read_count", "require_token_counter", "run_in_thread",
+    "show_arguments", "side_of",
     "split_model", "text_or_empty", "unknown_fields", "without_fields",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""How an option's function runs, and the context that it can read.
+"""Run the functions of options, and give each run a ToolContext.
 
     function, BoundArguments ──run, or run_in_loop──▶ Outcome: a value, or an exception
 
@@ -114,14 +114,20 @@ def _unheard(done: float, total: float | None, text: str) -> None:
 
 @dataclass(frozen=True)
 class ToolContext:
-    """The run of one option for one call.
+    """The context of one run of an option's function (vendors call an option a tool).
 
-    `call_id` is the call's invocation id; a provider may use the same id again in a later turn. `idempotency_key` is
-    unique: it names this call of this reply, and stays the same when the call runs again. `is_resume` says that the
-    call may have run before, in a process that ended before its result was recorded. `cancelled` is set when the
-    caller no longer waits for the result; options in threads may check it or wait for it.
+    Add a parameter of this type to the function: sabir fills the parameter in and hides it from the model. `call_id` is
+    the id of the call; a provider may use the same id again in a later turn. `idempotency_key` is unique: it names this
+    call of this reply, and stays the same when the call runs again. `is_resume` is True if the call may have run
+    before, in a process that ended before the result was recorded. `cancelled` is a threading.Event that is set when
+    the caller no longer waits for the result.
 
-    Its name was specified so: vendors call an option a tool.
+    >>> import sabir
+    >>> @sabir.option
+    ... def pay(amount: int, context: sabir.ToolContext) -> str:
+    ...     return f"paid {amount} once, as {context.idempotency_key}"
+    >>> list(pay.parameters["properties"])
+    ['amount']
     """
 
     call_id: str
@@ -132,7 +138,9 @@ class ToolContext:
 
     @classmethod
     def current(cls) -> "ToolContext":
-        """The context of the option that runs here; raises OutsideEvaluation if none does."""
+        """Return the context of the option's function that is running. Raises OutsideEvaluation outside of such a
+        function.
+        """
         found = _CURRENT.get()
         if found is None:
             raise OutsideEvaluation("no option of an evaluation runs here; ask inside of an option that evaluate runs")
@@ -140,16 +148,21 @@ class ToolContext:
 
     @classmethod
     def __sabir_provide__(cls) -> "ToolContext":
-        """The value that core fills in for a parameter of this type; raises OutsideEvaluation if no option runs."""
+        """Return the value for a parameter of this type. Raises OutsideEvaluation if no option's function is
+        running.
+        """
         return cls.current()
 
     def report(self, done: float, total: float | None = None, text: str = "") -> None:
-        """Report to the watcher of the evaluation how far this run is: `done` of `total`, in the option's own units."""
+        """Report progress to the observer of the evaluation: `done` of `total`, in units of your choice, and a text.
+
+        `total` None means that the end is unknown. After `cancelled` is set, nothing is reported.
+        """
         if not self.cancelled.is_set():
             self._report(done, total, text)
 
     def entered(self) -> AbstractContextManager[None]:
-        """Make this the current context within the `with` block."""
+        """Return a context manager that makes this the current context within its `with` block."""
         return _being(_CURRENT, self)
 
 

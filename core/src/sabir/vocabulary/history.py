@@ -1,4 +1,4 @@
-"""Histories at rest: a JSON array, or JSON Lines, of messages.
+"""Save and load conversations as a JSON array or as JSON Lines.
 
     messages ──dumps, save──▶ [            one message a line
                               {…},         fields that are None are left out, but not beside a newer writer's fields
@@ -57,24 +57,32 @@ _SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def dumps(messages: Iterable[Message]) -> str:
-    """A history as the text of a JSON array; `loads` gives equal messages.
+    """Return a conversation as the text of a JSON array, one message per line. `loads` reads the text.
 
-    Raises HistoryInvalid, which names a message that JSON cannot hold.
+    Raises HistoryInvalid, with the message's index, for a message that JSON cannot represent.
     """
     lines = list(_dump(messages))
     return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
 
 
 def dumps_lines(messages: Iterable[Message]) -> str:
-    """A history as JSON Lines, to which a recorder can append; raises HistoryInvalid as `dumps` does."""
+    """Return a conversation as JSON Lines, one message per line, so that later messages can be appended to a file.
+
+    Raises HistoryInvalid, with the message's index, for a message that JSON cannot represent.
+    """
     return "".join(f"{line}\n" for line in _dump(messages))
 
 
 def save(path: str | Path, messages: Iterable[Message]) -> None:
-    """Write a history: JSON Lines if the name ends in `.jsonl`, else a JSON array.
+    """Write a conversation to a file: as JSON Lines if the path ends in `.jsonl`, else as a JSON array.
 
-    A file is replaced as a whole and keeps its permissions. Raises HistoryInvalid for a message that JSON cannot hold,
-    a path whose folder does not exist, and a path of a folder, a device or a pipe.
+    An existing file is replaced atomically, with the same permissions. Raises HistoryInvalid for a message that JSON
+    cannot represent, if the folder does not exist, and if the path is not a regular file.
+
+    >>> import sabir
+    >>> sabir.save("chat.json", [sabir.user("Hello!")])
+    >>> sabir.load("chat.json")[0].text
+    'Hello!'
     """
     given, path = path, Path(path).resolve()
     text = dumps_lines(messages) if path.suffix == ".jsonl" else dumps(messages)
@@ -97,7 +105,15 @@ def save(path: str | Path, messages: Iterable[Message]) -> None:
 
 
 def load(path: str | Path) -> list[Message]:
-    """The history in a file of either form; raises HistoryInvalid, which names the file and the fault."""
+    """Return the messages of a file that `save` wrote, in either format.
+
+    Data of newer versions of sabir is kept. Raises HistoryInvalid, which names the file and the fault.
+
+    >>> import sabir
+    >>> sabir.save("chat.jsonl", [sabir.user("Hello!"), sabir.assistant("Good morning.")])
+    >>> [message.text for message in sabir.load("chat.jsonl")]
+    ['Hello!', 'Good morning.']
+    """
     try:
         data = read_regular(Path(path))
     except (OSError, ValueError) as error:
@@ -110,19 +126,20 @@ def load(path: str | Path) -> list[Message]:
 
 
 def loads(text: str | bytes) -> list[Message]:
-    """The history in a text: a JSON array or JSON Lines of messages; an empty text is an empty history.
+    """Return the messages of a text that `dumps` or `dumps_lines` wrote. An empty text gives an empty list.
 
-    Raises HistoryInvalid, in one line, for any other text.
+    Data of newer versions of sabir is kept. Raises HistoryInvalid, which names the line or message and the fault.
     """
     return [_message(item, place) for place, item in _stored(_decode(text))]
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema of a history, as this version reads and writes it."""
+    """Return the JSON schema of a stored conversation (a JSON array of messages), for programs in other languages."""
     document = TypeAdapter(list[Message]).json_schema(schema_generator=PlainSchema)
     definitions = document["$defs"]
     definitions |= _UNKNOWN
     for definition in definitions.values():
+        definition["description"] = definition["description"].partition("\n\n>>> ")[0]  # no examples in Python
         if "const" in definition.get("properties", {}).get("kind", {}):
             definition["required"] = ["kind", *definition.get("required", ())]
     return {"$schema": _SCHEMA_DIALECT, "title": "History", **document}

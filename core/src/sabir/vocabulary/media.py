@@ -1,4 +1,4 @@
-"""Media by one URL: the URLs that are valid, the types of bytes, and the media that a wire takes.
+"""URLs of media: which URLs are valid, the MIME types of bytes, and which media a dialect accepts.
 
     path | bytes | URL ──▶ one URL string ──▶ form (url · data · file) ──▶ the dialect's media table
 
@@ -24,9 +24,13 @@ from sabir.base.errors import MediaRefused
 from sabir.base.renamed import callable_by_old_names
 
 Modality: TypeAlias = Literal["image", "audio", "video", "document"]
-"""The kind of a medium, as its author says; a given modality is never replaced by one from the MIME type."""
+"""The kind of a medium: "image", "audio", "video" or "document". sabir keeps the kind that the program chose, whatever
+the MIME type.
+"""
 Form: TypeAlias = Literal["url", "data", "file"]
-"""How a media part's URL carries it: a web address, the bytes themselves, or a provider's file id."""
+"""How the URL of a medium gives its content: "url" is a web address, "data" contains the bytes, "file" is a file id of
+a provider.
+"""
 
 DATA_URL_CAP = 100_000_000
 """The most characters of a data URL."""

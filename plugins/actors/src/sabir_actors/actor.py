@@ -18,7 +18,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar, Unpack
 
 from sabir import Adapter, Option, Settings
 from sabir import adapter as make_adapter
-from sabir.authoring import OptionLike, one_line
+from sabir.authoring import OptionLike, one_line, show_arguments
 from sabir_session import Store
 from sabir_session.state.codec import now
 
@@ -274,6 +274,7 @@ def _keep(kept: OrderedDict[str, Kept], key: str, value: Kept) -> None:
         kept.popitem(last=False)
 
 
+@show_arguments
 class ActorHost:
     """Holds actors: it has their shared resources, finds them, and delivers messages to them."""
 

@@ -14,7 +14,7 @@ from threading import RLock
 from typing import Any, Self, TypeVar, Unpack
 
 from sabir import Loss, Message, Reply
-from sabir.authoring import describe_kind
+from sabir.authoring import describe_kind, show_arguments
 
 from sabir_roles.actions import ActionRequest, ActionResponse
 from sabir_roles.assistant_response import AssistantResponse
@@ -197,6 +197,7 @@ class Collection(Makers):
             system._watchers.add(self)
             self._messages, self._is_whole = {system.id: system, **rest}, False
 
+    @show_arguments
     def add_message(self, **given: Unpack[MessageArguments]) -> RoledMessage:
         """Make a message of the kind that the keywords say, or take the one given, and put it last.
 
@@ -220,6 +221,7 @@ class Collection(Makers):
                 self._append(message)
         return message
 
+    @show_arguments
     async def a_add_message(self, **given: Unpack[MessageArguments]) -> RoledMessage:
         """As `add_message`; it waits for nothing but the lock."""
         return self.add_message(**given)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, TypedDic
 from jinja2 import Template
 from pydantic import BaseModel, PrivateAttr, PydanticUserError
 from sabir import Message, Settings
-from sabir.authoring import describe_kind, one_line
+from sabir.authoring import describe_kind, one_line, show_arguments
 
 from sabir_roles.base import MessageRole, SenderRecipient
 from sabir_roles.content import plain
@@ -55,6 +55,7 @@ class _Form(NamedTuple):
     model: type[BaseModel] | None = None
 
 
+@show_arguments
 class Instruction(RoledMessage):
     """What a user asks. Of `request_fields`, `request_model` and `response_format` one says the form of the answer."""
 

@@ -16,7 +16,7 @@ from collections.abc import Coroutine, Iterable
 from typing import Any, Generic, TypedDict, TypeVar, Unpack, cast
 
 from sabir import Adapter, Message, Option, OutputInvalid, Settings, SettingsInvalid
-from sabir.authoring import OptionLike, Strict
+from sabir.authoring import OptionLike, Strict, show_arguments
 from sabir.errors import OptionInvalid
 
 from sabir_session.evaluation import people
@@ -75,9 +75,23 @@ class SessionArguments(TypedDict, total=False):
 
 
 class EvaluateArguments(EvaluationArguments, SessionArguments, total=False):
-    """How and where one prompt is evaluated."""
+    """The optional arguments of `evaluate` and `evaluate_sync`: EvaluationArguments and SessionArguments together.
+
+    options: options that the model may call; each needs a function.
+    settings: settings of every request, laid over the adapter's.
+    strict: kinds of loss that refuse a rendering, for every request.
+    budget: limits of the spending; without a budget, at most 50 requests.
+    approve: called before each option call; it may deny the call.
+    watch: called with progress events; replies are streamed then.
+    retries: how often the model may correct an output that does not fit (2).
+    output_validator: refuses an output by raising ValueError.
+    session: records every message; without a session nothing is stored.
+    resume: continue the session's latest evaluation (False).
+    evaluation_id: the evaluation to continue instead of the latest.
+    """
 
 
+@show_arguments
 async def evaluate(
     adapter: Adapter, prompt: PromptLike[Output], **how: Unpack[EvaluateArguments]
 ) -> PromptResponse[Output]:
@@ -98,6 +112,7 @@ async def evaluate(
     return await _evaluated("evaluate", LoopPerformer, adapter, as_prompt(prompt), how)
 
 
+@show_arguments
 def evaluate_sync(
     adapter: Adapter, prompt: PromptLike[Output], **how: Unpack[EvaluateArguments]
 ) -> PromptResponse[Output]:
@@ -309,6 +324,7 @@ def _settle(evaluation: Evaluation, io: Performer, call: OpenCall, result: Messa
     io.tell(people.CallEnded(call.message, result))
 
 
+@show_arguments
 class MainLoop(ABC, Generic[Request, Output]):
     """A program's own loop: evaluates the prompts that a subclass makes from requests, all in the same manner.
 

@@ -23,6 +23,7 @@ from typing import Any, TypedDict, Unpack
 import pytest
 import sabir
 from sabir import Loss, Message, Rendering
+from sabir.authoring import show_arguments
 
 from sabir_testing.kit import CAPABILITY_PROPERTY, HANDED_OVER, SUITE_PROPERTY, WARNED_PROPERTY
 
@@ -40,6 +41,7 @@ class Shown(TypedDict, total=False):
     shown: Mapping[str, object] | None
 
 
+@show_arguments
 class ConformanceFailure(AssertionError):
     """An adapter breaks a rule of the kit. `what` names the offender; the other arguments are shown beside it."""
 
@@ -66,6 +68,7 @@ class ConformanceFailure(AssertionError):
         return "\n\n".join(told)
 
 
+@show_arguments
 def expect(condition: object, what: str, **beside: Unpack[Shown]) -> None:
     """Raise ConformanceFailure unless the condition holds."""
     if not condition:

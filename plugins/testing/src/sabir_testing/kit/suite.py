@@ -24,7 +24,18 @@ from weakref import WeakKeyDictionary
 import pytest
 import sabir
 from sabir import Loss, Message, Option, Rendering, Settings, Target
-from sabir.authoring import Access, Connection, DecodeScope, Dialect, JSONValue, Part, Provider, ServerEvent, Tables
+from sabir.authoring import (
+    Access,
+    Connection,
+    DecodeScope,
+    Dialect,
+    JSONValue,
+    Part,
+    Provider,
+    ServerEvent,
+    Tables,
+    show_arguments,
+)
 from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
 
@@ -170,6 +181,7 @@ class AdapterUnderTest:
         """The grade that the author declared."""
         return Grade(self.suite.capabilities.get(capability, UNKNOWN))
 
+    @show_arguments
     def grade(self, capability: str, seen: Grade, *, what: str = "", **beside: Unpack[Shown]) -> None:
         """Note what was seen; ConformanceFailure where the author declared another grade. `what` says it in words."""
         self._note(CAPABILITY_PROPERTY, [capability, str(seen)])

@@ -116,7 +116,7 @@ KEY = "sk-proj-never7to8be9shown"
         (["model", "AIzaSyNever7to8be9shown"], "the value of 'model' looks like a key"),
         (["max_tokens", "5"], "there is no setting 'max_tokens'; did you mean 'max_output_tokens'?"),
         (["colour", "red"], "there is no setting 'colour'; there are model, system"),
-        (["model", "gpt-5"], "model: 'gpt-5' names no model; write provider:model"),
+        (["model", "gpt-5"], "model: 'gpt-5' is not a model string; write provider:model"),
         (["temperature", "-1"], "temperature: Input should be greater than or equal to 0"),
         (["reasoning_effort", "hard"], "reasoning_effort: Input should be 'none', 'minimal'"),
         (["system", "caf\udcc3"], "the value of 'system' is no UTF-8; write it where the locale is one of UTF-8"),

@@ -56,7 +56,7 @@ def test_strict_exits_1_where_something_was_downgraded(file: str, command: Comma
     out, err = command("render", file, "-m", "echo:any", "--strict", code=1)
 
     assert "echo.plain · POST /echo" in out
-    assert err.startswith("sabir: --strict: echo:any would lose something: downgraded: ")
+    assert err.startswith("sabir: --strict: echo:any cannot accept everything: downgraded: ")
     assert err.count("\n") == 1
 
 
@@ -79,7 +79,7 @@ def test_withheld_state_is_shown_and_is_no_reason_to_stop(tmp_path: Path, comman
     sabir.save(tmp_path / "talk.json", [sabir.user("Hello"), answer, sabir.user("?")])
 
     out, _ = command("render", str(tmp_path / "talk.json"), "-m", "openai.chat:gpt-4.1", "--strict")
-    told = f"withheld: {answer.id[:8]} parts[0].state: its state goes back only to where it came from, google"
+    told = f"withheld: {answer.id[:8]} parts[0].state: its signed state is only sent back to where it came from, google"
     assert told in " ".join(out.split())
 
 

@@ -89,7 +89,7 @@ def test_what_an_extra_body_replaces_is_a_loss(tiny: Tiny) -> None:
     rendering = llm.render("Hi.", settings=Settings(seed=1, temperature=0.5, extra_body=extra))
 
     assert [(loss.kind, loss.path, loss.reason) for loss in rendering.losses] == [
-        ("dropped", "extra_body.settings.seed", "extra_body replaces what the settings and options said")
+        ("dropped", "extra_body.settings.seed", "extra_body replaced the value from the settings and options")
     ]
     assert rendering.body["settings"] == {"temperature": 0.5, "seed": 2, "top_k": 3}
 

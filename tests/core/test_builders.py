@@ -122,7 +122,7 @@ def test_what_no_part_can_hold_is_refused_in_one_line() -> None:
         ("image", ("https://example.org/1",), BuilderError, order),
         ("image", ("a girl",), BuilderError, order),
         ("image", (), BuilderError, order),
-        ("text", ("a\ud800b",), BuilderError, "text: holds a lone surrogate, half of a character; replace it"),
+        ("text", ("a\ud800b",), BuilderError, "text: contains a lone surrogate (half of a character); replace it"),
         ("text", (3,), BuilderError, "text: Input should be a valid string"),
         ("option_call", ("", {}), BuilderError, "option_name"),
         ("option_call", ("x", {"n": float("nan")}), BuilderError, "numbers must be finite"),

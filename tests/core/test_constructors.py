@@ -88,15 +88,15 @@ def test_media_that_cannot_be_read_or_told_is_refused_in_one_line(tmp_path: Path
     empty.touch()
     for source, words in [
         ("nowhere.png", "'nowhere.png' cannot be read: No such file or directory; give a URL, a path or bytes"),
-        (tmp_path, "cannot be read: it is no regular file; give a URL, a path or bytes"),
-        ("/dev/zero", "'/dev/zero' cannot be read: it is no regular file"), (pipe, "it is no regular file"),
-        (empty, r"empty\.png' holds no bytes; give one that does"), (b"", "a value of 0 bytes holds no bytes"),
+        (tmp_path, "cannot be read: it is not a regular file; give a URL, a path or bytes"),
+        ("/dev/zero", "'/dev/zero' cannot be read: it is not a regular file"), (pipe, "it is not a regular file"),
+        (empty, r"empty\.png' is empty; give a file or bytes with content"), (b"", "a value of 0 bytes holds no bytes"),
         ("data:image/png;base64,", "holds no bytes"), ("data:image/png;base64,%20%3d", "holds no bytes"),
         ("data:image/png;base64,====", "holds no bytes"), ("https://", "names no host"),
         ("https://example.org:99999/a.png", "is no URL: .*invalid port number"),
         ("https://a b.org/a.png", "percent-encode or remove it"),
         ("http://1.2.3.4.5/a.png", "is no URL: .*invalid IPv4 address"), ("a\0b", "cannot be read"),
-        (b"??", "type of a value of 2 bytes cannot be told; pass mime=, for example 'image/png'"),
+        (b"??", "type of a value of 2 bytes is unknown; pass mime=, for example 'image/png'"),
         (page, "text/html, which no media part may carry"), ("javascript:alert(1)", "cannot be read"),
         (None, "the image is of type NoneType; give a URL, a path or bytes"),
     ]:  # fmt: skip

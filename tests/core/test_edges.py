@@ -249,7 +249,7 @@ def test_a_given_media_id_may_not_be_an_assigned_one() -> None:
 def test_a_vendor_section_under_a_misspelt_name_is_refused(tiny: Tiny) -> None:
     """By the adapter when it is made, by its calls, and by a dialect."""
     slip = Settings(vendor={"tinny": {}})
-    says = "a section for 'tinny', which is no provider; did you mean 'tiny'"
+    says = "a section for 'tinny', which is not a provider; did you mean 'tiny'"
     with pytest.raises(SettingsInvalid, match=says):
         sabir.adapter("tiny:m", settings=slip)
     with pytest.raises(SettingsInvalid, match=says):

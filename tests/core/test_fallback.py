@@ -338,7 +338,9 @@ def test_a_member_that_would_lose_is_passed_over(one: Served, two: Served, calle
 
     nobody = caller.fallback("one:m", "one:n", strict=True)
     for ask in (caller.complete, caller.stream, caller.count, lambda llm, message: llm.render(message)):
-        with pytest.raises(RenderingRefused, match=r"no member takes this: one:m: .*; one:n: ") as caught:
+        with pytest.raises(
+            RenderingRefused, match=r"no model of the fallback accepts this request: one:m: .*; one:n: "
+        ) as caught:
             ask(nobody, message)
         assert [loss.kind for loss in caught.value.losses] == ["downgraded", "downgraded"]
     assert one.asked == 0

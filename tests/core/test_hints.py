@@ -159,8 +159,8 @@ def test_a_target_takes_its_own_section_over_that_for_all(vendor: Any, taken: An
 
 def test_losses_of_hints_say_whom_they_are_for_and_who_takes_none() -> None:
     """A wire without a model of hints takes none; a medium that is replaced loses them with itself."""
-    away = ("parts[0].vendor", "its hints are for acme, other, not for toy")
-    none = ("parts[0].vendor.toy", "toy.silent on the user side takes no hints (image)")
+    away = ("parts[0].vendor", "its vendor hints are for acme, other, not for toy")
+    none = ("parts[0].vendor.toy", "toy.silent on the user side accepts no hints (image)")
 
     assert shown({"acme": {"x": 1}, "other": {"y": 1}})[1] == [away]
     assert shown({"*": {"x": 1}})[1] == [
@@ -191,9 +191,12 @@ def test_hints_of_options_are_taken_alike() -> None:
         {"deferred": True},
         [("", "options[0].vendor.*.x", "toy.hinted takes no such 'x' (option)")],
     )
-    assert offered({"acme": {"x": 1}}) == ({}, [("", "options[0].vendor", "its hints are for acme, not for toy")])
+    assert offered({"acme": {"x": 1}}) == (
+        {},
+        [("", "options[0].vendor", "its vendor hints are for acme, not for toy")],
+    )
     assert offered({"toy": {"deferred": True}}, SILENT)[1] == [
-        ("", "options[0].vendor.toy", "toy.silent takes no hints (option)")
+        ("", "options[0].vendor.toy", "toy.silent accepts no hints (option)")
     ]
 
 

@@ -418,6 +418,7 @@ def test_hooks_that_do_not_finish_loading_are_passed_over(
 
     assert hooks.role_hint("user", "parts") == "system"
     assert caplog.messages == [
-        "hook plugin hangs was passed over: 'hangs' of hanging 1.0 (hanging_hooks:hangs) is not loaded after 1 s; "
+        "hook plugin hangs was passed over: 'hangs' of hanging 1.0 (hanging_hooks:hangs) did not finish "
+        "loading within 1 s; "
         "update or remove it"
     ]

@@ -47,7 +47,7 @@ def test_a_data_url_is_read_by_its_header(url: str, mime: str, is_base64: bool, 
     assert (header.content, header.base64) == (data, base64.b64encode(data).decode())
 
 
-NO_HEADER = "is no data URL: expected data:<mime>;base64,<payload>"
+NO_HEADER = "is not a data URL: expected data:<mime>;base64,<payload>"
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ NO_HEADER = "is no data URL: expected data:<mime>;base64,<payload>"
         (lambda url: MediaURL(url).check(), "data:image/png;base64," + "A" * DATA_URL_CAP,
          r"has 1000000\d\d characters; a data URL may have 100000000: upload it"),
         (lambda url: MediaURL(url).check(), "https://example.org/" + "a" * 100_000, "a web URL may have 100000"),
-        (split_provider_file, "provider-file:acme", "is no provider file: expected provider-file:<provider>/<id>"),
+        (split_provider_file, "provider-file:acme", "is not a provider file: expected provider-file:<provider>/<id>"),
     ],
     ids=lambda given: "" if callable(given) else given[:30],
 )  # fmt: skip

@@ -190,7 +190,10 @@ def test_a_plugin_that_does_not_finish_loading_is_reported_by_name_until_it_does
     for _ in range(2):
         found = status(registry, "acme")
         assert found.state == "failed"
-        assert found.error == "'acme' of sabir-acme 1.0 (acme_plugin:acme) is not loaded after 1 s; update or remove it"
+        assert (
+            found.error
+            == "'acme' of sabir-acme 1.0 (acme_plugin:acme) did not finish loading within 1 s; update or remove it"
+        )
     assert status(registry, "fine").state == "installed"
     loading = [thread for thread in threading.enumerate() if thread.name == "sabir"]
     hanging.set()
@@ -298,10 +301,10 @@ def test_a_provider_can_be_registered_at_run_time(acme: Registry) -> None:
         acme.register("mine", mine)
 
     assert (acme.provider("mine"), status(acme, "mine").state) == (mine, "registered")
-    from_package = r"'acme' is there already, from sabir-acme 2.5; register yours under another"
+    from_package = r"'acme' is already registered, by sabir-acme 2.5; register yours under another"
     for name, provider, kind, words in (
         ("acme", an_acme(), PluginConflict, from_package),
-        ("mine", an_acme(name="mine"), PluginConflict, r"'mine' is there already, from an earlier sabir.register"),
+        ("mine", an_acme(name="mine"), PluginConflict, r"'mine' is already registered, by an earlier sabir.register"),
         ("third", object(), ProviderBroken, r"'third' of sabir.register lacks"),
         ("other", an_acme(), ProviderBroken, "calls itself 'acme'"),
     ):
@@ -328,7 +331,7 @@ def test_a_name_of_another_form_shows_the_right_one(acme: Registry) -> None:
     form = SettingsInvalid, "names no model; write provider:model or provider.dialect:model"
     misspelt = ("large", "acme", "acme:", ":large", "", ":", "acme.:large", ".wire:large")
     wrong: dict[str, tuple[type[Exception], str]] = dict.fromkeys(misspelt, form)
-    wrong["acme.chant:large"] = (DialectMissing, "'acme.chant' is no dialect; acme speaks acme.talk, acme.wire")
+    wrong["acme.chant:large"] = (DialectMissing, "'acme.chant' is not a dialect; acme speaks acme.talk, acme.wire")
     wrong["zorg:large"] = (ProviderMissing, "'zorg' is not installed")
     for name, (kind, words) in wrong.items():
         with pytest.raises(kind, match=words):

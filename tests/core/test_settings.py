@@ -149,7 +149,9 @@ def test_a_reader_knows_what_was_looked_at() -> None:
 
     assert reader.untouched() == ("seed",)
     assert set(reader.unread()) == set(WIRE_SETTINGS) - {"temperature", "top_p"}
-    with pytest.raises(SettingsInvalid, match="'timeout' is no wire setting; they are max_output_tokens"):
+    with pytest.raises(
+        SettingsInvalid, match="'timeout' is not a setting of a request; the settings are max_output_tokens"
+    ):
         reader.take("timeout")
 
 

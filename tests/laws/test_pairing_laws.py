@@ -476,17 +476,17 @@ def test_a_model_that_takes_no_media_in_results_gets_their_names() -> None:
 LATER = {
     "a modality": (
         '{"payload": {"kind": "parts", "parts": [{"kind": "media", "modality": "scent", "url": "https://a.org/b"}]},',
-        "dropped parts[0] media of the modality 'scent' are unknown to this version",
+        "dropped parts[0] media of the modality 'scent' are unknown to this version of sabir",
         [],
     ),
     "a scheme": (
         '{"payload": {"kind": "parts", "parts": [{"kind": "media", "modality": "image", "url": "ipfs://b/a.png"}]},',
-        "dropped parts[0] URLs of the scheme 'ipfs' are unknown to this version",
+        "dropped parts[0] URLs of the scheme 'ipfs' are unknown to this version of sabir",
         [],
     ),
     "a hint": (
         '{"role_hint_for_llm": "critic", "payload": {"kind": "parts", "parts": [{"kind": "text", "text": "b"}]},',
-        "downgraded  the role hint 'critic' is unknown to this version",
+        "downgraded  the role hint 'critic' is unknown to this version of sabir",
         ["b"],
     ),
 }
@@ -587,7 +587,7 @@ def test_reasoning_without_state_stays_out_where_its_maker_demands_it() -> None:
     unsigned = renderer(INLINE).render([said("user", "?"), bare])
 
     assert [piece["kind"] for item in items(signed) for piece in item["pieces"]] == ["text", "text"]
-    assert [loss.reason for loss in signed.losses] == ["the reasoning carries no state of its maker"]
+    assert [loss.reason for loss in signed.losses] == ["the reasoning has no signature of its model"]
     assert [piece["kind"] for item in items(unsigned) for piece in item["pieces"]] == ["text", "reasoning", "text"]
     assert not unsigned.losses
 

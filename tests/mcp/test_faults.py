@@ -65,9 +65,7 @@ async def test_content_of_a_kind_that_the_protocol_does_not_know_is_an_error_res
         )
         kind, said = error_of(await answered(options, "textless"))
         assert kind == "AnswerInvalid"
-        assert said.startswith(
-            "MCP server 'plain': its answer to a call of 'textless' is none that the protocol allows: "
-        )
+        assert said.startswith("MCP server 'plain': its answer to a call of 'textless' does not follow the protocol: ")
         assert "text: Field required" in said
         assert texts_of(await answered(options, "again")) == ["changed"]
 
@@ -139,7 +137,7 @@ async def test_a_server_that_is_not_there_is_an_error_where_the_block_is_entered
 
 async def test_a_server_that_never_greets_is_given_up() -> None:
     """And its process ended."""
-    with pytest.raises(ServerUnreachable, match=r"no list of its options within 0\.2 s; raise connect_timeout="):
+    with pytest.raises(ServerUnreachable, match=r"did not list its options within 0\.2 s; raise connect_timeout="):
         async with options_from_mcp(SILENT, connect_timeout=0.2):
             raise AssertionError("it was entered")
 
@@ -151,7 +149,7 @@ async def test_a_server_that_never_lists_is_given_up() -> None:
         await asyncio.Event().wait()
         raise AssertionError("it waited")
 
-    with pytest.raises(ServerUnreachable, match=r"no list of its options within 0\.2 s"):
+    with pytest.raises(ServerUnreachable, match=r"did not list its options within 0\.2 s"):
         async with options_from_mcp(make_server(on_list_tools=never), connect_timeout=0.2):
             raise AssertionError("it was entered")
 

@@ -166,7 +166,7 @@ def test_a_host_that_is_not_found_and_a_port_without_a_server_are_refusals(fetch
         gone = fetcher_for(server)
     with pytest.raises(FetchFailed, match="no connection"):
         fetch(gone, server.url("/a"))
-    with pytest.raises(FetchFailed, match=r"'http://media\.invalid/a\.png' is not fetched: its host was not found"):
+    with pytest.raises(FetchFailed, match=r"'http://media\.invalid/a\.png' was not fetched: its host was not found"):
         fetch(GuardedFetcher(), "http://media.invalid/a.png?token=1")
 
 

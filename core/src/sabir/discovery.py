@@ -59,7 +59,7 @@ def only(claims: tuple[EntryPoint, ...]) -> EntryPoint:
     if len(claims) == 1:
         return claims[0]
     who = " and ".join(distribution(point) for point in claims)
-    raise PluginConflict(f"{claims[0].group} {claims[0].name!r} is claimed by {who}; uninstall one of them")
+    raise PluginConflict(f"{claims[0].group} {claims[0].name!r} is provided by {who}; uninstall one of them")
 
 
 def load_entry_point(point: EntryPoint, *, named: bool = True) -> Any:  # an entry point may name anything
@@ -81,7 +81,7 @@ def beside(loading: Callable[[], Loaded], point: EntryPoint) -> Loaded:
     except TimeoutError:
         if loaded.done():
             raise
-    raise ProviderBroken(f"{_shown(point)} is not loaded after {LONGEST_LOAD:g} s; update or remove it")
+    raise ProviderBroken(f"{_shown(point)} did not finish loading within {LONGEST_LOAD:g} s; update or remove it")
 
 
 def _shown(point: EntryPoint) -> str:
@@ -221,14 +221,16 @@ class Registry:
             if not is_reached or (bare and owners(together, None) != bare):
                 by = " and ".join(each.source.replace(REGISTERED, f"an earlier {REGISTERED}") for each in others)
                 remedy = "register yours under another name"
-                raise PluginConflict(f"provider {name!r} is there already, from {by}; {remedy}")
+                raise PluginConflict(f"provider {name!r} is already registered, by {by}; {remedy}")
             self._registered.setdefault(name, []).append(_Source(None, contribution))
 
     def unregister(self, name: str) -> None:
         """Remove the providers that `register` added under a name. Raises ProviderMissing if there are none."""
         with self._lock:
             if name not in self._registered:
-                raise ProviderMissing(f"provider {name!r} was not registered at run time, so it stays")
+                raise ProviderMissing(
+                    f"provider {name!r} was not registered with sabir.register, so it cannot be unregistered"
+                )
             del self._registered[name]
 
     def providers(self) -> tuple[ProviderStatus, ...]:
@@ -289,7 +291,7 @@ class Registry:
         prefix, _, model = name.partition(":")
         provider, dot, dialect = prefix.partition(".")
         if not provider or not model or (dot and not dialect):
-            raise SettingsInvalid(f"{name!r} names no model; write provider:model or provider.dialect:model")
+            raise SettingsInvalid(f"{name!r} is not a model string; write provider:model or provider.dialect:model")
         self.provider(provider, dialect or None)
         return ModelName(provider, dialect or None, model)
 
@@ -384,7 +386,7 @@ def _check_model_name(name: object) -> None:
         remedy = "write provider:model or provider.dialect:model"
         raise SettingsInvalid(f"a model's name is a string, not of type {type(name).__name__}; {remedy}")
     if any(unicodedata.category(character) in _BREAKING for character in name):
-        raise SettingsInvalid(f"{name!r} names no model: it holds a control character; write provider:model")
+        raise SettingsInvalid(f"{name!r} is not a model string: it contains a control character; write provider:model")
 
 
 default_registry = Registry()

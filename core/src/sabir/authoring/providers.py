@@ -234,7 +234,9 @@ class SDKProvider(ABC):
     def url_of(self, access: Access) -> str:
         """The endpoint's URL: the client's, else the user's `base_url`, else a variable's, else the vendor's own."""
         if access.client is not None and type(self).connect_user_client is SDKProvider.connect_user_client:
-            raise SettingsInvalid(f"{self.name} takes no client=, for its SDK lets nobody see into one; use base_url=")
+            raise SettingsInvalid(
+                f"{self.name} does not accept client=, because its SDK's client cannot be inspected; use base_url="
+            )
         if access.client is not None:
             return url_of_client(self.name, access.client)
         variables = filter(None, map(os.environ.get, self.url_variables))
@@ -385,7 +387,7 @@ def read_models(text: str) -> tuple[ModelInfo, ...]:
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise PluginError(f"models.toml is no TOML: {one_line(str(error))}") from None
+        raise PluginError(f"models.toml is not TOML: {one_line(str(error))}") from None
     rows = document.pop("models", [])
     if document or not isinstance(rows, list):
         found = ", ".join(document) or "models"

@@ -152,7 +152,7 @@ class Row(Frozen):
             if (rename := f"{setting}: {field}") not in quirks:
                 known = ", ".join(quirks)
                 raise PluginError(
-                    f"row {self.name!r} renames {rename}, for which there is no quirk; known are: {known}"
+                    f"row {self.name!r} renames {rename}, which has no quirk to rename it; known quirks: {known}"
                 )
             yield quirks[rename]
 

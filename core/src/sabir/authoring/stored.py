@@ -161,7 +161,7 @@ class History:
 
     @classmethod
     def decode(cls, body: bytes, scope: DecodeScope) -> DecodedHistory:
-        """The request as sabir's own data; raises HistoryInvalid for a body that is no request of this dialect."""
+        """The request as sabir's own data; raises HistoryInvalid for a body that is not a request of this dialect."""
         try:
             found = scope.read_object(body)
         except ResponseInvalid:
@@ -265,7 +265,7 @@ class History:
         found = {"url": found} if isinstance(found, str) else object_or_empty(found)
         part = leaf.read(found, self.scope)
         if part is not None:
-            reason = "a part has no place for it"
+            reason = "a part cannot store it"
             self.add_losses_of_unknown_fields(
                 found, {*leaf.known, "type"}, f"{path}.{leaf.inner}" if leaf.inner else path, reason
             )
@@ -286,7 +286,9 @@ class History:
         """The option that a call chose; without an earlier call of that id, `name`, or else "unknown" and a loss."""
         if found := self.names.get(call_id) or name:
             return found
-        self.add_loss("synthesized", path, f"no call before it has the id {call_id!r}, so that its option is unknown")
+        self.add_loss(
+            "synthesized", path, f"no earlier call has the id {call_id!r}, so the name of its option is unknown"
+        )
         return "unknown"
 
     def extend(self, blocks: Iterable[Part | OptionCallPayload], path: str) -> Sequence[Message]:

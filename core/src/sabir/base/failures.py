@@ -70,7 +70,10 @@ class RenderingRefused(SabirError):
         met = [loss for loss in losses if loss.kind in kinds] if kinds else []
         if met:
             more = f" (and {len(met) - 1} more)" if len(met) > 1 else ""
-            raise cls(f"{target} would lose something: {met[0]}{more}; relax strict or change it", met)
+            raise cls(
+                f"{target} cannot accept everything: {met[0]}{more}; allow this kind in strict=, or change the message",
+                met,
+            )
 
 
 def strict_kinds(strict: Strict) -> frozenset[str]:

@@ -314,7 +314,7 @@ class StoredModel(Frozen):
         return schema
 
 
-_MESSAGES = {"string_unicode": "holds a lone surrogate, half of a character; replace it"}
+_MESSAGES = {"string_unicode": "contains a lone surrogate (half of a character); replace it"}
 """pydantic's type of error → a plainer message than pydantic's."""
 
 

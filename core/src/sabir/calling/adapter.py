@@ -246,7 +246,9 @@ class ModelAdapter(AsyncClosing, SyncClosing):
             rendering = self._render(function, messages, how)
         elif how:
             given = ", ".join(how)
-            raise SettingsInvalid(f"{function}() takes no {given} beside a rendering; it holds all of it")
+            raise SettingsInvalid(
+                f"{function}() does not accept {given} together with a rendering, which already contains them"
+            )
         else:
             rendering = messages
             self._check_target(rendering)
@@ -377,5 +379,5 @@ def without_secrets(url: str) -> str:
     try:
         split = urlsplit(url)
     except ValueError as error:
-        raise SettingsInvalid(f"the endpoint is no URL: {error}; give base_url as https://host/path") from None
+        raise SettingsInvalid(f"the endpoint is not a URL: {error}; give base_url as https://host/path") from None
     return urlunsplit((split.scheme, split.netloc.rpartition("@")[2], split.path, "", ""))

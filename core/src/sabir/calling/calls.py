@@ -117,7 +117,7 @@ def checked_settings(settings: Settings, provider: str) -> Settings:
         meant = None if name == provider else _meant(name, (provider, *registry.names()))
         if meant is not None and not registry.knows(name):
             raise SettingsInvalid(
-                f"Settings(vendor=…) has a section for {name!r}, which is no provider; did you mean {meant!r}?"
+                f"Settings(vendor=…) has a section for {name!r}, which is not a provider; did you mean {meant!r}?"
             )
     return settings
 
@@ -125,7 +125,7 @@ def checked_settings(settings: Settings, provider: str) -> Settings:
 def checked_policy(speaks_as: str) -> str:
     """The policy that an adapter speaks for; raises SettingsInvalid for the reserved policy `runtime`."""
     if speaks_as == RUNTIME:
-        raise SettingsInvalid(f"{RESERVED}; give speaks_as= another, for example 'llm'")
+        raise SettingsInvalid(f"{RESERVED}; give speaks_as= another name, for example 'llm'")
     return speaks_as
 
 

@@ -94,8 +94,12 @@ def way_along(
             raise
     if all(isinstance(error, RenderingRefused) for error in errors):
         losses = [loss for each in failed for loss in each.losses]
-        raise RenderingRefused(f"no member takes this: {_said(failed)}", losses) from errors[-1]
-    raise AllFailed(f"no member answered: {_said(failed)}", failed_members=failed, errors=errors) from errors[-1]
+        raise RenderingRefused(f"no model of the fallback accepts this request: {_said(failed)}", losses) from errors[
+            -1
+        ]
+    raise AllFailed(
+        f"no model of the fallback answered: {_said(failed)}", failed_members=failed, errors=errors
+    ) from errors[-1]
 
 
 def _first(member: Adapter) -> str:
@@ -324,7 +328,7 @@ def require_token_counter(member: Adapter) -> Counting:
     """Return the adapter if it counts tokens. Raises SettingsInvalid if it does not."""
     if isinstance(member, Counting):
         return member
-    raise SettingsInvalid(f"the adapter of {member.target} counts no tokens; ask one that sabir.adapter made")
+    raise SettingsInvalid(f"the adapter of {member.target} cannot count tokens; use one from sabir.adapter")
 
 
 @show_arguments
@@ -359,7 +363,7 @@ def fallback(
     for name in misnamed:
         if name in _OF_ONE:
             remedy = f"give sabir.adapter('provider:model', {name}=…) in place of that member's name"
-            raise WrongWord(f"fallback() takes no `{name}`, which belongs to one provider; {remedy}")
+            raise WrongWord(f"fallback() has no argument `{name}`, which belongs to one provider; {remedy}")
     Settings.refuse_misnamed("fallback", misnamed, _FACTORY)
     for number, candidate in enumerate(members, 1):
         is_adapter = not isinstance(candidate, type) and callable(getattr(candidate, "complete", None))

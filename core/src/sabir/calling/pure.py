@@ -107,16 +107,16 @@ class PureDialect:
         try:
             history = self.dialect.decode_history(mended, scope)
         except HistoryInvalid as error:
-            raise HistoryInvalid(one_line(f"this is no request of {self.dialect.name}: {error}")) from None
+            raise HistoryInvalid(one_line(f"this is not a request of {self.dialect.name}: {error}")) from None
         except Exception as error:
             reason = one_line(f"{type(error).__name__}: {error}", 160)
-            raise HistoryInvalid(f"this is no request of {self.dialect.name}, {shown(mended)}: {reason}") from error
+            raise HistoryInvalid(f"this is not a request of {self.dialect.name}, {shown(mended)}: {reason}") from error
         # What the dialect does not know belongs to the one provider that this request was made for.
         owner = self.target.model_copy(update={"model": ""})
         history = history.model_copy(update={"settings": history.settings.owned_by(owner.full_name)})
         if not was_broken:
             return history
-        loss = Loss(kind="rewritten", path="request", reason="it holds broken Unicode; U+FFFD stands for it")
+        loss = Loss(kind="rewritten", path="request", reason="invalid Unicode was replaced by U+FFFD")
         return history.model_copy(update={"losses": (loss, *history.losses)})
 
     def _scope(self, policy: str) -> DecodeScope:
@@ -163,7 +163,7 @@ def _request_bytes(body: str | bytes | Mapping[str, Any]) -> bytes:
     try:
         return json.dumps(dict(body), allow_nan=False, default=to_jsonable_python).encode()
     except (PydanticSerializationError, TypeError, ValueError, RecursionError) as error:
-        raise HistoryInvalid(one_line(f"the request is no JSON: {error}; give what was sent")) from None
+        raise HistoryInvalid(one_line(f"the request is not JSON: {error}; give the body that was sent")) from None
 
 
 def dialect(name: str) -> PureDialect:

@@ -88,7 +88,7 @@ class _Stream:
         Raises the error that ended the stream early, and SettingsInvalid while another reader waits for an event.
         """
         if not self._turn.acquire(blocking=False):
-            raise SettingsInvalid("this stream has a reader who waits for its next event; read it once, from one place")
+            raise SettingsInvalid("another task is already reading this stream; read it from one place")
         try:
             if self._error is not None:
                 raise self._error

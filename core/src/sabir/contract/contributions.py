@@ -112,4 +112,4 @@ def meant(name: str, contributions: Sequence[Contribution], dialect: str | None)
         remedy = " or ".join(f"{each}:model" for each in spoken)
         raise ProviderMissing(f"provider {name!r} is not installed, only dialects that are added to it; write {remedy}")
     wanted = f"{name}.{dialect}" if dialect else name
-    raise DialectMissing(f"{wanted!r} is no dialect; {name} speaks {', '.join(spoken)}")
+    raise DialectMissing(f"{wanted!r} is not a dialect; {name} speaks {', '.join(spoken)}")

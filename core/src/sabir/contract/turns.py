@@ -330,5 +330,5 @@ class TurnScope:
         if self.unsupported_media == "drop":
             losses.lose("dropped", reason, piece, entry)
             return ""
-        losses.lose("downgraded", f"{reason}; a placeholder names it", piece, entry)
+        losses.lose("downgraded", f"{reason}; a text that names it was sent instead", piece, entry)
         return piece.placeholder

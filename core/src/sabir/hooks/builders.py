@@ -53,7 +53,7 @@ class _Maker:
         from sabir.hooks.plugins import as_hooks  # pluggy is imported only by programs that use builders
 
         if not policy:
-            raise BuilderError("a builder needs a policy: the name of who makes its messages")
+            raise BuilderError("a builder needs a policy: the name of the author of its messages")
         self.policy = policy
         self.role_hint = role_hint
         self.step_num = step_num
@@ -174,7 +174,7 @@ class MessageBuilder(_Maker):
     def last_option_call(self) -> OptionCall:
         """The option call that was added last. Raises BuilderError if there is none."""
         if not self._calls:
-            raise BuilderError("this builder has no option call yet; add one with add_option_call(name, arguments)")
+            raise BuilderError("this builder has no option call; add one with add_option_call(name, arguments)")
         return self._calls[-1]
 
     def to_message(self) -> Message:
@@ -211,7 +211,9 @@ class MessageBuilder(_Maker):
             self._assigned[part.id or ""] = part
         elif other := self._assigned.get(part.id):  # the id would name two media
             both = " and ".join(f"{each.modality} {shorten(each.prompt_hint or each.url)}" for each in (part, other))
-            raise BuilderError(f"id {part.id!r} would name both {both}, which got it first; give another id")
+            raise BuilderError(
+                f"id {part.id!r} is already used: it would name both {both}, which got it first; give another id"
+            )
         return self._add(part)
 
     def _media_id(self, part: MediaPart) -> str:

@@ -143,7 +143,9 @@ class ToolContext:
         """
         found = _CURRENT.get()
         if found is None:
-            raise OutsideEvaluation("no option of an evaluation runs here; ask inside of an option that evaluate runs")
+            raise OutsideEvaluation(
+                "this code does not run inside an option of an evaluation; call it in an option that evaluate runs"
+            )
         return found
 
     @classmethod
@@ -199,7 +201,7 @@ class CallDepth(NamedTuple):
         calls = _depth.get() + 1
         if calls > MOST_DEPTH:
             remedy = "have it end, and offer no option to itself"
-            raise CallsTooDeep(f"{name!r} is called within {MOST_DEPTH} other calls, perhaps by itself; {remedy}")
+            raise CallsTooDeep(f"{name!r} is nested in {MOST_DEPTH} other calls, perhaps of itself; {remedy}")
         return cls(calls).set()
 
 

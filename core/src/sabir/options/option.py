@@ -51,7 +51,7 @@ _NO_PARAMETERS = JSONText('{"type":"object","properties":{}}')
 
 def _free(name: str) -> str:
     if name == RUNTIME:
-        raise OptionInvalid(f"{RESERVED}; give the option another, for example sabir.option(name='my_runtime')")
+        raise OptionInvalid(f"{RESERVED}; give the option another name, for example sabir.option(name='my_runtime')")
     return name
 
 
@@ -217,7 +217,7 @@ class Option(Frozen):
             raise OptionInvalid(f"{answers}; see reply.option_calls")
         payload = call.call
         if payload.option_name != self.name:
-            raise OptionInvalid(f"option {self.name!r} was given a call of {payload.option_name!r}; use sabir.answer")
+            raise OptionInvalid(f"option {self.name!r} received a call of {payload.option_name!r}; use sabir.answer")
         if payload.invalid_arguments:
             return error_result(call, INVALID_ARGUMENTS, _describe_invalid(payload), policy=RUNTIME)
         try:
@@ -325,7 +325,7 @@ def _as_option(candidate: object, index: int) -> Option:
     if callable(candidate) and not isinstance(candidate, type):
         return Option.from_function(candidate)
     remedy = "give a typed function, a pydantic model class, or Option.from_schema(name, description, parameters)"
-    raise OptionInvalid(f"options[{index}] is {_shown(candidate)}, which is no option; {remedy}")
+    raise OptionInvalid(f"options[{index}] is {_shown(candidate)}, which is not an option; {remedy}")
 
 
 def _make(name: str, *, provided: tuple[Provided, ...] = (), **fields: Any) -> Option:

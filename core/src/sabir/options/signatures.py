@@ -156,7 +156,7 @@ def values_of(provided: Iterable[Provided]) -> dict[str, Any]:
         except LookupError as error:
             if not each.has_default:
                 takes = f"{each.function!r} takes {each.name!r}, a {each.kind.__name__}"
-                raise OptionInvalid(f"{takes}, which nobody provides here: {error}") from None
+                raise OptionInvalid(f"{takes}, which this context does not provide: {error}") from None
     return values
 
 
@@ -208,9 +208,9 @@ class Signature(NamedTuple):
         name = name or getattr(inner, "__name__", None)
         if not name or name == "<lambda>":
             shown = one_line(repr(function), 80)
-            raise OptionInvalid(f"{shown} has no name to offer; give one: sabir.option(name=…)")
+            raise OptionInvalid(f"{shown} has no name; give it one: sabir.option(name=…)")
         if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
-            raise OptionInvalid(f"option {name!r} yields its values; return one value, for example a list")
+            raise OptionInvalid(f"option {name!r} is a generator; return one value instead, for example a list")
         documentation = inspect.getdoc(inner) or ""
         fields, parameters, provided = _read_parameters(function, name, _parameter_documentation(documentation))
         schema, model = _model_of(name, fields)
@@ -238,7 +238,9 @@ def schema_of_model(model: type[BaseModel]) -> dict[str, Any]:
     except (PydanticUserError, RecursionError) as error:
         raise OptionInvalid(f"{model.__name__} has no JSON schema: {_first_sentence(error)}") from None
     if schema.get("type") != "object" and "$ref" not in schema:
-        raise OptionInvalid(f"{model.__name__} is no JSON object; an option's parameters are the fields of one")
+        raise OptionInvalid(
+            f"{model.__name__} is not an object type; an option's parameters are the fields of an object"
+        )
     for known_elsewhere in ("title", "description"):
         schema.pop(known_elsewhere, None)
     return schema
@@ -275,15 +277,15 @@ def _type_hints(function: AnyFunction, name: str) -> dict[str, Any]:
         return get_type_hints(target, include_extras=True)
     except NameError as error:
         remedy = "import it, or define it at the module's top level"
-        raise OptionInvalid(f"option {name!r} is annotated with an unknown name: {error}; {remedy}") from None
+        raise OptionInvalid(f"option {name!r} has an annotation that cannot be resolved: {error}; {remedy}") from None
     except TypeError as error:
-        raise OptionInvalid(f"option {name!r} has annotations that are no types: {one_line(str(error))}") from None
+        raise OptionInvalid(f"option {name!r} has annotations that are not types: {one_line(str(error))}") from None
 
 
 def _refuse_open_ended(parameter: inspect.Parameter, name: str, hints: Mapping[str, Any]) -> None:
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
         remedy = "name each parameter, or use Option.from_schema"
-        raise OptionInvalid(f"option {name!r} takes {parameter}, which no schema can describe; {remedy}")
+        raise OptionInvalid(f"option {name!r} takes {parameter}, which a JSON schema cannot describe; {remedy}")
     if parameter.name in ("self", "cls") and parameter.name not in hints:
         raise OptionInvalid(f"option {name!r} is an unbound method; offer the bound one: sabir.option(object.{name})")
     if parameter.name not in hints:

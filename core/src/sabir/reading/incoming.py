@@ -149,7 +149,7 @@ def read_body(body: bytes, scope: DecodeScope) -> tuple[bytes, bool]:
 def finished(reply: Reply, losses: tuple[Loss, ...], attempt: int, *, was_broken: bool = False) -> Reply:
     """A decoded reply with the rendering's losses before its own, and with the number of requests sent for it."""
     if was_broken:
-        reason = f"{reply.origin.provider} answered with broken Unicode; U+FFFD stands for it"
+        reason = f"{reply.origin.provider} answered with invalid Unicode, which was replaced by U+FFFD"
         losses = (*losses, Loss(kind="rewritten", path="reply", reason=reason))
     if not losses and attempt == reply.attempts:
         return reply

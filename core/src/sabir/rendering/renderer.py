@@ -214,7 +214,7 @@ class Renderer:
     ) -> Rendering:
         """The request for a history; raises RenderingRefused if nothing of it is left to send.
 
-        Also raises WrongWord for an item that is no message, and SettingsInvalid for an `extra_body` that replaces the
+        Raises WrongWord for an item that is not a message, and SettingsInvalid for an `extra_body` that replaces the
         messages.
         """
         settings, listed = settings or _NO_SETTINGS, messages if type(messages) is list else list(messages)
@@ -228,7 +228,9 @@ class Renderer:
         if not (found.body or made.closed or made.open):
             turns, lost = _hoisted(made, listed)
             if not turns:
-                reason = f"nothing is left to send to {self.scope.target}: {len(listed)} messages given, none rendered"
+                reason = (
+                    f"there is nothing to send to {self.scope.target}: none of the {len(listed)} messages can be sent"
+                )
                 raise RenderingRefused(
                     f"{reason}; give at least one user message", _without_marks([*lost, *prefix, *after])
                 )
@@ -276,7 +278,11 @@ class Renderer:
         log, scope = LossLog(), self.scope
         for index, (name, wire) in enumerate(offer.names.items()):
             if name != wire:
-                log.add("rewritten", f"{scope.target.dialect} takes {wire!r} for {name!r}", path=f"options[{index}]")
+                log.add(
+                    "rewritten",
+                    f"{scope.target.dialect} accepts {wire!r}, which was sent for {name!r}",
+                    path=f"options[{index}]",
+                )
         system, lost = _hoisted(made, messages)
         request = RequestScope(
             target=scope.target,
@@ -366,7 +372,7 @@ def _assumptions_of(target: Target, info: ModelInfo) -> tuple[str, ...]:
     """Return what is assumed of an unknown model, and log it once."""
     if not info.follows:
         return ()
-    facts = f"{target} is in no table of models and is treated like {target.provider}:{info.follows}"
+    facts = f"{target} is not a known model; the facts of {target.provider}:{info.follows}"
     assumption = f"{facts}; if that is wrong, override it with model_facts"
     if assumption not in _logged:
         _logged.add(assumption)
@@ -400,6 +406,8 @@ def _spliced(region: list[bytes | memoryview], splice: Insertion, losses: list[L
     if splice.at == "closed" and not ends:
         return region  # a conversation's first request: nothing is closed yet
     if len(region) > 1 or ends[-length:] != splice.before:
-        losses.append(Loss(kind="dropped", path=splice.path, reason=f"nothing at the {splice.at} can be marked"))
+        losses.append(
+            Loss(kind="dropped", path=splice.path, reason=f"nothing at the {splice.at} can be marked for a cache")
+        )
         return region
     return [ends[:-length], splice.text, ends[-length:]]

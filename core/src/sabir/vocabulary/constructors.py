@@ -254,9 +254,9 @@ def _parts_of(item: object) -> tuple[Part, ...]:
     if isinstance(item, TextPart | MediaPart):
         return (item,)
     if not isinstance(item, Message) or item.kind != "parts":
-        raise NotJSON(f"{describe_kind(item)} stands among parts; a result is one JSON value, or text and media parts")
+        raise NotJSON(f"{describe_kind(item)} was returned among parts; return one JSON value, or text and media parts")
     if foreign := [part.kind for part in item.parts if not isinstance(part, TextPart | MediaPart)]:
-        raise NotJSON(f"a message with a part of kind {foreign[0]!r} is no result; return its text and media")
+        raise NotJSON(f"a message with a part of kind {foreign[0]!r} cannot be a result; return its text and media")
     return item.parts
 
 

@@ -90,7 +90,7 @@ def save(path: str | Path, messages: Iterable[Message]) -> None:
     if not path.parent.is_dir():
         raise HistoryInvalid(f"{str(given)!r} cannot be written: its folder is not there; make the folder first")
     if path.exists() and not path.is_file():
-        raise HistoryInvalid(f"{str(given)!r} is no regular file, and is not replaced; give the path of a file")
+        raise HistoryInvalid(f"{str(given)!r} is not a regular file, so it was not replaced; give the path of a file")
     try:
         with temporary.open("x", encoding="utf-8", newline="\n") as file:
             if path.exists():
@@ -227,7 +227,7 @@ def _message(item: Any, place: str) -> Message:
         json.dumps(item, ensure_ascii=False).encode()
         return load_stored(Message.model_validate, item)
     except ValidationError as error:
-        raise HistoryInvalid(f"{place} is no message: {one_line(describe_validation_error(error), 300)}") from None
+        raise HistoryInvalid(f"{place} is not a message: {one_line(describe_validation_error(error), 300)}") from None
     except UnicodeEncodeError as error:
         found = f"lone surrogate U+{ord(error.object[error.start]):04X}"
         raise HistoryInvalid(f"{place} holds a {found}; a history is valid Unicode") from None

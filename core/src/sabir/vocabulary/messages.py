@@ -165,9 +165,11 @@ class OptionResultPayload(StoredModel):
         if self.is_error and not (self.error_type and self.error_message is not None):
             raise ValueError("an error result needs `error_type` and `error_message`")
         if not self.is_error and (self.error_type, self.error_message, self.retryable) != (None, None, None):
-            raise ValueError("a success carries no error_type, error_message or retryable; set is_error=True")
+            raise ValueError(
+                "a successful result cannot have error_type, error_message or retryable; set is_error=True"
+            )
         if self.is_error and self.result_json != "null":
-            raise ValueError("an error has no `result`; say what went wrong in `error_message`")
+            raise ValueError("an error result cannot have a `result`; put the description into `error_message`")
         if self.parts and self.result_json != "null":
             raise ValueError("a result has `parts` or a `result`, not both; put the value into a text part")
         return self

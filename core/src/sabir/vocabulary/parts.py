@@ -108,15 +108,15 @@ def take_hints(text: JSONText, model: type[BaseModel] | None, taker: Taker) -> J
     own, shared = sections.get(provider), sections.get(SHARED, {})
     others = [name for name, section in sections.items() if section and name != SHARED]
     if own is None and others:
-        lose(".vendor", f"its hints are for {', '.join(others)}, not for {provider}")
+        lose(".vendor", f"its vendor hints are for {', '.join(others)}, not for {provider}")
     found = {} if model is None else _validated(model, own or {}, shared, taker)
     meant, fields = (SHARED, shared) if own is None else (provider, own)
     if model is None and own:
-        lose(f".vendor.{provider}", f"{taker.wire} takes no hints ({taker.kind})")
+        lose(f".vendor.{provider}", f"{taker.wire} accepts no hints ({taker.kind})")
         fields = {}
     for name in fields:
         if name not in found:
-            lose(f".vendor.{meant}.{name}", f"{taker.wire} takes no such {name!r} ({taker.kind})")
+            lose(f".vendor.{meant}.{name}", f"{taker.wire} does not accept this {name!r} ({taker.kind})")
     return encode_json({provider: found}) if found else None
 
 

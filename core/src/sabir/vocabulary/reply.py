@@ -227,7 +227,7 @@ class Reply(Frozen):
                 raise OutputTruncated(message, self) from None
             first = error.errors(include_url=False)[0]
             place = ".".join(str(step) for step in first["loc"]) or "the text"
-            raise OutputInvalid(f"the reply is no {name}: {place}: {first['msg']}", self) from error
+            raise OutputInvalid(f"the reply is not a valid {name}: {place}: {first['msg']}", self) from error
 
 
 class OutputError(SabirError):

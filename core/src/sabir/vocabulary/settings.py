@@ -362,7 +362,7 @@ class Settings(Frozen):
         """
         for name in misnamed:
             if name not in known:
-                raise WrongWord(f"{function}() takes no `{name}`; {_remedy(name, known)}")
+                raise WrongWord(f"{function}() has no argument `{name}`; {_remedy(name, known)}")
 
 
 def _refusal(error: ValidationError) -> str:
@@ -386,7 +386,9 @@ class SettingsReader:
         Raises SettingsInvalid for a name that is no wire setting.
         """
         if name not in WIRE_SETTINGS:
-            raise SettingsInvalid(f"{name!r} is no wire setting; they are {', '.join(WIRE_SETTINGS)}")
+            raise SettingsInvalid(
+                f"{name!r} is not a setting of a request; the settings are {', '.join(WIRE_SETTINGS)}"
+            )
         self._looked_at.add(name)
         return getattr(self._settings, name)
 

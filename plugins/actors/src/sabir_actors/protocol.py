@@ -259,18 +259,18 @@ def deserialize_message(text: str | bytes) -> AnyMessage:
     try:
         found = json.loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
-        raise _invalid(f"the text is no message: it is no JSON: {error}") from None
+        raise _invalid(f"the text is not a message: it is no JSON: {error}") from None
     if not isinstance(found, dict):
-        raise _invalid(f"the text is no message: it is a JSON value of type {type(found).__name__}, not an object")
+        raise _invalid(f"the text is not a message: it is a JSON value of type {type(found).__name__}, not an object")
     kind = found.get("envelope", _guessed(found))
     model = _CLASSES.get(kind) if isinstance(kind, str) else None
     if model is None:
         shown = repr(kind) if isinstance(kind, str) else f"a value of type {type(kind).__name__}"
-        raise _invalid(f"the text is no message: its envelope is {shown}; expected one of {', '.join(_CLASSES)}")
+        raise _invalid(f"the text is not a message: its envelope is {shown}; expected one of {', '.join(_CLASSES)}")
     try:
         return model.model_validate(found)
     except ValidationError as error:
-        raise _invalid(f"the text is no message: {describe_validation_error(error)}") from None
+        raise _invalid(f"the text is not a message: {describe_validation_error(error)}") from None
 
 
 def _guessed(found: Mapping[str, Any]) -> str:

@@ -222,4 +222,4 @@ class UsersCloudConnection(UsersConnection):
     def __init__(self, name: str, client_name: str, client: object) -> None:
         super().__init__(name, ERRORS, client)
         self.kinds = (f"anthropic.{client_name}", f"anthropic.Async{client_name}")
-        self.remedy = f"a sync call takes an {client_name}, await takes an Async{client_name}"
+        self.remedy = f"sync calls need an {client_name}, async calls an Async{client_name}"

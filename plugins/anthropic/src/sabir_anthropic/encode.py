@@ -36,8 +36,8 @@ EMPTY = "(empty)"
 """The text that replaces a user's message of white space only, which the wire refuses."""
 WITHIN_RESULTS = frozenset({"browser_state", "document", "image", "search_result", "tool_reference"})
 """Types of the vendor's own blocks that an option's result may hold."""
-BLANK = "the wire takes no text of white space alone"
-WHITE_END = "an assistant's message may not end with white space"
+BLANK = "the API does not accept text that is only white space"
+WHITE_END = "an assistant message may not end with white space"
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
@@ -57,7 +57,7 @@ def _shown(pieces: Iterable[KnownPart], entry: Entry, scope: TurnScope, losses: 
         block: JSONValue = None
         if isinstance(piece, TextPart):
             if piece.citations and entry.keeps_state:
-                losses.lose("dropped", "only an assistant's text is cited", piece, entry, ".citations")
+                losses.lose("dropped", "only text of the assistant can have citations", piece, entry, ".citations")
             block = {"type": "text", "text": piece.text}
         elif isinstance(piece, MediaPart):
             block = _MEDIA[piece.modality](piece, entry, scope, losses)
@@ -89,7 +89,7 @@ def _ended(placed: list[Placed], losses: LossLog) -> list[Placed]:
     while placed:
         block, piece, entry = placed[-1]
         if isinstance(piece, ReasoningPart):
-            _drop(placed, -1, "nothing that this thinking led to is left in its turn", losses)
+            _drop(placed, -1, "nothing that followed this thinking in its turn was sent", losses)
             continue
         if entry.keeps_state or not isinstance(piece, TextPart):
             break
@@ -113,11 +113,11 @@ def _speakers(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
     for entry in turn.entries:
         blocks = [*map(_BLOCK, _worded(_shown(entry.pieces, entry, scope, losses), losses))]
         if not blocks and turn.side == "user":
-            losses.add("synthesized", f"{EMPTY!r} stands for a message of white space", message=entry.message)
+            losses.add("synthesized", f"{EMPTY!r} was sent for a message of white space", message=entry.message)
             blocks = [{"type": "text", "text": EMPTY}]
         said += [{"role": turn.side, "content": blocks}] if blocks else []
     if (turn.follows, turn.side) == ("system", "user"):
-        reason = f"only the assistant may speak after a system message: {EMPTY!r} stands for what is left out there"
+        reason = f"only an assistant message may follow a system message; {EMPTY!r} was sent for the missing one"
         losses.add("synthesized", reason, message=turn.entries[0].message)
         said.insert(0, {"role": "assistant", "content": [{"type": "text", "text": EMPTY}]})
     return said
@@ -159,11 +159,13 @@ def _document(piece: MediaPart, entry: Entry, scope: TurnScope, losses: LossLog)
             data = ""
         if not data.strip():
             said = scope.placeholder_or_drop(
-                f"the document is no text of UTF-8, though of the type {mime}", piece, entry, losses
+                f"the document has the type {mime}, but is not UTF-8 text", piece, entry, losses
             )
             return {"type": "text", "text": said} if said else None
         if mime != "text/plain":
-            losses.lose("rewritten", f"the wire takes {mime} as text/plain", piece, entry)
+            losses.lose(
+                "rewritten", f"{mime} was sent as text/plain, the only text type that the API accepts", piece, entry
+            )
         source = {"type": "text", "media_type": "text/plain", "data": data}
     title = {"title": piece.name} if piece.name else {}
     return {"type": "document", "source": source, **title, **scope.target.hints_of(piece)}
@@ -183,9 +185,9 @@ def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
     # The API refuses a result that does not repeat its call's. https://platform.claude.com/docs/en/agents-and-tools/tool-use/browser-use-tool
     if toolset := entry.call_state.get("toolset_name"):
         found["toolset_name"] = toolset
-    taken, reason, fitting = WITHIN_RESULTS, "the wire takes no such block within a result", list[KnownPart]()
+    taken, reason, fitting = WITHIN_RESULTS, "the API does not accept this kind of block in a result", list[KnownPart]()
     if result.is_error:
-        taken, reason = frozenset(), f"{scope.target.dialect} takes only text in an error result"
+        taken, reason = frozenset(), f"{scope.target.dialect} accepts only text in an error result"
     for piece in entry.pieces:
         if isinstance(piece, MediaPart) and result.is_error:
             shown = scope.placeholder_or_drop(reason, piece, entry, losses)
@@ -238,7 +240,12 @@ def _call(entry: Entry, losses: LossLog) -> Item:
     for wire, name in named.items():
         if wire != name:
             path = f"payload.arguments.{name}"
-            losses.add("rewritten", f"the wire takes {wire!r} for {name!r}", message=entry.message, path=path)
+            losses.add(
+                "rewritten",
+                f"the name {name!r} was sent as {wire!r}, which the API accepts",
+                message=entry.message,
+                path=path,
+            )
     return {**without_fields(state, RENAMED), **said, "input": {wire: arguments[name] for wire, name in named.items()}}
 
 
@@ -250,7 +257,7 @@ def _text(piece: TextPart, entry: Entry, losses: LossLog) -> Item:
         return found
     sources = [citation.source for citation in piece.citations if citation.source is not None]
     if len(sources) < len(piece.citations):
-        losses.lose("dropped", "citations go back only as the vendor gave them", piece, entry, ".citations")
+        losses.lose("dropped", "citations are only sent back in the vendor's own form", piece, entry, ".citations")
     return {**found, "citations": sources} if sources else found
 
 

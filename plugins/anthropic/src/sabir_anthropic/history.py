@@ -41,7 +41,7 @@ _OPTION_FIELDS = frozenset({"cache_control", "description", "input_schema", "nam
 _RESULT_FIELDS = frozenset({"content", "is_error", "tool_use_id", "toolset_name", "type"})
 """Fields of a result; its toolset is the one of its call."""
 _SOURCE_FIELDS = frozenset({"type", "media_type", "data", "url", "file_id"})
-_NO_PLACE = "it has no place in a message"
+_NO_PLACE = "a message cannot store it"
 
 
 def _image(found: Fields, scope: DecodeScope) -> MediaPart | None:
@@ -99,7 +99,7 @@ class _History(History):
             if isinstance(part := self.part(block, place), TextPart):
                 parts.append(part)
             else:
-                self.add_loss("dropped", place, "a system message holds nothing but text")
+                self.add_loss("dropped", place, "a system message can contain only text")
         self.add_message("system", parts, path)
 
     def conversation(self, given: JSONValue) -> None:
@@ -176,7 +176,7 @@ class _History(History):
         marker = object_or_empty(given)
         is_known = marker.get("type") == "ephemeral" and not marker.keys() - {"type", "ttl"}
         if not (place and is_known) or marker.get("ttl", "5m") not in ("5m", "1h"):
-            self.add_loss("dropped", f"{path}.cache_control", "a marker at this place is no setting")
+            self.add_loss("dropped", f"{path}.cache_control", "a cache marker at this place has no setting in sabir")
             return
         self._breakpoints[place] = {"at": place, "ttl": marker["ttl"]} if "ttl" in marker else place
         self.set_vendor_setting("cache_breakpoints", list(self._breakpoints.values()))
@@ -200,7 +200,7 @@ class _History(History):
             )
             self._mark(found, "options" if index == last else "", path)
             if own is not None and self.add_option(name, description, found.get("input_schema"), own):
-                self.add_losses_of_unknown_fields(found, _OPTION_FIELDS, path, "an option has no place for it")
+                self.add_losses_of_unknown_fields(found, _OPTION_FIELDS, path, "an option cannot store it")
             else:
                 self.add_vendor_tool(without_fields(found, "cache_control"), path)
 

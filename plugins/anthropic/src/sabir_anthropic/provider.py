@@ -78,7 +78,9 @@ class UsersConnection(UserSDKConnection):
 
     module = "anthropic"
     kinds = ("anthropic.SyncAPIClient", "anthropic.AsyncAPIClient")
-    remedy = "a waiting call takes an Anthropic client, await takes an AsyncAnthropic, or a cloud's of its kind"
+    remedy = (
+        "sync calls need an Anthropic client, async calls an AsyncAnthropic (or the cloud clients of the same kind)"
+    )
 
     def what(self, request: WireRequest) -> dict[str, Any]:
         """Return the path and the body: bytes, or for a cloud's client the object that it makes a request from."""

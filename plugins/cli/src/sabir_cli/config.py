@@ -31,7 +31,7 @@ BUILT_IN = "default"
 def _as_model(text: str) -> str:
     provider, _, model = text.partition(":")
     if not (provider and model):
-        raise ValueError(f"{text!r} names no model; write provider:model")
+        raise ValueError(f"{text!r} is not a model string; write provider:model")
     return text
 
 

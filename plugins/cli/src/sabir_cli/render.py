@@ -109,7 +109,7 @@ def _refusals(views: Sequence[View], strict: bool) -> Iterator[str]:
     lost = [(view.title, loss) for view in views for loss in view.losses if strict and loss.kind in STRICT]
     if lost:
         more = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
-        yield f"--strict: {lost[0][0]} would lose something: {lost[0][1]}{more}"
+        yield f"--strict: {lost[0][0]} cannot accept everything: {lost[0][1]}{more}"
 
 
 def _read(file: str) -> DecodedHistory:

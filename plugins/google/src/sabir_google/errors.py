@@ -84,7 +84,7 @@ ERRORS = ErrorTable(
         ErrorRule.by_codes({code: kind for kind, codes in _VAGUE.items() for code in codes.split()}),
     ),
     modules=("google.auth.exceptions",),
-    raised=(("GoogleAuthError", errors.AuthenticationFailed, "got no access from Google's credentials; renew them"),),
+    raised=(("GoogleAuthError", errors.AuthenticationFailed, "Google's credentials were refused; renew them"),),
     settings=SETTINGS,
     wait=_delay,
 )

@@ -47,7 +47,7 @@ _OBJECTS = frozenset(
 """Fields of a part whose own fields also have two spellings."""
 _DECLARED = frozenset({"name", "description", "parameters", "parametersJsonSchema"})
 _CHOICES: Mapping[str, str] = {mode: choice for choice, mode in MODES.items()}
-_NO_PLACE = "it has no place in a message"
+_NO_PLACE = "a message cannot store it"
 
 
 class _History(History):
@@ -75,7 +75,7 @@ class _History(History):
                     object_or_empty(each), {"text"}, f"systemInstruction.parts[{index}]", _NO_PLACE
                 )
             else:
-                self.add_loss("dropped", f"systemInstruction.parts[{index}]", "a system message takes texts alone")
+                self.add_loss("dropped", f"systemInstruction.parts[{index}]", "a system message accepts only text")
         self.add_message("system", parts, "systemInstruction")
 
     def _wholes(self, content: Fields, path: str) -> list[Any]:
@@ -88,7 +88,9 @@ class _History(History):
         try:
             parts = join_calls(self._wholes(content, path), self.scope)
         except ResponseInvalid:
-            raise HistoryInvalid(f"{path} holds a call in pieces whose paths do not fit; give its args whole") from None
+            raise HistoryInvalid(
+                f"{path} contains a call in pieces whose paths do not match; pass the complete args"
+            ) from None
         for index, part in enumerate(parts):
             call = object_or_empty(object_or_empty(part).get("functionCall"))
             if "functionCall" in object_or_empty(part):
@@ -131,7 +133,7 @@ class _History(History):
         if kept:
             result = said.get("result")
             if result not in (None, {}) and not isinstance(result, str):
-                self.add_loss("rewritten", f"{where}.response", "beside media it is JSON text")
+                self.add_loss("rewritten", f"{where}.response", "a result with media contains its value as JSON text")
                 result = encode_json(result)
             said |= {"result": None, "parts": [TextPart(text=result), *kept] if isinstance(result, str) else kept}
         self.add_result(call_id, (), path, self.scope.option_names.get(name, name), **said)
@@ -150,7 +152,7 @@ class _History(History):
         if response.keys() == {"output"}:
             return {"result": response["output"]}
         if response.keys() & {"output", "error"}:
-            self.add_loss("rewritten", f"{path}.response", "the whole renders as its output")
+            self.add_loss("rewritten", f"{path}.response", "the complete object was sent as its output")
         return {"result": dict(response)}
 
     def tools(self, given: JSONValue) -> None:

@@ -236,7 +236,7 @@ class FetchingAdapter(AsyncClosing, SyncClosing):
             medium = fetched[part.url]
             urls[index] = MediaURL(DataURL.from_bytes(medium.data, medium.mime)).check()
             reason = (
-                f"{self.target.dialect} takes no such {part.modality} by URL; {MediaURL(part.url).shown} was fetched"
+                f"{self.target.dialect} accepts no such {part.modality} by URL; {MediaURL(part.url).shown} was fetched"
             )
             losses.append(Loss(kind="rewritten", message_id=message.id, path=f"parts[{index}]", reason=reason))
         key = id(message)

@@ -39,9 +39,9 @@ from sabir_openai.settings import ChatOptionHints, ChatSettings, FileHints, Imag
 _SOUNDS: Mapping[str, str] = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 _CHOSEN: Mapping[str, Sequence[str]] = {"function": ("name", "arguments"), "custom": ("name", "input")}
 """Kind of a call → the fields of its inner object; the call's other fields are its state."""
-_OLDER = "the older form becomes today's"
-_NO_PLACE = "a message has no place for it"
-_NO_CHOICE = "the choice of an option has no place for it"
+_OLDER = "the older form was converted to today's form"
+_NO_PLACE = "a message cannot store it"
+_NO_CHOICE = "an option choice cannot store it"
 
 
 _HINTS: Mapping[str, type[BaseModel]] = {
@@ -126,7 +126,7 @@ class RequestHistory(History):
         # A declaration that a field other than a hint loads later is not an option that every model may choose.
         is_option = bool(found) and ("defer_loading" in hints or not found.get("defer_loading"))
         if is_option and self.add_option(name, description, found.get("parameters"), vendor):
-            self.add_losses_of_unknown_fields(found, {*_OPTION_FIELDS, *hints}, path, "an option has no place for it")
+            self.add_losses_of_unknown_fields(found, {*_OPTION_FIELDS, *hints}, path, "an option cannot store it")
             return True
         self.add_vendor_tool(tool, path)
         return False
@@ -142,7 +142,7 @@ class RequestHistory(History):
             return False
         if kind == "json_object":
             self.set_json_response()
-        self.add_losses_of_unknown_fields(form, {"type"}, path, "a format has no place for it")
+        self.add_losses_of_unknown_fields(form, {"type"}, path, "a response format cannot store it")
         return True
 
     def hold_to_format(self, found: Fields, path: str) -> bool:
@@ -152,7 +152,7 @@ class RequestHistory(History):
             return False
         stated = found.get("strict")
         if isinstance(stated, bool) and stated is bool(fit_schema(found["schema"], STRICT).refusal):
-            reason = "rendering decides it: strict where the schema's meaning stays the same"
+            reason = "rendering chooses `strict` itself, where the schema keeps its meaning"
             self.add_loss("rewritten", f"{path}.strict", reason)
         return True
 
@@ -259,7 +259,7 @@ class _History(RequestHistory):
             if call.get("index") not in (None, index):
                 self.add_loss("dropped", f"{place}.index", _NO_PLACE)
             if not text_or_empty(call.get("id")):
-                self.add_loss("synthesized", f"{place}.id", "it is missing; one is made up")
+                self.add_loss("synthesized", f"{place}.id", "it is missing, so one was generated")
         if message.get("function_call") is not None:
             place = f"{path}.function_call"
             History.expect_name(History.expect(message["function_call"], dict, place).get("name"), f"{place}.name")
@@ -292,7 +292,7 @@ class _History(RequestHistory):
             )
             if self.offer(tool, declared, ChatOptionHints, f"tools[{index}].function"):
                 self.add_losses_of_unknown_fields(
-                    object_or_empty(tool), {"type", "function"}, f"tools[{index}]", "an option has no place for it"
+                    object_or_empty(tool), {"type", "function"}, f"tools[{index}]", "an option cannot store it"
                 )
 
     def functions(self, given: JSONValue) -> None:
@@ -329,7 +329,7 @@ class _History(RequestHistory):
             return
         if found.get("type") == "json_schema" and self.hold_to_format(schema, path):
             self.add_losses_of_unknown_fields(
-                found, {"type", "json_schema"}, "response_format", "a format has no place for it"
+                found, {"type", "json_schema"}, "response_format", "a response format cannot store it"
             )
         else:
             self.set_extra_body("response_format", wanted)

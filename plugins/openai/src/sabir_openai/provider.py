@@ -99,7 +99,7 @@ class UsersConnection(UserSDKConnection):
 
     module = "openai"
     kinds = ("openai.OpenAI", "openai.AsyncOpenAI")
-    remedy = "the waiting calls take an OpenAI client, await takes an AsyncOpenAI"
+    remedy = "sync calls need an OpenAI client, async calls an AsyncOpenAI"
 
     def what(self, request: WireRequest) -> dict[str, Any]:
         """The arguments of the SDK's call; for an Azure client without a deployment, the path gets the deployment.

@@ -83,9 +83,8 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     if not isinstance(found.get("output"), list):
         raise scope.invalid_answer("answered without output; expected a list of items: send the request again")
     if not found["output"] and (status := text_or_empty(found.get("status"))) in UNMADE:
-        said = (
-            f"{scope.target} answered {status!r}: response {text_or_empty(found.get('id'))} is made in the background"
-        )
+        response_id = text_or_empty(found.get("id"))
+        said = f"{scope.target} answered {status!r}: response {response_id} is being generated in the background"
         remedy = "stream it, fetch it later by that id, or leave out `background`"
         provider, request_id = scope.target.provider, scope.request_id
         raise CallError(f"{said}; {remedy}", provider=provider, code=status, request_id=request_id)

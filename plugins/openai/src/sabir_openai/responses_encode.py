@@ -194,7 +194,9 @@ class _Answer:
         head, cited = object_or_empty(state.get("item")) if state else state, piece.citations
         sources = [citation.source for citation in cited if head and citation.source is not None] if cited else []
         if len(sources) < len(cited) and entry.keeps_state:
-            self.losses.lose("dropped", "citations go back only as the vendor gave them", piece, entry, ".citations")
+            self.losses.lose(
+                "dropped", "citations are only sent back in the vendor's own form", piece, entry, ".citations"
+            )
         if head:
             self._give_back(
                 piece, head, {**object_or_empty(state.get("part")), "text": piece.text, "annotations": sources}, entry
@@ -210,7 +212,7 @@ class _Answer:
         if head := object_or_empty(state.get("item")):
             self._give_back(piece, head, {**object_or_empty(state.get("part")), "refusal": piece.text}, entry)
         else:
-            reason = "only a refusal of its own goes back as one; it renders as text"
+            reason = "only this model's own refusals are sent as refusals; it was sent as text"
             self.losses.lose("downgraded", reason, piece, entry)
             self._say(piece.text)
 
@@ -218,7 +220,7 @@ class _Answer:
         if head := object_or_empty(state.get("item")):
             self._append({**head, "result": piece.data_url().base64})
         else:
-            reason = f"{self.scope.target.dialect} takes an assistant's image only back to where it came from"
+            reason = f"{self.scope.target.dialect} accepts an assistant's image only where it came from"
             self._say(self.scope.placeholder_or_drop(reason, piece, entry, self.losses))
 
     def _say(self, said: str) -> None:
@@ -232,7 +234,7 @@ class _Answer:
             self.items.append(without_fields(state, "status"))  # the wire refuses the field in requests
             return
         self.lacks_reasoning = True
-        reason = "the reasoning came without encrypted content; its id alone is not found"
+        reason = "the reasoning came without encrypted content, and its id alone cannot be looked up"
         self.losses.lose("dropped", reason, piece, entry)
 
     def whole(self) -> list[Any]:
@@ -240,7 +242,7 @@ class _Answer:
         if not self.lacks_reasoning:
             return self.items
         for piece, entry in self.identified:
-            _withhold_id("the item's id is bound to reasoning that is left out", piece, entry, self.losses)
+            _withhold_id("the item's id belongs to reasoning that was not sent", piece, entry, self.losses)
         bound = ("message", "function_call")
         return [
             without_fields(item, "id") if object_or_empty(item).get("type") in bound else item for item in self.items
@@ -251,7 +253,7 @@ def _call(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
     state = entry.call_state
     if "id" in state and not text_or_empty(state["id"]).startswith("fc"):
         state = without_fields(state, "id")
-        _withhold_id("the wire takes the id of a call only where it begins with 'fc'", None, entry, losses)
+        _withhold_id("the API accepts only ids that begin with 'fc'", None, entry, losses)
     said = {"type": "function_call", "call_id": entry.wire_id, "name": entry.wire_name}
     return {**state, **said, "arguments": call_arguments(entry, scope, losses)}
 

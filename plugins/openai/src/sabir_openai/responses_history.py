@@ -36,7 +36,7 @@ from sabir_openai.settings import ResponsesOptionHints, ResponsesSettings
 
 _STORED = ("prompt", "conversation", "previous_response_id")
 """Fields that refer to state that the vendor stores; with one of them a request may have no input."""
-_NO_PLACE = "it has no place in a message"
+_NO_PLACE = "a message cannot store it"
 
 
 def _image(found: Fields, scope: DecodeScope) -> MediaPart | None:
@@ -73,7 +73,7 @@ class _History(RequestHistory):
         """The leading system message."""
         if given:
             self.add_message("system", [TextPart(text=History.expect(given, str, "instructions"))], "instructions")
-            self.add_loss("relocated", "instructions", "they render as the first message of the input")
+            self.add_loss("relocated", "instructions", "they were moved to the first message of the input")
 
     def input(self, given: JSONValue) -> None:
         """All items, or the user's text."""
@@ -124,7 +124,7 @@ class _History(RequestHistory):
         """A call of an option."""
         History.expect_name(item.get("name"), f"{path}.name")
         if not text_or_empty(item.get("call_id")):
-            self.add_loss("synthesized", f"{path}.call_id", "it is missing; one is made up")
+            self.add_loss("synthesized", f"{path}.call_id", "it is missing, so one was generated")
         self.other(item, path)
 
     def output(self, item: Fields, path: str) -> None:
@@ -141,7 +141,7 @@ class _History(RequestHistory):
     def reference(self, item: Fields, path: str) -> None:
         """An item that only the vendor stores."""
         shown = one_line(ascii(item.get("id")), 80)
-        self.add_loss("dropped", path, f"only the vendor holds the item {shown}; give the item itself")
+        self.add_loss("dropped", path, f"only the vendor's server stores the item {shown}; pass the item itself")
 
     def other(self, item: Fields, path: str) -> None:
         """Any other item: from the model or the vendor's server, or an answer of the user's own program."""

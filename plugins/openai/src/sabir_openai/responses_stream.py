@@ -226,7 +226,7 @@ class ResponsesDecoder:
     def _report(self, place: int, conflicts: Iterable[Passage]) -> None:
         """Report the passages on which two sources disagree."""
         for passage in conflicts:
-            reason = "events of the stream disagree on it; the reply has one of the texts"
+            reason = "the events of the stream contain different texts for it; the reply contains one of them"
             path = f"output[{place}].{passage}"
             self._losses[path] = Loss(kind="dropped", path=path, reason=reason)
 

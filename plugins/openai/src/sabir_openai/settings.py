@@ -170,14 +170,22 @@ def in_form(vendor: dict[str, Any], scope: RequestScope, *, nested: bool) -> dic
         if _is_nested(tool) is nested:
             tools.append(tool)
         else:
-            _lose(scope, f"tools[{index}]", f"{scope.target.dialect} has no tool {tool.get('type')!r} of this form")
+            _lose(
+                scope,
+                f"tools[{index}]",
+                f"{scope.target.dialect} does not accept this form of the tool {tool.get('type')!r}",
+            )
     vendor |= {"tools": tools} if "tools" in vendor else {}
     choice = vendor.get("tool_choice")
     is_alone = bool(scope.vendor.get("tools")) and not tools and not scope.options
     if is_alone and choice is not None:
-        _lose(scope, "tool_choice", "no option is offered")
+        _lose(scope, "tool_choice", "no options were passed")
     elif isinstance(choice, Mapping) and _is_nested(choice) is not nested:
-        _lose(scope, "tool_choice", f"{scope.target.dialect} has no choice {choice.get('type')!r} of this form")
+        _lose(
+            scope,
+            "tool_choice",
+            f"{scope.target.dialect} does not accept this form of the choice {choice.get('type')!r}",
+        )
     else:
         return vendor
     return without_fields(vendor, "tool_choice")

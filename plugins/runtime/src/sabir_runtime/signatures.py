@@ -300,7 +300,7 @@ def _describe(
         resolved = _hints(policy, {each.name for each in named})
     except NameError as error:
         remedy = "import it, or define it at the module's top level"
-        raise PolicyInvalid(f"policy {name!r} is annotated with an unknown name: {error}; {remedy}") from None
+        raise PolicyInvalid(f"policy {name!r} has an annotation that cannot be resolved: {error}; {remedy}") from None
     described.__annotations__ = resolved
     described.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]  # read by inspect
     is_open = len(named) < len(own)

@@ -50,9 +50,9 @@ def refuse_words(function: str, misnamed: Iterable[str], known: tuple[str, ...])
     """Raise WrongWord for the first argument whose name a function does not know, with the right word."""
     for word in misnamed:
         if word in ATTRIBUTES:
-            raise WrongWord(f"{function}() takes no `{word}`; set it on the conversation: chat.{word} = …")
+            raise WrongWord(f"{function}() has no argument `{word}`; set it on the conversation: chat.{word} = …")
         if word in WORDS:
-            raise WrongWord(f"{function}() takes no `{word}`; give {WORDS[word]}")
+            raise WrongWord(f"{function}() has no argument `{word}`; give {WORDS[word]}")
         Settings.refuse_misnamed(function, {word: None}, known)
 
 

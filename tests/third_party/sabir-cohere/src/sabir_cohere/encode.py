@@ -98,7 +98,7 @@ def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
             calls.append({"id": entry.wire_id, "type": "function", "function": function})
         for piece in entry.pieces:
             if calls:
-                losses.lose("relocated", "calls come last in a message", piece, entry)
+                losses.lose("relocated", "calls must come last in a message", piece, entry)
             state = object_or_empty(piece.state) if entry.keeps_state and not isinstance(piece, OpaquePart) else {}
             if isinstance(piece, ReasoningPart) and "tool_plan" in state:
                 plan += piece.text
@@ -121,7 +121,7 @@ def _sources(piece: KnownPart, entry: Entry, losses: LossLog) -> list[Any]:
     """The citations of a text as the vendor gave them; core reports those that came from elsewhere."""
     cited = piece.citations if isinstance(piece, TextPart) and entry.keeps_state else ()
     if any(citation.source is None for citation in cited):
-        losses.lose("dropped", "citations go back only as the vendor gave them", piece, entry, ".citations")
+        losses.lose("dropped", "citations are only sent back in the vendor's own form", piece, entry, ".citations")
     return [citation.source for citation in cited if citation.source is not None]
 
 
@@ -155,7 +155,7 @@ def _tools(scope: RequestScope) -> Wire:
         offered = tuple(option for option in offered if scope.option_names[option.name] == name)
         scope.losses.add("rewritten", "the wire takes no name; that option is offered alone", path=_CHOICE)
     elif choice is not None and not offered:
-        scope.losses.add("dropped", "no option is offered", path=_CHOICE)
+        scope.losses.add("dropped", "no options were passed", path=_CHOICE)
     tools = [{"type": "function", "function": _function(option, scope)} for option in offered]
     return {"tools": tools, "tool_choice": _CHOICES.get(choice, "REQUIRED")} if tools else {}
 

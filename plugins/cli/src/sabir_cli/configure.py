@@ -15,7 +15,8 @@ from sabir.authoring import one_line, printable
 
 from sabir_cli.config import BUILT_IN, NAMES, Row, check, file_path, gather, read, variable_of
 from sabir_cli.inputs import JSONFlag
-from sabir_cli.output import Exit, Output, UsageError, replace_file
+from sabir_cli.exits import Exit
+from sabir_cli.output import Output, UsageError, replace_file
 from sabir_cli.sheet import Sheet
 
 Action: TypeAlias = Literal["show", "set", "unset", "path"]

@@ -14,9 +14,9 @@ from cyclopts import Parameter
 from sabir.authoring import one_line, printable
 
 from sabir_cli.chat.export import Form, as_text, save
-from sabir_cli.config import Defaults
 from sabir_cli.inputs import JSONFlag
-from sabir_cli.output import Exit, Output, UsageError, refuse_replacing
+from sabir_cli.exits import Exit
+from sabir_cli.output import Output, UsageError, refuse_replacing
 from sabir_cli.sheet import Sheet
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def chats(
     For example: sabir chats show 12, and sabir chats export 12 --to rome.md
     """
     from sabir_cli.chat.home import Home
+    from sabir_cli.config import Defaults
 
     output = Output(machine=as_json)
     if (to is not None or form is not None or force) and action != "export":
@@ -104,7 +105,7 @@ def _when(when: datetime) -> str:
     return f"{when.astimezone():%Y-%m-%d %H:%M}"
 
 
-def _show(messages: list[sabir.Message], output: Output) -> None:
+def _show(messages: "list[sabir.Message]", output: Output) -> None:
     if output.machine:
         output.document([message.model_dump(mode="json", exclude_none=True) for message in messages])
         return
@@ -115,7 +116,7 @@ def _show(messages: list[sabir.Message], output: Output) -> None:
     writer.end()
 
 
-def _export(messages: list[sabir.Message], to: Path | None, form: Form | None, output: Output, *, force: bool) -> None:
+def _export(messages: "list[sabir.Message]", to: Path | None, form: Form | None, output: Output, *, force: bool) -> None:
     if to is None:
         output.data(as_text(messages, form or "jsonl"))
         return

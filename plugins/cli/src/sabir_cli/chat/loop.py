@@ -11,7 +11,7 @@ from sabir_cli.chat.entry import Entry
 from sabir_cli.chat.home import USER
 from sabir_cli.chat.talk import LONGEST_ANSWER, Talk, quoted
 from sabir_cli.chat.words import Leave, is_word, obey
-from sabir_cli.output import explain
+from sabir_cli.failures import explain
 
 AGAIN = "Ctrl-C again leaves"
 

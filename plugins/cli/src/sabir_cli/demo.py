@@ -30,10 +30,10 @@ from rich.text import Text
 from sabir.authoring import printable
 
 from sabir_cli.conversation import Spoken, describe_call, describe_result, needs_loop, speak
-from sabir_cli.facts import open_adapter
-from sabir_cli.inputs import EMBEDDED, JSONFlag, OptionFlags, choose_model, known_models, load_options
 from sabir_cli.exits import Exit
+from sabir_cli.facts import open_adapter
 from sabir_cli.failures import exit_of, explain
+from sabir_cli.inputs import EMBEDDED, JSONFlag, OptionFlags, choose_model, known_models, load_options
 from sabir_cli.output import LOSS_STYLES, Output
 from sabir_cli.providers import first_missing, has_key, spoken_dialects
 from sabir_cli.render import View, show

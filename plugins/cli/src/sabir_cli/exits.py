@@ -1,6 +1,6 @@
 """The exit codes of the command. This module imports nothing else of the project, because every start needs it.
 
-    error ──failures.exit_of──▶ Exit ──MEANINGS──▶ the help page
+error ──failures.exit_of──▶ Exit ──MEANINGS──▶ the help page
 """
 
 from collections.abc import Mapping

@@ -55,7 +55,10 @@ _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(rf"\bsettings\.({_NAMES})\b"), "{flag}"),
     (re.compile(rf"{_UNQUOTED}({_NAMES})=(?=[\w\d'\"[])"), "{flag} "),
     (re.compile(rf"{_UNQUOTED}({_NAMES})="), "{flag}"),
-    (re.compile(rf"{_UNQUOTED}(temperature)(?=:)|(?<=leave out )(temperature)\b|(?<=change )(temperature)\b"), "{flag}"),
+    (
+        re.compile(rf"{_UNQUOTED}(temperature)(?=:)|(?<=leave out )(temperature)\b|(?<=change )(temperature)\b"),
+        "{flag}",
+    ),
     (re.compile(rf"{_UNQUOTED}({'|'.join(name for name in FLAGS if '_' in name)})(?![\w'\"`])"), "{flag}"),
 )
 """Patterns of the library's texts → what replaces them; `{flag}` is the flag of the matched name."""

@@ -133,7 +133,9 @@ def _table(rows: Mapping[str, str]) -> str:
     for name, text in rows.items():
         first = f"  {name}" if is_narrow else f"  {name}".ljust(column)
         folded = textwrap.wrap(text, max(20, width - len(indent)), break_on_hyphens=False) or [""]
-        lines += [first, *(indent + line for line in folded)] if is_narrow else [
-            (first + folded[0]).rstrip(), *(indent + line for line in folded[1:])
-        ]
+        lines += (
+            [first, *(indent + line for line in folded)]
+            if is_narrow
+            else [(first + folded[0]).rstrip(), *(indent + line for line in folded[1:])]
+        )
     return "\n".join(lines)

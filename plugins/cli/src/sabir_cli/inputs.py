@@ -160,9 +160,7 @@ def _load_option(spec: str) -> "Option":
     return option
 
 
-def load_named(
-    spec: str, flag: str, what: str, refused: type[SabirError] = UsageError
-) -> Any:  # it may be anything
+def load_named(spec: str, flag: str, what: str, refused: type[SabirError] = UsageError) -> Any:  # it may be anything
     """What `module:name` names; `refused`, in the flag's name, for what cannot be found."""
     module_name, colon, path = spec.partition(":")
     if not (colon and module_name and path):

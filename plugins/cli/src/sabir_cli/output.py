@@ -49,7 +49,7 @@ class Output:
         self.err: Console = _Stream(stderr=True, highlight=False)
         self.machine = machine
         self._within_line = False
-        self._reported: set["Loss"] = set()
+        self._reported: set[Loss] = set()
 
     def show(self, *renderables: RenderableType) -> None:
         """Something for people, on standard output."""

@@ -27,10 +27,10 @@ from sabir import DecodedHistory, Loss, Rendering
 from sabir.authoring import JSONValue, decode_json, describe, load_as, printable
 from sabir.errors import HistoryInvalid, NotJSON
 
+from sabir_cli.exits import Exit
 from sabir_cli.facts import open_adapter
 from sabir_cli.imports import is_document
 from sabir_cli.inputs import STDIN_TOO, JSONFlag, OptionFlags, choose_model, load_options, read_bytes
-from sabir_cli.exits import Exit
 from sabir_cli.output import LOSS_STYLES, Output
 
 STRICT = frozenset({"dropped", "downgraded"})

@@ -23,10 +23,10 @@ from sabir_cli.output import Output, UsageError
 if TYPE_CHECKING:  # the library is imported when something is asked, not for the help page
     from sabir.authoring import JSONValue
 
-    from sabir_cli.config import Defaults
     from sabir_cli.chat.home import Place
     from sabir_cli.chat.shown import Writer
     from sabir_cli.chat.talk import Answer, Talk
+    from sabir_cli.config import Defaults
 
 NOTHING_ATTACHED = Attached()
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]

@@ -8,7 +8,7 @@ import sabir
 from sabir.authoring import one_line
 
 from sabir_cli.chat.entry import Entry
-from sabir_cli.chat.home import USER
+from sabir_cli.chat.summaries import USER
 from sabir_cli.chat.talk import LONGEST_ANSWER, Talk, quoted
 from sabir_cli.chat.words import Leave, is_word, obey
 from sabir_cli.failures import explain

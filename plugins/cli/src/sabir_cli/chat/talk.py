@@ -19,9 +19,11 @@ from sabir.authoring import JSONValue, one_line
 from sabir.errors import OutputError
 
 from sabir_cli.chat.entry import unechoed
-from sabir_cli.chat.home import SYSTEM, USER
+from sabir_cli.chat.home import SYSTEM
 from sabir_cli.chat.shown import ENDINGS, NobodyReads, Shown, Unseen, Writer, status
+from sabir_cli.chat.summaries import USER
 from sabir_cli.conversation import needs_loop
+from sabir_cli.dialects import target_label
 from sabir_cli.output import LOSS_STYLES, Output, UsageError
 
 LONGEST_QUOTED = 60
@@ -75,9 +77,9 @@ class Talk:
         self._history: list[object] = []  # the payloads of one that was given and begins with instructions
 
     @property
-    def target(self) -> object:
-        """The model, as a user names it."""
-        return self.chat.adapter.target
+    def target(self) -> str:
+        """The model string, with the dialect if it is not the provider's default."""
+        return target_label(self.chat.adapter.target)
 
     @property
     def is_begun(self) -> bool:

@@ -1,6 +1,7 @@
 """`sabir chat` on a terminal, as someone at a keyboard has it: sessions from the first key to the last."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -15,7 +16,7 @@ pytestmark = posix
 ECHO = ("chat", "-m", "echo:any")
 READY = rb"\x1b\[\?2004h"
 """The editor reads: it has asked the terminal to mark what is pasted."""
-DONE = b"loss.*" + READY
+DONE = b" in, [0-9]+ out.*" + READY
 SLOW = (sys.executable, slow.__file__)
 
 
@@ -68,14 +69,14 @@ def test_a_model_is_switched_in_mid_conversation() -> None:
     typed = [
         (READY, b"Hello\r"),
         (DONE, b"/model echo:other\r"),
-        (b"loses nothing there.*" + READY, b"/model nowhere:x\r"),
+        (b"other.*" + READY, b"/model nowhere:x\r"),
         (b"not installed.*" + READY, b"more\r"),
         (b"other.*" + DONE, b"\x04"),
     ]
     code, seen = on_terminal(*ECHO, typed=typed)
 
     assert code == 0
-    assert "echo:other · 3 in, 1 out · no losses" in lines_of(seen)
+    assert "echo:other · 3 in, 1 out" in lines_of(seen)
 
 
 def test_a_reply_is_stopped_and_asked_again_and_two_keys_leave() -> None:
@@ -182,7 +183,7 @@ def test_a_turn_that_failed_is_discarded_and_a_wrong_file_is_told_at_once(tmp_pa
 @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {"LC_ALL": "C"}], ids=str)
 def test_a_terminal_that_can_do_less_is_shown_the_text_as_it_is(env: dict[str, str]) -> None:
     """Without colours, without a cursor, in ASCII: Markdown stays as it was written."""
-    typed = [(b">", "Hello **you** …\r".encode()), (b"loss.*>", b"\x04")]
+    typed = [(b">", "Hello **you** …\r".encode()), (b" out.*>", b"\x04")]
     code, seen = on_terminal(*ECHO, typed=typed, env=env)
     said = seen.partition(b"you")[2]
 
@@ -199,3 +200,45 @@ def test_forty_columns_are_enough() -> None:
 
     assert max(map(len, lines)) <= 40
     assert "/model [name]       switch to another" in lines
+
+
+@pytest.mark.parametrize("env", [{}, {"TERM": "dumb"}], ids=["editor", "lines"])
+def test_exit_typed_as_a_message_asks_whether_to_leave(env: dict[str, str]) -> None:
+    """It is not sent; N is what Enter means, and two slashes send the word."""
+    ready = READY if not env else rb"> $"
+    typed = [
+        (ready, b" Exit \r"),
+        (rb"Leave\? y/N", b"\r"),
+        (ready, b"//quit\r"),
+        (b"1 in, 1 out.*" + ready, b"quit\r"),
+        (rb"Leave\? y/N", b"y\r"),
+    ]
+    code, seen = on_terminal(*ECHO, typed=typed, env=env)
+
+    assert code == 0
+    assert b"kept as 1" in seen
+    assert kept() == ["/quit"] * 2
+
+
+def test_exit_in_a_pipe_is_a_question() -> None:
+    """There is nobody to ask."""
+    assert run(*ECHO, given=b"exit\n").stdout == b"exit\n"
+
+
+@pytest.mark.parametrize(
+    ("begun", "completed"),
+    [("/mod", "/model"), ("/file no", "/file notes.md"), ("/model ech", "/model echo:only")],
+)
+def test_tab_inserts_the_only_candidate(begun: str, completed: str, tmp_path: Path) -> None:
+    """At once, without a choice in a menu of one."""
+    (tmp_path / "notes.md").write_text("a note", "utf-8")
+    (tmp_path / "talk.py").write_text(
+        "import sys\nimport sabir_cli.chat.words as words\nfrom sabir_cli.main import main\n"
+        "words._models = lambda: iter(['echo:only', 'other:x'])\nsys.exit(main())\n"
+    )
+    typed = [(READY, begun.encode()), (begun[-3:].encode(), b"\t!\x03"), (b"!", b"\x03\x03\x03")]
+    program = (sys.executable, str(tmp_path / "talk.py"))
+    on_terminal(*ECHO, typed=typed, program=program, env={"PYTHONPATH": str(tmp_path)}, cwd=tmp_path)
+
+    entered = (Path(os.environ["SABIR_HOME"]) / "history").read_text("utf-8")
+    assert f"+{completed}!" in entered.splitlines()

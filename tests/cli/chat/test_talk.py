@@ -304,7 +304,7 @@ def test_an_amount_has_two_digits_that_say_something(amount: str, shown: str) ->
 
 
 ENDINGS = {
-    "cut off at its length limit; raise max_output_tokens": reply("It rai", finish_reason="length"),
+    "cut off at its length limit; raise --max-output-tokens": reply("It rai", finish_reason="length"),
     "the provider's filter ended the answer": reply("It", finish_reason="content_filter"),
     "the provider failed before the answer was complete": reply("It", finish_reason="error"),
     "the model refused: I may not.": reply("No:", sabir.RefusalPart(text="I may not.")),
@@ -326,3 +326,15 @@ def test_a_line_tells_of_a_refusal_and_of_a_cut_answer(line: str, capsys: pytest
     assert line in first.err.replace("│", "")
     assert first.out.strip()
     assert "refused" not in second.err and "answer" not in second.err
+
+
+def test_a_loss_names_the_message_by_its_position_and_first_words(
+    talk: Talk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not by the beginning of an id, which is shown nowhere."""
+    talk.say("Hello")
+    talk.say("What is this?", sabir.image("https://example.com/a.png"))
+
+    err = capsys.readouterr().err
+    assert "loss   downgraded: message 3 (“What is this?”) parts[1]: echo.plain" in err
+    assert talk.chat.messages[2].id[:8] not in err

@@ -47,6 +47,7 @@ FLAGS: Mapping[str, str] = {
 _UNQUOTED = r"(?<![\w.'\"`(-])"
 _NAMES = "|".join(sorted(FLAGS, key=lambda name: -len(name)))
 _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"; what came is in `partial`"), ""),  # an attribute of the error
     (re.compile(r",? or pass api_key=(\{[^{}]*\})?"), ""),  # no flag takes a key
     (
         re.compile(r"pass model_facts=\{'(\w+)': (\[[^\]]*\])\}"),

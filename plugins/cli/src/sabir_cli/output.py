@@ -13,7 +13,7 @@ control characters are shown, not obeyed. A pipe gets a model's text unchanged.
 import json
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -25,7 +25,7 @@ from sabir import SabirError
 from sabir.authoring import one_line, printable
 
 if TYPE_CHECKING:
-    from sabir import Loss
+    from sabir import Loss, Message
 
 LOSS_STYLES = {
     "dropped": "red", "downgraded": "yellow", "relocated": "cyan",
@@ -95,12 +95,17 @@ class Output:
             self.end_line()
             self.err.print(Text(printable(text), style=style), soft_wrap=not self.err.is_terminal)
 
-    def losses(self, losses: "Iterable[Loss]") -> None:
-        """The losses, a line each, on standard error; each once, however often the content is sent."""
+    def losses(self, losses: "Iterable[Loss]", messages: "Sequence[Message]" = (), *, again: bool = False) -> None:
+        """Print a line for each loss on standard error; once, however often the content is sent, unless `again`.
+
+        `messages` are those that the losses name.
+        """
+        from sabir_cli.losses import describe_loss
+
         for loss in losses:
-            if loss not in self._reported:
+            if again or loss not in self._reported:
                 self._reported.add(loss)
-                self.note(f"loss   {loss}", LOSS_STYLES[loss.kind])
+                self.note(f"loss   {describe_loss(loss, messages)}", LOSS_STYLES[loss.kind])
 
     def document(self, value: Any) -> None:  # whatever JSON holds
         """The document of `--json`."""

@@ -44,6 +44,10 @@ class Entry(Protocol):
         """The next message; raises EOFError when the user leaves, KeyboardInterrupt for Ctrl-C on an empty line."""
         ...
 
+    def confirm(self, question: str) -> bool:
+        """Ask a question, and return whether the answer is yes; the end of the input is a yes, Ctrl-C a no."""
+        ...
+
 
 def open_entry(output: Output, history: Path | None, suggest: Suggest) -> Entry:
     """An editor, or lines where standard input and output are not both a terminal with a cursor."""
@@ -64,8 +68,14 @@ class _Lines:
             lines.append(self._line(MORE))
         return "\n".join(lines)
 
+    def confirm(self, question: str) -> bool:
+        try:
+            return is_yes(self._line(question))
+        except EOFError:
+            return True
+
     def _line(self, prompt: str) -> str:
-        self._output.err.print(prompt, end="")
+        self._output.err.print(prompt, end="", soft_wrap=True)
         if not (line := sys.stdin.readline()):
             self._output.err.print()
             raise EOFError
@@ -105,8 +115,25 @@ class _Editor:
     def read(self) -> str:
         return self._session.prompt()
 
+    def confirm(self, question: str) -> bool:
+        from prompt_toolkit import PromptSession
+
+        try:
+            # a session of its own, so that the answer is not in the history
+            return is_yes(PromptSession[str]().prompt(question))
+        except EOFError:
+            return True
+        except KeyboardInterrupt:
+            return False
+
+
+def is_yes(answer: str) -> bool:
+    """Return whether an answer to a question of y or N is a yes."""
+    return answer.strip().lower() in ("y", "yes")
+
 
 def _keys() -> "KeyBindings":
+    from prompt_toolkit.completion import CompleteEvent
     from prompt_toolkit.key_binding import KeyBindings
 
     keys = KeyBindings()
@@ -119,6 +146,22 @@ def _keys() -> "KeyBindings":
             buffer.newline(copy_margin=False)
         else:
             buffer.validate_and_handle()
+
+    @keys.add("tab")
+    def complete(event: "KeyPressEvent") -> None:
+        """Insert the only candidate at once; show several, or go to the next of them."""
+        buffer = event.current_buffer
+        state = buffer.complete_state
+        if state is not None and len(state.completions) == 1:
+            buffer.apply_completion(state.completions[0])
+        elif state is not None:
+            buffer.complete_next()
+        elif buffer.completer is not None:
+            candidates = [*buffer.completer.get_completions(buffer.document, CompleteEvent(completion_requested=True))]
+            if len(candidates) == 1:
+                buffer.apply_completion(candidates[0])
+            else:
+                buffer.start_completion(insert_common_part=True)
 
     @keys.add("escape", "enter")
     def new_line(event: "KeyPressEvent") -> None:

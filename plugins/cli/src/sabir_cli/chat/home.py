@@ -125,7 +125,7 @@ class Place(ExitStack):
         continued = sabir_session.continued_model(last, [self.origin]) if self.origin else ""
         llm = open_adapter(model or continued or choose_model(None), base_url)
         if continued != last and not model:
-            output.note(f"continues on {continued}, which answered last; -m {last} asks what {last} means today")
+            output.note(f"continues with {continued}, which answered last; -m {last} chooses what that means today")
         if self.origin and not (model or base_url) and llm.target.endpoint != self.origin.endpoint:
             output.note(f"the last answer came from {self.origin.endpoint}; --base-url continues there", "yellow")
         return llm

@@ -14,6 +14,8 @@ from sabir_cli.chat.words import Leave, is_word, obey
 from sabir_cli.failures import explain
 
 AGAIN = "Ctrl-C again leaves"
+LEAVING_WORDS = frozenset({"exit", "quit"})
+"""Messages after which the user is asked whether to leave: other programs end with these words."""
 
 
 def hold(talk: Talk, entry: Entry, name: str | None) -> None:
@@ -33,11 +35,7 @@ def hold(talk: Talk, entry: Entry, name: str | None) -> None:
             continue
         is_leaving = False
         try:
-            if is_word(text):
-                obey(talk, text)
-            elif text:
-                talk.say(text[1:] if text.startswith("//") else text)
-                talk.output.note("")
+            _take(talk, entry, text)
         except Leave:
             break
         except KeyboardInterrupt:
@@ -51,6 +49,18 @@ def hold(talk: Talk, entry: Entry, name: str | None) -> None:
             became = talk.recover()
             talk.output.error(f"{explain(error)}{f' ({became.text}; {became.remedy})' if became else ''}")
     _part(talk, name)
+
+
+def _take(talk: Talk, entry: Entry, text: str) -> None:
+    """Run a slash command, or send a message; raises Leave if the user leaves."""
+    if text.lower() in LEAVING_WORDS:
+        if entry.confirm(f"Leave? y/N (//{text} sends the word) "):
+            raise Leave
+    elif is_word(text):
+        obey(talk, text)
+    elif text:
+        talk.say(text[1:] if text.startswith("//") else text)
+        talk.output.note("")
 
 
 def _greet(talk: Talk, name: str | None) -> None:

@@ -24,7 +24,7 @@ from sabir_cli.chat.shown import ENDINGS, NobodyReads, Shown, Unseen, Writer, st
 from sabir_cli.chat.summaries import USER
 from sabir_cli.conversation import needs_loop
 from sabir_cli.dialects import target_label
-from sabir_cli.output import LOSS_STYLES, Output, UsageError
+from sabir_cli.output import Output, UsageError
 
 LONGEST_QUOTED = 60
 """Characters of a message that are quoted."""
@@ -70,7 +70,7 @@ class Talk:
         self.saved: set[Path] = set()
         """The files that it was saved in, which may be replaced."""
         self.answer: Answer | None = None
-        self.shown = Shown(output, writer, self.target)
+        self.shown = Shown(output, writer, self.target, lambda: chat.messages)
         self._asked: tuple[Said, ...] = ()
         self._with: tuple[Part | sabir.Message, ...] = ()
         self._is_retry = False
@@ -193,12 +193,9 @@ class Talk:
             self.chat.model = before
             raise
 
-    def tell_losses(self, losses: Sequence[sabir.Loss], none: str | None) -> None:
-        """The losses, a line each; `none` where there are none."""
-        for loss in losses:
-            self.output.note(f"loss   {loss}", LOSS_STYLES[loss.kind])
-        if none and not losses:
-            self.output.note(none)
+    def tell_losses(self, losses: Sequence[sabir.Loss]) -> None:
+        """Print a line for each loss."""
+        self.output.losses(losses, self.chat.messages, again=True)
 
     def recover(self, *, stopped: bool = False) -> "Outcome | None":
         """Decide what becomes of the turn that was stopped or failed; return None for a turn that is complete.
@@ -224,7 +221,7 @@ class Talk:
         return Outcome(False, f"this turn is discarded{f', but {ran} ran' if ran else ''}", ASK_AGAIN)
 
     def _ask(self, *content: Said) -> Answer:
-        self.chat.watch = self.shown = Shown(self.output, self.writer, self.target)
+        self.chat.watch = self.shown = Shown(self.output, self.writer, self.target, lambda: self.chat.messages)
         try:
             with unechoed(), self.shown:
                 if needs_loop(self.chat.options):

@@ -88,10 +88,10 @@ def _model(talk: Talk, name: str) -> None:
         return
     before = talk.target
     losses = talk.switch(name)
-    talk.output.note(f"{before} ▸ {name}")
+    talk.output.note(f"{before} ▸ {talk.target}")
     provider = sabir.provider(*split_place(name))
     missing = first_missing(provider.credentials)
-    talk.tell_losses(losses, "this conversation loses nothing there" if talk.is_begun and not missing else None)
+    talk.tell_losses(losses)
     if missing:
         talk.output.note(f"{provider.name} cannot be asked: there is no {missing}; set it before you start", "yellow")
 
@@ -129,12 +129,17 @@ def _unquoted(path: str) -> str:
 
 def _losses(talk: Talk, _: str) -> None:
     if talk.answer is None:
-        raise UsageError("there is no answer here yet; /losses tells what the last one lost")
-    talk.tell_losses(talk.answer.losses, "the last answer's requests lost nothing")
+        raise UsageError("there is no answer yet; /losses lists what was lost with the last question")
+    talk.tell_losses(talk.answer.losses)
+    if not talk.answer.losses:
+        talk.output.note("nothing was lost with the last question")
 
 
 def _render(talk: Talk, text: str) -> None:
-    show(talk.output.err, [View(str(talk.target), talk.chat.preview(*talk.attached, *([text] if text else [])))])
+    show(
+        talk.output.err,
+        [View(talk.target, talk.chat.preview(*talk.attached, *([text] if text else [])), messages=talk.chat.messages)],
+    )
 
 
 def _cost(talk: Talk, _: str) -> None:

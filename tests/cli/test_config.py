@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 import sabir
-from sabir_cli.config import NAMES, Defaults, gather, variable_of
+from sabir_cli.config import NAMES, Defaults, gather
+from sabir_cli.folders import variable_of
 from sabir_cli.inputs import choose_model
 
 from tests.cli.command import environment

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -242,3 +243,26 @@ def test_tab_inserts_the_only_candidate(begun: str, completed: str, tmp_path: Pa
 
     entered = (Path(os.environ["SABIR_HOME"]) / "history").read_text("utf-8")
     assert f"+{completed}!" in entered.splitlines()
+
+
+def test_a_paste_where_there_is_no_editor_is_one_message() -> None:
+    """A line of it that looks like a command is not one."""
+    typed = [(rb"> $", b"first\nsecond\n/quit\n"), (b" in, [0-9]+ out.*> $", b"\x04")]
+    on_terminal(*ECHO, typed=typed, env={"TERM": "dumb"})
+
+    assert kept() == ["first\nsecond\n/quit"] * 2
+
+
+def test_sigterm_while_a_reply_comes_restores_the_terminal() -> None:
+    """The cursor is shown and keys are echoed again; the question is kept, to be continued."""
+    script = (
+        f"{sys.executable} {slow.__file__} chat -m slow:any 'Tell me.' & child=$!; sleep 4; kill -TERM $child;"
+        " wait $child; echo code $?; stty -a"
+    )
+    _, seen = on_terminal("-c", script, program=("/bin/sh",))
+    after = seen.rpartition(b"code ")[2]
+
+    assert after.startswith(b"143")
+    assert re.search(rb"\secho\s", after)
+    assert seen.count(b"\x1b[?25l") == seen.count(b"\x1b[?25h")
+    assert b"Traceback" not in seen

@@ -3,6 +3,8 @@
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -93,3 +95,16 @@ def test_the_dialect_is_shown_where_it_is_not_the_default() -> None:
             plugin = sabir.provider(status.name)
             expected = str(plugin.dialect(plugin.dialects[0]).name)
             assert DEFAULTS.get(status.name, expected) == expected == default_dialect(status.name)
+
+
+def test_a_locked_file_is_waited_for_not_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SABIR_HOME is no remedy for a file that another program is writing to."""
+    with Conversation("echo:any", keep=tmp_path / "chats.db", name="trip") as chat:
+        chat.ask_sync("Rome")
+    monkeypatch.setattr("sabir_cli.chat.home.SQLiteStore", partial(SQLiteStore, timeout=0.05))
+    with closing(sqlite3.connect(tmp_path / "chats.db", isolation_level=None)) as database:
+        database.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(UsageError, match="locked; wait until the other program is done with it") as refused:
+            Home(tmp_path)
+
+    assert "SABIR_HOME" not in str(refused.value)

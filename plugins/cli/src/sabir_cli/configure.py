@@ -13,8 +13,9 @@ from pydantic_core import to_jsonable_python
 from rich.text import Text
 from sabir.authoring import one_line, printable
 
-from sabir_cli.config import BUILT_IN, NAMES, Row, check, file_path, gather, read, variable_of
+from sabir_cli.config import BUILT_IN, NAMES, Row, check, gather
 from sabir_cli.exits import Exit
+from sabir_cli.folders import file_path, read, variable_of
 from sabir_cli.inputs import JSONFlag
 from sabir_cli.output import Output, UsageError, replace_file
 from sabir_cli.sheet import Sheet

@@ -8,6 +8,7 @@ The library's errors name the arguments of its functions, which nobody has passe
 
 import re
 from collections.abc import Mapping
+from functools import partial
 
 from cyclopts import CycloptsError, UnusedCliTokensError
 from cyclopts.completion import ShellDetectionError
@@ -71,8 +72,12 @@ def in_flags(text: str) -> str:
     Text in quotes or backticks is left as it is: it repeats what a server or the user wrote.
     """
     for pattern, replacement in _REWRITES:
-        text = pattern.sub(lambda match, new=replacement: match.expand(new.replace("{flag}", _flag(match))), text)
+        text = pattern.sub(partial(_expand, replacement), text)
     return text
+
+
+def _expand(replacement: str, match: re.Match[str]) -> str:
+    return match.expand(replacement.replace("{flag}", _flag(match)))
 
 
 def _flag(match: re.Match[str]) -> str:

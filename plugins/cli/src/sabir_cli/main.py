@@ -14,9 +14,11 @@ one, and one that does not finish loading, does not affect other commands. It fa
 """
 
 import os
+import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Annotated
 
@@ -92,8 +94,30 @@ def _run(tokens: Sequence[str]) -> object:
     output = Output()
     app = build(output)
     attach(app, tokens, output)
-    with telling(output, tokens):
+    with telling(output, tokens), signals_raise():
         return app(tokens)
+
+
+@contextmanager
+def signals_raise() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP raise SystemExit in the `with` block, so that the terminal gets its cursor and echo back.
+
+    A handler that is set already stays, as in a program that calls `main`, and outside the main thread nothing is set.
+    """
+
+    def leave(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    changed = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+    for number in changed:
+        signal.signal(number, leave)
+    try:
+        yield
+    finally:
+        for number in changed:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _report(error: BaseException) -> int:

@@ -19,10 +19,10 @@ from rich.text import Text
 from sabir.authoring import Credential, Dialect, KeySource, Tables, printable
 from sabir.errors import PluginError
 
-from sabir_cli.config import file_path
 from sabir_cli.exits import Exit
 from sabir_cli.facts import with_facts
 from sabir_cli.failures import exit_of
+from sabir_cli.folders import file_path
 from sabir_cli.inputs import JSONFlag, model_rows
 from sabir_cli.output import Output
 from sabir_cli.sheet import Sheet

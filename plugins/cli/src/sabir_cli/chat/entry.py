@@ -6,6 +6,7 @@ The editor has a history, in a file where one is given, and completes slash word
 """
 
 import os
+import select
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -21,6 +22,8 @@ if TYPE_CHECKING:  # the editor is loaded where it is used, not for a pipe
 PROMPT = "> "
 MORE = "  "
 """What stands before a further line of a message."""
+PASTED_WITHIN = 0.05
+"""Seconds: lines that follow each other faster were not typed, and are one message."""
 WITHOUT_CURSOR = frozenset({"", "dumb", "unknown", "network"})
 """Kinds of terminal on which no cursor can be moved."""
 
@@ -62,10 +65,13 @@ class _Lines:
         self._output = output
 
     def read(self) -> str:
+        was_typed_before = _has_input(0)
         lines = [self._line(PROMPT)]
         while lines[-1].endswith("\\"):
             lines[-1] = lines[-1][:-1]
             lines.append(self._line(MORE))
+        while not was_typed_before and _has_input(PASTED_WITHIN):
+            lines.append(self._line(""))
         return "\n".join(lines)
 
     def confirm(self, question: str) -> bool:
@@ -80,6 +86,13 @@ class _Lines:
             self._output.err.print()
             raise EOFError
         return line.rstrip("\n")
+
+
+def _has_input(seconds: float) -> bool:
+    """Return whether a terminal has a further line within that time; False for anything else."""
+    if os.name == "nt" or not sys.stdin.isatty():
+        return False
+    return bool(select.select([sys.stdin], [], [], seconds)[0])
 
 
 class _Editor:

@@ -36,6 +36,9 @@ def last_origin(records: Sequence[InnerMessage]) -> sabir.Origin | None:
     return next(filter(None, origins), None)
 
 
+SET_HOME = "set SABIR_HOME to a folder that can be written"
+
+
 class Home(SyncClosing):
     """The file of conversations, made if it is not there; raises UsageError where it cannot be written."""
 
@@ -45,8 +48,9 @@ class Home(SyncClosing):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.store = SQLiteStore(folder / FILE)
         except (OSError, sabir_session.StoreError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
-            remedy = f"set SABIR_HOME to a folder that can be written{remedy}"
+            locked = is_locked(error.__cause__)
+            reason = "the file is locked" if locked else error.strerror if isinstance(error, OSError) else error
+            remedy = f"{WAIT if locked else SET_HOME}{remedy}"
             raise UsageError(f"conversations cannot be kept in {str(folder)!r}: {reason}; {remedy}") from None
 
     def close(self) -> None:

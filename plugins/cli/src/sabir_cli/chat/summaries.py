@@ -30,6 +30,7 @@ LAYOUT = 2
 """The layout of the tables that this module reads."""
 LONGEST_WORDS = 200
 """Characters of a conversation's first words that a summary holds."""
+WAIT = "wait until the other program is done with it"
 _POSITIONS = 1 << 32
 _Journal: TypeAlias = tuple[int, str | None, int | None, int]
 """Id, name, parent and the length of the parent's part."""
@@ -95,8 +96,13 @@ def read_summaries(file: Path) -> list[Summary]:
             database.execute("BEGIN")  # all that follows is read from one state of the file
             return sorted(_summaries(database), key=lambda summary: summary.when, reverse=True)
     except (sqlite3.Error, ValueError) as error:
-        remedy = "restore the file from a backup, or set SABIR_HOME to another folder"
+        remedy = WAIT if is_locked(error) else "restore the file from a backup, or set SABIR_HOME to another folder"
         raise UsageError(f"{str(file)!r} cannot be read: {error}; {remedy}") from None
+
+
+def is_locked(error: BaseException | None) -> bool:
+    """Return whether SQLite refused because another program has locked the file."""
+    return str(getattr(error, "sqlite_errorname", "")).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
 def _summaries(database: sqlite3.Connection) -> Iterator[Summary]:

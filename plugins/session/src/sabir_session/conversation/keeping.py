@@ -147,7 +147,7 @@ class Kept:
         """Take back the last turn; return its messages. Raises ConversationNotFound if nothing was asked."""
         with self.asking():
             records, start, dropped = self._last_turn()
-            stored = self._journal and self._place_in(self._journal, records, start)
+            stored = None if self._journal is None else self._place_in(self._journal, records, start)
             if stored is None or self._opened is None:
                 self._open(self._without(records, start))
             else:
@@ -165,8 +165,8 @@ class Kept:
         with self.asking():
             records, start, dropped = self._last_turn()
             journal, opened = self._journal, self._opened
-            stored = journal and self._place_in(journal, records, start)
-            draft = DraftJournal(islice(journal.read(), stored[0])) if journal and stored else None
+            stored = None if journal is None else self._place_in(journal, records, start)
+            draft = None if journal is None or stored is None else DraftJournal(islice(journal.read(), stored[0]))
         state = self.session, self.evaluation, journal
         try:
             self._journal = None

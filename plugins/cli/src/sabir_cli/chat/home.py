@@ -18,7 +18,7 @@ import sabir_session
 from sabir.authoring import SyncClosing, one_line
 from sabir_session import InnerMessage, SQLiteStore
 
-from sabir_cli.chat.summaries import FILE, LONGEST_NAME, Summary, read_summaries
+from sabir_cli.chat.summaries import FILE, LONGEST_NAME, WAIT, Summary, is_locked, read_summaries
 from sabir_cli.facts import open_adapter
 from sabir_cli.inputs import choose_model
 from sabir_cli.output import Output, UsageError

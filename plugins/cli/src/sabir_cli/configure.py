@@ -35,7 +35,7 @@ def config(
     *,
     as_json: JSONFlag = False,
 ) -> int:
-    """Show or change what holds where a command line says nothing.
+    """Show or change default settings.
 
     A flag goes before the environment (SABIR_MODEL for example), and that before the file. No key is kept there.
     """

@@ -213,7 +213,7 @@ def models(
     *,
     as_json: JSONFlag = False,
 ) -> int:
-    """List known models. Each row applies to all models whose names begin so.
+    """List known models. Each row applies to all models whose names start with it.
 
     A later model of a known line is treated like the newest row of that line; any other name is passed on as it is.
     Facts in the settings file go before the installed ones; a note names them.

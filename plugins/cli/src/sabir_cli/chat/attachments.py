@@ -57,7 +57,7 @@ class Attached:
         list[str] | None, Parameter(negative="", help="URL or file of a document, such as a PDF; repeatable.")
     ] = None
     file: Annotated[
-        list[str] | None, Parameter(negative="", help="File of any of these, or of text, by its kind; repeatable.")
+        list[str] | None, Parameter(negative="", help="Attach a file (image, sound, document or text); repeatable.")
     ] = None
 
     history: Annotated[

@@ -39,9 +39,9 @@ class Keep:
     """Which conversation it is, and whether it is kept."""
 
     goes_on: Annotated[
-        bool, Parameter(name=["-c", "--continue"], negative="", help="Go on with the last conversation.")
+        bool, Parameter(name=["-c", "--continue"], negative="", help="Continue the last conversation.")
     ] = False
-    name: Annotated[str | None, Parameter(help="Go on with the conversation of that name, or begin it.")] = None
+    name: Annotated[str | None, Parameter(help="Continue the conversation of that name, or begin it.")] = None
     no_keep: Annotated[bool, Parameter(negative="", help="Keep nothing of this conversation.")] = False
 
     def __post_init__(self) -> None:
@@ -57,9 +57,9 @@ class Keep:
 class Asked:
     """How the model is asked."""
 
-    temperature: Annotated[float | None, Parameter(help="How freely it chooses its words; 0 is least.")] = None
-    max_output_tokens: Annotated[int | None, Parameter(help="Tokens of one reply at most.")] = None
-    reasoning_effort: Annotated[Effort | None, Parameter(help="How much it thinks, if it can.")] = None
+    temperature: Annotated[float | None, Parameter(help="Sampling temperature.")] = None
+    max_output_tokens: Annotated[int | None, Parameter(help="The most tokens of one reply.")] = None
+    reasoning_effort: Annotated[Effort | None, Parameter(help="How much the model reasons, if it can.")] = None
     vendor: Annotated[
         list[str] | None,
         Parameter(negative="", help="key=value of the vendor's own settings; a value may be JSON; repeatable."),
@@ -69,7 +69,7 @@ class Asked:
         str | None,
         Parameter(name="--output", help="Form of the answer: a JSON schema's file, or module:Model. It is checked."),
     ] = None
-    base_url: Annotated[str | None, Parameter(help="Another endpoint of the same kind.")] = None
+    base_url: Annotated[str | None, Parameter(help="URL of a compatible API.")] = None
 
     def settings(self, defaults: "sabir.Settings", provider: str) -> "sabir.Settings":
         """The settings, laid over the defaults; raises SettingsInvalid and UsageError."""

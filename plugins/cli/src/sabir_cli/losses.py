@@ -3,7 +3,8 @@
 Loss(message_id="00bc9f38…", path="parts[0]") ──▶ downgraded: message 2 (“What is this?”) parts[0]: …
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import sabir
 from sabir.authoring import one_line
@@ -23,6 +24,11 @@ def describe_loss(loss: sabir.Loss, messages: Sequence[sabir.Message]) -> str:
         return in_flags(str(loss))
     where = f"message {position} ({first_words(messages[position - 1])}) {loss.path}".strip()
     return f"{loss.kind}: {where}: {in_flags(loss.reason)}"
+
+
+def loss_describer(messages: Sequence[sabir.Message]) -> Callable[[sabir.Loss], str]:
+    """Return `describe_loss` for the losses of a request with these messages."""
+    return partial(describe_loss, messages=messages)
 
 
 def first_words(message: sabir.Message) -> str:

@@ -13,7 +13,7 @@ control characters are shown, not obeyed. A pipe gets a model's text unchanged.
 import json
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -25,7 +25,7 @@ from sabir import SabirError
 from sabir.authoring import one_line, printable
 
 if TYPE_CHECKING:
-    from sabir import Loss, Message
+    from sabir import Loss
 
 LOSS_STYLES = {
     "dropped": "red", "downgraded": "yellow", "relocated": "cyan",
@@ -95,17 +95,15 @@ class Output:
             self.end_line()
             self.err.print(Text(printable(text), style=style), soft_wrap=not self.err.is_terminal)
 
-    def losses(self, losses: "Iterable[Loss]", messages: "Sequence[Message]" = (), *, again: bool = False) -> None:
+    def losses(self, losses: "Iterable[Loss]", describe: "Callable[[Loss], str]" = str, *, again: bool = False) -> None:
         """Print a line for each loss on standard error; once, however often the content is sent, unless `again`.
 
-        `messages` are those that the losses name.
+        `describe` returns the text of a loss.
         """
-        from sabir_cli.losses import describe_loss
-
         for loss in losses:
             if again or loss not in self._reported:
                 self._reported.add(loss)
-                self.note(f"loss   {describe_loss(loss, messages)}", LOSS_STYLES[loss.kind])
+                self.note(f"loss   {describe(loss)}", LOSS_STYLES[loss.kind])
 
     def document(self, value: Any) -> None:  # whatever JSON holds
         """The document of `--json`."""

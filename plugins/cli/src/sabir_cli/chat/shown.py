@@ -15,6 +15,7 @@ import sabir_session
 from sabir.authoring import one_line
 
 from sabir_cli.conversation import Spoken, describe_call, describe_result
+from sabir_cli.losses import loss_describer
 from sabir_cli.output import Output
 
 
@@ -96,7 +97,7 @@ class Shown(ExitStack):
                 self._times.append(time.perf_counter())
             case sabir_session.ReplyArrived(reply):
                 self._end(reply)
-                self._output.losses(reply.losses, self._messages())
+                self._output.losses(reply.losses, loss_describer(self._messages()))
             case sabir_session.CallStarted(call):
                 self.ran.append(call.call.option_name)
                 self._output.note(f"call   {describe_call(call)}")

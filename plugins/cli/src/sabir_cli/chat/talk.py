@@ -24,6 +24,7 @@ from sabir_cli.chat.shown import ENDINGS, NobodyReads, Shown, Unseen, Writer, st
 from sabir_cli.chat.summaries import USER
 from sabir_cli.conversation import needs_loop
 from sabir_cli.dialects import target_label
+from sabir_cli.losses import loss_describer
 from sabir_cli.output import Output, UsageError
 
 LONGEST_QUOTED = 60
@@ -195,7 +196,7 @@ class Talk:
 
     def tell_losses(self, losses: Sequence[sabir.Loss]) -> None:
         """Print a line for each loss."""
-        self.output.losses(losses, self.chat.messages, again=True)
+        self.output.losses(losses, loss_describer(self.chat.messages), again=True)
 
     def recover(self, *, stopped: bool = False) -> "Outcome | None":
         """Decide what becomes of the turn that was stopped or failed; return None for a turn that is complete.

@@ -99,7 +99,7 @@ def explain(error: BaseException) -> str:
         command = " ".join(("sabir", *(error.command_chain or ())))
         if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
             return f"{error.unused_tokens[0]!r} is too many; quote a text of several words (see `{command} --help`)"
-        return f"{str(error).rstrip('.')} (see `{command} --help`)"
+        return f"{str(error).rstrip('., ')} (see `{command} --help`)"
     if isinstance(error, ValidationError):
         return in_flags(f"{error.title}: {describe(error)}")
     if isinstance(error, SabirError):

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 import sabir
-from sabir_cli.config import NAMES, Defaults, gather, variable_of
+from sabir_cli.config import NAMES, Defaults, gather
+from sabir_cli.folders import variable_of
 from sabir_cli.inputs import choose_model
 
 from tests.cli.command import environment
@@ -138,7 +139,7 @@ def test_what_no_file_may_hold_is_refused_with_the_remedy(
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("model = ", "is no TOML: Invalid value (at end of document); mend it"),
+        ("model = ", "is no TOML: Invalid value (at end of document); correct it"),
         ("\xff", "is no TOML"),
         ("modle = 'echo:any'", "there is no setting 'modle'; did you mean 'model'?"),
         (f"api_key = '{KEY}'", "'api_key' looks like a key"),

@@ -11,7 +11,8 @@ import sabir
 from pydantic import ValidationError
 from sabir.authoring import describe_validation_error, split_model
 
-from sabir_cli.config import MODEL_FACTS, file_path, read
+from sabir_cli.config import MODEL_FACTS
+from sabir_cli.folders import file_path, read
 from sabir_cli.output import UsageError
 
 

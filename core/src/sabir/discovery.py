@@ -89,8 +89,16 @@ def _shown(point: EntryPoint) -> str:
 
 
 def distribution(point: EntryPoint) -> str:
-    """The package that declares an entry point, with its version."""
-    return f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown distribution"
+    """Return the name and version of the package that declares an entry point."""
+    name, version = _named(point)
+    return f"{name} {version}" if name else "an unknown distribution"
+
+
+def _named(point: EntryPoint) -> tuple[str, str]:
+    """Return the package's name and version; both are "" for an installation without metadata."""
+    # `dist.name` of a distribution without metadata warns, and raises in later versions of Python.
+    metadata = point.dist.metadata if point.dist else None
+    return (metadata["Name"], metadata["Version"]) if metadata and "Name" in metadata else ("", "")
 
 
 class ProviderStatus(Frozen):
@@ -327,10 +335,8 @@ def _loaded(sources: Iterable[_Source], *, named: bool) -> list[Contribution]:
 
 
 def _status(name: str, source: _Source, contributions: Sequence[Contribution]) -> ProviderStatus:
-    own, package = source.contribution, source.point.dist if source.point else None
-    facts: dict[str, Any] = {"name": name}
-    if package:  # a distribution with broken metadata has no name and no version
-        facts |= {"distribution": package.name or "", "version": package.version or ""}
+    own, (package, version) = source.contribution, _named(source.point) if source.point else ("", "")
+    facts: dict[str, Any] = {"name": name, "distribution": package, "version": version}
     if own is None:
         return ProviderStatus(**facts, state="failed", error=str(source.error), means_bare_name=False)
     facts["shadowed"] = tuple(each for each in own.dialects if not is_meant(own, contributions, each))
@@ -372,8 +378,8 @@ def models_of(provider: Provider, dialect: str = "") -> tuple[ModelInfo, ...]:
     A provider may have the method `models_at(dialect)`, for facts that differ by dialect. It gets a full name,
     such as `acme.chat`; the part after the dot is one of `dialects`.
     """
-    models_at = getattr(provider, "models_at", None)
     with ProviderBroken.blaming(f"provider {provider.name!r} does not tell its models"):
+        models_at = getattr(provider, "models_at", None)
         return longest_first(models_at(dialect) if dialect and models_at else provider.models())
 
 

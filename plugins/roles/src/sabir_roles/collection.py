@@ -199,11 +199,11 @@ class Collection(Makers):
 
     @show_arguments
     def add_message(self, **given: Unpack[MessageArguments]) -> RoledMessage:
-        """Make a message of the kind that the keywords say, or take the one given, and put it last.
+        """Create a message from the keywords, or use the message that is passed, and append it.
 
-        A message that is already here is updated with the other arguments, and keeps its place. `metadata` goes to
-        `message.metadata["extra"]`. Raises RoleError, with nothing changed, for no kind, two kinds, and arguments that
-        the kind refuses.
+        A message that is already in the collection is updated with the other arguments, and keeps its place. `metadata`
+        is merged into `message.metadata["extra"]`. Raises RoleError, and changes nothing, for keywords of no kind or of
+        two kinds, and for arguments that the kind refuses.
         """
         kind = kind_of(given)
         extra = plain_object("metadata", given.pop("metadata", None))
@@ -214,7 +214,9 @@ class Collection(Makers):
                     self._check_free(each, self._messages)
             message = self.make(kind, given)
             if extra is not None:
-                message.metadata = {**message.metadata, "extra": extra}
+                before = message.metadata.get("extra")
+                merged = {**before, **extra} if isinstance(before, Mapping) else extra
+                message.metadata = {**message.metadata, "extra": merged}
             if isinstance(message, System):
                 self.set_system(message)
             else:

@@ -338,20 +338,14 @@ def _bound_by(bind: Callable[..., object], ctx: BaseContext, policy: AnyPolicy, 
 
 
 def _value_of(batch: Batch) -> Any:  # whatever a result holds
-    """The value of a batch that answers a call; raises OptionFailed if the batch reports a failure.
+    """Return the value of a batch that answers a call: its messages, or None for an empty batch.
 
-    The texts and media of the batch, else the values of the results of its own calls, else null.
+    Core joins messages of text, and dumps any other messages. Raises OptionFailed for a batch whose only content is one
+    error result, with the calls that led to it.
     """
-    said = [part for message in batch if message.kind == "parts" for part in message.parts]
-    said = [part for part in said if part.kind in ("text", "media")]
-    if said:
-        return said
     results = [message.result for message in batch if message.result is not None]
-    if len(results) > 1:
-        return [result.error_message if result.is_error else result.result for result in results]
-    if not results:
-        return None
-    (result,) = results
-    if result.is_error:
+    has_parts = any(message.kind == "parts" for message in batch)
+    if len(results) == 1 and results[0].is_error and not has_parts:
+        (result,) = results
         raise OptionFailed(str(result.error_type), str(result.error_message), retryable=bool(result.retryable))
-    return list(result.parts) if result.parts else result.result
+    return batch or None

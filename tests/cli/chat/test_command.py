@@ -220,7 +220,7 @@ def test_a_turn_that_failed_is_taken_back(command: Command) -> None:
     command(*ECHO, "first")
     _, err = command("chat", "-c", "fail 400", code=4)
 
-    assert err.startswith("this turn is forgotten\n")
+    assert err.startswith("this turn is discarded\n")
     assert texts(command("chat", "-c", "--json", "second")[0]) == ["first", "first", "second", "second"]
 
 

@@ -30,7 +30,7 @@ def test_what_is_said_is_answered_kept_and_gone_on_with() -> None:
     code, seen = on_terminal(*ECHO, typed=[(READY, b"Hello **there**\r"), (DONE, b"/quit\r")])
     assert code == 0
     assert "Hello there" in lines_of(seen)
-    assert b"kept as 1; sabir chat -c goes on with it" in seen
+    assert b"kept as 1; sabir chat -c continues it" in seen
 
     code, seen = on_terminal("chat", "-c", typed=[(READY, b"more\r"), (DONE, b"\x04")])
     assert code == 0
@@ -79,13 +79,13 @@ def test_a_model_is_switched_in_mid_conversation() -> None:
 
 
 def test_a_reply_is_stopped_and_asked_again_and_two_keys_leave() -> None:
-    """Ctrl-C: the turn is forgotten and said to be; what came stays on the screen. Nothing of it is kept."""
+    """Ctrl-C: the turn is discarded and said to be; what came stays on the screen. Nothing of it is kept."""
     typed = [
         (READY, b"Tell me.\r"),
         (b"word3", b"\x03"),
-        (b"forgotten; /retry asks it again.*" + READY, b"/retry\r"),
+        (b"discarded; /retry asks it again.*" + READY, b"/retry\r"),
         (b"word2", b"\x03"),
-        (b"forgotten.*" + READY, b"\x03"),
+        (b"discarded.*" + READY, b"\x03"),
     ]
     code, seen = on_terminal("chat", "-m", "slow:any", typed=typed, program=SLOW)
 
@@ -94,18 +94,35 @@ def test_a_reply_is_stopped_and_asked_again_and_two_keys_leave() -> None:
     assert run("chats", "--json").stdout == b"[]\n"
 
 
+@pytest.mark.parametrize("ends", ["stopped", "killed"])
+def test_retry_that_does_not_finish_keeps_the_old_answer(ends: str, tmp_path: Path) -> None:
+    """Ctrl-C says so; after the death of the process, the next one has the old answer too."""
+    run(*ECHO, "Tell me.")
+    (tmp_path / "deadly.py").write_text("import os\ndef look() -> str:\n    os._exit(9)\n")
+    if ends == "stopped":
+        typed = [(READY, b"/retry\r"), (b"word3", b"\x03"), (b"earlier answer is kept.*" + READY, b"\x04")]
+        on_terminal("chat", "-c", "-m", "slow:any", typed=typed, program=SLOW)
+    else:
+        run(*ECHO, "-c", "--option", "deadly:look", "call none {}", env={"PYTHONPATH": str(tmp_path)})
+        typed = [(READY, b"/drop\r"), (b"removed.*" + READY, b"/retry\r"), (b"word3", b"\x04\x1c")]
+        code, _ = on_terminal("chat", "-c", "-m", "slow:any", typed=typed, program=SLOW)
+        assert code < 0
+
+    assert kept() == ["Tell me."] * 2
+
+
 def test_what_is_typed_while_a_reply_comes_is_there_afterwards() -> None:
     """It does not stand amid the reply, and Ctrl-C does not throw it away."""
     typed = [
         (READY, b"Tell me.\r"),
         (b"word2", b"later"),
         (b"word6", b"\x03"),
-        (b"forgotten.*" + READY + b".*later", b"\x03\x03\x03"),
+        (b"discarded.*" + READY + b".*later", b"\x03\x03\x03"),
     ]
     code, seen = on_terminal("chat", "-m", "slow:any", typed=typed, program=SLOW)
 
     assert code == 0
-    assert b"later" not in seen.partition(b"forgotten")[0]
+    assert b"later" not in seen.partition(b"discarded")[0]
 
 
 def test_a_turn_that_a_killed_process_left_is_told_and_gone_on_with(tmp_path: Path) -> None:
@@ -119,7 +136,7 @@ def test_a_turn_that_a_killed_process_left_is_told_and_gone_on_with(tmp_path: Pa
     code, seen = on_terminal("chat", "-c", "--option", "lively:look", typed=typed, env=env)
 
     assert code == 0
-    assert b"this turn was interrupted: /retry goes on with it" in seen
+    assert b"this turn was interrupted: /retry continues it" in seen
     assert kept() == ["call look {}", "there"]
 
 
@@ -147,14 +164,14 @@ def test_a_key_on_an_empty_line_leaves_when_it_is_pressed_twice() -> None:
     assert kept() == ["Hello"] * 2
 
 
-def test_a_turn_that_failed_is_forgotten_and_a_wrong_file_is_told_at_once(tmp_path: Path) -> None:
+def test_a_turn_that_failed_is_discarded_and_a_wrong_file_is_told_at_once(tmp_path: Path) -> None:
     """The conversation goes on."""
     (tmp_path / "notes.md").write_text("a note", "utf-8")
     typed = [
         (READY, b"fail 500\r"),
-        (b"forgotten.*" + READY, f"/file {tmp_path}/none.md\r".encode()),
+        (b"discarded.*" + READY, f"/file {tmp_path}/none.md\r".encode()),
         (b"cannot.*" + READY, f"/file {tmp_path}/notes.md\r".encode()),
-        (b"takes it back.*" + READY, b"Read it.\r"),
+        (b"removes it.*" + READY, b"Read it.\r"),
         (DONE, b"\x04"),
     ]
     on_terminal(*ECHO, typed=typed)

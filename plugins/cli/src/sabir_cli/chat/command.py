@@ -176,7 +176,7 @@ def _once(talk: "Talk", said: list[str], *, as_json: bool, name: str | None) -> 
     except BaseException:
         became = talk.recover()
         if became is not None and (became.is_kept or was_begun):
-            talk.output.note(f"{became.text}{'; sabir chat -c goes on with it' if became.is_kept else ''}")
+            talk.output.note(f"{became.text}{'; sabir chat -c continues it' if became.is_kept else ''}")
         raise
     if as_json:
         talk.output.document(_document(talk, answer, name))

@@ -61,7 +61,7 @@ def _greet(talk: Talk, name: str | None) -> None:
         talk.output.note(f"> {quoted(said[-1])}", "bold dim")
         last = _last_answer(talk.chat.messages)
         if talk.chat.unfinished:
-            talk.output.note("this turn was interrupted: /retry goes on with it, /drop takes it back", "yellow")
+            talk.output.note("this turn was interrupted: /retry continues it, /drop removes it", "yellow")
         elif last:
             talk.output.note(one_line(last, LONGEST_ANSWER))
 
@@ -75,4 +75,4 @@ def _part(talk: Talk, name: str | None) -> None:
     if talk.attached:
         talk.output.note(f"{len(talk.attached)} attached and never sent")
     if name and talk.is_begun:
-        talk.output.note(f"kept as {name}; sabir chat -c goes on with it")
+        talk.output.note(f"kept as {name}; sabir chat -c continues it")

@@ -113,7 +113,7 @@ def _attach(kind: str) -> Callable[[Talk, str], None]:
     def run(talk: Talk, source: str) -> None:
         source = _unquoted(source)
         talk.attached.append(attach(kind, source))
-        talk.output.note(f"{one_line(source, 60)} goes with your next message; /drop takes it back")
+        talk.output.note(f"{one_line(source, 60)} goes with your next message; /drop removes it")
 
     return run
 
@@ -151,7 +151,7 @@ def _save(talk: Talk, file: str) -> None:
 
 
 def _drop(talk: Talk, _: str) -> None:
-    talk.output.note(f"taken back: {talk.drop()}")
+    talk.output.note(talk.drop())
 
 
 def _retry(talk: Talk, _: str) -> None:
@@ -172,10 +172,10 @@ WORDS = (
     Word("file", "FILE", "attach a file of any kind to the next message", _attach("file"), "path"),
     Word("losses", "", "what the last answer's requests could not carry", _losses),
     Word("render", "[text]", "show what would be sent; nothing is", _render),
-    Word("cost", "", "tokens and cost of this conversation, without what was taken back", _cost),
+    Word("cost", "", "tokens and cost of this conversation, without removed turns", _cost),
     Word("save", "FILE", "save it: JSON Lines in a .jsonl, JSON in a .json, Markdown in a .md", _save, "path"),
-    Word("drop", "", "take back what is attached, else the last turn", _drop),
-    Word("retry", "", "ask the last turn again, or finish an interrupted one", _retry),
+    Word("drop", "", "remove what is attached, or else the last turn", _drop),
+    Word("retry", "", "ask the last question again, or finish an interrupted turn", _retry),
     Word("quit", "", "leave", _quit),
 )
 

@@ -238,6 +238,24 @@ class Conversation(Asking[Output]):
         self._said = self._unanswered = None
         return dropped
 
+    @contextmanager
+    def replacing_last(self) -> Iterator[tuple[Message, ...]]:
+        """Set the last question and its answer aside, to ask again in the `with` block; give their messages.
+
+            with chat.replacing_last():
+                chat.ask_sync("Umbrella today, in one word?")
+
+        The old answer is given up only when the new one is complete: one transaction replaces it. If the block raises,
+        if it asks nothing, or if the process dies, the conversation is as it was. Raises ConversationNotFound if
+        nothing was asked.
+        """
+        try:
+            with self._kept.replacing_last() as messages:
+                self._said = self._unanswered = None
+                yield messages
+        finally:
+            self._said = self._unanswered = None
+
     def fork(self, name: str) -> "Conversation[Output]":
         """Another conversation that begins with all of this one, kept in the same place under another name.
 

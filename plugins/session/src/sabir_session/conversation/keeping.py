@@ -1,14 +1,15 @@
 """Where a conversation is kept: a session, in memory or on a journal of a store, and the claim on that journal.
 
     keep="chats.db", name="trip" ──▶ store ──claim──▶ journal "trip" ──▶ session ──▶ the evaluation that goes on
-                                       ├── rewind: the last turn is taken back
+                                       ├── rewind: the last turn is taken back, or replaced by another
                                        └── fork: a journal that begins with all of this one
 
 A question is one record, so that no crash divides it. After an error, the records say where the conversation stands.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 from sabir import Message
@@ -43,6 +44,25 @@ class Opened:
         self.users -= 1
         if self.is_own and self.users <= 0:
             self.store.close()
+
+
+class DraftJournal:
+    """A journal in memory: the first records of a stored journal, and those that may be stored later."""
+
+    def __init__(self, records: Iterable[tuple[str, str]]) -> None:
+        self.records = [*records]
+
+    def __len__(self) -> int:
+        """How many records it holds."""
+        return len(self.records)
+
+    def append(self, kind: str, body: str) -> None:
+        """Add one record."""
+        self.records.append((kind, body))
+
+    def read(self) -> Iterator[tuple[str, str]]:
+        """Return the records, as (kind, body), in order."""
+        return iter(self.records)
 
 
 class Kept:
@@ -126,26 +146,77 @@ class Kept:
     def drop_last(self) -> tuple[Message, ...]:
         """Take back the last turn; return its messages. Raises ConversationNotFound if nothing was asked."""
         with self.asking():
-            name = None if self.evaluation is None else self.evaluation.heading.evaluation_id
-            records = () if name is None else get_inner_messages(self.session, name)
-            start = turn_start(records)
-            dropped = tuple(message for record in records[start:] for message in messages_of(record))
-            if not dropped:
-                shown = f"nothing was said in the conversation {self.name!r}"
-                raise ConversationNotFound(f"{shown}; there is nothing to take back")
-            self._open(self._without(records, start))
+            records, start, dropped = self._last_turn()
+            stored = self._journal and self._place_in(self._journal, records, start)
+            if stored is None or self._opened is None:
+                self._open(self._without(records, start))
+            else:
+                self._opened.store.rewind(self.name, *stored)
+                self._open()
             return dropped
 
-    def _without(self, records: tuple[InnerMessage, ...], start: int) -> Session | None:
-        """The session without the records from `start` on; None if the journal has to be opened again."""
-        if self._opened is not None and self._journal is not None:
-            bodies = [body for _, body in self._journal.read()]
-            at = next(at for at, body in enumerate(bodies) if str(records[start].message_id) in body)
-            if len(bodies) - at != len(records) - start:
-                shown = f"other records follow the last turn of the conversation {self.name!r}"
-                raise StoreError(f"{shown}; take it back with Store.rewind, which takes these too")
-            self._opened.store.rewind(self.name, at, len(bodies))
-            return None
+    @contextmanager
+    def replacing_last(self) -> Iterator[tuple[Message, ...]]:
+        """Set the last turn aside for the `with` block; it is given up once another one is complete.
+
+        In the block the conversation is in memory only. If the block ends with an answered question, one transaction
+        replaces the old turn by the new one in the store. If it ends otherwise, or raises, the old turn is back.
+        """
+        with self.asking():
+            records, start, dropped = self._last_turn()
+            journal, opened = self._journal, self._opened
+            stored = journal and self._place_in(journal, records, start)
+            draft = DraftJournal(islice(journal.read(), stored[0])) if journal and stored else None
+        state = self.session, self.evaluation, journal
+        try:
+            self._journal = None
+            self._open(self._without(records, start) if draft is None else Session(journal=draft))
+            yield dropped
+            if self._is_answered(start):
+                if opened is None or draft is None or stored is None:
+                    state = self.session, self.evaluation, None
+                else:
+                    opened.store.rewind(self.name, *stored, draft.records[stored[0] :])
+        finally:
+            self.session, self.evaluation, self._journal = state
+            if self._claim is not None and journal is not None and not journal.is_latest:
+                self._open()
+
+    def _is_answered(self, start: int) -> bool:
+        """Return whether the last question is answered and is not one of the first `start` records."""
+        evaluation = self.evaluation
+        if evaluation is None or not evaluation.is_over:
+            return False
+        return len(get_inner_messages(self.session, evaluation.heading.evaluation_id)) > start
+
+    def _last_turn(self) -> tuple[tuple[InnerMessage, ...], int, tuple[Message, ...]]:
+        """Return the records, the position among them at which the last turn begins, and the messages of that turn.
+
+        Raises ConversationNotFound if nothing was asked.
+        """
+        name = None if self.evaluation is None else self.evaluation.heading.evaluation_id
+        records = () if name is None else get_inner_messages(self.session, name)
+        start = turn_start(records)
+        messages = tuple(message for record in records[start:] for message in messages_of(record))
+        if not messages:
+            shown = f"nothing was said in the conversation {self.name!r}"
+            raise ConversationNotFound(f"{shown}; there is nothing to take back")
+        return records, start, messages
+
+    def _place_in(self, journal: StoredJournal, records: tuple[InnerMessage, ...], start: int) -> tuple[int, int]:
+        """Return the position in the journal at which the last turn begins, and the journal's length.
+
+        Raises StoreError if records of something else follow the turn.
+        """
+        bodies = [body for _, body in journal.read()]
+        at = next(at for at, body in enumerate(bodies) if str(records[start].message_id) in body)
+        if len(bodies) - at != len(records) - start:
+            shown = f"other records follow the last turn of the conversation {self.name!r}"
+            raise StoreError(f"{shown}; take it back with Store.rewind, which takes these too")
+        return at, len(bodies)
+
+    def _without(self, records: tuple[InnerMessage, ...], start: int) -> Session:
+        """Return a session in memory without the records from `start` on."""
         session = Session()
         enable_inner_message_recording(session)
         for record in as_recorded(records)[:start]:

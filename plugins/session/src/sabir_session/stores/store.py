@@ -13,7 +13,7 @@ is a row that names its parent and how much of the parent is its past: its own r
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from threading import RLock
 from typing import Any, NamedTuple, Protocol
@@ -155,11 +155,12 @@ class Store(SyncClosing, ABC):
         Objects of this process are excluded by `sabir_session.stores.claims`, whatever this returns.
         """
 
-    def rewind(self, name: str, at: int, length: int) -> None:
-        """Take back the records of a journal of that length from position `at` on; forks that share them keep them.
+    def rewind(self, name: str, at: int, length: int, records: Sequence[tuple[str, str]] = ()) -> None:
+        """Remove the records of a journal of that length from position `at` on; forks that share them keep them.
 
-        Journals that were opened before can write no more. Raises JournalMissing, PositionTaken if the journal has
-        another length, and StoreError for an `at` beyond it.
+        `records`, each a kind and a body, are written in their place, in the same transaction: after a crash the
+        journal holds either the old records or these. Journals that were opened before can write no more. Raises
+        JournalMissing, PositionTaken if the journal has another length, and StoreError for an `at` beyond it.
         """
         with self._working(f"take back records of the journal {name!r}"), self._transaction():
             identity = self._found(name)
@@ -169,6 +170,9 @@ class Store(SyncClosing, ABC):
             self._execute(HIDE, (identity,))
             self._fork(identity, name, name, at)
             self._sweep(identity)
+            successor = self._found(name)
+            for position, (kind, body) in enumerate(records, start=at):
+                self._execute(self._append, (successor * POSITIONS + position, kind, body, successor))
 
     def names(self) -> tuple[str, ...]:
         """The names of the journals, sorted."""

@@ -123,7 +123,7 @@ def test_a_function_that_cannot_run_leaves_the_conversation_as_it_was() -> None:
 
 
 def test_it_goes_on_in_another_process(tmp_path: Path) -> None:
-    """What one process recorded, the next one has; instructions that did not change are not said again."""
+    """What one process recorded, the next one has; instructions that did not change are not recorded again."""
     kept: dict[str, Any] = {"keep": tmp_path / "chats.db", "name": "trip", "instructions": "Be brief."}
     with Conversation(ScriptedAdapter("The Po."), **kept) as chat:
         chat.ask_sync("Name a river.")
@@ -134,8 +134,8 @@ def test_it_goes_on_in_another_process(tmp_path: Path) -> None:
     assert [message.text for message in llm.last.messages] == ["Be brief.", "Name a river.", "The Po.", "Another."]
 
 
-def test_changed_instructions_are_said_with_the_next_question(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The recorded prefix stays as it is, and the change is logged where another process made the records."""
+def test_changed_instructions_are_recorded_with_the_next_question(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The record keeps the earlier ones; the change is logged if another process made the records."""
     with Conversation(ScriptedAdapter("Po."), instructions="Be brief.", keep=tmp_path / "c.db") as chat:
         chat.ask_sync("Name a river.")
     with (
@@ -237,13 +237,14 @@ def test_a_budget_limits_the_whole_conversation() -> None:
 
 
 def test_a_question_of_several_messages_is_one_turn(tmp_path: Path) -> None:
-    """Examples of both sides, new instructions, and what is asked; taken back, the instructions are said again."""
+    """Examples of both sides, new instructions, and the question; after `drop_last` the instructions come again."""
     llm = ScriptedAdapter("Rhine.", "Elbe.", "Oder.")
     chat = Conversation(llm, instructions="Be brief.", keep=tmp_path / "c.db")
     chat.ask_sync(sabir.user("Name one."), sabir.assistant("Po."), "Name another.")
     chat.instructions = "Be loud."
     assert len(chat.ask_sync("And one more.").messages) == 3
-    assert [message.text for message in llm.last.messages][-3:] == ["Rhine.", "Be loud.", "And one more."]
+    assert [message.text for message in llm.last.messages][-3:] == ["Name another.", "Rhine.", "And one more."]
+    assert llm.last.messages[0].text == "Be loud."
 
     assert len(chat.drop_last()) == 3
     assert [message.text for message in chat.drop_last()][1:] == ["Name one.", "Po.", "Name another.", "Rhine."]

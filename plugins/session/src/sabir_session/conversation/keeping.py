@@ -15,16 +15,18 @@ from pathlib import Path
 from sabir import Message
 
 from sabir_session.errors import ConversationBusy, StoreError
-from sabir_session.evaluation.evaluations import Evaluation, begin, resumed, turn_start
+from sabir_session.evaluation.evaluations import Evaluation, begin, heading_of, resumed, turn_start
 from sabir_session.evaluation.prompts import ConversationNotFound, Prompt
-from sabir_session.evaluation.writing import SYSTEM, messages_of
+from sabir_session.evaluation.writing import SYSTEM, RecordWriter, messages_of, spent_in
 from sabir_session.records import (
     InnerMessage,
+    InstructionsMark,
     as_recorded,
     enable_inner_message_recording,
     get_inner_messages,
     get_last_records,
 )
+from sabir_session.state.codec import Codec
 from sabir_session.state.session import Session
 from sabir_session.stores.claims import Claim, claim_journal
 from sabir_session.stores.engines import open_store
@@ -124,8 +126,19 @@ class Kept:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """All messages, the instructions first."""
+        """All recorded messages, with every version of the instructions."""
         return () if self.evaluation is None else tuple(self.evaluation.messages)
+
+    @property
+    def instructions(self) -> Message | None:
+        """The recorded instructions that are current, None without any."""
+        return None if self.evaluation is None else self.evaluation.instructions
+
+    def sent_with(self, question: tuple[Message, ...], instructions: InstructionsMark) -> list[Message]:
+        """Return the messages of the request that a question makes, without recording it."""
+        if self.evaluation is None:
+            return [*question]
+        return self.evaluation.sent_with(question, instructions)
 
     @property
     def is_unfinished(self) -> bool:
@@ -134,12 +147,12 @@ class Kept:
             return False
         return any(message.policy != SYSTEM for message in self.evaluation.last_turn.messages)
 
-    def say(self, question: tuple[Message, ...], speaks_as: str) -> None:
-        """Record a question."""
+    def say(self, question: tuple[Message, ...], speaks_as: str, instructions: InstructionsMark) -> None:
+        """Record a question, and what it does to the instructions."""
         if self.evaluation is None:
             self.evaluation = begin(Prompt(), speaks_as)
         evaluation = self.evaluation
-        for record in (*evaluation.unrecorded, evaluation.follow(*question)):
+        for record in (*evaluation.unrecorded, evaluation.follow(*question, instructions=instructions)):
             self.session.mutate(InnerMessage).append(record)
         evaluation.unrecorded = ()
 
@@ -147,11 +160,14 @@ class Kept:
         """Take back the last turn; return its messages. Raises ConversationNotFound if nothing was asked."""
         with self.asking():
             records, start, dropped = self._last_turn()
-            stored = self._journal and self._place_in(self._journal, records, start)
+            stored = None if self._journal is None else self._place_in(self._journal, records, start)
+            spent = _record_of_spent(records, start)
             if stored is None or self._opened is None:
-                self._open(self._without(records, start))
+                self._open(self._without(records, start, spent))
             else:
-                self._opened.store.rewind(self.name, *stored)
+                codec = Codec(InnerMessage)
+                bodies = [(InnerMessage.stored_as, codec.encode(record)) for record in spent]
+                self._opened.store.rewind(self.name, *stored, bodies)
                 self._open()
             return dropped
 
@@ -165,14 +181,18 @@ class Kept:
         with self.asking():
             records, start, dropped = self._last_turn()
             journal, opened = self._journal, self._opened
-            stored = journal and self._place_in(journal, records, start)
+            stored = None if journal is None else self._place_in(journal, records, start)
             draft = DraftJournal(islice(journal.read(), stored[0])) if journal and stored else None
+            spent = _record_of_spent(records, start)
         state = self.session, self.evaluation, journal
         try:
             self._journal = None
             self._open(self._without(records, start) if draft is None else Session(journal=draft))
+            for record in spent:
+                self.session.mutate(InnerMessage).append(record)
+            self._reload()
             yield dropped
-            if self._is_answered(start):
+            if self._is_answered(start + len(spent)):
                 if opened is None or draft is None or stored is None:
                     state = self.session, self.evaluation, None
                 else:
@@ -215,11 +235,11 @@ class Kept:
             raise StoreError(f"{shown}; take it back with Store.rewind, which takes these too")
         return at, len(bodies)
 
-    def _without(self, records: tuple[InnerMessage, ...], start: int) -> Session:
-        """Return a session in memory without the records from `start` on."""
+    def _without(self, records: tuple[InnerMessage, ...], start: int, added: Iterable[InnerMessage] = ()) -> Session:
+        """Return a session in memory without the records from `start` on, and with the added ones."""
         session = Session()
         enable_inner_message_recording(session)
-        for record in as_recorded(records)[:start]:
+        for record in (*as_recorded(records)[:start], *added):
             session.mutate(InnerMessage).append(record)
         return session
 
@@ -242,3 +262,15 @@ class Kept:
             self._opened = None
             if opened is not None:
                 opened.leave()
+
+
+def _record_of_spent(records: tuple[InnerMessage, ...], start: int) -> tuple[InnerMessage, ...]:
+    """Return the record that stands for the replies from `start` on once they are dropped; () without replies."""
+    spent = spent_in(records[start:])
+    if not spent:
+        return ()
+    heading = heading_of(records[0])
+    earlier = records[:start]
+    sequence = 1 + max((record.sequence for record in earlier), default=-1)
+    writer = RecordWriter(heading, sequence, max((record.turn for record in earlier), default=0))
+    return (writer.dropped(spent),)

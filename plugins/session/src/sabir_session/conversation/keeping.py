@@ -8,19 +8,20 @@ A question is one record, so that no crash divides it. After an error, the recor
 """
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 
 from sabir import Message
 
-from sabir_session.errors import ConversationBusy, StoreError
+from sabir_session.errors import ConversationBusy, RecordingFailed, StoreError
 from sabir_session.evaluation.evaluations import Evaluation, begin, heading_of, resumed, turn_start
 from sabir_session.evaluation.prompts import ConversationNotFound, Prompt
 from sabir_session.evaluation.writing import SYSTEM, RecordWriter, messages_of, spent_in
 from sabir_session.records import (
     InnerMessage,
     InstructionsMark,
+    SpentReply,
     as_recorded,
     enable_inner_message_recording,
     get_inner_messages,
@@ -185,9 +186,11 @@ class Kept:
             draft = DraftJournal(islice(journal.read(), stored[0])) if journal and stored else None
             spent = _record_of_spent(records, start)
         state = self.session, self.evaluation, journal
+        draft_session = self.session
         try:
             self._journal = None
             self._open(self._without(records, start) if draft is None else Session(journal=draft))
+            draft_session = self.session
             for record in spent:
                 self.session.mutate(InnerMessage).append(record)
             self._reload()
@@ -198,9 +201,25 @@ class Kept:
                 else:
                     opened.store.rewind(self.name, *stored, draft.records[stored[0] :])
         finally:
+            attempt = self._spent_since(start + len(spent))
             self.session, self.evaluation, self._journal = state
             if self._claim is not None and journal is not None and not journal.is_latest:
                 self._open()
+            elif attempt and self._claim is not None and self.session is not draft_session:
+                self._note_spent(attempt)
+
+    def _spent_since(self, start: int) -> tuple[SpentReply, ...]:
+        """Return what the replies spent from record `start` of the evaluation on."""
+        if self.evaluation is None:
+            return ()
+        return spent_in(get_inner_messages(self.session, self.evaluation.heading.evaluation_id)[start:])
+
+    def _note_spent(self, spent: tuple[SpentReply, ...]) -> None:
+        """Record what an attempt spent whose turn was given up."""
+        assert self.evaluation is not None
+        with suppress(RecordingFailed):  # the attempt's own error is raised
+            self.session.mutate(InnerMessage).append(self.evaluation.writer.dropped(spent))
+        self._reload()
 
     def _is_answered(self, start: int) -> bool:
         """Return whether the last question is answered and is not one of the first `start` records."""

@@ -79,6 +79,11 @@ class Home(SyncClosing):
         return sorted((each for each in found if each), key=lambda each: each.when, reverse=True)
 
     def messages(self, name: str) -> list[sabir.Message]:
+        """A conversation; raises UsageError for a name that is none."""
+        self._check(name)
+        return [message for record in self.records(name) for message in record.messages]
+
+    def sent_messages(self, name: str) -> list[sabir.Message]:
         """Return a conversation as it is sent, without earlier instructions; raises UsageError for an unknown name."""
         self._check(name)
         return [*sabir_session.current_messages(self.records(name))]

@@ -441,7 +441,11 @@ class Conversation(Asking[Output]):
         check_functions(performer_class, requests)
         instructions, mark = self._instructions_change()
         question = (*instructions, *self._question(content))
-        rendering = requests.adapter.render(self._kept.sent_with(question, mark), **requests.how)
+        if requests.sends_renderings:
+            with self._kept.lent_with(question, mark) as messages:
+                rendering = requests.adapter.render(messages, **requests.how)
+        else:
+            rendering = requests.adapter.render(self._kept.sent_with(question, mark), **requests.how)
         if mark != "same" and self._kept.instructions is not self._sent_instructions:
             changed = f"the instructions of the conversation {self.name!r} changed since they were recorded"
             logger.warning("%s; only the new ones are sent", changed)

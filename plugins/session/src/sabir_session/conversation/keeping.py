@@ -141,6 +141,15 @@ class Kept:
             return [*question]
         return self.evaluation.sent_with(question, instructions)
 
+    @contextmanager
+    def lent_with(self, question: tuple[Message, ...], instructions: InstructionsMark) -> Iterator[list[Message]]:
+        """Give the list of `sent_with` for the `with` block, for a reader that copies it."""
+        if self.evaluation is None:
+            yield [*question]
+            return
+        with self.evaluation.lent_with(question, instructions) as messages:
+            yield messages
+
     @property
     def is_unfinished(self) -> bool:
         """Whether the last question has no answer yet; instructions alone ask nothing."""

@@ -15,7 +15,8 @@ Law: what is sent before a message changes only when the instructions change.
 """
 
 import logging
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count
 from typing import NamedTuple, cast
 from uuid import uuid4
@@ -193,6 +194,23 @@ class Evaluation:
         next_sent.instructions, next_sent.messages = self.instructions, self.sent
         next_sent.add(messages, instructions)
         return next_sent.messages
+
+    @contextmanager
+    def lent_with(self, messages: Sequence[Message], instructions: InstructionsMark) -> Iterator[list[Message]]:
+        """Give the list of `sent_with` for the `with` block, for a reader that copies it.
+
+        A copy costs as much as there are messages, so the own list is lent where it only gets longer.
+        """
+        if instructions != "same" or self._settled:
+            yield self.sent_with(messages, instructions)
+            return
+        sent = self._sent.messages
+        length = len(sent)
+        sent += messages
+        try:
+            yield sent
+        finally:
+            del sent[length:]
 
     def _add(self, messages: Sequence[Message], mark: InstructionsMark = "same") -> None:
         self._messages += messages

@@ -17,13 +17,13 @@ RUNS = (
         name="conversation", title="Question to a long conversation",
         what="One more question to a conversation of N messages, answered at once in the process; sabir's is kept in "
         "SQLite under a budget, pydantic-ai's agent is given `message_history` and keeps nothing. sabir's figures are "
-        "apart: rendering, which copies the bytes that are kept and compares each message by identity; sending and "
-        "decoding, which hands these bytes to the HTTP client; and all that the conversation itself does. All sizes "
-        "are interleaved.",
+        "apart, each the least of ten questions: rendering, which copies the kept bytes and compares each message by "
+        "identity; sending and decoding, which hands these bytes to the HTTP client; and all that the conversation "
+        "itself does. All sizes are interleaved.",
         unit="ms CPU a question", figure=lambda record: record["cpu"] / 1e6,
         cases=tuple(Given("openai.chat", size) for size in (10, 1000, 20000)),
         quick=(Given("openai.chat", 10), Given("openai.chat", 1000)),
-        contenders=("sabir_conversation", "pydantic_ai"), measure=all_together, curve="sizes",
+        contenders=("sabir_conversation", "pydantic_ai"), measure=all_together,
         pace=Pace(round_seconds=0.2, rounds=15, most_seconds=20.0),
         also=tuple((f"ms CPU a question, sabir: {title}", lambda record, name=name: record.get(name, math.nan) / 1e6)
             for name, title in (("beyond", "the conversation"), ("render", "rendering"), ("send", "sending"))),

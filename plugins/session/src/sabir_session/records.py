@@ -23,7 +23,7 @@ from typing import ClassVar, Literal, TypeAlias, TypeVar
 from uuid import UUID, uuid4
 
 from pydantic import Field
-from sabir import Message, Usage
+from sabir import Message, Origin, Usage
 from sabir.authoring import FinishReason, NonEmpty, StoredModel, Text
 
 from sabir_session.errors import RecordConflict, SliceNotRegistered
@@ -32,6 +32,7 @@ from sabir_session.state.session import Session
 from sabir_session.state.slices import Fold, ReducerContext, kept_by
 
 Role: TypeAlias = Literal["system", "assistant", "user", "tool"]
+InstructionsMark: TypeAlias = Literal["new", "none", "same"]
 CallStatus: TypeAlias = Literal["pending", "completed", "failed"]
 
 
@@ -48,6 +49,14 @@ class ToolCallRecord(StoredModel):
     status: CallStatus = "pending"
 
 
+class SpentReply(StoredModel):
+    """What is kept of a reply whose turn was dropped: the figures that a budget counts."""
+
+    usage: Usage
+    origin: Origin
+    finish_reason: FinishReason = "stop"
+
+
 class InnerMessage(StoredModel):
     """One record of a conversation, an item of its session's slice.
 
@@ -55,6 +64,9 @@ class InnerMessage(StoredModel):
     `tool_call_id` and `tool_name` link a result to its call. `messages` are its core messages; `finish_reason`,
     `raw_finish_reason` and `usage` are those of an assistant's reply, whose calls wait for a person's approval if it
     `needs_approval`. A result `gives_output` if its call was the answer; it is the last of its reply's results.
+    `instructions` says what a conversation's question does to its instructions: the first message is the "new" ones,
+    it removes them ("none"), or they stay the "same". It is None in other records, and in those of earlier versions.
+    A record with `dropped` has no messages: it stands for the replies of the turns that were dropped there.
     """
 
     stored_as: ClassVar[str] = "sabir.message"
@@ -78,6 +90,8 @@ class InnerMessage(StoredModel):
     usage: Usage | None = None
     needs_approval: bool = False
     gives_output: bool = False
+    instructions: InstructionsMark | None = None
+    dropped: tuple[SpentReply, ...] = ()
 
     @property
     def is_error(self) -> bool:
@@ -92,7 +106,11 @@ class InnerMessage(StoredModel):
     @property
     def is_end(self) -> bool:
         """Whether an evaluation with this last record is over: it is a reply without calls, or gave the output."""
-        return self.gives_output or (self.is_reply and not self.tool_calls and self.finish_reason != "paused")
+        return (
+            self.gives_output
+            or bool(self.dropped)
+            or (self.is_reply and not self.tool_calls and self.finish_reason != "paused")
+        )
 
 
 Record = TypeVar("Record", bound=StoredModel)
@@ -320,8 +338,15 @@ def get_latest_evaluation_id(session: Session) -> str | None:
 
 
 def get_last_records(session: Session) -> list[InnerMessage]:
-    """The last record of each evaluation, in the order in which the evaluations began."""
-    return [*{record.evaluation_id: record for record in session.select_arrived(InnerMessage)}.values()]
+    """Return the last record of each evaluation, in the order in which the evaluations began.
+
+    Records of dropped turns count only if an evaluation has no others.
+    """
+    lasts: dict[str, InnerMessage] = {}
+    for record in session.select_arrived(InnerMessage):
+        if not record.dropped or record.evaluation_id not in lasts:
+            lasts[record.evaluation_id] = record
+    return [*lasts.values()]
 
 
 def _check_records(session: Session) -> None:

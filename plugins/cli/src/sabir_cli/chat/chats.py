@@ -58,7 +58,7 @@ def chats(
             case "show":
                 _show(home.messages(names[0]), output)
             case "export":
-                _export(home.messages(names[0]), to, form, output, force=force)
+                _export(home.sent_messages(names[0]), to, form, output, force=force)
             case "delete":
                 for name in names:
                     home.delete(name)

@@ -222,5 +222,5 @@ def _document(talk: "Talk", answer: "Answer", name: str | None) -> dict[str, Any
         "cost": None if answer.cost is None else float(answer.cost),
         "losses": [loss.model_dump(mode="json") for loss in answer.losses],
         "tokens_per_second": talk.shown.heard[-1].rate if talk.shown.heard else None,
-        "messages": [message.model_dump(mode="json", exclude_none=True) for message in talk.chat.messages],
+        "messages": [message.model_dump(mode="json", exclude_none=True) for message in talk.chat.sent_messages],
     }

@@ -66,6 +66,11 @@ class Home(SyncClosing):
         self._check(name)
         return [message for record in self.records(name) for message in record.messages]
 
+    def sent_messages(self, name: str) -> list[sabir.Message]:
+        """Return a conversation as it is sent, without earlier instructions; raises UsageError for an unknown name."""
+        self._check(name)
+        return [*sabir_session.current_messages(self.records(name))]
+
     def delete(self, name: str) -> None:
         """Delete a conversation; raises UsageError for a name that is none, ConversationBusy for one that is held."""
         self._check(name)
@@ -142,8 +147,10 @@ class Place(ExitStack):
         A conversation that goes on keeps its instructions, unless there are others; `default` is for one that begins.
         """
         chat = self._open(model=model, **how)
-        recorded = [message.text for message in chat.messages if message.policy == SYSTEM]
-        chat.instructions = instructions if instructions is not None else recorded[-1] if recorded else default or ""
+        if instructions is not None:
+            chat.instructions = instructions
+        elif not chat.messages:
+            chat.instructions = default or ""
         return chat
 
     def _open(self, **how: Any) -> Conversation:  # as Conversation has its arguments

@@ -150,7 +150,7 @@ def _cost(talk: Talk, _: str) -> None:
 def _save(talk: Talk, file: str) -> None:
     path = Path(_unquoted(file)).expanduser()
     refuse_replacing(repr(str(path)), path, may_replace=path.absolute() in talk.saved)
-    save(path, talk.chat.messages)
+    save(path, talk.chat.sent_messages)
     talk.saved.add(path.absolute())
     talk.output.note(f"saved in {str(path)!r}")
 

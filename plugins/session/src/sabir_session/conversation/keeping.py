@@ -8,23 +8,26 @@ A question is one record, so that no crash divides it. After an error, the recor
 """
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 
 from sabir import Message
 
-from sabir_session.errors import ConversationBusy, StoreError
-from sabir_session.evaluation.evaluations import Evaluation, begin, resumed, turn_start
+from sabir_session.errors import ConversationBusy, RecordingFailed, StoreError
+from sabir_session.evaluation.evaluations import Evaluation, begin, heading_of, resumed, turn_start
 from sabir_session.evaluation.prompts import ConversationNotFound, Prompt
-from sabir_session.evaluation.writing import SYSTEM, messages_of
+from sabir_session.evaluation.writing import SYSTEM, RecordWriter, messages_of, spent_in
 from sabir_session.records import (
     InnerMessage,
+    InstructionsMark,
+    SpentReply,
     as_recorded,
     enable_inner_message_recording,
     get_inner_messages,
     get_last_records,
 )
+from sabir_session.state.codec import Codec
 from sabir_session.state.session import Session
 from sabir_session.stores.claims import Claim, claim_journal
 from sabir_session.stores.engines import open_store
@@ -124,8 +127,28 @@ class Kept:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """All messages, the instructions first."""
+        """All recorded messages, with every version of the instructions."""
         return () if self.evaluation is None else tuple(self.evaluation.messages)
+
+    @property
+    def instructions(self) -> Message | None:
+        """The recorded instructions that are current, None without any."""
+        return None if self.evaluation is None else self.evaluation.instructions
+
+    def sent_with(self, question: tuple[Message, ...], instructions: InstructionsMark) -> list[Message]:
+        """Return the messages of the request that a question makes, without recording it."""
+        if self.evaluation is None:
+            return [*question]
+        return self.evaluation.sent_with(question, instructions)
+
+    @contextmanager
+    def lent_with(self, question: tuple[Message, ...], instructions: InstructionsMark) -> Iterator[list[Message]]:
+        """Give the list of `sent_with` for the `with` block, for a reader that copies it."""
+        if self.evaluation is None:
+            yield [*question]
+            return
+        with self.evaluation.lent_with(question, instructions) as messages:
+            yield messages
 
     @property
     def is_unfinished(self) -> bool:
@@ -134,12 +157,12 @@ class Kept:
             return False
         return any(message.policy != SYSTEM for message in self.evaluation.last_turn.messages)
 
-    def say(self, question: tuple[Message, ...], speaks_as: str) -> None:
-        """Record a question."""
+    def say(self, question: tuple[Message, ...], speaks_as: str, instructions: InstructionsMark) -> None:
+        """Record a question, and what it does to the instructions."""
         if self.evaluation is None:
             self.evaluation = begin(Prompt(), speaks_as)
         evaluation = self.evaluation
-        for record in (*evaluation.unrecorded, evaluation.follow(*question)):
+        for record in (*evaluation.unrecorded, evaluation.follow(*question, instructions=instructions)):
             self.session.mutate(InnerMessage).append(record)
         evaluation.unrecorded = ()
 
@@ -148,10 +171,13 @@ class Kept:
         with self.asking():
             records, start, dropped = self._last_turn()
             stored = None if self._journal is None else self._place_in(self._journal, records, start)
+            spent = _record_of_spent(records, start)
             if stored is None or self._opened is None:
-                self._open(self._without(records, start))
+                self._open(self._without(records, start, spent))
             else:
-                self._opened.store.rewind(self.name, *stored)
+                codec = Codec(InnerMessage)
+                bodies = [(InnerMessage.stored_as, codec.encode(record)) for record in spent]
+                self._opened.store.rewind(self.name, *stored, bodies)
                 self._open()
             return dropped
 
@@ -166,21 +192,43 @@ class Kept:
             records, start, dropped = self._last_turn()
             journal, opened = self._journal, self._opened
             stored = None if journal is None else self._place_in(journal, records, start)
-            draft = None if journal is None or stored is None else DraftJournal(islice(journal.read(), stored[0]))
+            draft = DraftJournal(islice(journal.read(), stored[0])) if journal and stored else None
+            spent = _record_of_spent(records, start)
         state = self.session, self.evaluation, journal
+        draft_session = self.session
         try:
             self._journal = None
             self._open(self._without(records, start) if draft is None else Session(journal=draft))
+            draft_session = self.session
+            for record in spent:
+                self.session.mutate(InnerMessage).append(record)
+            self._reload()
             yield dropped
-            if self._is_answered(start):
+            if self._is_answered(start + len(spent)):
                 if opened is None or draft is None or stored is None:
                     state = self.session, self.evaluation, None
                 else:
                     opened.store.rewind(self.name, *stored, draft.records[stored[0] :])
         finally:
+            attempt = self._spent_since(start + len(spent))
             self.session, self.evaluation, self._journal = state
             if self._claim is not None and journal is not None and not journal.is_latest:
                 self._open()
+            elif attempt and self._claim is not None and self.session is not draft_session:
+                self._note_spent(attempt)
+
+    def _spent_since(self, start: int) -> tuple[SpentReply, ...]:
+        """Return what the replies spent from record `start` of the evaluation on."""
+        if self.evaluation is None:
+            return ()
+        return spent_in(get_inner_messages(self.session, self.evaluation.heading.evaluation_id)[start:])
+
+    def _note_spent(self, spent: tuple[SpentReply, ...]) -> None:
+        """Record what an attempt spent whose turn was given up."""
+        assert self.evaluation is not None
+        with suppress(RecordingFailed):  # the attempt's own error is raised
+            self.session.mutate(InnerMessage).append(self.evaluation.writer.dropped(spent))
+        self._reload()
 
     def _is_answered(self, start: int) -> bool:
         """Return whether the last question is answered and is not one of the first `start` records."""
@@ -215,11 +263,11 @@ class Kept:
             raise StoreError(f"{shown}; take it back with Store.rewind, which takes these too")
         return at, len(bodies)
 
-    def _without(self, records: tuple[InnerMessage, ...], start: int) -> Session:
-        """Return a session in memory without the records from `start` on."""
+    def _without(self, records: tuple[InnerMessage, ...], start: int, added: Iterable[InnerMessage] = ()) -> Session:
+        """Return a session in memory without the records from `start` on, and with the added ones."""
         session = Session()
         enable_inner_message_recording(session)
-        for record in as_recorded(records)[:start]:
+        for record in (*as_recorded(records)[:start], *added):
             session.mutate(InnerMessage).append(record)
         return session
 
@@ -242,3 +290,15 @@ class Kept:
             self._opened = None
             if opened is not None:
                 opened.leave()
+
+
+def _record_of_spent(records: tuple[InnerMessage, ...], start: int) -> tuple[InnerMessage, ...]:
+    """Return the record that stands for the replies from `start` on once they are dropped; () without replies."""
+    spent = spent_in(records[start:])
+    if not spent:
+        return ()
+    heading = heading_of(records[0])
+    earlier = records[:start]
+    sequence = 1 + max((record.sequence for record in earlier), default=-1)
+    writer = RecordWriter(heading, sequence, max((record.turn for record in earlier), default=0))
+    return (writer.dropped(spent),)

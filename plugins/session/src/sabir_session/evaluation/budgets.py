@@ -17,7 +17,7 @@ from decimal import Decimal
 from threading import Lock
 from typing import TypeAlias, Unpack
 
-from sabir import Adapter, Rendering, Reply, ReplyStream, SettingsInvalid, SyncReplyStream, Target
+from sabir import Adapter, ModelAdapter, Rendering, Reply, ReplyStream, SettingsInvalid, SyncReplyStream, Target
 from sabir.authoring import AsyncClosing, CallArguments, Messages, OptionCall, Relay, Script, SyncClosing
 
 from sabir_session.evaluation.prompts import BudgetExhausted
@@ -36,9 +36,11 @@ class Budget:
     A `cost` without a `price` is refused too.
 
     `turns` counts provider calls that were answered, `tokens` input and output together, `seconds` the time since this
-    evaluation began or was resumed, `cost` what `price` says of each reply, in its currency. Turns, tokens and cost of
-    earlier processes count when an evaluation is resumed. An option that runs when the seconds are over is cancelled;
-    if it does not stop, it is left running.
+    evaluation began or was resumed, `cost` the sum of what `price` returns for each reply. When an evaluation is
+    resumed, the turns, tokens and cost of earlier processes count. In a conversation, dropped turns count too, and a
+    fork counts what was spent before it was forked. For a dropped turn, `price` gets replies without messages.
+
+    An option that runs when the seconds are over is cancelled; if it does not stop, it is left running.
     """
 
     turns: int | None = None
@@ -61,28 +63,39 @@ class Budget:
             raise SettingsInvalid("Budget: a cost needs price=, a function that says what a reply cost")
 
 
-class Spending:
-    """The amounts spent of a budget; threads and tasks may share it."""
+class Ledger:
+    """The sum of what replies spent; `price` gives the cost of each, None if no cost is limited."""
 
-    def __init__(self, budget: Budget) -> None:
-        self._budget = budget
-        self._began = time.monotonic()
-        self._lock = Lock()
-        self._turns = 0
-        self._tokens: int | None = 0
-        self._cost: Decimal | None = Decimal(0)
+    def __init__(self, price: Price | None) -> None:
+        self.price = price
+        self.turns = 0
+        self.tokens: int | None = 0
+        self.cost: Decimal | None = Decimal(0)
 
     def add(self, reply: Reply) -> None:
-        """Count a reply; raises SettingsInvalid for a price that cannot be summed up."""
-        price = self._budget.price
-        cost = None if price is None or self._budget.cost is None else price(reply)
+        """Count a reply; raises SettingsInvalid for a price that is not a number of at least 0."""
+        cost = None if self.price is None else self.price(reply)
         if cost is not None and not (math.isfinite(cost) and cost >= 0):  # no limit would ever be reached
             raise SettingsInvalid(f"Budget: price gave {cost!r}; it gives a number of at least 0, or None if not known")
         tokens = reply.usage.total_tokens
+        self.turns += 1
+        self.tokens = None if self.tokens is None or tokens is None else self.tokens + tokens
+        self.cost = None if self.cost is None or cost is None else self.cost + Decimal(str(cost))
+
+
+class Spending:
+    """The amounts spent of a budget; threads and tasks may share it. `ledger` has what was spent before."""
+
+    def __init__(self, budget: Budget, ledger: Ledger | None = None) -> None:
+        self._budget = budget
+        self._began = time.monotonic()
+        self._lock = Lock()
+        self._ledger = ledger or Ledger(budget.price if budget.cost is not None else None)
+
+    def add(self, reply: Reply) -> None:
+        """Count a reply; raises SettingsInvalid for a price that is not a number of at least 0."""
         with self._lock:
-            self._turns += 1
-            self._tokens = None if self._tokens is None or tokens is None else self._tokens + tokens
-            self._cost = None if self._cost is None or cost is None else self._cost + Decimal(str(cost))
+            self._ledger.add(reply)
 
     def left(self) -> float | None:
         """The seconds that are left, None without a limit of time."""
@@ -98,7 +111,7 @@ class Spending:
     def check(self) -> None:
         """Raise BudgetExhausted if a limit is reached, or if a limited figure is not known."""
         with self._lock:
-            spent = (self._turns, self._tokens, time.monotonic() - self._began, self._cost)
+            spent = (self._ledger.turns, self._ledger.tokens, time.monotonic() - self._began, self._ledger.cost)
         for name, used in zip(_LIMITS, spent, strict=True):
             allowed = getattr(self._budget, name)
             if allowed is not None and (used is None or used >= allowed):
@@ -204,3 +217,13 @@ def with_budget(adapter: Adapter, budget: Budget) -> BudgetedAdapter:
     If a provider does not report a figure that the budget limits, the next call is refused.
     """
     return BudgetedAdapter(adapter, budget)
+
+
+def sends_renderings(adapter: Adapter) -> bool:
+    """Whether an adapter's `complete` does no more than send what its `render` returns.
+
+    Other wrappers may do more: fetch media, read a cache, or ask the next member of a fallback.
+    """
+    while isinstance(adapter, BudgetedAdapter):
+        adapter = adapter._adapter
+    return isinstance(adapter, ModelAdapter)

@@ -133,10 +133,10 @@ def to_its_end(steps: Coroutine[Any, Any, Result]) -> Result:
 
 
 async def _evaluated(
-    function: str, made: type[Performer], adapter: Adapter, prompt: Prompt[Output], how: EvaluateArguments
+    function: str, performer_class: type[Performer], adapter: Adapter, prompt: Prompt[Output], how: EvaluateArguments
 ) -> PromptResponse[Output]:
     """Check the arguments, run the steps, and make the response."""
-    evaluation, io = _prepared(function, made, adapter, prompt, how)
+    evaluation, io = _prepared(function, performer_class, adapter, prompt, how)
     return _response(evaluation, cast("Output", await proceed(evaluation, io)))
 
 
@@ -152,7 +152,7 @@ def _response(evaluation: Evaluation, output: Output) -> PromptResponse[Output]:
 
 
 def _prepared(
-    function: str, made: type[Performer], adapter: Adapter, prompt: Prompt[Output], how: EvaluateArguments
+    function: str, performer_class: type[Performer], adapter: Adapter, prompt: Prompt[Output], how: EvaluateArguments
 ) -> tuple[Evaluation, Performer]:
     """Check everything that can be wrong before anything is asked, run or recorded."""
     Settings.refuse_misnamed(function, how, tuple(EvaluateArguments.__annotations__))
@@ -168,7 +168,7 @@ def _prepared(
         raise SettingsInvalid(f"{function}: evaluation_id names what a resume goes on with; add resume=True")
     else:
         evaluation = begin(prompt, requests.speaks_as)
-    return evaluation, performer_of(made, session, evaluation, requests, how)
+    return evaluation, performer_of(performer_class, session, evaluation, requests, how)
 
 
 def outputs_of(output: object, validator: Validator[Any] | None, retries: int) -> Outputs[Any] | None:
@@ -184,16 +184,16 @@ def requests_of(adapter: Adapter, outputs: Outputs[Any] | None, how: EvaluationA
     return Requests(adapter, options, outputs, how.get("settings"), how.get("strict"))
 
 
-def check_functions(made: type[Performer], requests: Requests) -> None:
+def check_functions(performer_class: type[Performer], requests: Requests) -> None:
     """Raise OptionInvalid or SettingsInvalid for a function that cannot run in that manner."""
     for option in requests.offered:
-        option.check_runs(asynchronous=made is LoopPerformer)
-    if requests.outputs is not None and requests.outputs.is_asynchronous and made is not LoopPerformer:
+        option.check_runs(asynchronous=performer_class is LoopPerformer)
+    if requests.outputs is not None and requests.outputs.is_asynchronous and performer_class is not LoopPerformer:
         raise SettingsInvalid("output or its validator is a coroutine function; await the asynchronous method")
 
 
 def performer_of(
-    made: type[Performer],
+    performer_class: type[Performer],
     session: Session | None,
     evaluation: Evaluation,
     requests: Requests,
@@ -201,14 +201,16 @@ def performer_of(
     reader: people.Reader | None = None,
 ) -> Performer:
     """What performs an evaluation; raises OptionInvalid for options that cannot run, or that open calls need."""
-    check_functions(made, requests)
+    check_functions(performer_class, requests)
     called = {call.message.call.option_name for call in evaluation.open if not requests.is_named(call.message)}
     missing = sorted(called.difference(option.name for option in requests.offered))
     if missing:  # these would end in errors for good
         calls = f"calls of evaluation {evaluation.heading.evaluation_id} wait for {', '.join(missing)}"
         raise OptionInvalid(f"{calls}; resume with options= that hold them, or abandon the calls with follow_up()")
-    spending = Spending(how.get("budget") or Budget(turns=len(evaluation.replies) + MOST_REQUESTS))
-    return made(requests, session, spending, how.get("approve"), how.get("watch"), reader)
+    budget = how.get("budget") or Budget(turns=len(evaluation.dropped) + len(evaluation.replies) + MOST_REQUESTS)
+    spending = Spending(budget, evaluation.spent(budget))
+    arguments = requests, session, spending, how.get("approve"), how.get("watch"), reader
+    return performer_class(*arguments, question=evaluation.question)
 
 
 def _check_types(function: str, adapter: object, how: EvaluateArguments) -> None:
@@ -233,8 +235,6 @@ async def proceed(evaluation: Evaluation, io: Performer) -> object:
         for record in evaluation.unrecorded:
             io.record(record)
         evaluation.unrecorded = ()
-        for earlier in evaluation.replies:
-            io.spending.add(earlier)
         while True:
             if evaluation.open:
                 await _answer(evaluation, io)
@@ -256,11 +256,11 @@ async def proceed(evaluation: Evaluation, io: Performer) -> object:
 async def _ask(evaluation: Evaluation, io: Performer) -> None:
     """Ask for the next reply, and record it."""
     io.spending.check()
-    await io.show(people.RequestStarted(evaluation.turn + 1))
-    reply = await io.complete(evaluation.messages)
+    await io.show(people.RequestStarted(evaluation.turn + 1, question=io.question))
+    reply = await io.complete(io.take_prepared() or evaluation.sent)
     io.record(evaluation.take(reply, io.asked_about or ()))
     io.spending.add(reply)
-    await io.show(people.ReplyArrived(reply))
+    await io.show(people.ReplyArrived(reply, question=io.question))
 
 
 async def _output(evaluation: Evaluation, io: Performer) -> object:
@@ -321,7 +321,7 @@ def _pending(evaluation: Evaluation, remedy: str) -> ApprovalPending:
 
 def _settle(evaluation: Evaluation, io: Performer, call: OpenCall, result: Message) -> None:
     io.record(evaluation.settle(call, result))
-    io.tell(people.CallEnded(call.message, result))
+    io.tell(people.CallEnded(call.message, result, question=io.question))
 
 
 @show_arguments

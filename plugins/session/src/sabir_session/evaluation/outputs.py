@@ -49,6 +49,7 @@ from sabir.authoring import (
 )
 from sabir.errors import OptionInvalid, OutputTruncated
 
+from sabir_session.evaluation.budgets import sends_renderings
 from sabir_session.evaluation.prompts import Output, Validator
 
 MOST_VALUES = Bounds().most_values
@@ -216,6 +217,11 @@ class Requests:
     def speaks_as(self) -> str:
         """The policy on whose behalf the adapter speaks."""
         return str(getattr(self.adapter, "speaks_as", "llm"))
+
+    @property
+    def sends_renderings(self) -> bool:
+        """Whether the adapter's `complete` sends what its `render` returns."""
+        return sends_renderings(self.adapter)
 
     @cached_property
     def by_call(self) -> bool:

@@ -16,8 +16,8 @@ from threading import Event as Signal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sabir
-from sabir import Message, Reply, SettingsInvalid, ToolContext
-from sabir.authoring import CallDepth, OptionCall, Signature, call_function, run_in_thread
+from sabir import Message, Rendering, Reply, SettingsInvalid, ToolContext
+from sabir.authoring import CallArguments, CallDepth, OptionCall, Signature, call_function, run_in_thread
 
 from sabir_session.evaluation import people
 from sabir_session.evaluation.budgets import Spending
@@ -53,7 +53,11 @@ class Ended(NamedTuple):
 
 @dataclass
 class Performer(ABC):
-    """The I/O of an evaluation: what is asked, the session, and the functions that approve and watch."""
+    """The I/O of an evaluation: what is asked, the session, and the functions that approve and watch.
+
+    `question` is the question that the events belong to. `prepared` is the rendering of the first request, if the
+    caller has made it already.
+    """
 
     requests: Requests
     session: Session | None
@@ -61,6 +65,8 @@ class Performer(ABC):
     approve: people.Approve | None = None
     watch: people.Watch | None = None
     reader: people.Reader | None = None
+    question: str = ""
+    prepared: Rendering | None = None
     cancelled: Signal = field(default_factory=Signal, init=False)
 
     @property
@@ -98,12 +104,26 @@ class Performer(ABC):
         """Whether anybody hears of texts as they arrive."""
         return self.watch is not None or self.reader is not None
 
+    @property
+    def runs_options(self) -> bool:
+        """Whether option calls run, whose results may still have to be recorded."""
+        return False
+
     def arriving(self) -> people.Arriving:
         """The reader of one reply's stream."""
-        return people.Arriving(OUTPUT_OPTION if self.requests.by_call else None)
+        return people.Arriving(OUTPUT_OPTION if self.requests.by_call else None, self.question)
+
+    def take_prepared(self) -> Rendering | None:
+        """Return the rendering of the first request, once."""
+        prepared, self.prepared = self.prepared, None
+        return prepared
+
+    def arguments_for(self, request: list[Message] | Rendering) -> CallArguments:
+        """Return the arguments with which messages are sent; a rendering contains them."""
+        return CallArguments() if isinstance(request, Rendering) else self.requests.how
 
     @abstractmethod
-    async def complete(self, messages: list[Message]) -> Reply:
+    async def complete(self, request: list[Message] | Rendering) -> Reply:
         """Ask the provider."""
 
     @abstractmethod
@@ -140,9 +160,9 @@ class Performer(ABC):
         """The context of a run; `heard` is told of its progress."""
 
         def report(done: float, total: float | None, text: str) -> None:
-            heard(people.CallProgress(run.open.message, done, total, text))
+            heard(people.CallProgress(run.open.message, done, total, text, question=self.question))
 
-        self.tell(people.CallStarted(run.open.message, run.open.is_resume))
+        self.tell(people.CallStarted(run.open.message, run.open.is_resume, question=self.question))
         return ToolContext(
             call_id=run.message.call.invocation_id,
             is_resume=run.open.is_resume,
@@ -158,11 +178,14 @@ class SyncPerformer(Performer):
 
     _waiting: deque[Run] = field(default_factory=deque, init=False)
 
-    async def complete(self, messages: list[Message]) -> Reply:
+    async def complete(self, request: list[Message] | Rendering) -> Reply:
         """Ask the provider; streamed where somebody watches."""
+        adapter, how = self.requests.adapter, self.arguments_for(request)
         if not self.is_heard:
-            return self.requests.adapter.complete_sync(messages, **self.requests.how)
-        with self.requests.adapter.stream_sync(messages, **self.requests.how) as stream:
+            if isinstance(request, Rendering):
+                return adapter.send_sync(request)
+            return adapter.complete_sync(request, **how)
+        with adapter.stream_sync(request, **how) as stream:
             for event in map(self.arriving(), stream):
                 if event is not None:
                     await self.show(event)
@@ -211,11 +234,19 @@ class LoopPerformer(Performer):
     _running: "dict[asyncio.Task[Ended], Run]" = field(default_factory=dict, init=False)
     _ended: list[Ended] = field(default_factory=list, init=False)
 
-    async def complete(self, messages: list[Message]) -> Reply:
+    @property
+    def runs_options(self) -> bool:
+        """Whether option calls run, whose results may still have to be recorded."""
+        return bool(self._running)
+
+    async def complete(self, request: list[Message] | Rendering) -> Reply:
         """Ask the provider; streamed where somebody watches."""
+        adapter, how = self.requests.adapter, self.arguments_for(request)
         if not self.is_heard:
-            return await self.requests.adapter.complete(messages, **self.requests.how)
-        async with self.requests.adapter.stream(messages, **self.requests.how) as stream:
+            if isinstance(request, Rendering):
+                return await adapter.send(request)
+            return await adapter.complete(request, **how)
+        async with adapter.stream(request, **how) as stream:
             arriving = self.arriving()
             async for each in stream:
                 if (event := arriving(each)) is not None:

@@ -27,7 +27,7 @@ from sabir_session import (
     evaluate_sync,
     get_inner_messages,
 )
-from sabir_session.stores.store import StoredJournal
+from sabir_session.stores.journal import StoredJournal
 from sabir_testing.scripted import ScriptedAdapter, calls
 
 from tests.session.support import ROME, texts_of, weather

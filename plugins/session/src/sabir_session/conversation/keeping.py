@@ -27,7 +27,8 @@ from sabir_session.records import (
 from sabir_session.state.session import Session
 from sabir_session.stores.claims import Claim, claim_journal
 from sabir_session.stores.engines import open_store
-from sabir_session.stores.store import Store, StoredJournal
+from sabir_session.stores.journal import StoredJournal
+from sabir_session.stores.store import Store
 
 
 class Opened:

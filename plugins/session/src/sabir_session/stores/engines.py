@@ -13,15 +13,16 @@ import re
 import sqlite3
 import time
 from collections.abc import Hashable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, LiteralString, TypeAlias
 
 from sabir.authoring import DatabaseFailure
 
-from sabir_session.errors import StoreError
+from sabir_session.errors import StoreError, StoreLost
 from sabir_session.stores.claims import Claim, busy, claim_file
+from sabir_session.stores.files import identity_of
 from sabir_session.stores.layouts import POSTGRES_TABLES, POSTGRES_UPGRADES, SQLITE_TABLES, SQLITE_UPGRADES
 from sabir_session.stores.store import APPEND, Executed, Row, Store
 
@@ -67,6 +68,7 @@ class SQLiteStore(Store):
         _check_path(str(path))
         self._described = repr(str(path))
         self._path = None if str(path) == ":memory:" else Path(path).resolve()
+        self._file: tuple[int, int] | None = None
         if durability not in _SYNCHRONOUS:
             raise StoreError(f"durability {durability!r} is unknown; expected one of {', '.join(_SYNCHRONOUS)}")
         if str(path) != ":memory:":
@@ -81,6 +83,7 @@ class SQLiteStore(Store):
                 if mode not in ("wal", "memory"):
                     raise StoreError(f"{self._described} lies where no write-ahead log can be; put it on a local disk")
                 self._connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
+            self._file = None if self._path is None else identity_of(self._path)
         except BaseException:
             self._connection.close()
             raise
@@ -123,8 +126,8 @@ class SQLiteStore(Store):
         return self._connection.execute(statement, values)
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._connection.execute("BEGIN IMMEDIATE")
+    def _transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+        self._connection.execute(begin)
         try:
             yield
             self._connection.execute("COMMIT")
@@ -132,6 +135,15 @@ class SQLiteStore(Store):
             if self._connection.in_transaction:  # SQLite itself ends a transaction when the disk is full
                 self._connection.execute("ROLLBACK")
             raise
+        self._check_place()
+
+    def _snapshot(self) -> AbstractContextManager[None]:
+        return self._transaction("BEGIN")  # the first statement fixes what the others see
+
+    def _check_place(self) -> None:
+        if self._file is not None and self._path is not None and identity_of(self._path) != self._file:
+            shown = f"the file of {self._described} was deleted or replaced while it was open"
+            raise StoreLost(f"{shown}, so what is written to it would be lost; open the store again")
 
 
 def _check_path(path: str) -> None:
@@ -255,6 +267,12 @@ class PostgresStore(Store):
     def _transaction(self) -> Iterator[None]:
         with self._connected().transaction():
             self._rows(f"SELECT pg_advisory_xact_lock({_LOCK})")
+            yield
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        with self._connected().transaction():
+            self._execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield
 
 

@@ -6,7 +6,7 @@ from sabir_session import JournalInvalid, Store, StoreError
 from tests.session.rewinder import NAME, read, rewinding
 from tests.session.support import Opener
 
-READS = 300
+READS = 1000
 
 
 def test_reading_next_to_a_rewinding_writer_finds_no_damage(address: str, open_store: Opener) -> None:

@@ -141,8 +141,9 @@ class Kept:
         """The session without the records from `start` on; None if the journal has to be opened again."""
         if self._opened is not None and self._journal is not None:
             bodies = [body for _, body in self._journal.read()]
-            at = next(at for at, body in enumerate(bodies) if str(records[start].message_id) in body)
-            if len(bodies) - at != len(records) - start:
+            first = str(records[start].message_id)
+            at = next((at for at, body in enumerate(bodies) if first in body), None)
+            if at is None or len(bodies) - at != len(records) - start:
                 shown = f"other records follow the last turn of the conversation {self.name!r}"
                 raise StoreError(f"{shown}; take it back with Store.rewind, which takes these too")
             self._opened.store.rewind(self.name, at, len(bodies))

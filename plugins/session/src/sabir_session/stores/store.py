@@ -245,9 +245,11 @@ class Store(SyncClosing, ABC):
             return None
         number, length, last = rows[0]
         journal = self._number(number, f"the journal {name!r}", least=1, limit=JOURNALS)
-        if last is None:
-            return Located(journal, self._number(length, f"the journal {name!r}"))
-        return Located(journal, last - journal * POSITIONS + 1)
+        past = self._number(length, f"the journal {name!r}")
+        end = past if last is None else last - journal * POSITIONS + 1
+        if end < past:
+            raise self._damaged(f"the journal {name!r} begins with {past} records of another one, and ends at {end}")
+        return Located(journal, end)
 
     def _found(self, name: str) -> Located:
         located = self._locate(name)

@@ -22,7 +22,6 @@ from sabir_session.records import (
     as_recorded,
     enable_inner_message_recording,
     get_inner_messages,
-    get_last_records,
 )
 from sabir_session.state.session import Session
 from sabir_session.stores.claims import Claim, claim_journal
@@ -76,11 +75,15 @@ class Kept:
         self._reload()
 
     def _reload(self) -> None:
-        """Make the evaluation from its records again, as after an error that left it half-way."""
-        lasts = get_last_records(self.session)
+        """Rebuild the evaluation from its records, as after an error in the middle of a question.
+
+        A journal may hold several evaluations. The first time, the one that recorded last is chosen: by the order of
+        the records, because clocks may have been set back.
+        """
         name = None if self.evaluation is None else self.evaluation.heading.evaluation_id
-        if lasts and name is None:
-            name = max(lasts, key=lambda record: record.created_at).evaluation_id
+        if name is None:
+            last = self.session.select_last(InnerMessage)
+            name = None if last is None else last.evaluation_id
         records = () if name is None else get_inner_messages(self.session, name)
         self.evaluation = resumed(records) if records else None
 

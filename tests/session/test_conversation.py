@@ -20,6 +20,7 @@ from sabir_session import (
     Conversation,
     ConversationBusy,
     ConversationNotFound,
+    StoreError,
 )
 from sabir_testing.scripted import Gate, ScriptedAdapter, calls, delayed, reply
 
@@ -271,7 +272,7 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"budget": 3}, sabir.SettingsInvalid, "budget is 3; expected Budget"),
     ({"approve": "allow"}, sabir.SettingsInvalid, "approve is 'allow'; expected a function"),
     ({"instructions": None}, sabir.SettingsInvalid, "expected a text"),
-    ({"name": ""}, sabir.SettingsInvalid, "expected a text of at least one character"),
+    ({"name": ""}, StoreError, "expected a text of at least one character"),
     ({"output": [int, str]}, sabir.SettingsInvalid, "is no type; give a type"),
     ({"system_prompt": "Hi"}, sabir.errors.WrongWord, "give instructions=…"),
     ({"output_type": int}, sabir.errors.WrongWord, "give output=…"),

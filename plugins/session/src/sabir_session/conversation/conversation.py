@@ -59,6 +59,7 @@ from sabir_session.evaluation.prompts import (
     Validator,
     total,
 )
+from sabir_session.stores.names import check_name
 from sabir_session.stores.store import Store
 
 logger = logging.getLogger("sabir")
@@ -140,7 +141,7 @@ class Conversation(Asking[Output]):
         **misnamed: Never,
     ) -> None:
         refuse_words("Conversation", misnamed, ("output", *ConversationArguments.__annotations__))
-        check_value("name", name)
+        check_name(name)
         self._adapters: dict[str, Adapter] = {}
         self._model: str | Adapter
         self._said: object = None
@@ -243,7 +244,7 @@ class Conversation(Asking[Output]):
 
         Raises JournalExists if the store holds a conversation of that name.
         """
-        check_value("name", name)
+        check_name(name)
         other = copy(self)
         other._adapters = {}
         other.model = self._model

@@ -21,5 +21,5 @@ def check_name(name: object) -> None:
         if 0 < size <= LONGEST and "\0" not in name:
             return
     shown = one_line(repr(name), 60)
-    expected = f"a text of at least one character and at most {LONGEST} bytes in UTF-8, without U+0000"
-    raise StoreError(f"{shown} cannot be the name of a conversation or journal; give {expected}")
+    expected = f"a text of at least one character, and at most {LONGEST} bytes in UTF-8, without U+0000"
+    raise StoreError(f"the name of a conversation or journal is {shown}; expected {expected}")

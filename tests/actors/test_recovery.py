@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sabir_actors import AEIOUY, Response, ThreadClient
 from sabir_actors.state import thread_id_of
 from sabir_session import RecordingFailed, SQLiteStore
-from sabir_session.stores.store import StoredJournal
+from sabir_session.stores.journal import StoredJournal
 
 from tests.actors.support import GIVEN, Model, begun, events_of, started, system_of, tell
 

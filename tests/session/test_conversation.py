@@ -21,7 +21,8 @@ from sabir_session import (
     Conversation,
     ConversationBusy,
     ConversationNotFound,
-    within,
+    StoreError,
+    with_budget,
 )
 from sabir_testing.scripted import Gate, ScriptedAdapter, always, calls, delayed, reply
 
@@ -276,7 +277,7 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"budget": 3}, sabir.SettingsInvalid, "budget is 3; expected Budget"),
     ({"approve": "allow"}, sabir.SettingsInvalid, "approve is 'allow'; expected a function"),
     ({"instructions": None}, sabir.SettingsInvalid, "expected a text"),
-    ({"name": ""}, sabir.SettingsInvalid, "expected a text of at least one character"),
+    ({"name": ""}, StoreError, "expected a text of at least one character"),
     ({"output": [int, str]}, sabir.SettingsInvalid, "is no type; give a type"),
     ({"system_prompt": "Hi"}, sabir.errors.WrongWord, "give instructions=…"),
     ({"output_type": int}, sabir.errors.WrongWord, "give output=…"),
@@ -399,7 +400,7 @@ def test_the_rendering_that_was_checked_is_sent(ask: Ask, monkeypatch: pytest.Mo
         rendered.append(len(messages))
         return unchanged(self, messages, *rest)
 
-    llm = within(ScriptedAdapter("Hm.", calls(weather=ROME), "Bye."), Budget())
+    llm = with_budget(ScriptedAdapter("Hm.", calls(weather=ROME), "Bye."), Budget())
     chat = Conversation(llm, options=[weather], watch=(lambda event: None) if is_watched else None)
     ask(chat, "Before.")
     unchanged = Renderer.render

@@ -27,7 +27,7 @@ from sabir_actors import AEIOUY_CHAIN, ActorError, ActorSystem, Chain, Message, 
 from sabir_actors.durable import DurableQueue
 from sabir_actors.state import thread_id_of
 from sabir_session import PostgresStore, SQLiteStore, Store
-from sabir_session.stores.store import StoredJournal
+from sabir_session.stores.journal import StoredJournal
 from sabir_testing import Answer, ScriptedAdapter, ScriptedRequest, always, call, delayed, reply
 
 CHAIN = Chain(

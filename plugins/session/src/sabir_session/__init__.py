@@ -29,6 +29,7 @@ from sabir_session.errors import (
     SnapshotRestoreError,
     SnapshotSerializationError,
     StoreError,
+    StoreLost,
     StoreTooNew,
 )
 from sabir_session.evaluation.budgets import Budget, with_budget
@@ -80,9 +81,8 @@ __all__ = [
     "PostgresStore", "Prompt", "PromptMismatch", "PromptResponse", "RecordConflict", "RecordingFailed", "Reducer",
     "ReducerContext", "ReplyArrived", "RequestStarted", "SQLiteStore", "Session", "SessionError", "SliceConflict",
     "SliceNotRegistered", "SliceSnapshot", "Snapshot", "SnapshotRestoreError", "SnapshotSerializationError", "Store",
-    "StoreError", "StoreTooNew", "Subscription", "SyncAnswerStream", "TextArrived", "ToolCallRecord", "Watch",
-    "append_item", "continued_model", "current_messages", "enable_inner_message_recording", "evaluate",
-    "evaluate_sync", "follow_up",
-    "get_inner_messages", "get_latest_evaluation_id", "get_pending_tool_calls", "inner_message_append",
+    "StoreError", "StoreLost", "StoreTooNew", "Subscription", "SyncAnswerStream", "TextArrived", "ToolCallRecord",
+    "Watch", "append_item", "continued_model", "current_messages", "enable_inner_message_recording", "evaluate",
+    "evaluate_sync", "follow_up", "get_inner_messages", "get_latest_evaluation_id", "get_pending_tool_calls", "inner_message_append",
     "replace_latest", "unfinished_evaluations", "with_budget",
 ]  # fmt: skip

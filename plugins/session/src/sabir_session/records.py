@@ -271,6 +271,10 @@ class RecordFold(Fold[InnerMessage]):
         """The records, evaluations in the order in which their first records arrived."""
         return tuple(chain.from_iterable(evaluation.records for evaluation in self._evaluations.values()))
 
+    def last(self) -> InnerMessage | None:
+        """Return the record that arrived last."""
+        return next(reversed(self._taken.values()), None)
+
     def covers(self, items: tuple[InnerMessage, ...]) -> bool:
         """Whether all of these records are here; their calls may have been answered since."""
         found = ((item, self._same_id(item)) for item in items)

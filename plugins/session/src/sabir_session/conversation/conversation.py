@@ -62,6 +62,7 @@ from sabir_session.evaluation.prompts import (
     Validator,
 )
 from sabir_session.records import InstructionsMark
+from sabir_session.stores.names import check_name
 from sabir_session.stores.store import Store
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ class Conversation(Asking[Output]):
         **misnamed: Never,
     ) -> None:
         refuse_words("Conversation", misnamed, ("output", *ConversationArguments.__annotations__))
-        check_value("name", name)
+        check_name(name)
         self._adapters: dict[str, Adapter] = {}
         self._model: str | Adapter
         self._sent_instructions: Message | None = None
@@ -305,7 +306,7 @@ class Conversation(Asking[Output]):
         Its budget counts what was spent up to here, dropped questions included. Raises JournalExists if the store has a
         conversation of that name.
         """
-        check_value("name", name)
+        check_name(name)
         self._leave_abandoned()
         other = copy(self)
         other._adapters, other._totals, other._turn = {}, Totals(), None

@@ -25,13 +25,13 @@ from sabir_session.records import (
     as_recorded,
     enable_inner_message_recording,
     get_inner_messages,
-    get_last_records,
 )
 from sabir_session.state.codec import Codec
 from sabir_session.state.session import Session
 from sabir_session.stores.claims import Claim, claim_journal
 from sabir_session.stores.engines import open_store
-from sabir_session.stores.store import Store, StoredJournal
+from sabir_session.stores.journal import StoredJournal
+from sabir_session.stores.store import Store
 
 
 class Opened:
@@ -98,11 +98,15 @@ class Kept:
         self._reload()
 
     def _reload(self) -> None:
-        """Make the evaluation from its records again, as after an error that left it half-way."""
-        lasts = get_last_records(self.session)
+        """Rebuild the evaluation from its records, as after an error in the middle of a question.
+
+        A journal may hold several evaluations. The first time, the one that recorded last is chosen: by the order of
+        the records, because clocks may have been set back.
+        """
         name = None if self.evaluation is None else self.evaluation.heading.evaluation_id
-        if lasts and name is None:
-            name = max(lasts, key=lambda record: record.created_at).evaluation_id
+        if name is None:
+            last = self.session.select_last(InnerMessage)
+            name = None if last is None else last.evaluation_id
         records = () if name is None else get_inner_messages(self.session, name)
         self.evaluation = resumed(records) if records else None
 

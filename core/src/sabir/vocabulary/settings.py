@@ -268,7 +268,6 @@ class Settings(Frozen):
     @described
     def __init__(self, /, **fields: Unpack[SettingsGiven]) -> None:
         """The settings as given; raises SettingsInvalid in one line, where pydantic's own error takes several."""
-        __tracebackhide__ = True
         try:
             super().__init__(**dict[str, Any](fields))
         except ValidationError as error:

@@ -212,10 +212,10 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ("OptionLike", "ArgumentsRefused", "Bound", "Signature", "RaisedError", "Depth", "called", "start_thread"),
     ),
     "Calls": (
-        "Whoever wraps an adapter offers what an adapter does.",
+        "An adapter around an adapter inherits from WrappedAdapter and overrides only what it changes.",
         (
-            "CallArguments", "Messages", "Relay", "as_messages", "Script", "Performer", "counting", "AsyncClosing",
-            "SyncClosing", "load_point", "split_model",
+            "WrappedAdapter", "CallArguments", "Messages", "Relay", "as_messages", "Script", "Performer",
+            "AsyncClosing", "SyncClosing", "load_point", "split_model",
         ),
     ),
     "Hooks": (

@@ -21,8 +21,8 @@ from sabir.base.values import encode_json, has_more_values
 from sabir.calling.calls import CallArguments, Messages
 from sabir.calling.drive import Performer
 from sabir.calling.exchange import Script
-from sabir.calling.fallback import counting
 from sabir.calling.stream import AsyncClosing, Relay, SyncClosing
+from sabir.calling.wrapped import WrappedAdapter
 from sabir.contract.dialect import Decoder, Dialect, Framing, ServerEvent, ServerEventReader
 from sabir.contract.provider import SABIR_API, Access, AsyncWireResponse, Connection, Credential, Profile, Provider
 from sabir.contract.provider import TokenCount, WireHead, WireRequest, WireResponse
@@ -56,8 +56,8 @@ __all__ = [  # noqa: RUF022
     "RequestScope", "RoleHint", "Roles", "Row", "RowEntry", "RowProvider", "SABIR_API", "SDKProvider", "SchemaRule",
     "Script", "Served", "ServerEvent", "ServerEventReader", "Side", "Signature", "Splice", "StoredNames", "Strict",
     "SyncClosing", "Tables", "Text", "TokenCount", "Turn", "TurnMaker", "TurnScope", "WIRE_SETTINGS", "WaitingCall",
-    "WaitingConnection", "WireHead", "WireRequest", "WireResponse", "as_messages", "called", "count_values",
-    "counting", "decode_json", "describe", "encode_json", "environment_checked", "fields", "first_count",
+    "WaitingConnection", "WireHead", "WireRequest", "WireResponse", "WrappedAdapter", "as_messages", "called",
+    "count_values", "decode_json", "describe", "encode_json", "environment_checked", "fields", "first_count",
     "fit_effort", "fit_schema", "has_more_values", "installed_hooks", "items", "left_over", "load_as", "load_point",
     "name_kind", "one_line", "packaged_models", "pair", "printable", "read_count", "side_of", "split_model",
     "start_thread", "text", "without",

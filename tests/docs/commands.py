@@ -7,9 +7,9 @@ from sabir_actors.command import threads
 from sabir_cli.chat.words import WORDS
 from sabir_cli.main import build
 from sabir_cli.output import ROWS, Output
-from sabir_distributed.command import worker
-from sabir_durable.command import runs
 from sabir_local.command import local
+from sabir_runtime.distributed.command import worker
+from sabir_runtime.durable.command import runs
 
 from tests.docs.sources import paragraph
 

@@ -17,9 +17,9 @@ import nats
 import sabir
 from nats.aio.msg import Msg
 from pydantic_core import from_json
-from sabir_distributed import DistributedRunner, Worker
-from sabir_distributed.envelopes import Answered, Request, encode
 from sabir_runtime import BaseContext, BaseRunner
+from sabir_runtime.distributed import DistributedRunner, Worker
+from sabir_runtime.distributed.envelopes import Answered, Request, encode
 
 from tests.benchmarks import answers, work
 from tests.benchmarks.contenders.doing import Contender, Task, choose, processes_of, until_stdin_closes

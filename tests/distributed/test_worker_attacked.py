@@ -9,8 +9,8 @@ import pytest
 import sabir
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from sabir_distributed import CallSettings, WorkerSettings
-from sabir_distributed.envelopes import Answered, Failed
+from sabir_runtime.distributed import CallSettings, WorkerSettings
+from sabir_runtime.distributed.envelopes import Answered, Failed
 
 from tests.distributed.contexts import Desk, echo
 from tests.distributed.support import Caller, Gate, Place, body_of, flushed, own, soon, until

@@ -8,9 +8,9 @@ from sabir_cli.chat.words import WORDS
 from sabir_cli.exits import MEANINGS
 from sabir_cli.main import build
 from sabir_cli.output import Output
-from sabir_distributed.command import worker
-from sabir_durable.command import runs
 from sabir_local.command import local
+from sabir_runtime.distributed.command import worker
+from sabir_runtime.durable.command import runs
 
 from tests.docs.sources import paragraph
 

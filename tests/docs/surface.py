@@ -221,10 +221,10 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "Calls": (
-        "Whoever wraps an adapter offers what an adapter does.",
+        "An adapter around an adapter inherits from WrappedAdapter and overrides only what it changes.",
         (
-            "CallArguments", "Messages", "show_arguments", "Relay", "as_messages", "Script", "Performer",
-            "require_token_counter", "AsyncClosing", "SyncClosing", "load_entry_point", "split_model",
+            "WrappedAdapter", "CallArguments", "Messages", "show_arguments", "Relay", "as_messages", "Script",
+            "Performer", "AsyncClosing", "SyncClosing", "load_entry_point", "split_model",
         ),
     ),
     "Hooks": (

@@ -241,7 +241,7 @@ def test_every_public_name_has_a_row() -> None:
 def test_every_envelope_is_listed() -> None:
     """Those that callers send and those that workers send are all that there are, but for their bases (RN-28)."""
     from sabir.base.models import StoredModel
-    from sabir_distributed import envelopes
+    from sabir_runtime.distributed import envelopes
 
     own = [each for each in vars(envelopes).values() if getattr(each, "__module__", "") == envelopes.__name__]
     models = {each for each in own if isinstance(each, type) and issubclass(each, StoredModel)}

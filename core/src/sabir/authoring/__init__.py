@@ -37,8 +37,8 @@ _NAMES = {
     "calling.calls": "CallArguments Messages",
     "calling.drive": "Performer",
     "calling.exchange": "Script",
-    "calling.fallback": "require_token_counter",
     "calling.stream": "AsyncClosing Relay SyncClosing",
+    "calling.wrapped": "WrappedAdapter",
     "contract.dialect": "Decoder Dialect Framing ServerEvent ServerEventReader",
     "contract.provider": (
         "SABIR_API Access AsyncWireResponse Connection Credential Profile Provider TokenCount WireHead WireRequest "

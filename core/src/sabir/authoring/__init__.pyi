@@ -22,8 +22,8 @@ from sabir.base.values import encode_json, has_more_values
 from sabir.calling.calls import CallArguments, Messages
 from sabir.calling.drive import Performer
 from sabir.calling.exchange import Script
-from sabir.calling.fallback import require_token_counter
 from sabir.calling.stream import AsyncClosing, Relay, SyncClosing
+from sabir.calling.wrapped import WrappedAdapter
 from sabir.contract.dialect import Decoder, Dialect, Framing, ServerEvent, ServerEventReader
 from sabir.contract.provider import SABIR_API, Access, AsyncWireResponse, Connection, Credential, Profile, Provider
 from sabir.contract.provider import TokenCount, WireHead, WireRequest, WireResponse
@@ -57,11 +57,11 @@ __all__ = [  # noqa: RUF022
     "RequestScope", "RoleHint", "Roles", "Row", "RowEntry", "RowProvider", "SABIR_API", "SDKProvider", "SchemaRule",
     "Script", "ServerEvent", "ServerEventReader", "Side", "Signature", "StoredModel", "StoredNames", "Strict",
     "SyncClosing", "SyncOnlyCall", "SyncOnlyConnection", "Tables", "Text", "TokenCount", "Turn", "TurnMaker",
-    "TurnScope", "UserSDKConnection", "WIRE_SETTINGS", "WireHead", "WireRequest", "WireResponse", "as_messages",
+    "TurnScope", "UserSDKConnection", "WIRE_SETTINGS", "WireHead", "WireRequest", "WireResponse",
+    "WrappedAdapter", "as_messages",
     "call_function", "count_values", "decode_json", "describe_kind", "describe_validation_error", "encode_json",
     "explaining_environment_errors", "first_whole_number", "fit_effort", "fit_schema", "has_more_values",
     "installed_hooks", "list_or_empty", "load_entry_point", "load_stored", "object_or_empty", "one_line",
-    "packaged_models", "pair_messages", "printable", "read_count", "require_token_counter", "run_in_thread",
-    "show_arguments", "side_of",
-    "split_model", "text_or_empty", "unknown_fields", "without_fields",
+    "packaged_models", "pair_messages", "printable", "read_count", "run_in_thread", "show_arguments",
+    "side_of", "split_model", "text_or_empty", "unknown_fields", "without_fields",
 ]  # fmt: skip

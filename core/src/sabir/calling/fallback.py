@@ -321,7 +321,8 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
 
 
 def _targets(member: Adapter) -> tuple[Target, ...]:
-    return member.targets if isinstance(member, FallbackAdapter) else (member.target,)
+    targets: tuple[Target, ...] = getattr(member, "targets", (member.target,))  # a fallback's, wrapped or not
+    return targets
 
 
 def require_token_counter(member: Adapter) -> Counting:

@@ -302,7 +302,6 @@ class Settings(Frozen):
     @show_arguments
     def __init__(self, /, **fields: Unpack[SettingsGiven]) -> None:
         """Create the settings. Raises SettingsInvalid, in one line, for an unknown setting or an invalid value."""
-        __tracebackhide__ = True
         try:
             super().__init__(**dict[str, Any](fields))
         except ValidationError as error:

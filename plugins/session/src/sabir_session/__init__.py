@@ -83,6 +83,6 @@ __all__ = [
     "SliceNotRegistered", "SliceSnapshot", "Snapshot", "SnapshotRestoreError", "SnapshotSerializationError", "Store",
     "StoreError", "StoreLost", "StoreTooNew", "Subscription", "SyncAnswerStream", "TextArrived", "ToolCallRecord",
     "Watch", "append_item", "continued_model", "current_messages", "enable_inner_message_recording", "evaluate",
-    "evaluate_sync", "follow_up", "get_inner_messages", "get_latest_evaluation_id", "get_pending_tool_calls", "inner_message_append",
-    "replace_latest", "unfinished_evaluations", "with_budget",
+    "evaluate_sync", "follow_up", "get_inner_messages", "get_latest_evaluation_id", "get_pending_tool_calls",
+    "inner_message_append", "replace_latest", "unfinished_evaluations", "with_budget",
 ]  # fmt: skip

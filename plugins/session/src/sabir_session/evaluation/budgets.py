@@ -17,8 +17,8 @@ from decimal import Decimal
 from threading import Lock
 from typing import TypeAlias, Unpack
 
-from sabir import Adapter, ModelAdapter, Rendering, Reply, ReplyStream, SettingsInvalid, SyncReplyStream, Target
-from sabir.authoring import AsyncClosing, CallArguments, Messages, OptionCall, Relay, Script, SyncClosing
+from sabir import Adapter, ModelAdapter, Rendering, Reply, ReplyStream, SettingsInvalid, SyncReplyStream
+from sabir.authoring import CallArguments, Messages, OptionCall, Relay, Script, WrappedAdapter
 
 from sabir_session.evaluation.prompts import BudgetExhausted
 
@@ -118,7 +118,7 @@ class Spending:
                 raise BudgetExhausted(name, allowed, used)
 
 
-class BudgetedAdapter(AsyncClosing, SyncClosing):
+class BudgetedAdapter(WrappedAdapter):
     """An adapter that refuses a call once a budget is exhausted; made by `with_budget`.
 
     Its methods raise BudgetExhausted and the adapter's own errors. Calls that run at the same time are each checked
@@ -126,26 +126,12 @@ class BudgetedAdapter(AsyncClosing, SyncClosing):
     """
 
     def __init__(self, adapter: Adapter, budget: Budget) -> None:
-        self._adapter = adapter
+        super().__init__(adapter)
         self._spending = Spending(budget)
 
-    @property
-    def target(self) -> Target:
-        """The adapter's."""
-        return self._adapter.target
-
-    @property
-    def speaks_as(self) -> str:
-        """The policy on whose behalf the adapter speaks."""
-        return str(getattr(self._adapter, "speaks_as", "llm"))
-
     def __repr__(self) -> str:
-        """With the adapter."""
-        return f"with_budget({self._adapter!r})"
-
-    def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
-        """The adapter's rendering; it costs nothing."""
-        return self._adapter.render(messages, **how)
+        """Show the wrapped adapter."""
+        return f"with_budget({self.inner!r})"
 
     async def send(self, rendering: Rendering) -> Reply:
         """Send a rendering as it is."""
@@ -173,19 +159,11 @@ class BudgetedAdapter(AsyncClosing, SyncClosing):
         relay = _Counted(self._checked.stream_sync(messages, **how), self._spending)
         return SyncReplyStream(relay, relay.start)
 
-    async def aclose(self) -> None:
-        """Close the adapter."""
-        await self._adapter.aclose()
-
-    def close(self) -> None:
-        """Close the adapter."""
-        self._adapter.close()
-
     @property
     def _checked(self) -> Adapter:
-        """The adapter; raises BudgetExhausted if the budget is spent."""
+        """The wrapped adapter; raises BudgetExhausted if the budget is spent."""
         self._spending.check()
-        return self._adapter
+        return self.inner
 
     def _counted(self, reply: Reply) -> Reply:
         self._spending.add(reply)
@@ -220,10 +198,10 @@ def with_budget(adapter: Adapter, budget: Budget) -> BudgetedAdapter:
 
 
 def sends_renderings(adapter: Adapter) -> bool:
-    """Whether an adapter's `complete` does no more than send what its `render` returns.
+    """Return whether `adapter.complete` only sends what `adapter.render` returns.
 
     Other wrappers may do more: fetch media, read a cache, or ask the next member of a fallback.
     """
     while isinstance(adapter, BudgetedAdapter):
-        adapter = adapter._adapter
+        adapter = adapter.inner
     return isinstance(adapter, ModelAdapter)

@@ -140,7 +140,7 @@ class ThreadView:
             self.seconds[phase] = said["processing_time"]
             self.usage[phase] = said.get("usage") or {}
         elif event.what == "agent_updated":
-            self.configs.setdefault(said["phase_type"], []).append(AgentChange.model_validate(said["config"]))
+            self.configs.setdefault(said["phase_type"], []).append(AgentChange.stored(said["config"]))
         elif event.what in MOVES:
             self.status = MOVES[event.what][1]
             self.cause = said if event.what in ("failed", "terminated") else self.cause

@@ -16,7 +16,7 @@ from sabir_session.state.codec import now
 
 from sabir_actors import data as typed
 from sabir_actors.actor import Actor, ActorHost, Handled
-from sabir_actors.agents import Agent, AgentManagerActor, changed, config_of
+from sabir_actors.agents import Agent, AgentManagerActor, changed, config_of, settings_of
 from sabir_actors.errors import ActorError, ErrorCode
 from sabir_actors.observers import logger
 from sabir_actors.phases import AEIOUY_CHAIN
@@ -118,6 +118,7 @@ class ThreadActor(Actor):
     async def on_update_agent_config(self, message: Message) -> Handled:
         """Change the configuration of a phase's agent, `<thread>/<phase>`, from its next run on."""
         wanted = data_of(message, typed.UpdateAgentConfig)
+        settings_of(wanted.config)
         thread_id, _, phase = wanted.agent_id.rpartition("/")
         probe = AgentManagerActor("probe", self.system)
 

@@ -17,10 +17,11 @@ from sabir.authoring import one_line
 from sabir.errors import SabirError
 from sabir_session import JournalInvalid, PositionTaken, RecordingFailed, SessionError
 
-from sabir_actors.actor import Actor, ActorHost
+from sabir_actors.actor import Actor
 from sabir_actors.agents import Agent, AgentManagerActor, config_of
 from sabir_actors.data import ThreadState
 from sabir_actors.errors import ActorError, ErrorCode
+from sabir_actors.host import ActorHost
 from sabir_actors.observers import logger
 from sabir_actors.phase import PhaseActor
 from sabir_actors.phases import AGENTS, Chain, Phase
@@ -151,8 +152,7 @@ class ThreadRuns:
         self._is_stopped = True
         if self._looking is not None:
             self._looking.cancel()
-        for thread in list(self.threads.held.values()):
-            await self.halt(thread)
+        await asyncio.gather(*map(self.halt, list(self.threads.held.values())))
 
     async def halt(self, thread: Thread) -> None:
         """Interrupt the run of a thread, and the actors that it waits for."""
@@ -249,7 +249,9 @@ class ThreadRuns:
                     await self._run_phase(thread, phase)
                 if thread.view.status == "processing":
                     thread.record("completed", {})
-            except Exception as error:
+            except (Exception, asyncio.CancelledError) as error:
+                if _is_interrupted(error):
+                    raise
                 fail(thread, error)
         except RecordingFailed as error:
             logger.warning("thread %s could not be recorded: %s", thread.thread_id, error)
@@ -371,3 +373,9 @@ class ThreadRuns:
         if thread.view.status == "processing" and has_stayed and thread_id not in self.threads.held:
             await self.put(thread)
         return length, thread.view.status
+
+
+def _is_interrupted(error: BaseException) -> bool:
+    """Return whether an error is the cancellation of the present task from outside."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0

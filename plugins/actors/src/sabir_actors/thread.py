@@ -231,12 +231,12 @@ def done(message: Message, thread: Thread, step: Callable[[Thread], Response]) -
         return response
 
 
-def fail(thread: Thread, error: Exception) -> None:
+def fail(thread: Thread, error: BaseException) -> None:
     """Record a thread's failure; raises RecordingFailed for a failure of the journal, not of the thread."""
     if isinstance(error, RecordingFailed):
         raise error
     if not isinstance(error, ActorError):
-        logger.exception("thread %s failed", thread.thread_id)
+        logger.error("thread %s failed", thread.thread_id, exc_info=error)
         error = ActorError(ErrorCode.FAILED, one_line(f"{type(error).__name__}: {error}"))
     if error.code is ErrorCode.RECORDING_FAILED:
         raise RecordingFailed(str(error)) from error

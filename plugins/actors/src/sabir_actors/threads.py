@@ -15,9 +15,10 @@ from sabir_session import PositionTaken, RecordingFailed, Store
 from sabir_session.state.codec import now
 
 from sabir_actors import data as typed
-from sabir_actors.actor import Actor, ActorHost, Handled
+from sabir_actors.actor import Actor, Handled
 from sabir_actors.agents import Agent, AgentManagerActor, changed, config_of, settings_of
 from sabir_actors.errors import ActorError, ErrorCode
+from sabir_actors.host import ActorHost
 from sabir_actors.observers import logger
 from sabir_actors.phases import AEIOUY_CHAIN
 from sabir_actors.protocol import Message, Response, data_of
@@ -35,6 +36,8 @@ class ThreadActor(Actor):
         super().__init__(actor_id, system)
         self.threads = KnownThreads(store, runner=str(uuid4()))
         self.runs = ThreadRuns(system, self.threads, self._request)
+        self._moved_threads: list[Thread] = []
+        """Threads whose change was recorded for a message that is not answered yet."""
 
     async def recover(self) -> list[str]:
         """Continue every processing thread of the store.
@@ -75,6 +78,15 @@ class ThreadActor(Actor):
         return self.threads.open(thread_id).view
 
     # Messages
+
+    async def _answer(self, message: Message) -> Response:
+        """Answer a message, then run the threads that it started, also if its handler was interrupted meanwhile."""
+        try:
+            return await super()._answer(message)
+        finally:
+            moved, self._moved_threads = self._moved_threads, []
+            for thread in moved:
+                await self.runs.go_on(thread)
 
     async def on_create_thread(self, message: Message) -> Handled:
         """Make a thread; it is not started."""
@@ -154,14 +166,10 @@ class ThreadActor(Actor):
                 told["current_phase"] = view.current_phase
             response = message.response(answer.model_validate(told))
             thread.record(what, {**said, **(self.runs.beginning(thread) if is_run else {})}, message, response)
-            moved.append(thread)
+            self._moved_threads.append(thread)
             return response
 
-        moved: list[Thread] = []
-        response = await self._changed(message, data_of(message, typed.OfThread).thread_id, move)
-        for thread in moved:
-            await self.runs.go_on(thread)
-        return response
+        return await self._changed(message, data_of(message, typed.OfThread).thread_id, move)
 
     async def _changed(
         self,
@@ -177,7 +185,7 @@ class ThreadActor(Actor):
             found = thread.answer_to(message)
             if found is not None:
                 if thread.view.status == "processing":
-                    await self.runs.go_on(thread)
+                    self._moved_threads.append(thread)
                 return found
             try:
                 return done(message, thread, step)

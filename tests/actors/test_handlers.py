@@ -326,7 +326,7 @@ class TestHanging:
     async def test_ch_34_a_restart_reaches_a_hanging_actor(
         self, worker: Worker, hanging: Any, by: str, ends: threading.Event
     ) -> None:
-        """Sent to it or by its supervisor; the hanging message fails and may be sent again, waiting ones are handled."""
+        """Sent to it or by its supervisor; the hanging message fails, and waiting ones are handled."""
         caller = await self.hang(worker, hanging, ends)
         waiting = asyncio.ensure_future(worker.system.send_message(ask("WORK", "worker", "m2")))
         await asyncio.sleep(0)

@@ -140,6 +140,7 @@ class AgentManagerActor(Actor):
             options=self._options(agent.config),
             settings=self._settings(agent),
             session=self.session,
+            recorder=self.system.apart if self.session is not None and self.session.has_journal else None,
             resume=earlier is not None,
             evaluation_id=earlier,
             watch=partial(self._said, message) if asked.stream else None,

@@ -13,6 +13,7 @@ from sabir_session import Store
 
 from sabir_actors.actor import CLEANUP, Actor
 from sabir_actors.adapters import Adapters
+from sabir_actors.apart import StoreThread
 from sabir_actors.errors import ActorError, ErrorCode
 from sabir_actors.observers import Observers, log, logger, spanned
 from sabir_actors.phases import AEIOUY_CHAIN, Chain
@@ -49,6 +50,8 @@ class ActorHost:
         self.settings = settings
         self.chains: Mapping[str, Chain] = {chain.name: chain for chain in (AEIOUY_CHAIN, *chains)}
         self.store = store
+        self.apart = StoreThread()
+        """Runs what uses a store or a journal, so that the event loop does not wait for it."""
         if queue is not None and store is None:
             reason = "a queue gives threads to processes that share a store; give ActorSystem(store=…) that store"
             raise ActorError(ErrorCode.INVALID_CONFIG, reason)

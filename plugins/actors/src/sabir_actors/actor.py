@@ -211,12 +211,14 @@ class Actor:
             raise HandlerCancelled("the handler, or a task that it waits for, was cancelled, and not by its caller")
         return work.result()
 
-    def _checked(self, message: Message, result: Handled) -> Response:
+    def _checked(self, message: Message, result: object) -> Response:
         """Return the response of a handler's result; raise HandlerInvalid if its data does not fit its type."""
         if isinstance(result, Response):
             response = message.answered_by(result)
-        elif isinstance(result, Mapping | BaseModel) and not isinstance(result, Message):
+        elif isinstance(result, Mapping):
             response = message.response(result)
+        elif isinstance(result, BaseModel) and not isinstance(result, Message):
+            response = message.response(result.model_dump(mode="json"))
         else:
             raise HandlerInvalid(f"the handler returned a {type(result).__name__}; return data or a Response")
         try:

@@ -24,8 +24,8 @@ from sabir.authoring import one_line, printable
 from sabir.errors import SettingsInvalid
 from sabir_session import SQLiteStore, Store
 
-from sabir_actors.actor import THREADS
 from sabir_actors.client import ThreadClient
+from sabir_actors.host import THREADS
 from sabir_actors.shown import SHORT, age, cost_of_phase, cut, dollars, phase_of, summary_of, table_of, tokens_of, why
 from sabir_actors.state import ThreadView
 from sabir_actors.system import ActorSystem
@@ -263,7 +263,7 @@ async def _followed(order: _Order, thread_id: str, is_going: Callable[[ThreadVie
     """Show a thread while it runs, then its result; returns 1 if it failed."""
     with _table(order) as show:
         while True:
-            view = order.stored().view(thread_id)
+            view = await asyncio.to_thread(order.stored().view, thread_id)
             show(view)
             if not is_going(view):
                 break

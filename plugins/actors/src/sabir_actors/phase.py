@@ -12,9 +12,10 @@ from time import monotonic
 from typing import Any
 
 from sabir_actors import data as typed
-from sabir_actors.actor import Actor, ActorHost, Handled
+from sabir_actors.actor import Actor, Handled
 from sabir_actors.agents import Agent, AgentManagerActor
 from sabir_actors.errors import ActorError, ErrorCode
+from sabir_actors.host import ActorHost
 from sabir_actors.phases import Chain, Phase
 from sabir_actors.protocol import ErrorResponse, Message, Response, data_of, raised, validate_message
 
@@ -120,7 +121,9 @@ class PhaseActor(Actor):
             raise
 
     async def _is_mended(self, error: ErrorResponse, message: Message) -> bool:
-        """Report to the supervisor; returns whether it restarted the agents."""
+        """Return whether the agents were restarted: before, which interrupted them, or by the supervisor now."""
+        if error.error_code == ErrorCode.STOPPED and error.data.get("retryable"):
+            return True
         supervisor = self.system.supervisor_id
         if supervisor is None:
             return False

@@ -108,6 +108,10 @@ class Message(_Envelope):
         found = response_data.model_dump(mode="json") if isinstance(response_data, BaseModel) else response_data
         return Response(type=response_type or self.get_response_type(), data=found, **self._answering())
 
+    def answered_by(self, response: "Response") -> "Response":
+        """Return a response with the envelope of the answer to this message, whatever its own envelope says."""
+        return response.model_copy(update=self._answering())
+
     def error(self, error: ActorError) -> "ErrorResponse":
         """The ERROR that says why it failed, and whether it may succeed later."""
         return ErrorResponse(

@@ -66,10 +66,13 @@ class SessionArguments(TypedDict, total=False):
     """Where one prompt is evaluated; every argument is optional.
 
     `session` records every message at once; without one, nothing is kept. `resume` continues the session's latest
-    evaluation, or the one that `evaluation_id` names.
+    evaluation, or the one that `evaluation_id` names. `recorder` is awaited for each write to the session and calls the
+    function that it gets, for example in a thread, so that a slow journal does not block the event loop; observers of
+    the session are called there too. Without one, the loop's own thread writes. `evaluate_sync` does not use it.
     """
 
     session: Session | None
+    recorder: people.Recorder | None
     resume: bool
     evaluation_id: str | None
 
@@ -102,7 +105,7 @@ async def evaluate(
     after a crash, `resume=True` continues under any provider: calls without a result run first, calls with one never
     run again, and a finished evaluation answers from its records: its output is read and checked again, so that a
     validator, or a function that makes the output, runs again.
-    The loop's own thread writes to the session, and waits while the journal stores a record.
+    The loop's own thread writes to the session, and waits while the journal stores a record; `recorder` changes that.
 
     Raises ConversationNotFound and PromptMismatch on resume, ApprovalPending for calls that wait for a person,
     BudgetExhausted before a request beyond the budget and when its time is over while options run, CallsTooDeep for
@@ -168,7 +171,9 @@ def _prepared(
         raise SettingsInvalid(f"{function}: evaluation_id names what a resume goes on with; add resume=True")
     else:
         evaluation = begin(prompt, requests.speaks_as)
-    return evaluation, performer_of(performer_class, session, evaluation, requests, how)
+    io = performer_of(performer_class, session, evaluation, requests, how)
+    io.recorder = how.get("recorder")
+    return evaluation, io
 
 
 def outputs_of(output: object, validator: Validator[Any] | None, retries: int) -> Outputs[Any] | None:
@@ -233,7 +238,7 @@ async def proceed(evaluation: Evaluation, io: Performer) -> object:
     """
     try:
         for record in evaluation.unrecorded:
-            io.record(record)
+            await io.record(record)
         evaluation.unrecorded = ()
         while True:
             if evaluation.open:
@@ -242,7 +247,7 @@ async def proceed(evaluation: Evaluation, io: Performer) -> object:
                 try:
                     return await _output(evaluation, io)
                 except OutputInvalid as error:
-                    _ask_again(evaluation, io, error)
+                    await _ask_again(evaluation, io, error)
             else:
                 await _ask(evaluation, io)
     except BudgetExhausted as error:
@@ -258,7 +263,7 @@ async def _ask(evaluation: Evaluation, io: Performer) -> None:
     io.spending.check()
     await io.show(people.RequestStarted(evaluation.turn + 1, question=io.question))
     reply = await io.complete(io.take_prepared() or evaluation.sent)
-    io.record(evaluation.take(reply, io.asked_about or ()))
+    await io.record(evaluation.take(reply, io.asked_about or ()))
     io.spending.add(reply)
     await io.show(people.ReplyArrived(reply, question=io.question))
 
@@ -271,12 +276,12 @@ async def _output(evaluation: Evaluation, io: Performer) -> object:
     return await outputs.finish(outputs.read(reply, evaluation.output_call), reply, io.apply)
 
 
-def _ask_again(evaluation: Evaluation, io: Performer, error: OutputInvalid) -> None:
+async def _ask_again(evaluation: Evaluation, io: Performer, error: OutputInvalid) -> None:
     """Tell the model why its answer was refused; raises the error if it was told often enough."""
     assert io.requests.outputs is not None
     if tries(evaluation.last_turn.messages) >= io.requests.outputs.retries:
         raise error
-    io.record(evaluation.follow(io.requests.complaint(error)))
+    await io.record(evaluation.follow(io.requests.complaint(error)))
 
 
 async def _answer(evaluation: Evaluation, io: Performer) -> None:
@@ -291,25 +296,28 @@ async def _answer(evaluation: Evaluation, io: Performer) -> None:
         if decision is None or decision.kind == "allow":
             runs.append(Run(call, people.with_arguments(call.message, decision)))
         elif decision.kind == "deny":
-            _settle(evaluation, io, call, people.denial(call.message, decision))
+            await _settle(evaluation, io, call, people.denial(call.message, decision))
     io.start(runs)
     for _ in runs:
         is_recording = False
         try:
             run, result = await io.take()
             is_recording = True
-            _settle(evaluation, io, run.open, result)
+            await _settle(evaluation, io, run.open, result)
             is_recording = False
             await io.shown()
-        except BaseException:
+        except BaseException as error:
+            from asyncio import CancelledError
+
             late = await io.stop()
-            for run, result in () if is_recording else late:  # it ended although it was cancelled
-                _settle(evaluation, io, run.open, result)
+            has_failed = is_recording and not isinstance(error, CancelledError)
+            for run, result in () if has_failed else late:  # it ended although it was cancelled
+                await _settle(evaluation, io, run.open, result)
             raise
     if len(evaluation.open) > len(outputs):
         raise _pending(evaluation, "resume the evaluation to ask again")
     for call in outputs:  # after all others, so that what ends the evaluation is its last record
-        io.record(evaluation.settle(call, received(call.message), gives_output=True))
+        await io.record(evaluation.settle(call, received(call.message), gives_output=True))
 
 
 def _pending(evaluation: Evaluation, remedy: str) -> ApprovalPending:
@@ -319,8 +327,8 @@ def _pending(evaluation: Evaluation, remedy: str) -> ApprovalPending:
     return ApprovalPending(f"calls wait for approval: {names}; {remedy}", calls=calls, evaluation_id=evaluation_id)
 
 
-def _settle(evaluation: Evaluation, io: Performer, call: OpenCall, result: Message) -> None:
-    io.record(evaluation.settle(call, result))
+async def _settle(evaluation: Evaluation, io: Performer, call: OpenCall, result: Message) -> None:
+    await io.record(evaluation.settle(call, result))
     io.tell(people.CallEnded(call.message, result, question=io.question))
 
 

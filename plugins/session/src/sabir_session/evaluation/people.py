@@ -150,6 +150,8 @@ class OutputArrived:
 
 
 Event: TypeAlias = RequestStarted | TextArrived | OutputArrived | ReplyArrived | CallStarted | CallProgress | CallEnded
+Recorder: TypeAlias = Callable[[Callable[[], None]], Awaitable[None]]
+"""Is awaited for each write to a session, and calls the function that it gets."""
 Watch: TypeAlias = Callable[[Event], None]
 
 

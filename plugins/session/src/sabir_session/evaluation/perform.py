@@ -68,13 +68,14 @@ class Performer(ABC):
     question: str = ""
     prepared: Rendering | None = None
     cancelled: Signal = field(default_factory=Signal, init=False)
+    recorder: people.Recorder | None = field(default=None, init=False)
 
     @property
     def asked_about(self) -> frozenset[str] | None:
         """The options whose calls need a person's approval, None if nobody is asked."""
         return None if self.approve is None else frozenset(option.name for option in self.requests.offered)
 
-    def record(self, record: InnerMessage) -> None:
+    async def record(self, record: InnerMessage) -> None:
         """Append a record to the session."""
         if self.session is not None:
             self.session.mutate(InnerMessage).append(record)
@@ -233,6 +234,12 @@ class LoopPerformer(Performer):
 
     _running: "dict[asyncio.Task[Ended], Run]" = field(default_factory=dict, init=False)
     _ended: list[Ended] = field(default_factory=list, init=False)
+
+    async def record(self, record: InnerMessage) -> None:
+        """Append a record to the session, by the recorder if there is one."""
+        if self.session is None or self.recorder is None:
+            return await super().record(record)
+        await self.recorder(partial(self.session.mutate(InnerMessage).append, record))
 
     @property
     def runs_options(self) -> bool:

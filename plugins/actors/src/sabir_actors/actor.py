@@ -12,12 +12,13 @@ It runs in a task of its own: a cancellation within it is its error, and only on
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
+from functools import cached_property
 from inspect import CORO_CREATED, getcoroutinestate, iscoroutine
 from itertools import takewhile
 from time import monotonic
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 from sabir.authoring import one_line
@@ -25,12 +26,12 @@ from sabir_session.state.codec import now
 
 from sabir_actors import data as typed
 from sabir_actors.errors import ActorError, ErrorCode
-from sabir_actors.observers import logger
-from sabir_actors.protocol import AEIOUY, Message, Response, data_of, validate_message
+from sabir_actors.observers import log, logger, spanned
+from sabir_actors.protocol import AEIOUY, AnyMessage, Message, Response, data_of, validate_message
+from sabir_actors.resources import SharedResources
 
-if TYPE_CHECKING:
-    from sabir_actors.host import ActorHost
-
+THREADS = "threads"
+"""Id of the actor of threads that every system has."""
 MAILBOX = 1000
 """How many messages may wait at one actor."""
 REMEMBERED = 1000
@@ -379,3 +380,118 @@ def _keep(kept: OrderedDict[str, Kept], key: str, value: Kept) -> None:
     kept.move_to_end(key)
     if len(kept) > REMEMBERED:
         kept.popitem(last=False)
+
+
+class ActorHost(SharedResources):
+    """Holds actors: it has their shared resources, finds them, and delivers messages to them."""
+
+    @cached_property
+    def _actors(self) -> dict[str, Actor]:
+        """Id → actor, in the order in which they were added."""
+        return {}
+
+    _leaves_at: float | None = None
+    """The time at which messages that are being handled are interrupted, once the system stops."""
+
+    def add(self, actor: Actor) -> None:
+        """Add an actor; raises ActorError if another has its id."""
+        if self._actors.setdefault(actor.actor_id, actor) is not actor:
+            raise ActorError(ErrorCode.INVALID_CONFIG, f"an actor {actor.actor_id!r} is here already; give another id")
+
+    def remove(self, actor_id: str) -> None:
+        """Remove an actor."""
+        self._actors.pop(actor_id, None)
+
+    def actors(self) -> tuple[str, ...]:
+        """Ids of all actors, in the order in which they were added."""
+        return tuple(self._actors)
+
+    def get_actor(self, actor_id: str) -> Actor:
+        """The actor of that id; raises ActorError (UNKNOWN_ACTOR) if there is none."""
+        found = self._actors.get(actor_id)
+        if found is None:
+            raise ActorError(ErrorCode.UNKNOWN_ACTOR, f"no actor {actor_id!r} is here; see system.actors()")
+        return found
+
+    async def send_message(self, message: Message) -> Response:
+        """Deliver a message to its receiver; returns the response, an ErrorResponse if the receiver is unknown.
+
+        Raises ActorError, a ValueError, for a message without a receiver.
+        """
+        if not message.receiver:
+            raise ActorError(ErrorCode.INVALID_MESSAGE, "Message must have a receiver; set receiver= to an actor's id")
+        try:
+            actor = self.get_actor(message.receiver)
+        except ActorError as error:
+            self.bury(message)
+            return message.error(error)
+        return await actor.receive(message)
+
+    def bury(self, message: AnyMessage) -> None:
+        """Keep and count a message without a receiver."""
+        self.dead_letters.append(message)
+        self.dead_count += 1
+        logger.warning("no receiver for %s %s to %s", message.type, message.id, message.receiver)
+
+    def log(self, message: AnyMessage) -> None:
+        """Tell of one message on its way; the log has nothing of its contents."""
+        log(message, self._trace)
+
+    async def spanned(self, message: Message, answer: Callable[[Message], Coroutine[Any, Any, Response]]) -> Response:
+        """What `answer` makes of a message, within the block that `spans` makes for it."""
+        return await spanned(message, answer, self._spans)
+
+    async def notify_supervisor(self, actor: Actor, message: Message, error: ActorError) -> Response | None:
+        """Report an actor's error to the supervisor; returns its answer, None if there is no supervisor."""
+        if self.supervisor_id not in self._actors or self.supervisor_id in (actor.actor_id, message.sender):
+            return None
+        details = {"message_id": message.id, "message_type": message.type, "retryable": error.retryable}
+        said = {"actor_id": actor.actor_id, "error_message": str(error), "error_code": error.code.value, **details}
+        told = actor._request("ERROR_NOTIFICATION", said, self.supervisor_id, message.correlation_id)
+        return await self.send_message(told)
+
+    async def stop(self) -> None:
+        """Stop every actor, the latest first, and close their adapters.
+
+        Messages that are being handled may end within the policy's `leaving` seconds; then all that are left are
+        interrupted. What does not end within a second after that is left behind, and logged.
+        """
+        self._leaves_at = monotonic() + self.restarts.leaving
+        await self.let_go(THREADS)  # its runs wait for the others
+        if self.queue is not None:
+            await self._bounded(self.queue.aclose(), "the queue")
+        for actor_id in reversed(self.actors()):
+            if not self._seconds_left():
+                break
+            await self.let_go(actor_id)
+        await asyncio.gather(*map(self.let_go, self.actors()))
+        await self._bounded(self.adapters.aclose(), "the adapters")
+
+    async def let_go(self, actor_id: str) -> None:
+        """Stop one actor, wait until it has answered its messages, and remove it.
+
+        Messages that are being handled may end within the policy's `leaving` seconds; then they are interrupted.
+        """
+        actor = self._actors.get(actor_id)
+        if actor is not None:
+            await actor.stop()
+            await actor.drained(self._seconds_left())
+            self.remove(actor_id)
+
+    def _seconds_left(self) -> float:
+        """Return the seconds that messages may still take."""
+        return self.restarts.leaving if self._leaves_at is None else max(0.0, self._leaves_at - monotonic())
+
+    async def _bounded(self, closing: Coroutine[Any, Any, object], name: str) -> None:
+        """Close a resource; interrupt the closing when the time of leaving is over."""
+        task = asyncio.ensure_future(closing)
+        try:
+            await asyncio.wait([task], timeout=self._seconds_left() + CLEANUP)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        if task.done():
+            task.result()
+            return
+        task.cancel()
+        logger.warning("%s did not close in %g s; it is left behind", name, self.restarts.leaving)

@@ -31,10 +31,9 @@ from sabir_session import (
 )
 
 from sabir_actors import data as typed
-from sabir_actors.actor import Actor, Handled
+from sabir_actors.actor import Actor, ActorHost, Handled
 from sabir_actors.adapters import Shared
 from sabir_actors.errors import ActorError, ErrorCode
-from sabir_actors.host import ActorHost
 from sabir_actors.phases import AGENTS, Phase, PhaseReply
 from sabir_actors.protocol import Message, data_of
 from sabir_actors.state import ThreadView

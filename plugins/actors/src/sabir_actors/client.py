@@ -14,8 +14,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from sabir_actors import data as typed
-from sabir_actors.actor import REMEMBERED, Actor, Handled
-from sabir_actors.host import THREADS
+from sabir_actors.actor import REMEMBERED, THREADS, Actor, Handled
 from sabir_actors.protocol import Message, data_of, raised
 from sabir_actors.state import ENDS, thread_id_of
 from sabir_actors.system import ActorSystem

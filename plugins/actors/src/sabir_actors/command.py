@@ -24,8 +24,8 @@ from sabir.authoring import one_line, printable
 from sabir.errors import SettingsInvalid
 from sabir_session import SQLiteStore, Store
 
+from sabir_actors.actor import THREADS
 from sabir_actors.client import ThreadClient
-from sabir_actors.host import THREADS
 from sabir_actors.shown import SHORT, age, cost_of_phase, cut, dollars, phase_of, summary_of, table_of, tokens_of, why
 from sabir_actors.state import ThreadView
 from sabir_actors.system import ActorSystem

@@ -12,10 +12,9 @@ from time import monotonic
 from typing import Any
 
 from sabir_actors import data as typed
-from sabir_actors.actor import Actor, Handled
+from sabir_actors.actor import Actor, ActorHost, Handled
 from sabir_actors.agents import Agent, AgentManagerActor
 from sabir_actors.errors import ActorError, ErrorCode
-from sabir_actors.host import ActorHost
 from sabir_actors.phases import Chain, Phase
 from sabir_actors.protocol import ErrorResponse, Message, Response, data_of, raised, validate_message
 

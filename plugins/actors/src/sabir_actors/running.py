@@ -18,11 +18,10 @@ from sabir.authoring import one_line
 from sabir.errors import SabirError
 from sabir_session import JournalInvalid, PositionTaken, RecordingFailed, SessionError
 
-from sabir_actors.actor import Actor
+from sabir_actors.actor import Actor, ActorHost
 from sabir_actors.agents import Agent, AgentManagerActor, config_of
 from sabir_actors.data import ThreadState
 from sabir_actors.errors import ActorError, ErrorCode
-from sabir_actors.host import ActorHost
 from sabir_actors.observers import logger
 from sabir_actors.phase import PhaseActor
 from sabir_actors.phases import AGENTS, Chain, Phase

@@ -16,9 +16,8 @@ from weakref import WeakKeyDictionary, WeakSet
 from sabir.authoring import one_line
 
 from sabir_actors import data as typed
-from sabir_actors.actor import Actor, Handled
+from sabir_actors.actor import Actor, ActorHost, Handled
 from sabir_actors.errors import ActorError
-from sabir_actors.host import ActorHost
 from sabir_actors.observers import logger
 from sabir_actors.protocol import ErrorResponse, Message, Response, data_of, raised
 

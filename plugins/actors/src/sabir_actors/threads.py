@@ -15,10 +15,9 @@ from sabir_session import PositionTaken, RecordingFailed, Store
 from sabir_session.state.codec import now
 
 from sabir_actors import data as typed
-from sabir_actors.actor import Actor, Handled
+from sabir_actors.actor import Actor, ActorHost, Handled
 from sabir_actors.agents import Agent, AgentManagerActor, changed, config_of, settings_of
 from sabir_actors.errors import ActorError, ErrorCode
-from sabir_actors.host import ActorHost
 from sabir_actors.observers import logger
 from sabir_actors.phases import AEIOUY_CHAIN
 from sabir_actors.protocol import Message, Response, data_of

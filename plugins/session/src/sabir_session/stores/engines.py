@@ -22,10 +22,11 @@ from sabir.authoring import DatabaseFailure, one_line
 
 from sabir_session.errors import StoreError, StoreLost
 from sabir_session.stores.claims import Claim, busy, claim_file, remove_lock_file
+from sabir_session.stores.database import APPEND, Executed, Row
 from sabir_session.stores.files import identity_of, located, scheme_of, text_of
 from sabir_session.stores.layouts import POSTGRES_TABLES, POSTGRES_UPGRADES, SQLITE_TABLES, SQLITE_UPGRADES
 from sabir_session.stores.names import check_name
-from sabir_session.stores.store import APPEND, Executed, Row, Store
+from sabir_session.stores.store import Store
 
 if TYPE_CHECKING:
     import psycopg

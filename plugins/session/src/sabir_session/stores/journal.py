@@ -8,30 +8,24 @@ read: nothing of the earlier ones was seen here, so nothing that is written here
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from sabir.authoring import DatabaseFailure
 
 from sabir_session import errors
-
-if TYPE_CHECKING:
-    from sabir_session.stores.store import Located, Store
-
-POSITIONS = 1 << 32
-"""Positions of one journal; journal n's records have keys from n · POSITIONS."""
+from sabir_session.stores.database import POSITIONS, Database, Located
 
 
 class StoredJournal:
     """One journal of a store: the records from when it was opened, and those appended through it since."""
 
-    def __init__(self, store: "Store", name: str, located: "Located") -> None:
+    def __init__(self, store: Database, name: str, located: Located) -> None:
         self.name = name
         self._store = store
         self._lock, self._execute, self._statement = store._lock, store._execute, store._append
         self._has_seen_records = False
         self._locate(located)
 
-    def _locate(self, located: "Located") -> None:
+    def _locate(self, located: Located) -> None:
         self._number = located.number
         self._key = located.number * POSITIONS + located.length
 

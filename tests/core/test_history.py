@@ -225,7 +225,7 @@ def test_loads_takes_text_and_an_empty_one_is_an_empty_history() -> None:
             r"messages\[0\] is not a message: payload\.option_call\.invocation_id: Field required",
         ),
         (f"[{MESSAGE % 'a'}]".replace('"policy": "user"', '"policy": ""'), "policy: String should have at least 1"),
-        (MESSAGE % "\\ud800", r"line 1 holds a lone surrogate U\+D800"),
+        (MESSAGE % "\\ud800", r"line 1 contains a lone surrogate U\+D800"),
         ('{"policy": "u", "later": "\\udfff", "payload": {"kind": "parts", "parts": []}}', r"lone surrogate U\+DFFF"),
         ('{"policy": "u", "step_num": NaN}', "line 1: no JSON: NaN is not a finite number"),
         ('[{"policy": "u", "later": -Infinity}]', "line 1: no JSON: -Infinity is not a finite number"),

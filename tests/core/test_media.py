@@ -55,7 +55,7 @@ NO_HEADER = "is not a data URL: expected data:<mime>;base64,<payload>"
     [
         *((DataURL.parse, url, NO_HEADER) for url in (
             "data:image/png;base64", "data:;;,", "data: image/png,a", "data:" + "x" * 2000 + ",a", "")),
-        (lambda url: DataURL.parse(url).content, "data:image/png;base64,A", "holds broken base64"),
+        (lambda url: DataURL.parse(url).content, "data:image/png;base64,A", "contains invalid base64"),
         (lambda url: MediaURL(url).check(), "data:image/png;base64," + "A" * DATA_URL_CAP,
          r"has 1000000\d\d characters; a data URL may have 100000000: upload it"),
         (lambda url: MediaURL(url).check(), "https://example.org/" + "a" * 100_000, "a web URL may have 100000"),
@@ -137,7 +137,7 @@ def test_a_rule_takes_forms_and_types() -> None:
         ("url", None, None), ("url", "image/tiff", None), ("data", "image/png", None), ("data", None, None),
         ("data", "image/tiff", "does not take image/tiff"), ("data", "png", "does not take png"),
         ("data", "image/*", "does not take image/*"),
-        ("file", "image/png", "takes it by url, data only, not by file"),
+        ("file", "image/png", "accepts it only by url, data, not by file"),
     ]:  # fmt: skip
         assert any_url.refusal(form, mime) == said  # type: ignore[arg-type]
     assert MediaRule().refusal("url", None) == "does not take it"

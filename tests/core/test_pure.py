@@ -71,7 +71,7 @@ def test_rendering_speaks_for_a_policy_and_refuses_losses(pure: sabir.PureDialec
     sides = [pure.render([said], speaks_as=policy).body["turns"][0]["side"] for policy in ("critic", "llm")]
 
     assert sides == ["assistant", "user"]
-    with pytest.raises(RenderingRefused, match="would lose something"):
+    with pytest.raises(RenderingRefused, match="cannot accept everything"):
         pure.render(sabir.user("Hi.", sabir.image("https://example.org/sky.jpg")), strict=True)
 
 

@@ -71,8 +71,8 @@ def test_impossible_settings_are_errors(wrong: dict[str, Any]) -> None:
         ({"temprature": 1}, "Settings has no `temprature`; did you mean `temperature`?"),
         ({"zzz": 1}, "Settings has no `zzz`; its fields are max_output_tokens, temperature, "),
         ({"max_output_tokens": 0}, "Settings: max_output_tokens: Input should be greater than 0"),
-        ({"stop": ["\ud800"]}, "Settings: stop.0: holds a lone surrogate"),
-        ({"option_choice": "\ud800"}, "Settings: option_choice: holds a lone surrogate"),
+        ({"stop": ["\ud800"]}, "Settings: stop.0: contains a lone surrogate"),
+        ({"option_choice": "\ud800"}, "Settings: option_choice: contains a lone surrogate"),
     ],
 )
 def test_a_wrong_setting_is_one_line(wrong: dict[str, Any], says: str) -> None:

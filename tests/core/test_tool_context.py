@@ -24,7 +24,7 @@ async def test_a_call_that_is_too_deep_ends_what_it_is_within() -> None:
         assert result.result is not None and result.result.result == "there"
     with (
         CallDepth(MOST_DEPTH).set(),
-        pytest.raises(CallsTooDeep, match=f"'sink' is called within {MOST_DEPTH} other calls"),
+        pytest.raises(CallsTooDeep, match=f"'sink' is nested in {MOST_DEPTH} other calls"),
     ):
         sabir.answer_sync([CALL], [sink])
     with CallDepth(MOST_DEPTH).set(), pytest.raises(CallsTooDeep):
@@ -33,7 +33,7 @@ async def test_a_call_that_is_too_deep_ends_what_it_is_within() -> None:
 
 def test_outside_of_a_run_there_is_no_context() -> None:
     """In one, it is found without being handed on."""
-    with pytest.raises(OutsideEvaluation, match="no option of an evaluation runs here"):
+    with pytest.raises(OutsideEvaluation, match="does not run inside an option"):
         ToolContext.current()
     with ToolContext("c1", idempotency_key="m1/c1").entered():
         assert ToolContext.current().idempotency_key == "m1/c1"

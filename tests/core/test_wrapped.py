@@ -11,7 +11,7 @@ import sabir
 from sabir import Adapter, ModelAdapter, SettingsInvalid
 from sabir.authoring import CallArguments, Messages, WrappedAdapter
 from sabir_media import FetchingAdapter
-from sabir_session import Budget, within
+from sabir_session import Budget, with_budget
 from sabir_testing.scripted import ScriptedAdapter
 
 MEMBERS = sorted(name for name in vars(Adapter) if not name.startswith("_"))
@@ -83,7 +83,7 @@ def test_closing_a_wrapper_closes_the_adapter(close: str) -> None:
 PUBLIC = sorted(name for name in dir(ModelAdapter) if not name.startswith("_"))
 
 
-@pytest.mark.parametrize("wrapped", [WrappedAdapter, lambda llm: within(llm, Budget(turns=1))])
+@pytest.mark.parametrize("wrapped", [WrappedAdapter, lambda llm: with_budget(llm, Budget(turns=1))])
 def test_every_public_attribute_of_a_model_adapter_can_be_read_from_its_wrapper(wrapped: Any) -> None:
     """`model`, `dialect`, `settings` and the rest, as facts of the wrapped adapter."""
     inner = sabir.adapter("echo:m", settings=sabir.Settings(seed=1), speaks_as="poet")
@@ -140,11 +140,11 @@ class Uncounted:
 
 
 def test_a_wrapper_reports_that_its_adapter_counts_no_tokens() -> None:
-    with pytest.raises(SettingsInvalid, match="echo:plain counts no tokens"):
+    with pytest.raises(SettingsInvalid, match="echo:plain cannot count tokens"):
         WrappedAdapter(Uncounted()).count_tokens_sync("hi")  # type: ignore[arg-type]
 
 
 def test_the_wrappers_of_the_library_inherit_from_it() -> None:
     llm = sabir.adapter("echo:m")
     assert issubclass(FetchingAdapter, WrappedAdapter)
-    assert isinstance(within(llm, Budget(turns=1)), WrappedAdapter)
+    assert isinstance(with_budget(llm, Budget(turns=1)), WrappedAdapter)

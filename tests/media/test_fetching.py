@@ -87,7 +87,7 @@ def test_nothing_is_fetched_without_it(tiny: Tiny) -> None:
 
     assert [loss.kind for loss in rendering.losses] == ["downgraded"]
     assert "images" not in rendering.body["turns"][0]
-    with pytest.raises(WrongWord, match=r"adapter\(\) takes no `fetcher`; wrap the adapter: sabir_media.fetching"):
+    with pytest.raises(WrongWord, match=r"no argument `fetcher`; wrap the adapter: sabir_media.fetching"):
         sabir.adapter("tiny:m", fetcher=Fetching())  # type: ignore[arg-type]
 
 

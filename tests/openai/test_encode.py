@@ -115,7 +115,7 @@ def test_what_a_strict_schema_changes_or_cannot_say_is_a_loss(name: str) -> None
     found = form(name, body(loose))
 
     assert [str(loss).removeprefix("rewritten: settings.response_format.schema.") for loss in narrowed.losses] == [
-        "properties.code.examples: 'examples' is left out",
+        "properties.code.examples: 'examples' was removed",
         "properties.count: 'count' is optional and was made required, "
         "because strict schemas have no optional properties",
         "properties.code: 'code' is optional and was made required, because strict schemas have no optional properties",

@@ -158,7 +158,7 @@ def test_a_schema_may_nest_ten_deep() -> None:
             {"type": ["string", "null"], "default": "x"},
             ["'a' is optional and was made required, because strict schemas have no optional properties"],
         ),
-        ({"type": ["string", "null"], "examples": ["x"]}, ["'examples' is left out"]),
+        ({"type": ["string", "null"], "examples": ["x"]}, ["'examples' was removed"]),
         (
             {"type": ["string", "null"], "allOf": [{"type": "string", "title": "t"}]},
             ["'type' of 'allOf' was removed in favour of the one next to it"],

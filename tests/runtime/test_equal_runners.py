@@ -118,7 +118,7 @@ async def test_the_same_policies_give_the_same_messages(runner: str, request: py
 @pytest.mark.parametrize("runner", RUNNERS)
 async def test_an_option_that_offers_itself_is_its_callers_error(runner: str, request: pytest.FixtureRequest) -> None:
     """At a depth, before Python's own limit; the depth goes along to a worker. It is a PolicyFailed, as all are."""
-    deep = pytest.raises(CallsTooDeep, match=f"'again' is called within {MOST_DEPTH} other calls")
+    deep = pytest.raises(CallsTooDeep, match=f"'again' is nested in {MOST_DEPTH} other calls")
     async with RUNNERS[runner](request, Assistant) as made:
         assistant = Assistant(made)
         with deep as met:

@@ -313,11 +313,11 @@ async def test_another_librarys_arguments_are_met_as_elsewhere() -> None:
     """The error names the method that was called, and sabir's word."""
     llm = ScriptedAdapter("Hi")
     for name in ("render", "complete_sync", "stream", "stream_sync"):
-        with pytest.raises(sabir.errors.WrongWord, match=rf"\A{name}\(\) takes no `tools`; pass options"):
+        with pytest.raises(sabir.errors.WrongWord, match=rf"\A{name}\(\) has no argument `tools`; pass options"):
             getattr(llm, name)("Hi", tools=[weather])
-    with pytest.raises(sabir.errors.WrongWord, match=r"\Acomplete\(\) takes no `tools`"):
+    with pytest.raises(sabir.errors.WrongWord, match=r"\Acomplete\(\) has no argument `tools`"):
         await llm.complete("Hi", tools=[weather])
-    with pytest.raises(sabir.errors.WrongWord, match=r"\AScriptedAdapter\(\) takes no `name`"):
+    with pytest.raises(sabir.errors.WrongWord, match=r"\AScriptedAdapter\(\) has no argument `name`"):
         ScriptedAdapter("Hi", name="x")
 
 

@@ -12,32 +12,29 @@ from collections.abc import Iterator
 from sabir.authoring import DatabaseFailure
 
 from sabir_session import errors
-from sabir_session.stores.database import POSITIONS, Database, Located
+from sabir_session.stores.database import POSITIONS, Database
 
 
 class StoredJournal:
     """One journal of a store: the records from when it was opened, and those appended through it since."""
 
-    def __init__(self, store: Database, name: str, located: Located) -> None:
+    def __init__(self, store: Database, name: str, identity: int, length: int) -> None:
         self.name = name
         self._store = store
         self._lock, self._execute, self._statement = store._lock, store._execute, store._append
         self._has_seen_records = False
-        self._locate(located)
-
-    def _locate(self, located: Located) -> None:
-        self._number = located.number
-        self._key = located.number * POSITIONS + located.length
+        self._identity = identity
+        self._key = identity * POSITIONS + length
 
     @property
     def is_latest(self) -> bool:
         """Whether it is all that the store holds under its name: nobody else wrote to it, or took it back."""
         with self._store._working(f"look for the journal {self.name!r}"):
-            return self._store._locate(self.name) == (self._number, len(self))
+            return self._store._locate(self.name) == (self._identity, len(self))
 
     def __len__(self) -> int:
         """How many records it holds."""
-        return self._key - self._number * POSITIONS
+        return self._key - self._identity * POSITIONS
 
     def append(self, kind: str, body: str) -> None:
         """Write one record; once this has returned, it survives the death of the process.
@@ -50,7 +47,7 @@ class StoredJournal:
         with self._lock:
             store._check_place()
             try:
-                written = self._execute(self._statement, (self._key, kind, body, self._number)).rowcount
+                written = self._execute(self._statement, (self._key, kind, body, self._identity)).rowcount
             except store._taken:
                 reason = "was written by another since this one opened it; open the journal again"
                 raise errors.PositionTaken(f"position {len(self)} of the journal {self.name!r} {reason}") from None
@@ -73,15 +70,15 @@ class StoredJournal:
         store = self._store
         with store._working(f"read the journal {self.name!r}"), store._snapshot():
             try:
-                records = store._records(self._number, first, len(self))
+                records = store._records(self._identity, first, len(self))
             except errors.JournalInvalid:
                 located = store._locate(self.name)
-                if located is not None and located.number == self._number:
+                if located is not None and located.number == self._identity:
                     raise  # it is still the journal of that name, so the record was not taken back
                 if located is None or first or self._has_seen_records:
                     shown = f"the records of the journal {self.name!r} were taken back or deleted by another"
                     raise errors.StoreError(f"{shown}; open the journal again") from None
                 records = store._records(located.number, first, located.length)
-                self._locate(located)
+                self._identity, self._key = located.number, located.number * POSITIONS + located.length
             self._has_seen_records = True
             return iter(records)

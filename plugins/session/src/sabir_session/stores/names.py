@@ -1,14 +1,15 @@
 """The names of journals, and so of conversations: texts that every database can store.
 
-"trip" · "any 'name' 😀" ──▶ stored            "" · 7 · "a\\0b" · 2,000 letters ──▶ StoreError
+"trip" · "any 'name' 😀" ──▶ stored            "" · 7 · "a\\0b" · 5,000 letters ──▶ StoreError
 """
 
 from sabir.authoring import one_line
 
 from sabir_session.errors import StoreError
 
-LONGEST = 1000
-"""The bytes in UTF-8 that a name may have; an index of Postgres limits them to about 2,700."""
+LONGEST = 4000
+"""The bytes in UTF-8 that a name may have. An index of Postgres takes about 2,700 after compression, and refuses more
+with an error that the store reports."""
 
 
 def check_name(name: object) -> None:

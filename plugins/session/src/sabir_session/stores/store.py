@@ -63,7 +63,7 @@ class Store(SyncClosing, Database):
                 with self._transaction():
                     self._execute(MAKE, (name,))
                     located = self._found(name)
-            return StoredJournal(self, name, located)
+            return StoredJournal(self, name, *located)
 
     def fork(self, name: str, other: str, at: int | None = None) -> None:
         """Create a journal that begins with the first `at` records of another one; with all its records by default.

@@ -162,7 +162,7 @@ def test_two_claims_of_one_name_are_reported_and_the_own_commands_stay(install: 
     finished = run("--help", env=env)
 
     assert finished.returncode == 0
-    assert "claimed by acme 1.0 and zenith 1.0" in error_line(finished)
+    assert "provided by acme 1.0 and zenith 1.0" in error_line(finished)
     assert run("chat", "-m", "echo:any", "Hello", env=env).stdout == b"Hello\n"
 
 

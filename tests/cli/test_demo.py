@@ -215,7 +215,7 @@ def test_bodies_are_shown_when_they_are_asked_for() -> None:
     lines = run("demo", LIMA, "-m", "echo:any", "--bodies").stdout.decode().splitlines()
 
     assert "anthropic.messages · POST /v1/messages" in lines
-    assert any(line.strip().startswith("synthesized: settings.max_output_tokens:") for line in lines)
+    assert any(line.strip().startswith("synthesized: --max-output-tokens:") for line in lines)
     table = lines.index(next(line for line in lines if line.startswith("dialect and model")))
     assert "}" in lines[:table] and "}" not in lines[table:]
 

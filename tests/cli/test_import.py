@@ -407,7 +407,7 @@ def test_broken_unicode_is_mended_and_reported(wrap: bytes, command: Command) ->
     out, err = command("import", "-", "--from", "openai.chat", given=given)
 
     assert sabir.loads(out)[0].text == "caf\ufffd"
-    assert "loss   rewritten: request: it holds broken Unicode" in err
+    assert "loss   rewritten: request: invalid Unicode was replaced" in err
 
 
 def test_a_history_is_utf_8_whatever_the_encoding_of_the_stream() -> None:

@@ -93,11 +93,11 @@ def test_media_that_cannot_be_read_or_told_is_refused_in_one_line(tmp_path: Path
         (empty, r"empty\.png' is empty; give a file or bytes with content"), (b"", "a value of 0 bytes is empty"),
         ("data:image/png;base64,", "is empty"), ("data:image/png;base64,%20%3d", "is empty"),
         ("data:image/png;base64,====", "is empty"), ("https://", "has no host"),
-        ("https://example.org:99999/a.png", "is no URL: .*invalid port number"),
+        ("https://example.org:99999/a.png", "is not a URL: .*invalid port number"),
         ("https://a b.org/a.png", "percent-encode or remove it"),
-        ("http://1.2.3.4.5/a.png", "is no URL: .*invalid IPv4 address"), ("a\0b", "cannot be read"),
+        ("http://1.2.3.4.5/a.png", "is not a URL: .*invalid IPv4 address"), ("a\0b", "cannot be read"),
         (b"??", "type of a value of 2 bytes is unknown; pass mime=, for example 'image/png'"),
-        (page, "text/html, which no media part may carry"), ("javascript:alert(1)", "cannot be read"),
+        (page, "text/html, which a media part cannot contain"), ("javascript:alert(1)", "cannot be read"),
         (None, "the image is of type NoneType; give a URL, a path or bytes"),
     ]:  # fmt: skip
         with pytest.raises(MediaRefused, match=words) as caught:

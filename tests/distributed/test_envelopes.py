@@ -127,7 +127,7 @@ def test_an_unknown_schema_is_refused_by_its_number(decode: Any, envelope: Envel
     [
         (b"", "no JSON"),
         (b"\xff\xfe", "no JSON"),
-        (b"[]", "not an object type"),
+        (b"[]", "no JSON object"),
         (b'{"kind": "answered"}', "has schema None"),
         (b'{"schema": 1, "kind": "sung", "id": "r1"}', "no envelope of schema 1"),
         (b'{"schema": 1, "kind": "answered", "id": "r1", "worker": "w", "result": [{"role": "user"}]}', "no envelope"),

@@ -99,4 +99,4 @@ def test_a_missing_model_names_the_command_that_brings_it(user: Mapping[str, str
     finished = run("chat", "-m", "local:qwen", "Hello!", env={**user, VARIABLE: ""})
 
     assert finished.returncode == 4
-    assert "`sabir local fetch FILE.gguf --name NAME` makes a file known" in error_line(finished)
+    assert "`sabir local fetch FILE.gguf --name NAME` adds a file" in error_line(finished)

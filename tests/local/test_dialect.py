@@ -75,7 +75,7 @@ def test_arguments_that_are_no_object_are_sent_within_one() -> None:
         invocation_id="c1", option_name="weather", raw_arguments="[1", invalid_arguments=True
     )
     broken = sabir.Message(policy="llm", origin=origin, payload=payload)
-    result = sabir.OptionResultBuilder.response_to(broken).error("invalid_arguments", "not an object type")
+    result = sabir.OptionResultBuilder.response_to(broken).error("invalid_arguments", "no JSON object")
 
     rendering = sabir.adapter("local:smollm2").render([*CHAT, broken, result])
 

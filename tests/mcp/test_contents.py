@@ -77,8 +77,8 @@ def test_media_are_data_urls_of_the_same_bytes(block: Any, expected: tuple[str, 
     [
         (
             ImageContent(data=DATA, mime_type="image/svg+xml"),
-            "[image of type image/svg+xml, 32 characters, left out: it is of type image/svg+xml, which no media part "
-            "may carry; convert it first]",
+            "[image of type image/svg+xml, 32 characters, left out: it is of type image/svg+xml, which a media part "
+            "cannot contain; convert it first]",
         ),
         (
             AudioContent(data="no base64!", mime_type="audio/wav"),

@@ -224,7 +224,7 @@ async def test_after_its_block_an_option_says_so(server: Any) -> None:
         said
         == "MCP server 'weather': its `async with options_from_mcp(…)` block has ended; call options inside the block"
     )
-    with pytest.raises(ServerLost, match="its block was left"):
+    with pytest.raises(ServerLost, match="block has ended"):
         await options.refresh()
 
 

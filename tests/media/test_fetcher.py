@@ -124,7 +124,7 @@ def test_a_body_longer_than_announced_is_cut_and_one_shorter_is_refused(fetch: F
     }
     with serving(answers) as server:
         assert fetch(fetcher_for(server), server.url("/longer")).data == PNG
-        with pytest.raises(FetchFailed, match="broke off"):
+        with pytest.raises(FetchFailed, match="closed the connection"):
             fetch(fetcher_for(server), server.url("/shorter"))
 
 

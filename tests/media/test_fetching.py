@@ -30,7 +30,7 @@ class Fetching:
     def fetch_sync(self, url: str) -> FetchedMedia:
         self.fetched.append(url)
         if "private" in url:
-            raise MediaRefused(f"{url} is private; it is not fetched")
+            raise MediaRefused(f"{url} is private; it was not fetched")
         mime = "text/html" if "page" in url else "image/png"
         return FetchedMedia(data=b"pixel", mime=mime, url=url)
 
@@ -181,7 +181,7 @@ def test_what_cannot_be_fetched_and_what_strict_forbids_stops_the_call(tiny: Tin
             ask(llm, surface, sabir.user(sabir.image(url)))
     with pytest.raises(RenderingRefused, match=r"tiny:m cannot accept everything: rewritten: .*was fetched"):
         ask(llm, surface, sabir.user(picture), strict=["rewritten"])
-    with pytest.raises(RenderingRefused, match="takes no audio"):
+    with pytest.raises(RenderingRefused, match="does not accept audio"):
         ask(llm, surface, sabir.user(picture, sound), strict=True)
     assert dict(tiny.made) == {}
 

@@ -83,7 +83,7 @@ async def tell_all(
     return []
 
 
-NO_OBJECT = "the arguments are not an object type"
+NO_OBJECT = "the arguments are no JSON object"
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_a_type_is_found_by_its_name() -> None:
     ("text", "complaint"),
     [
         ("{", "is no JSON"),
-        ("[]", "holds not an object type"),
+        ("[]", "holds no JSON object"),
         ('{"type": "text"}', "is no JSON schema: 'text' is not valid"),
         (
             '{"$ref": "https://x.example/trip.json"}',

@@ -311,12 +311,12 @@ def _label(label: str) -> Text:
 
 
 def _lost(view: View) -> Text:
-    """How many losses of each kind, in a line; a refusal is one too."""
+    """Return the number of losses of each kind in one line; a refusal counts as losing all."""
     if view.error is not None:
         return Text(f"all of it: {printable(view.error)}", style="red")
     counts = Counter(loss.kind for loss in view.losses)
     if not counts:
-        return Text()
+        return Text("none", style="dim")
     return Text(", ").join(Text(f"{count} {kind}", style=LOSS_STYLES[kind]) for kind, count in counts.items())
 
 

@@ -122,7 +122,7 @@ def check_weights(path: Path, source: str) -> Path:
     except OSError as error:
         fault = f"cannot be read: {error.strerror}"
     if fault:
-        raise WeightsMissing(f"{source} names {str(path)!r}, which {fault}; use a .gguf file", provider="local")
+        raise WeightsMissing(f"{source} names {str(path)!r}, which {fault}; give a .gguf file", provider="local")
     return path
 
 

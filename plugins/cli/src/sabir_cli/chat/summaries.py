@@ -7,18 +7,20 @@ read stretch by stretch. `docs/reference/sessions-and-runs.md` documents the tab
 """
 
 import json
-import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from sabir.authoring import one_line
 
 from sabir_cli.dialects import model_label
 from sabir_cli.output import UsageError
+
+if TYPE_CHECKING:
+    import sqlite3
 
 FILE = "chats.db"
 """The name of the store in the home folder."""
@@ -86,6 +88,8 @@ def read_summaries(file: Path) -> list[Summary]:
 
     Raises UsageError for a file that cannot be read, LookupError for one whose tables are of another layout.
     """
+    import sqlite3  # `sabir chats --help` needs no database
+
     if not file.exists():
         return []
     try:
@@ -105,7 +109,7 @@ def is_locked(error: BaseException | None) -> bool:
     return str(getattr(error, "sqlite_errorname", "")).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
-def _summaries(database: sqlite3.Connection) -> Iterator[Summary]:
+def _summaries(database: "sqlite3.Connection") -> Iterator[Summary]:
     by_journal: dict[int, _Counts] = {}
     for record, role in database.execute(_ROLES, (0, 1 << 62)):
         journal = record >> 32
@@ -126,7 +130,7 @@ def _summaries(database: sqlite3.Connection) -> Iterator[Summary]:
         yield Summary(name, datetime.fromisoformat(when), models[origin], counts.questions, _words(question))
 
 
-def _joined(database: sqlite3.Connection, journals: Mapping[int, _Journal], identity: int) -> _Counts:
+def _joined(database: "sqlite3.Connection", journals: Mapping[int, _Journal], identity: int) -> _Counts:
     """Return the counts of a journal whose first records are those of its parents."""
     stretches: list[tuple[int, int]] = []
     following: int | None = identity

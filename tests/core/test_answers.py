@@ -245,8 +245,8 @@ def test_json_that_looks_like_a_medium_stays_json() -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        object(), float("nan"), {"a": [float("inf")]}, "\ud800", b"\xff", [TextPart(text="x"), 3],
-        [TextPart(text="x"), ReasoningPart(text="hm")], [TextPart(text="x"), call("other")],
+        object(), float("nan"), {"a": [float("inf")]}, "\ud800", b"\xff", [TextPart(text="x"), 3], call("other"),
+        [TextPart(text="x"), ReasoningPart(text="hm")], user(TextPart(text="a"), ReasoningPart(text="b")),
     ],
     ids=lambda value: type(value).__name__,
 )  # fmt: skip

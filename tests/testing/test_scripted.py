@@ -298,7 +298,7 @@ async def no_answer(sent: ScriptedRequest) -> str:
         (lambda: ScriptedAdapter(lambda sent: None).complete_sync("Hi"), "what the function of answer 1 returned is"),
         (lambda: ScriptedAdapter(lambda sent: len).complete_sync("Hi"), "the function of answer 1 returned a "),
         (lambda: ScriptedAdapter("a", strict=["lost"]), "strict names lost"),
-        (lambda: ScriptedAdapter("a", model="gpt-5"), "'gpt-5' names no model"),
+        (lambda: ScriptedAdapter("a", model="gpt-5"), "'gpt-5' is not a model string"),
     ],
 )
 def test_mistakes_in_a_script_are_named(make: Callable[[], object], message: str) -> None:

@@ -215,20 +215,10 @@ def result_fields(returned: object) -> dict[str, Any]:
     """Return the field of an option result for a returned value; raises NotJSON if no result can hold the value.
 
     JSON value                     ──▶ result
-    messages of text               ──▶ result     their texts, joined by line ends
-    messages of text and media     ──▶ parts
-    other messages                 ──▶ result     their JSON, as `dumps` writes it
-    text and media parts           ──▶ parts      (a list of them may also contain strings and messages)
+    text and media parts, messages ──▶ parts      (a list of them may also contain strings)
     JSON value with media in it    ──▶ parts      its JSON text, with `attached image 1` for a medium; then the media
     """
     items = returned if isinstance(returned, list | tuple) else (returned,)
-    messages = [item for item in items if isinstance(item, Message)]
-    if messages and len(messages) == len(items):
-        kinds = {message.kind for message in messages} | {part.kind for each in messages for part in each.parts}
-        if kinds == {"parts", "text"}:
-            return {"result": encode_json("\n".join(message.text for message in messages))}
-        if not kinds <= {"parts", "text", "media"}:
-            return {"result": encode_json(messages, sort_keys=True)}
     if any(isinstance(item, TextPart | MediaPart | Message) for item in items):
         return {"parts": tuple(part for item in items for part in _parts_of(item))}
     text, media = encode_json(returned, sort_keys=True), list[MediaPart]()

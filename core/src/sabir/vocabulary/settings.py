@@ -89,7 +89,7 @@ WIRE_SETTINGS = (
 """The names of the settings that a dialect encodes into the request. Core itself applies the other settings."""
 LONGEST_SILENCE = 600.0
 """The default of `Settings.idle` in seconds if `timeout` is not set either."""
-NEVER_READ = "never looked at it"
+NEVER_READ = "does not read this setting"
 """The reason of the loss of a setting that a dialect did not read; it follows the dialect's name."""
 
 

@@ -101,7 +101,7 @@ def _medium(modality: Modality, mime: str, data: str, *, name: str | None = None
     try:
         beginning = base64.b64decode(payload, validate=True)[:64]
     except ValueError as error:
-        return _left_out(modality, mime, data, f"holds broken base64: {error}")
+        return _left_out(modality, mime, data, f"contains invalid base64: {error}")
     mime_type = mime.partition(";")[0].strip().lower() or DataURL.sniff(beginning) or UNKNOWN_BYTES
     url = DataURL.from_base64(payload, mime_type)
     try:

@@ -24,7 +24,7 @@ from functools import lru_cache, partial
 from importlib import import_module
 from typing import Any, ClassVar
 
-from sabir import RUNTIME, Message, Option, OptionFailed, ToolContext, answer, assistant
+from sabir import RUNTIME, Message, Option, OptionFailed, ToolContext, answer
 from sabir.authoring import AsyncClosing, CallDepth, StoredNames, as_messages
 from sabir.errors import CallsTooDeep
 
@@ -338,20 +338,19 @@ def _bound_by(bind: Callable[..., object], ctx: BaseContext, policy: AnyPolicy, 
 
 
 def _value_of(batch: Batch) -> Any:  # whatever a result holds
-    """Return the value of a batch that answers a call; raises OptionFailed if the batch reports a failure.
+    """The value of a batch that answers a call; raises OptionFailed if the batch reports a failure.
 
-    The value is the batch's messages of text and media, which core joins if they are text. Without such messages, it is
-    the values of the results of the batch's own calls. Without those, it is all messages, which core dumps, or None.
+    The texts and media of the batch, else the values of the results of its own calls, else null.
     """
-    visible = [message for message in batch if any(part.kind in ("text", "media") for part in message.parts)]
-    if words := [message for message in visible if message.kind == "parts"]:
-        parts = [tuple(part for part in each.parts if part.kind in ("text", "media")) for each in words]
-        return [assistant(*each, policy=message.policy) for message, each in zip(words, parts, strict=True)]
+    said = [part for message in batch if message.kind == "parts" for part in message.parts]
+    said = [part for part in said if part.kind in ("text", "media")]
+    if said:
+        return said
     results = [message.result for message in batch if message.result is not None]
     if len(results) > 1:
         return [result.error_message if result.is_error else result.result for result in results]
     if not results:
-        return batch or None
+        return None
     (result,) = results
     if result.is_error:
         raise OptionFailed(str(result.error_type), str(result.error_message), retryable=bool(result.retryable))

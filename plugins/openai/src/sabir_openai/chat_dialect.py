@@ -68,7 +68,7 @@ QUIRKS: Mapping[str, str] = {
     "system_role": "instructions have the role system, never developer",
     "plain_text": "content without media is one string; a refusal is text",
     "joins_turns": "neighbouring messages of one side are joined, because the roles must alternate",
-    "no_calls": "calls and results of a history are sent as text, because the endpoint has no tools",
+    "no_calls": "calls and results of a history are sent as text, because the endpoint has no options",
     "echoes_reasoning": "an assistant's reasoning, and content of the endpoint's own kinds, is sent back",
     "json_object": "a reply can be restricted to JSON, but not to a schema",
     "random_seed": "the seed is called random_seed",

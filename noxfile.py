@@ -19,6 +19,9 @@ OLDEST = (3, 11)
 PYTHONS = ["3.11", "3.12", "3.13"]
 FOLDERS = {"core": ROOT / "core"} | {path.parent.name: path.parent for path in ROOT.glob("plugins/*/pyproject.toml")}
 
+ALONE = sorted([*FOLDERS, "runtime[distributed]", "runtime[durable]"])
+"""The packages that `isolated` tries, each without extras; and with those that bring code of their own."""
+
 nox.needs_version = ">=2026.4"
 nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.download_python = "never"
@@ -79,15 +82,20 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
-@nox.parametrize("package", sorted(FOLDERS), ids=sorted(FOLDERS))
+@nox.parametrize("package", ALONE, ids=ALONE)
 def isolated(session: nox.Session, package: str) -> None:
-    """One package from built wheels: it, the sabir packages it declares, and what those require."""
-    wheels = Path(session.create_tmp()) / "wheels"
+    """One package from built wheels: it, the sabir packages it declares, and what those require; or with an extra."""
+    name, bracket, extra = package.partition("[")
+    wheels = Path(session.create_tmp()).resolve() / "wheels"
     shutil.rmtree(wheels, ignore_errors=True)
-    for folder in sorted(declared_folders(FOLDERS[package])):
+    for folder in sorted(declared_folders(FOLDERS[name])):
         session.run("uv", "build", "--quiet", "--wheel", "--out-dir", str(wheels), str(folder), external=True)
     session.chdir(wheels)  # away from the workspace, so that neither its sources nor its settings are seen
-    session.install(*map(str, sorted(wheels.glob("*.whl"))))
+    module = str(project_table(FOLDERS[name])["name"]).replace("-", "_")
+    session.install(*(
+        f"{wheel}{bracket}{extra}" if wheel.name.startswith(f"{module}-") else str(wheel)
+        for wheel in sorted(wheels.glob("*.whl"))
+    ))  # fmt: skip
     session.run("python", "-I", "-W", "error", str(ROOT / "tests" / "isolation" / "check.py"), package)
 
 

@@ -9,7 +9,7 @@ from sabir import SabirError
 from sabir_actors import ActorSystem, ErrorResponse, Message, Response, RestartPolicy, ThreadClient, ThreadEvent
 from sabir_actors.queues import Perform
 from sabir_session import Session, Store, append_item
-from sabir_testing import Answer, Gate, ScriptedAdapter, Sent, always, delayed, reply
+from sabir_testing import Answer, Gate, ScriptedAdapter, ScriptedRequest, always, delayed, reply
 from sabir_testing.scripted import Scriptable
 
 AT_ONCE = RestartPolicy(first_pause=0.0)
@@ -88,7 +88,7 @@ class Model:
 
     def __call__(self, model: str) -> ScriptedAdapter:
 
-        def answer(sent: Sent) -> Answer:
+        def answer(sent: ScriptedRequest) -> Answer:
             phase = sent.messages[0].text.split()[3]  # "You are the action phase."
             self.asked.append(phase)
             self.models.append(model)

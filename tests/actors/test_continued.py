@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 import sabir
-from sabir.authoring import Access, Dialect, InProcessConnection, Served, WireRequest
+from sabir.authoring import Access, Dialect, InProcessConnection, InProcessResponse, WireRequest
 from sabir_actors import ActorSystem, Chain, Phase, ThreadClient
 from sabir_echo.plugin import Echo, serve
 
@@ -21,7 +21,7 @@ class Maker(Echo):
     def connect(self, access: Access) -> InProcessConnection:
         return InProcessConnection(self.answered)
 
-    def answered(self, request: WireRequest) -> Served:
+    def answered(self, request: WireRequest) -> InProcessResponse:
         if sabir.provider("maker") is self:
             sabir.unregister("maker")
             sabir.register("maker", Later())

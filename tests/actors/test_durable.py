@@ -8,7 +8,7 @@ import pytest
 from sabir.errors import SettingsInvalid
 from sabir_actors import AEIOUY, ActorSystem, Chain, Phase, ThreadClient
 from sabir_actors.durable import APPLICATION, DurableQueue
-from sabir_durable import Runs
+from sabir_runtime.durable import Runs
 from sabir_session import SQLiteStore
 
 from tests.actors.support import Model, begun, system_of

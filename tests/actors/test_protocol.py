@@ -235,7 +235,7 @@ MALFORMED = {
     '{"type": "X"} {}': "Extra data",
     '{"type": "X", "type": "Y"}': "'type' 2 times",
     '{"type": "X", "data": {"a": {"b": 1, "b": 2}}}': "'b' 2 times",
-    '{"type": "X", "data": {"a": NaN}}': "data: Value error, {'a': nan} is no JSON value: numbers must be finite",
+    '{"type": "X", "data": {"a": NaN}}': "data: Value error, {'a': nan} is not a JSON value: numbers must be finite",
     '{"type": "X", "data": {"a": 1e999}}': "numbers must be finite",
     '{"type": "X", "data": {"a": "\\ud800"}}': "lone surrogate U+D800",
     '{"type": "X", "sender": "\\ud800"}': "sender",

@@ -102,7 +102,7 @@ def test_strict_schemas_stay_within_the_limits_of_a_request(options: Any, of_rep
     found, losses = body(options=options, **form)
 
     assert sum(tool.get("strict", False) for tool in found["tools"]) == sent
-    assert sum("without strict" in loss.reason for loss in losses) == len(options) - sent
+    assert sum("without `strict`" in loss.reason for loss in losses) == len(options) - sent
 
 
 def test_a_reply_beyond_the_limits_is_not_held_to_its_schema() -> None:

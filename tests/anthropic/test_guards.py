@@ -88,7 +88,7 @@ def test_a_short_hi_is_what_the_typed_call_sends_or_tells_how_it_differs(model: 
 
     assert sdk.bodies == [body(rendering)]
     assert [(loss.kind, loss.path) for loss in told] == [("synthesized", "settings.max_output_tokens")]
-    assert f": {given['max_tokens']};" in told[0].reason
+    assert f"so {given['max_tokens']} was sent" in told[0].reason
     assert rendered(model, max_output_tokens=given["max_tokens"]).losses == ()
 
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tests.architecture.project import ROOT, project_files, shown
+from tests.architecture.project import ROOT, project_files, python_files, shown
 from tests.rules import check_each
 
 TOP_LEVEL = {
@@ -58,6 +58,14 @@ def test_no_file_names_a_machine_or_a_package_index() -> None:
     ]
 
     assert found == []
+
+
+def test_no_package_hides_frames_of_a_traceback() -> None:
+    """Only assertions that tests call, those of sabir_testing, may hide their own frame from pytest."""
+    packaged = [path for path in python_files("core", "plugins") if "sabir_testing" not in path.parts]
+    hiding = [shown(path) for path in packaged if "__tracebackhide__" in path.read_text("utf-8")]
+
+    assert packaged and hiding == []
 
 
 NUMBERED: Mapping[str, int] = {"CH": 49, "LA": 72, "RN": 32, "WI": 54}

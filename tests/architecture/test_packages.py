@@ -170,11 +170,12 @@ def test_the_workspace_lists_every_package_wherever_it_lists_packages() -> None:
     """A package that one of these lists forgot would be unchecked or missing after `uv run`."""
     workspace = read_toml(ROOT / "pyproject.toml")
     tools = workspace["tool"]
+    grouped = [each.partition("[")[0] for each in workspace["dependency-groups"]["packages"]]  # without their extras
     from_workspace = [name for name, source in tools["uv"]["sources"].items() if source == {"workspace": True}]
 
     def unlisted(package: Package) -> Iterator[str]:
         for table, listed, entry in (
-            ("dependency-groups.packages", workspace["dependency-groups"]["packages"], package.name),
+            ("dependency-groups.packages", grouped, package.name),
             ("tool.uv.sources", from_workspace, package.name),
             ("tool.mypy.mypy_path", tools["mypy"]["mypy_path"], shown(package.source.parent)),
             ("tool.importlinter.root_packages", tools["importlinter"]["root_packages"], package.module),

@@ -1,7 +1,7 @@
 """Any bytes become JSON of a known shape, or one of the library's errors (law 10)."""
 
 import pytest
-from sabir.authoring.stored import first_count, left_over, read_count
+from sabir.authoring.stored import first_whole_number, read_count, unknown_fields
 from sabir.contract.scope import DecodeScope
 from sabir.errors import ResponseInvalid
 from sabir.vocabulary.settings import Target
@@ -24,9 +24,9 @@ def test_half_characters_become_the_sign_for_them(body: bytes | str) -> None:
 
 def test_a_count_is_a_whole_number() -> None:
     """Truth is none, and nought is one; some vendors declare figures as numbers, and write 70.0."""
-    assert first_count(None, True, "3", 1.5, 0, 4) == 0
-    assert first_count(None, False, float("inf"), float("nan")) is None
-    assert repr(first_count(70.0)) == "70"
+    assert first_whole_number(None, True, "3", 1.5, 0, 4) == 0
+    assert first_whole_number(None, False, float("inf"), float("nan")) is None
+    assert repr(first_whole_number(70.0)) == "70"
 
 
 @pytest.mark.parametrize("body", [b"", b"[7]", b"{", b'{"tokens": "7"}', b'{"others": 7}'])
@@ -39,4 +39,4 @@ def test_an_answer_without_a_count_is_an_invalid_response(body: bytes) -> None:
 
 def test_what_is_left_over_says_something() -> None:
     """Fields that are read elsewhere, and null, are not kept twice."""
-    assert left_over({"a": 1, "b": None, "c": ""}, {"a"}) == {"c": ""}
+    assert unknown_fields({"a": 1, "b": None, "c": ""}, {"a"}) == {"c": ""}

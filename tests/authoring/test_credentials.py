@@ -11,7 +11,7 @@ import pytest
 from sabir.authoring.credentials import KeySource
 from sabir.authoring.failures import ErrorTable
 from sabir.authoring.providers import SDKProvider
-from sabir.authoring.transport import Library, OwnConnection
+from sabir.authoring.transport import Library, OwnClientConnection
 from sabir.contract.dialect import Dialect
 from sabir.contract.provider import Access, Credential, Profile, WireRequest
 from sabir.errors import CredentialsMissing, SettingsInvalid
@@ -37,11 +37,11 @@ class Acme(SDKProvider):
     def dialect(self, short_name: str) -> Dialect:
         return PLAIN
 
-    def own(self, access: Access, key: KeySource) -> "Connection":
+    def connect_own_clients(self, access: Access, key: KeySource) -> "Connection":
         return Connection(self.name, ErrorTable(), key, self.url_of(access))
 
 
-class Connection(OwnConnection[httpx2.Client, httpx2.AsyncClient]):
+class Connection(OwnClientConnection[httpx2.Client, httpx2.AsyncClient]):
     def library(self) -> Library:
         return Library(httpx2.Client, httpx2.AsyncClient, httpx2.create_ssl_context)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import sabir
 import sabir_google
-from sabir.authoring import environment_checked
+from sabir.authoring import explaining_environment_errors
 from sabir.authoring.environment import FILES, PROXIES
 from sabir.errors import ConnectionFailed
 from sabir_mcp import ServerUnreachable, options_from_mcp
@@ -91,7 +91,7 @@ def test_a_call_succeeds_once_the_variable_is_corrected(monkeypatch: pytest.Monk
         with pytest.raises(ConnectionFailed, match="SSL_CERT_FILE"):
             llm.complete_sync("Hello")
     monkeypatch.delenv("SSL_CERT_FILE")
-    with pytest.raises(ConnectionFailed, match="cannot be reached, or broke off"):
+    with pytest.raises(ConnectionFailed, match="cannot be reached, or closed the connection early"):
         make("openai.chat:m", llm.target.endpoint).complete_sync("Hello", settings=sabir.Settings(retries=0))
 
 
@@ -111,7 +111,7 @@ def test_an_unreachable_proxy_names_its_variable(model: str, value: str, monkeyp
 def test_a_malformed_no_proxy_raises_nothing_foreign(model: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some HTTP libraries ignore entries that are no hosts, others raise InvalidURL."""
     monkeypatch.setenv("NO_PROXY", value)
-    with pytest.raises(ConnectionFailed, match=r"cannot be reached(, or broke off|: the variable NO_PROXY )"):
+    with pytest.raises(ConnectionFailed, match=r"cannot be reached(, or closed |: the variable NO_PROXY )"):
         make(model).complete_sync("Hello", settings=sabir.Settings(retries=0))
 
 
@@ -153,7 +153,7 @@ def test_only_errors_that_a_variable_explains_are_changed(
     """All others are raised unchanged."""
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(ConnectionFailed if named else type(error)) as caught, environment_checked("acme"):
+    with pytest.raises(ConnectionFailed if named else type(error)) as caught, explaining_environment_errors("acme"):
         raise error
 
     assert (named or "x") in str(caught.value)

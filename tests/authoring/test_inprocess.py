@@ -8,7 +8,7 @@ from http.client import HTTPConnection, HTTPException
 from socket import SHUT_RDWR
 
 import pytest
-from sabir.authoring.providers import InProcessConnection, Served, WaitingConnection
+from sabir.authoring.providers import InProcessConnection, InProcessResponse, SyncOnlyConnection
 from sabir.contract.provider import Connection, WireRequest
 from sabir.errors import CallError, ConnectionFailed, SabirError
 from sabir_testing.loopback import PATIENCE, Server, Step, head, whole
@@ -16,10 +16,10 @@ from sabir_testing.loopback import PATIENCE, Server, Step, head, whole
 REQUEST = WireRequest("/echo", b"hello")
 
 
-def serve(request: WireRequest) -> Served:
+def serve(request: WireRequest) -> InProcessResponse:
     if not request.body:
         raise ValueError("nothing to say")
-    return Served(200, [request.body, b"!"], {"x-request-id": "7"})
+    return InProcessResponse(200, [request.body, b"!"], {"x-request-id": "7"})
 
 
 def test_the_functions_answer_is_the_response() -> None:
@@ -101,7 +101,7 @@ class Acme:
     def __init__(self, url: str, kind: type[Call] = Call) -> None:
         self.url, self.kind = url, kind
         self.calls: list[Call] = []
-        self.connection: Connection = WaitingConnection(self.begin, self.translate)
+        self.connection: Connection = SyncOnlyConnection(self.begin, self.translate)
 
     def begin(self, request: WireRequest) -> Call:
         self.calls.append(self.kind(self.url, request))

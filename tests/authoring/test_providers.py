@@ -49,7 +49,7 @@ def test_a_model_is_found_by_its_longest_prefix(name: str, prefix: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[[models]", "models.toml is no TOML"),
+        ("[[models]", "models.toml is not TOML"),
         ("[models]\nprefix = 'a'", "expected .*models.* rows alone"),
         ("[[model]]\nprefix = 'a'", "models.toml holds 'model'"),
         ("models = [3]", r"models.toml row 1 \(''\): Input should be"),

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 from sabir.authoring.credentials import KeySource
 from sabir.authoring.failures import ErrorTable
-from sabir.authoring.transport import Kept, Library, OwnConnection, keep, send
+from sabir.authoring.transport import CapturedRequest, Library, OwnClientConnection, keep, send
 from sabir.contract.provider import WireRequest
 from sabir.errors import ProviderBroken
 from sabir_testing.loopback import PATIENCE, Server, head, whole
@@ -23,7 +23,7 @@ BODY = '{"said" :[ "été" ]}'.encode()
 ANSWER = b'{"ok" : true}'
 
 
-class Connection(OwnConnection[httpx2.Client, httpx2.AsyncClient]):
+class Connection(OwnClientConnection[httpx2.Client, httpx2.AsyncClient]):
     """Over an SDK whose clients are HTTP clients; it says how often it was asked, and what sends."""
 
     def __init__(self, url: str, key: Any = "k") -> None:
@@ -115,7 +115,7 @@ async def test_the_sdks_timeouts_go_along(asked: float | None, used: float) -> N
     """Those of the request, else the SDK's own, which the client that sends need not have."""
     with Server([whole(ANSWER)], keeps_alive=True) as server, httpx2.Client(timeout=1) as sender:
         client = httpx2.Client(event_hooks={"request": [keep]}, timeout=7)
-        with Kept.caught() as made:
+        with CapturedRequest.caught() as made:
             client.post(server.url, json={}, **({} if asked is None else {"timeout": asked}))
         answer = send(sender, made[0].request, BODY)
         async with httpx2.AsyncClient(timeout=1) as later:

@@ -55,9 +55,9 @@ def test_what_the_model_refuses_is_a_loss(info: ModelInfo, settings: dict[str, A
     """UP-18: not sent, and said; another model gets it."""
     refusing, taking = scope(info=info, **settings), scope(**settings)
 
-    assert refusing.take(name) is None
+    assert refusing.setting(name) is None
     assert [(loss.kind, loss.path) for loss in refusing.losses.losses] == [("dropped", f"settings.{name}")]
-    assert taking.take(name) == settings[name]
+    assert taking.setting(name) == settings[name]
     assert not taking.losses.losses
 
 

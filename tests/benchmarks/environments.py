@@ -92,7 +92,9 @@ def _made(contender: str) -> Path | None:
 def _installable(requirements: tuple[str, ...]) -> list[str]:
     arguments: list[str] = []
     for requirement in requirements:
-        arguments += ["-e", str(WORKSPACE[requirement])] if requirement in WORKSPACE else [requirement]
+        package, brace, extras = requirement.partition("}")  # {runtime}[durable]
+        folder = WORKSPACE.get(package + brace)
+        arguments += ["-e", f"{folder}{extras}"] if folder else [requirement]
     return arguments
 
 

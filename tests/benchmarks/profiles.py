@@ -65,7 +65,7 @@ def streaming(given: Given) -> Callable[[], object]:
 
     def run() -> object:
         state = StreamState(dialect.dialect, DecodeScope(target=dialect.target))
-        state.mute()
+        state.skip_events()
         for chunk in chunks:
             for _ in state.feed(chunk):
                 pass

@@ -32,6 +32,7 @@ PREPARED = {
         ("dump", Given("SQLite", 1000)),
     ],
     "durable_step": [("bare_step", SQLITE), ("sabir_durable", SQLITE)],
+    "conversation": [("sabir_conversation", Given("openai.chat", size)) for size in (10, 100)],
     "actor_message": [("bare_queues", IN_MEMORY), ("sabir_actors", IN_MEMORY)],
     "actor_phase": [("bare_records", SQLITE), ("sabir_actors", SQLITE), ("sabir_actors", IN_MEMORY)],
 }
@@ -58,6 +59,7 @@ def test_each_contender_does_the_work_of_its_row(task: str, contender: str, give
 
 
 OTHER_WORK: list[tuple[str, Given, Any]] = [
+    ("conversation", Given("openai.chat", 10), {"text": [answers.reply_text(), "No."]}),
     ("append", IN_MEMORY, {"count": 10, "text": answers.reply_text()}),
     ("actor_phase", SQLITE, {"phases": work.PHASES[:-1], "text": answers.reply_text()}),
     ("actor_memory", Given(actors.PAUSED, 3), {"held": 1, "states": {"created": 2, "paused": 1}}),
@@ -147,7 +149,7 @@ def test_bare_requests_have_the_size_of_those_of_the_runner() -> None:
 
 def test_sabir_alone_is_measured_without_what_runs_need() -> None:
     """The import row stays what it is: neither loaded, nor installed beside it, nor asked of peers."""
-    heavy = ["sabir_session", "sabir_runtime", "sabir_durable", "sabir_distributed", "dbos", "nats", "sqlalchemy"]
+    heavy = ["sabir_session", "sabir_runtime", "dbos", "nats", "sqlalchemy"]
     source = f"import sys, tests.benchmarks.contenders.sabir; print(set({heavy}) & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", source], cwd=environments.ROOT, capture_output=True, check=True)
 

@@ -125,6 +125,11 @@ def conversation(count: int, talk: str = PLAIN) -> list[Entry]:
     return [*map(as_agents_have, range(count), entries)] if talk == AGENTS else entries
 
 
+def answered(count: int) -> list[Entry]:
+    """A conversation of at most `count` messages whose last question is answered."""
+    return conversation((count - 1) // 4 * 4 + 1)
+
+
 def as_agents_have(number: int, entry: Entry) -> Entry:
     """The entry with what agents have there: an image, reasoning, another maker's id, another provider's reply."""
     if number % 20 in (5, 17):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir.authoring import Access, Credential, InProcessConnection, Served, WireRequest
+from sabir.authoring import Access, Credential, InProcessConnection, InProcessResponse, WireRequest
 from sabir_cli.main import main
 from sabir_echo.plugin import Echo, serve
 
@@ -38,7 +38,7 @@ class Relay(Echo):
     def connect(self, access: Access) -> InProcessConnection:
         return InProcessConnection(self.serve)
 
-    def serve(self, request: WireRequest) -> Served:
+    def serve(self, request: WireRequest) -> InProcessResponse:
         self.requests.append(json.loads(request.body))
         return serve(request)
 

@@ -8,6 +8,7 @@ import struct
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +23,7 @@ def on_terminal(
     env: dict[str, str] | None = None,
     columns: int = 80,
     program: Sequence[str] = (str(SCRIPT),),
+    cwd: Path | None = None,
 ) -> tuple[int, bytes]:
     """Run it on a terminal of 24 lines; for each pair, wait for the first, a pattern, and type the second.
 
@@ -38,6 +40,8 @@ def on_terminal(
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # whoever runs the tests may ignore or block it
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        if cwd is not None:
+            os.chdir(cwd)
         os.execve(program[0], [*program, *arguments], told)
     seen, since, waiting, deadline = b"", 0, list(typed or ()), time.monotonic() + 20
     try:

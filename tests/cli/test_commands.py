@@ -108,7 +108,7 @@ def test_the_help_page_waits_for_no_command_for_ever_and_imports_no_provider(
     assert main(["--help"]) == 0
     go_on.set()
     page = " ".join(capsys.readouterr().out.replace("│", " ").split())
-    assert "Broken: 'hang' of acme 1.0 (hanging_commands:hang) is not loaded after 1 s" in page
+    assert "Broken: 'hang' of acme 1.0 (hanging_commands:hang) did not finish loading within 1 s" in page
     assert "Greet somebody." in page
     assert "acme_provider" not in sys.modules
 
@@ -162,7 +162,7 @@ def test_two_claims_of_one_name_are_reported_and_the_own_commands_stay(install: 
     finished = run("--help", env=env)
 
     assert finished.returncode == 0
-    assert "claimed by acme 1.0 and zenith 1.0" in error_line(finished)
+    assert "provided by acme 1.0 and zenith 1.0" in error_line(finished)
     assert run("chat", "-m", "echo:any", "Hello", env=env).stdout == b"Hello\n"
 
 

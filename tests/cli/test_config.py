@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 import sabir
-from sabir_cli.config import NAMES, Defaults, gather, variable_of
+from sabir_cli.config import NAMES, Defaults, gather
+from sabir_cli.folders import variable_of
 from sabir_cli.inputs import choose_model
 
 from tests.cli.command import environment
@@ -116,7 +117,7 @@ KEY = "sk-proj-never7to8be9shown"
         (["model", "AIzaSyNever7to8be9shown"], "the value of 'model' looks like a key"),
         (["max_tokens", "5"], "there is no setting 'max_tokens'; did you mean 'max_output_tokens'?"),
         (["colour", "red"], "there is no setting 'colour'; there are model, system"),
-        (["model", "gpt-5"], "model: 'gpt-5' names no model; write provider:model"),
+        (["model", "gpt-5"], "model: 'gpt-5' is not a model string; write provider:model"),
         (["temperature", "-1"], "temperature: Input should be greater than or equal to 0"),
         (["reasoning_effort", "hard"], "reasoning_effort: Input should be 'none', 'minimal'"),
         (["system", "caf\udcc3"], "the value of 'system' is no UTF-8; write it where the locale is one of UTF-8"),
@@ -138,7 +139,7 @@ def test_what_no_file_may_hold_is_refused_with_the_remedy(
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("model = ", "is no TOML: Invalid value (at end of document); mend it"),
+        ("model = ", "is no TOML: Invalid value (at end of document); correct it"),
         ("\xff", "is no TOML"),
         ("modle = 'echo:any'", "there is no setting 'modle'; did you mean 'model'?"),
         (f"api_key = '{KEY}'", "'api_key' looks like a key"),

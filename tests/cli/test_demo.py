@@ -215,7 +215,7 @@ def test_bodies_are_shown_when_they_are_asked_for() -> None:
     lines = run("demo", LIMA, "-m", "echo:any", "--bodies").stdout.decode().splitlines()
 
     assert "anthropic.messages · POST /v1/messages" in lines
-    assert any(line.strip().startswith("synthesized: settings.max_output_tokens:") for line in lines)
+    assert any(line.strip().startswith("synthesized: --max-output-tokens:") for line in lines)
     table = lines.index(next(line for line in lines if line.startswith("dialect and model")))
     assert "}" in lines[:table] and "}" not in lines[table:]
 
@@ -315,9 +315,7 @@ def test_chat_speaks_to_the_embedded_model_by_default() -> None:
 
     assert finished.returncode == 0
     assert finished.stdout.strip()
-    assert re.search(
-        rb"local:smollm2 \xc2\xb7 \d+ in, \d+ out \xc2\xb7 [\d.]+ tokens/s \xc2\xb7 no losses", finished.stderr
-    )
+    assert re.search(rb"local:smollm2 \xc2\xb7 \d+ in, \d+ out \xc2\xb7 [\d.]+ tokens/s", finished.stderr)
 
 
 @pytest.mark.parametrize(

@@ -189,13 +189,13 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     "several in a file": (["three.jsonl", *CHAT, "-o", "talk.json"], "'three.jsonl' holds 3 requests; give --output a"),
     "several as JSON": (["three.jsonl", *CHAT, "--json"], "'three.jsonl' holds 3 requests, --json gives one; leave"),
     "and in a folder": (["three.jsonl", *CHAT, "--json", "-o", "."], "'three.jsonl' holds 3 requests, --json gives"),
-    "one is broken": (["broken.jsonl", *CHAT, "-o", "new"], "'broken.jsonl': line 2: this is no request of"),
-    "one lacks messages": (["lacking.jsonl", *CHAT, "-o", "."], "'lacking.jsonl': line 1: this is no request of "
+    "one is broken": (["broken.jsonl", *CHAT, "-o", "new"], "'broken.jsonl': line 2: this is not a request of"),
+    "one lacks messages": (["lacking.jsonl", *CHAT, "-o", "."], "'lacking.jsonl': line 1: this is not a request of "
         "openai.chat: messages is missing; expected an array"),
     "chat as responses": (["openai.chat.json", "--from", "openai.responses"],
-        "'openai.chat.json': this is no request of openai.responses: input is missing; expected an array"),
+        "'openai.chat.json': this is not a request of openai.responses: input is missing; expected an array"),
     "responses as chat": (["openai.responses.json", *CHAT],
-        "'openai.responses.json': this is no request of openai.chat: messages is missing; expected an array"),
+        "'openai.responses.json': this is not a request of openai.chat: messages is missing; expected an array"),
     "of no dialect": (["strange.json"], "'strange.json': no installed dialect reads it ("),
 }  # fmt: skip
 
@@ -233,7 +233,7 @@ def test_losses_are_lines_on_standard_error(command: Command) -> None:
 
     assert len(sabir.loads(out)) == 1
     assert err.splitlines() == [
-        "loss   dropped: messages[0].name: a message has no place for it",
+        "loss   dropped: messages[0].name: a message cannot store it",
         "read   1 message; 1 loss",
     ]
 
@@ -243,7 +243,7 @@ def test_strict_writes_no_history_where_something_is_lost(folder: Path, command:
     for output in ([], ["-o", "talk.json"]):
         out, err = command("import", "named.json", *CHAT, "--strict", *output, code=1)
         assert out == ""
-        assert "sabir: --strict: importing 'named.json' would lose something: dropped" in err
+        assert "sabir: --strict: importing 'named.json' cannot accept everything: dropped" in err
     out, err = command("import", "named.json", *CHAT, "--strict", "--json", code=1)
 
     assert [loss["path"] for loss in json.loads(out)["losses"]] == ["messages[0].name"]
@@ -349,8 +349,8 @@ def test_a_request_that_several_dialects_read_is_not_guessed(folder: Path, comma
 @pytest.mark.parametrize(
     ("dialect", "complaint"),
     [
-        ("openai.plain", "'openai.plain' is no dialect; openai speaks openai.responses, openai.chat"),
-        ("openai", "'openai' is no dialect; openai speaks openai.responses, openai.chat"),
+        ("openai.plain", "'openai.plain' is not a dialect; openai speaks openai.responses, openai.chat"),
+        ("openai", "'openai' is not a dialect; openai speaks openai.responses, openai.chat"),
         ("nowhere.wire", "provider 'nowhere' is not installed; installed: "),
     ],
 )
@@ -374,12 +374,12 @@ def test_an_unknown_dialect_is_answered_with_those_that_there_are(
         (b'{"temperature": NaN}', "line 1 is no JSON: NaN is no number"),
         (b"[" * 100_000, "line 1 is nested too deeply"),
         (b"[" * 500 + b"]" * 500, "[0] is '[[["),
-        (b'{"messages": ' * 500 + b"1" + b"}" * 500, "this is no request of openai.chat"),
+        (b'{"messages": ' * 500 + b"1" + b"}" * 500, "this is not a request of openai.chat"),
         (b'{"seed": ' + b"9" * 5000 + b"}", "line 1 is no JSON: "),
         (b"\x89PNG\r\n\x1a\n", "line 1 is no JSON: "),
         (b"\xff\x00\x80", "line 1 is no JSON: "),
         ('{"messages": []}'.encode("utf-16"), "it is UTF-16 text; store it as UTF-8"),
-        (b"{}", "this is no request of openai.chat: messages is missing"),
+        (b"{}", "this is not a request of openai.chat: messages is missing"),
         (sabir.dumps([sabir.user("Hello")]).encode(), "it is sabir's own already"),
         (sabir.dumps_lines([sabir.user("Hello")]).encode(), "it is sabir's own already"),
         (sabir.DecodedHistory(messages=()).model_dump_json().encode(), "it is sabir's own already"),
@@ -407,7 +407,7 @@ def test_broken_unicode_is_mended_and_reported(wrap: bytes, command: Command) ->
     out, err = command("import", "-", "--from", "openai.chat", given=given)
 
     assert sabir.loads(out)[0].text == "caf\ufffd"
-    assert "loss   rewritten: request: it holds broken Unicode" in err
+    assert "loss   rewritten: request: invalid Unicode was replaced" in err
 
 
 def test_a_history_is_utf_8_whatever_the_encoding_of_the_stream() -> None:

@@ -87,7 +87,7 @@ def test_options_come_from_modules_in_the_current_folder() -> None:
         (":add", "names no function"),
         ("my_cli_options:", "names no function"),
         ("my_cli_options:nothing", "has no 'nothing'; it has .*add, Kit, ready, number"),
-        ("my_cli_options:number", "which is no option"),
+        ("my_cli_options:number", "which is not an option"),
         ("no_such_module:add", "cannot be imported.*ModuleNotFoundError"),
     ],
 )

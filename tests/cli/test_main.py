@@ -4,15 +4,20 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import sabir
-from sabir_cli.output import ASCII
+from sabir.authoring import ReasoningEffort
+from sabir_cli.ascii import ASCII
+from sabir_cli.chat.command import Effort
 
 from tests.cli.command import SCRIPT, environment, error_line, run
 from tests.cli.terminal import on_terminal, posix
 
 COLOUR = b"\x1b[3"
+FOR_COMMANDS = frozenset({"pydantic", "rich", "cyclopts", "asyncio"})
+FOR_CONVERSATIONS = frozenset({"pydantic", "pydantic_core", "sabir_session", "prompt_toolkit", "asyncio", "sqlite3"})
 
 
 def test_the_help_page_fits_80_columns() -> None:
@@ -63,6 +68,37 @@ def test_nothing_but_a_send_imports_an_sdk(arguments: list[str], tmp_path: Path)
 
     assert "sabir_cli.main" in loaded
     assert {"openai", "httpx2", "xllamacpp", "anthropic", "google.genai"} & loaded == set()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "heavy"),
+    [
+        ([], FOR_COMMANDS),
+        (["--help"], FOR_COMMANDS),
+        (["--version"], FOR_COMMANDS),
+        (["chat", "--help"], FOR_CONVERSATIONS),
+        (["chats", "--help"], FOR_CONVERSATIONS),
+    ],
+    ids=["nothing", "help", "version", "help of chat", "help of chats"],
+)
+def test_help_imports_no_heavy_module(arguments: list[str], heavy: frozenset[str]) -> None:
+    """The first thing that a new user types is answered at once."""
+    code = f"import sys; from sabir_cli.main import main; main({arguments!r}); print(*sys.modules, file=sys.stderr)"
+    finished = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=True
+    )
+    loaded = set(finished.stderr.split())
+
+    assert "sabir_cli.exits" in loaded
+    assert heavy & loaded == set()
+    assert {name for name in loaded if name.startswith("sabir.")} <= {
+        "sabir.authoring", "sabir.base", "sabir.base.errors", "sabir.base.renamed",
+    }  # fmt: skip
+
+
+def test_the_help_of_reasoning_effort_lists_what_the_library_takes() -> None:
+    """The command repeats the list, so that its help page does not import the library."""
+    assert get_args(Effort) == get_args(ReasoningEffort)
 
 
 def test_a_closed_pipe_ends_quietly() -> None:

@@ -10,9 +10,11 @@ import sabir
 from cyclopts import CycloptsError
 from pydantic import TypeAdapter, ValidationError
 from rich.console import Console
-from sabir_cli import output as exits
 from sabir_cli.conversation import Spoken, describe_call, describe_result
-from sabir_cli.output import ROWS, Exit, Output, exit_of, explain
+from sabir_cli.exits import MEANINGS, Exit, help_text
+from sabir_cli.failures import FLAGS, exit_of, explain, in_flags
+from sabir_cli.main import build
+from sabir_cli.output import Output, UsageError
 
 
 def test_streamed_text_is_made_harmless_on_a_terminal_alone() -> None:
@@ -78,7 +80,7 @@ def subclasses(kind: type[BaseException]) -> set[type[BaseException]]:
     [
         (sabir.errors.HistoryInvalid("x"), 2),
         (sabir.errors.OptionInvalid("x"), 2),
-        (exits.UsageError("x"), 2),
+        (UsageError("x"), 2),
         (CycloptsError("x"), 2),
         (validation_error(), 2),
         (FileNotFoundError(2, "gone", "f"), 2),
@@ -111,19 +113,62 @@ def test_every_error_of_the_library_has_a_code_other_than_that_of_a_bug() -> Non
 
 def test_every_code_has_one_row() -> None:
     """The table is the documentation: a code that it lacks is documented nowhere."""
-    assert sorted(row.code for row in ROWS) == sorted(Exit)
+    assert [*MEANINGS] == sorted(Exit)
 
 
 def test_the_readme_holds_the_table() -> None:
     """What users read is what the program does."""
     documented = re.findall(r"^\| (\d+) \| (.+) \|$", README.read_text("utf-8"), re.MULTILINE)
 
-    assert [(int(code), meaning) for code, meaning in documented] == sorted((row.code, row.meaning) for row in ROWS)
+    assert [(int(code), meaning) for code, meaning in documented] == [*MEANINGS.items()]
 
 
 def test_the_help_text_holds_the_table() -> None:
     """`sabir --help` says what a script may rely on."""
-    assert all(re.search(rf"^ +{row.code.value}  {re.escape(row.meaning)}$", exits.help_text(), re.M) for row in ROWS)
+    rows = [rf"^ +{code.value}  {re.escape(meaning)}$" for code, meaning in MEANINGS.items()]
+    assert all(re.search(row, help_text(), re.MULTILINE) for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("cut off; raise max_output_tokens", "cut off; raise --max-output-tokens"),
+        ("max_output_tokens=2 is too little", "--max-output-tokens 2 is too little"),
+        ("Settings: temperature: Input should be a number", "Settings: --temperature: Input should be a number"),
+        ("would lose: settings.reasoning_effort: no", "would lose: --reasoning-effort: no"),
+        ("another process holds it; give another name=", "another process holds it; give another --name"),
+        ("check the network and base_url", "check the network and --base-url"),
+        ("no key; set the variable X, or pass api_key=", "no key; set the variable X"),
+        ("set AWS_REGION, or pass api_key={'aws_region': …}", "set AWS_REGION"),
+        (
+            "leave out temperature, or pass model_facts={'rejects': ['temperature']}",
+            "leave out --temperature, or set rejects = ['temperature'] in a table"
+            ' [model_facts."provider:model"] of the settings file (`sabir config path`)',
+        ),
+        ("the server says: 'max_output_tokens' is unknown", "the server says: 'max_output_tokens' is unknown"),
+        ("rename one with sabir.option(name=…)", "rename one with sabir.option(name=…)"),
+        ("the name of the model: gpt", "the name of the model: gpt"),
+    ],
+)
+def test_an_error_of_the_library_names_flags(text: str, shown: str) -> None:
+    """What is quoted stays as somebody else wrote it, and so does what the command itself says of a setting."""
+    assert explain(sabir.SettingsInvalid(text)) == shown == in_flags(text)
+    assert explain(UsageError(text)) == text
+
+
+def test_every_flag_that_errors_name_exists() -> None:
+    """And every flag of `sabir chat` that is a setting of a call is named."""
+    app = build(Output())
+    flags = {
+        name
+        for command in ("chat", "render")
+        for argument in app[command].assemble_argument_collection()
+        for name in argument.names
+    }
+
+    assert {*FLAGS.values()} <= flags
+    settings = {f"--{name.replace('_', '-')}" for name in sabir.Settings.model_fields}
+    assert flags & settings <= {*FLAGS.values()}
 
 
 def test_a_validation_error_is_one_line() -> None:

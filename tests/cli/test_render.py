@@ -33,8 +33,8 @@ def test_bodies_and_losses_of_each_target_are_shown(file: str, command: Command)
         "openai.chat · POST /chat/completions",
         "echo.plain · POST /echo",
     ]
-    assert "losses: none" in out
-    assert "takes no image" in " ".join(out.split())
+    assert "no losses" not in out
+    assert "does not accept image" in " ".join(out.split())
 
 
 def test_json_gives_the_very_bodies(file: str, history: list[sabir.Message], command: Command) -> None:
@@ -56,7 +56,7 @@ def test_strict_exits_1_where_something_was_downgraded(file: str, command: Comma
     out, err = command("render", file, "-m", "echo:any", "--strict", code=1)
 
     assert "echo.plain · POST /echo" in out
-    assert err.startswith("sabir: --strict: echo:any would lose something: downgraded: ")
+    assert err.startswith("sabir: --strict: echo:any cannot accept everything: downgraded: ")
     assert err.count("\n") == 1
 
 
@@ -79,7 +79,7 @@ def test_withheld_state_is_shown_and_is_no_reason_to_stop(tmp_path: Path, comman
     sabir.save(tmp_path / "talk.json", [sabir.user("Hello"), answer, sabir.user("?")])
 
     out, _ = command("render", str(tmp_path / "talk.json"), "-m", "openai.chat:gpt-4.1", "--strict")
-    told = f"withheld: {answer.id[:8]} parts[0].state: its state goes back only to where it came from, google"
+    told = "parts[0].state: its signed state is only sent back to where it came from, google"
     assert told in " ".join(out.split())
 
 
@@ -95,7 +95,7 @@ REFUSED: dict[str, tuple[list[str], int, str]] = {
     "no JSON": (["nonsense"], 2, "no JSON"),
     "another history": (['[{"role": "user", "content": "Hi"}]'], 2, "decode_history"),
     "a number": (["[1]"], 2, "messages[0] is a number"),
-    "no message": (['[{"policy": ""}]'], 2, "messages[0] is no message"),
+    "no message": (['[{"policy": ""}]'], 2, "messages[0] is not a message"),
     "a broken whole": ([WHOLE], 2, "it is not what `sabir import --json` gave: messages"),
     "no provider": (["[]", "nowhere:x"], 3, "'nowhere' is not installed"),
 }

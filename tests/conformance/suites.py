@@ -198,7 +198,7 @@ class GoogleGenerateContent(Recorded):
     # The proxy asks a database about a key that it does not know, and says 400 where there is none; with a result
     # before it, the model behind it repeats the question's city.
     mocked = MOCKED | {"reasoning", "reasoning_loop", "bad_key", "option_result"}
-    xfail: ClassVar = {"test_the_usage_of_a_stream_is_counted": "the proxy counts no tokens when it streams"}
+    xfail: ClassVar = {"test_the_usage_of_a_stream_is_counted": "the proxy cannot count tokens when it streams"}
     refused_body = recorded_from.refused
     missing_model = "gemini-missing"
     sdk = "google.genai"

@@ -89,7 +89,7 @@ def test_what_an_extra_body_replaces_is_a_loss(tiny: Tiny) -> None:
     rendering = llm.render("Hi.", settings=Settings(seed=1, temperature=0.5, extra_body=extra))
 
     assert [(loss.kind, loss.path, loss.reason) for loss in rendering.losses] == [
-        ("dropped", "extra_body.settings.seed", "extra_body replaces what the settings and options said")
+        ("dropped", "extra_body.settings.seed", "extra_body replaced the value from the settings and options")
     ]
     assert rendering.body["settings"] == {"temperature": 0.5, "seed": 2, "top_k": 3}
 
@@ -122,7 +122,7 @@ def test_a_rendering_for_a_stream_is_streamed_and_folded(tiny: Tiny) -> None:
         assert llm.stream_sync(llm.render("hi")).reply().text == "Take one."
         assert [rendering.body_bytes] * 2 == [received.body for received in server.received]
         assert True is json.loads(rendering.body_bytes)["stream"]
-        with pytest.raises(SettingsInvalid, match="no settings beside a rendering"):
+        with pytest.raises(SettingsInvalid, match="not accept settings together with a rendering"):
             llm.stream_sync(rendering, settings=Settings())
 
 
@@ -173,7 +173,7 @@ def test_strict_refuses_before_anything_is_sent(tiny: Tiny, adapter_strict: bool
     chat = [sabir.user("look", sabir.image(SKY))]
 
     for ask in (llm.render, llm.complete_sync, llm.stream_sync):
-        with pytest.raises(RenderingRefused, match="tiny:m would lose something") as caught:
+        with pytest.raises(RenderingRefused, match="tiny:m cannot accept everything") as caught:
             ask(chat, strict=call_strict)
         assert [loss.kind for loss in caught.value.losses] == ["downgraded"]
     assert len(llm.render(chat, strict=False).losses) == 1
@@ -203,7 +203,7 @@ def test_another_librarys_word_names_the_right_one(tiny: Tiny, wrong: dict[str, 
     """On every method that makes a call, before anything is sent."""
     llm = sabir.adapter("tiny:m")
     for method in (llm.render, llm.complete_sync, llm.stream_sync, llm.stream, llm.count_tokens_sync):
-        with pytest.raises(WrongWord, match=f"{method.__name__}.. takes no `{next(iter(wrong))}`.*{right}"):
+        with pytest.raises(WrongWord, match=f"{method.__name__}.. has no argument `{next(iter(wrong))}`.*{right}"):
             method("hi", **cast(Any, wrong))
     with pytest.raises(WrongWord, match=right):
         asyncio.run(llm.complete("hi", **cast(Any, wrong)))
@@ -213,7 +213,7 @@ def test_another_librarys_word_names_the_right_one(tiny: Tiny, wrong: dict[str, 
 def test_the_factory_names_the_right_words_too(tiny: Tiny) -> None:
     """As do its settings."""
     for wrong, right in (("api_base", "base_url="), ("temperature", "settings="), ("modle", "did you mean `model`")):
-        with pytest.raises(WrongWord, match=f"adapter.. takes no `{wrong}`.*{right}"):
+        with pytest.raises(WrongWord, match=f"adapter.. has no argument `{wrong}`.*{right}"):
             sabir.adapter("tiny:m", **cast(Any, {wrong: 1}))
 
 

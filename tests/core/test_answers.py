@@ -401,7 +401,7 @@ def test_an_asynchronous_option_is_refused_where_nobody_awaits() -> None:
     [
         (user("hi"), "'it' answers option calls, not a message of kind 'parts'"),
         ("it", "'it' answers option calls, not a value of type str"),
-        (call("other"), "'it' was given a call of 'other'; use sabir.answer"),
+        (call("other"), "'it' received a call of 'other'; use sabir.answer"),
     ],
 )
 def test_an_option_answers_its_own_calls_alone_and_none_without_a_function(asked: Any, words: str) -> None:

@@ -36,7 +36,7 @@ def test_messages_differ_in_their_policy_and_keep_the_order_of_their_parts() -> 
         ((Path("a.png"),), WrongWord, r"content\[0\] is of type \w*Path; .*sabir.image"),
         ((["a"],), WrongWord, r"content\[0\] is of type list"),
         (({"type": "text", "text": "a"},), WrongWord, r"content\[0\] is a vendor's content block"),
-        (("\udfff",), BuilderError, "text: holds a lone surrogate"),
+        (("\udfff",), BuilderError, "text: contains a lone surrogate"),
     ],
 )
 def test_what_is_no_content_is_refused_in_one_line(
@@ -88,16 +88,16 @@ def test_media_that_cannot_be_read_or_told_is_refused_in_one_line(tmp_path: Path
     empty.touch()
     for source, words in [
         ("nowhere.png", "'nowhere.png' cannot be read: No such file or directory; give a URL, a path or bytes"),
-        (tmp_path, "cannot be read: it is no regular file; give a URL, a path or bytes"),
-        ("/dev/zero", "'/dev/zero' cannot be read: it is no regular file"), (pipe, "it is no regular file"),
-        (empty, r"empty\.png' holds no bytes; give one that does"), (b"", "a value of 0 bytes holds no bytes"),
-        ("data:image/png;base64,", "holds no bytes"), ("data:image/png;base64,%20%3d", "holds no bytes"),
-        ("data:image/png;base64,====", "holds no bytes"), ("https://", "names no host"),
-        ("https://example.org:99999/a.png", "is no URL: .*invalid port number"),
+        (tmp_path, "cannot be read: it is not a regular file; give a URL, a path or bytes"),
+        ("/dev/zero", "'/dev/zero' cannot be read: it is not a regular file"), (pipe, "it is not a regular file"),
+        (empty, r"empty\.png' is empty; give a file or bytes with content"), (b"", "a value of 0 bytes is empty"),
+        ("data:image/png;base64,", "is empty"), ("data:image/png;base64,%20%3d", "is empty"),
+        ("data:image/png;base64,====", "is empty"), ("https://", "has no host"),
+        ("https://example.org:99999/a.png", "is not a URL: .*invalid port number"),
         ("https://a b.org/a.png", "percent-encode or remove it"),
-        ("http://1.2.3.4.5/a.png", "is no URL: .*invalid IPv4 address"), ("a\0b", "cannot be read"),
-        (b"??", "type of a value of 2 bytes cannot be told; pass mime=, for example 'image/png'"),
-        (page, "text/html, which no media part may carry"), ("javascript:alert(1)", "cannot be read"),
+        ("http://1.2.3.4.5/a.png", "is not a URL: .*invalid IPv4 address"), ("a\0b", "cannot be read"),
+        (b"??", "type of a value of 2 bytes is unknown; pass mime=, for example 'image/png'"),
+        (page, "text/html, which a media part cannot contain"), ("javascript:alert(1)", "cannot be read"),
         (None, "the image is of type NoneType; give a URL, a path or bytes"),
     ]:  # fmt: skip
         with pytest.raises(MediaRefused, match=words) as caught:

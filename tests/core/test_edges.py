@@ -136,7 +136,7 @@ async def test_a_stream_refuses_a_second_reader_at_the_same_time() -> None:
     stream = ReplyStream(state, start)
     first = asyncio.create_task(stream.reply())
     await waiting.wait()
-    with pytest.raises(SettingsInvalid, match="has a reader"):
+    with pytest.raises(SettingsInvalid, match="already reading this stream"):
         await stream.reply()
     going.set()
 
@@ -214,7 +214,7 @@ def test_a_dialect_refuses_what_the_adapter_refuses(tiny: Tiny) -> None:
     pure = cast("Any", sabir.dialect("tiny.talk"))
     with pytest.raises(SettingsInvalid, match=r"write sabir\.Settings"):
         pure.render("Hi.", settings={"seed": 1})
-    with pytest.raises(WrongWord, match=r"render\(\) takes no `tools`; pass options="):
+    with pytest.raises(WrongWord, match=r"render\(\) has no argument `tools`; pass options="):
         pure.render("Hi.", tools=[])
 
 
@@ -249,7 +249,7 @@ def test_a_given_media_id_may_not_be_an_assigned_one() -> None:
 def test_a_vendor_section_under_a_misspelt_name_is_refused(tiny: Tiny) -> None:
     """By the adapter when it is made, by its calls, and by a dialect."""
     slip = Settings(vendor={"tinny": {}})
-    says = "a section for 'tinny', which is no provider; did you mean 'tiny'"
+    says = "a section for 'tinny', which is not a provider; did you mean 'tiny'"
     with pytest.raises(SettingsInvalid, match=says):
         sabir.adapter("tiny:m", settings=slip)
     with pytest.raises(SettingsInvalid, match=says):

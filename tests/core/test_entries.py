@@ -106,7 +106,7 @@ def test_a_medium_from_elsewhere_is_named_or_left_out(treatment: Any, kind: str)
     scope = TurnScope(SCOPE.target, SCOPE.tables, unsupported_media=treatment)
     losses = LossLog()
 
-    text = scope.stand_in("not here", medium, entry, losses)
+    text = scope.placeholder_or_drop("not here", medium, entry, losses)
 
     assert ("a hat" in text) is (treatment == "placeholder")
     assert [loss.kind for loss in losses.losses] == [kind]

@@ -215,7 +215,7 @@ def test_broken_unicode_is_replaced_and_told(run: Drive, body: bytes, text: str)
         drain(stream_script(exchange(), state), Scripted(Answer([streamed_body])))
 
     for told in (reply, caught.value.partial):
-        assert (text, ["rewritten: reply: tiny answered with broken Unicode; U+FFFD stands for it"]) == (
+        assert (text, ["rewritten: reply: tiny answered with invalid Unicode, which was replaced by U+FFFD"]) == (
             told.text, [str(loss) for loss in told.losses if loss.kind == "rewritten"],
         )  # fmt: skip
 

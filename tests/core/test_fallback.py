@@ -331,14 +331,16 @@ def test_a_member_that_would_lose_is_passed_over(one: Served, two: Served, calle
         ]
 
     two.answers = [failing(500, "busy")]
-    both = r"two:m: ServerFailed: busy; one:m: RenderingRefused: one:m would lose"
+    both = r"two:m: ServerFailed: busy; one:m: RenderingRefused: one:m cannot accept"
     with pytest.raises(AllFailed, match=both) as error:
         caller.complete(caller.fallback("two:m", "one:m"), message, strict={"downgraded"})
     assert [len(each.losses) for each in error.value.failed_members] == [0, 1]
 
     nobody = caller.fallback("one:m", "one:n", strict=True)
     for ask in (caller.complete, caller.stream, caller.count, lambda llm, message: llm.render(message)):
-        with pytest.raises(RenderingRefused, match=r"no member takes this: one:m: .*; one:n: ") as caught:
+        with pytest.raises(
+            RenderingRefused, match=r"no model of the fallback accepts this request: one:m: .*; one:n: "
+        ) as caught:
             ask(nobody, message)
         assert [loss.kind for loss in caught.value.losses] == ["downgraded", "downgraded"]
     assert one.asked == 0
@@ -353,9 +355,9 @@ def test_what_moves_on_can_be_said(one: Served, two: Served, caller: Caller) -> 
     one.answers = [failing(429)]
     with pytest.raises(RateLimited):
         caller.complete(llm)
-    with pytest.raises(RenderingRefused, match="one:m would lose"):
+    with pytest.raises(RenderingRefused, match="one:m cannot accept"):
         caller.complete(llm, sabir.user(sabir.image(IMAGE)), strict=True)
-    with pytest.raises(RenderingRefused, match="one:m would lose"):
+    with pytest.raises(RenderingRefused, match="one:m cannot accept"):
         llm.render(sabir.user(sabir.image(IMAGE)), strict=True)
 
 
@@ -510,7 +512,7 @@ def test_a_rendering_for_no_member_is_refused(one: Served, two: Served, caller: 
     for ask in (lambda: caller.send(llm, rendering), lambda: caller.stream(llm, rendering)):
         with pytest.raises(SettingsInvalid, match=reason):
             ask()
-    with pytest.raises(SettingsInvalid, match="no settings beside a rendering"):
+    with pytest.raises(SettingsInvalid, match="not accept settings together with a rendering"):
         caller.stream(llm, llm.render("hi"), settings=ONCE)
 
 
@@ -524,7 +526,7 @@ def test_tokens_are_those_of_the_rendering(one: Served, two: Served, caller: Cal
 
 
 class Wrapped:
-    """Somebody's own adapter: it offers what the Protocol names, and counts no tokens."""
+    """Somebody's own adapter: it offers what the Protocol names, and cannot count tokens."""
 
     def __init__(self, inner: Adapter) -> None:
         self._inner = inner
@@ -542,7 +544,7 @@ def test_a_member_is_any_adapter(one: Served, two: Served, caller: Caller) -> No
 
     assert caller.complete(llm).text == "two: hi"
     assert caller.stream(llm).reply().text == "Take one."
-    with pytest.raises(SettingsInvalid, match="the adapter of one:m counts no tokens"):
+    with pytest.raises(SettingsInvalid, match="the adapter of one:m cannot count tokens"):
         caller.count(llm)
 
 
@@ -635,7 +637,7 @@ def test_another_librarys_arguments_are_refused(one: Served, two: Served, caller
     """As by any adapter, before anything is rendered."""
     llm = caller.fallback("one:m", "two:m")
     for ask in (caller.complete, caller.stream, caller.count):
-        with pytest.raises(WrongWord, match=r"\(\) takes no `tools`"):
+        with pytest.raises(WrongWord, match=r"\(\) has no argument `tools`"):
             ask(llm, tools=[])
     with pytest.raises(WrongWord, match=r"role dictionary"):
         caller.complete(llm, [{"role": "user", "content": "hi"}])  # type: ignore[list-item]

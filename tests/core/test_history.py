@@ -210,7 +210,7 @@ def test_loads_takes_text_and_an_empty_one_is_an_empty_history() -> None:
         ("null", "line 1 is null"),
         ("[[]]", r"messages\[0\] is an array"),
         (f"[{MESSAGE % 'a'}, true]", r"messages\[1\] is a boolean"),
-        ("{}", r"line 1 is no message: policy: Field required; payload: Field required"),
+        ("{}", r"line 1 is not a message: policy: Field required; payload: Field required"),
         (
             '[{"role": "user", "content": "a"}]',
             r"messages\[0\] has a vendor's shape \(content, role\); .*decode_history",
@@ -218,18 +218,18 @@ def test_loads_takes_text_and_an_empty_one_is_an_empty_history() -> None:
         ('{"model": "m", "messages": []}', r"line 1 has a vendor's shape \(messages, model\); .*decode_history"),
         (
             '[{"policy": "u", "payload": {"kind": 3}}]',
-            r"messages\[0\] is no message: payload: Input tag '3' found using 'kind'",
+            r"messages\[0\] is not a message: payload: Input tag '3' found using 'kind'",
         ),
         (
             '[{"policy": "u", "schema": 2, "payload": {"kind": "option_call", "option_name": "f"}}]',
-            r"messages\[0\] is no message: payload\.option_call\.invocation_id: Field required",
+            r"messages\[0\] is not a message: payload\.option_call\.invocation_id: Field required",
         ),
         (f"[{MESSAGE % 'a'}]".replace('"policy": "user"', '"policy": ""'), "policy: String should have at least 1"),
-        (MESSAGE % "\\ud800", r"line 1 holds a lone surrogate U\+D800"),
+        (MESSAGE % "\\ud800", r"line 1 contains a lone surrogate U\+D800"),
         ('{"policy": "u", "later": "\\udfff", "payload": {"kind": "parts", "parts": []}}', r"lone surrogate U\+DFFF"),
-        ('{"policy": "u", "step_num": NaN}', "line 1: no JSON: NaN is no finite number"),
-        ('[{"policy": "u", "later": -Infinity}]', "line 1: no JSON: -Infinity is no finite number"),
-        ('[{"policy": "u", "later": 1e999}]', "line 1: no JSON: 1e999 is no finite number"),
+        ('{"policy": "u", "step_num": NaN}', "line 1: no JSON: NaN is not a finite number"),
+        ('[{"policy": "u", "later": -Infinity}]', "line 1: no JSON: -Infinity is not a finite number"),
+        ('[{"policy": "u", "later": 1e999}]', "line 1: no JSON: 1e999 is not a finite number"),
         (f'{{"policy": "u", "later": {"9" * 5000}}}', "line 1: no JSON: Exceeds the limit"),
         ("[" * 100_000, "line 1: no JSON: .*recursion"),
         (b"\n\n\xff\xfe", "line 3: byte 2 is no UTF-8"),
@@ -296,10 +296,10 @@ def test_a_failed_save_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     nodes = [each.stat().st_ino for each in (folder, pipe)]
     for each in (folder, pipe):
-        with pytest.raises(HistoryInvalid, match="is no regular file, and is not replaced"):
+        with pytest.raises(HistoryInvalid, match="is not a regular file, so it was not replaced"):
             save(each, HISTORY)
     for endless in (Path("/dev/zero"), pipe):
-        with pytest.raises(HistoryInvalid, match="cannot be read: it is no regular file"):
+        with pytest.raises(HistoryInvalid, match="cannot be read: it is not a regular file"):
             load(endless)
 
     assert load(path) == HISTORY

@@ -126,7 +126,7 @@ def test_a_hook_that_breaks_a_message_is_named() -> None:
         with pytest.raises(BuilderError, match=f"hook plugin Misfit {words}"):
             built([breaks])
     blind = _module(sabir_message_built=hookimpl(lambda: user("y")))
-    with pytest.raises(BuilderError, match="hook plugin a_module changed a message that it did not look at"):
+    with pytest.raises(BuilderError, match="hook plugin a_module changed a message that is not its argument"):
         built([blind])
 
 
@@ -166,7 +166,7 @@ def _unreadable(self: Any) -> Any:
         (_misfit("sabir_mesage_built", hookimpl(_hears)), "no hook; did you mean sabir_message_built?"),
         (_misfit("whatever", hookimpl(_hears)), "it implements whatever, which is no hook; hooks are sabir_"),
         (_misfit("sabir_message_built", _hears_unmarked), "defines sabir_message_built without the mark"),
-        (_misfit("sabir_message_built", hookimpl(_mishears)), "does not fit: .*massage"),
+        (_misfit("sabir_message_built", hookimpl(_mishears)), "does not match the hook: .*massage"),
         (_misfit("sabir_message_built", hookimpl(_hears_later)), "sabir_message_built is a coroutine function"),
         (_misfit("sabir_message_built", hookimpl(_hears_never)), "sabir_message_built is a generator function"),
         (_misfit("about", property(_unreadable)), "Misfit cannot be read: SystemExit: not now; update or remove it"),
@@ -418,6 +418,7 @@ def test_hooks_that_do_not_finish_loading_are_passed_over(
 
     assert hooks.role_hint("user", "parts") == "system"
     assert caplog.messages == [
-        "hook plugin hangs was passed over: 'hangs' of hanging 1.0 (hanging_hooks:hangs) is not loaded after 1 s; "
+        "hook plugin hangs was passed over: 'hangs' of hanging 1.0 (hanging_hooks:hangs) did not finish "
+        "loading within 1 s; "
         "update or remove it"
     ]

@@ -22,7 +22,7 @@ from sabir.vocabulary.parts import MediaPart
 @given(st.binary(min_size=1, max_size=200))
 def test_bytes_come_back_from_their_data_url(data: bytes) -> None:
     """Whatever they are."""
-    found = DataURL.read(MediaURL(DataURL.of(data, "application/octet-stream")).check())
+    found = DataURL.parse(MediaURL(DataURL.from_bytes(data, "application/octet-stream")).check())
 
     assert (found.content, found.base64) == (data, base64.b64encode(data).decode())
     assert found.mime == "application/octet-stream"
@@ -41,25 +41,25 @@ def test_bytes_come_back_from_their_data_url(data: bytes) -> None:
 )  # fmt: skip
 def test_a_data_url_is_read_by_its_header(url: str, mime: str, is_base64: bool, parameters: str, data: bytes) -> None:
     """Percent-encoded payloads are converted where base64 is asked for; text is UTF-8 on every wire."""
-    header = DataURL.read(url)
+    header = DataURL.parse(url)
 
     assert (header.mime, header.is_base64, header.parameters) == (mime, is_base64, parameters)
     assert (header.content, header.base64) == (data, base64.b64encode(data).decode())
 
 
-NO_HEADER = "is no data URL: expected data:<mime>;base64,<payload>"
+NO_HEADER = "is not a data URL: expected data:<mime>;base64,<payload>"
 
 
 @pytest.mark.parametrize(
     ("read", "url", "words"),
     [
-        *((DataURL.read, url, NO_HEADER) for url in (
+        *((DataURL.parse, url, NO_HEADER) for url in (
             "data:image/png;base64", "data:;;,", "data: image/png,a", "data:" + "x" * 2000 + ",a", "")),
-        (lambda url: DataURL.read(url).content, "data:image/png;base64,A", "holds broken base64"),
+        (lambda url: DataURL.parse(url).content, "data:image/png;base64,A", "contains invalid base64"),
         (lambda url: MediaURL(url).check(), "data:image/png;base64," + "A" * DATA_URL_CAP,
          r"has 1000000\d\d characters; a data URL may have 100000000: upload it"),
         (lambda url: MediaURL(url).check(), "https://example.org/" + "a" * 100_000, "a web URL may have 100000"),
-        (split_provider_file, "provider-file:acme", "is no provider file: expected provider-file:<provider>/<id>"),
+        (split_provider_file, "provider-file:acme", "is not a provider file: expected provider-file:<provider>/<id>"),
     ],
     ids=lambda given: "" if callable(given) else given[:30],
 )  # fmt: skip
@@ -137,7 +137,7 @@ def test_a_rule_takes_forms_and_types() -> None:
         ("url", None, None), ("url", "image/tiff", None), ("data", "image/png", None), ("data", None, None),
         ("data", "image/tiff", "does not take image/tiff"), ("data", "png", "does not take png"),
         ("data", "image/*", "does not take image/*"),
-        ("file", "image/png", "takes it by url, data only, not by file"),
+        ("file", "image/png", "accepts it only by url, data, not by file"),
     ]:  # fmt: skip
         assert any_url.refusal(form, mime) == said  # type: ignore[arg-type]
     assert MediaRule().refusal("url", None) == "does not take it"

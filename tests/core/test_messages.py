@@ -414,9 +414,9 @@ FAILED = {"is_error": True, "error_type": "e", "error_message": "m"}
     [
         *((fields, "an error result needs") for fields in (
             {"is_error": True}, {"is_error": True, "error_type": "e"}, {"is_error": True, "error_message": "m"})),
-        *((fields, "a success carries no") for fields in (
+        *((fields, "a successful result cannot have") for fields in (
             {"error_type": "e"}, {"error_message": "m"}, {"retryable": False})),
-        ({"result": 1, **FAILED}, "an error has no `result`"),
+        ({"result": 1, **FAILED}, "an error result cannot have a `result`"),
         ({"result": 1, "parts": (TextPart(text="a"),)}, "a result has `parts` or a `result`, not both"),
     ],
 )  # fmt: skip

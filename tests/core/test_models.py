@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
-from sabir.base.models import load_as
+from sabir.base.models import load_stored
 from sabir.contract.dialect import DecodedHistory
 from sabir.contract.scope import DecodeScope
 from sabir.reading.fold import ReplyBuilder
@@ -89,11 +89,11 @@ def test_unknown_fields_hide_no_other_error_and_are_errors_for_whoever_nests_a_m
 
 def test_loading_keeps_unknown_fields_of_what_is_at_rest_alone() -> None:
     """A setting that this version does not know is none of it; a message without such fields is like any other."""
-    loaded = load_as(DecodedHistory.model_validate, {"messages": [{**MESSAGE, "tags": [1]}]})
-    same, made = load_as(Message.model_validate, MESSAGE), Message(**MESSAGE)
+    loaded = load_stored(DecodedHistory.model_validate, {"messages": [{**MESSAGE, "tags": [1]}]})
+    same, made = load_stored(Message.model_validate, MESSAGE), Message(**MESSAGE)
 
     assert loaded.messages[0].model_dump()["tags"] == [1]
     with pytest.raises(ValidationError, match=r"Settings\.warmth"):
-        load_as(DecodedHistory.model_validate, {"messages": [], "settings": {"warmth": 1}})
+        load_stored(DecodedHistory.model_validate, {"messages": [], "settings": {"warmth": 1}})
     assert same == made
     assert [same.__pydantic_extra__, same.payload.__pydantic_extra__, made.__pydantic_extra__] == [None] * 3

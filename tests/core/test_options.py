@@ -240,17 +240,17 @@ def _unspeakable(hook: functools.partial[int]) -> None: ...
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        (lambda city: city, "no name to offer"),
-        (functools.partial(lambda city: city), "no name to offer"),
+        (lambda city: city, "has no name"),
+        (functools.partial(lambda city: city), "has no name"),
         (eval("lambda *, x: x"), "no name"),
-        (_yields, "yields its values"),
-        (_yields_later, "yields its values"),
+        (_yields, "is a generator"),
+        (_yields_later, "is a generator"),
         (_Holder.method, "offer the bound one"),
         (len, "no type for its parameter"),
         (_many, r"'_many' takes \*cities: str.*from_schema"),
         (_named, r"'_named' takes \*\*cities: str.*from_schema"),
         (_untyped, "'_untyped' has no type for its parameter 'city'; annotate it"),
-        (_unknown, "'_unknown' is annotated with an unknown name.*Nowhere"),
+        (_unknown, "'_unknown' has an annotation that cannot be resolved.*Nowhere"),
         (_unspeakable, "option '?_unspeakable'? (cannot be described|has no JSON schema)"),
     ],
 )
@@ -270,7 +270,7 @@ def test_a_model_is_an_option_whose_parameters_are_its_fields() -> None:
     assert list(made.parameters["properties"]) == ["city", "country"]
     assert made.answer_sync(call("Place", {"city": "oslo"})).result.result == "OSLO"  # type: ignore[union-attr]
 
-    with pytest.raises(OptionInvalid, match="no JSON object"):
+    with pytest.raises(OptionInvalid, match="not an object type"):
         Option.from_model(RootModel[list[int]])
 
 
@@ -360,8 +360,8 @@ def test_options_are_made_of_functions_models_and_options() -> None:
         (Place, "must be a list"),
         ("search", "must be a list"),
         ({"type": "function"}, "must be a list"),
-        ([{"type": "function", "function": {"name": "x"}}], r"options\[0\] is .* no option; .*from_schema"),
-        ([dict], r"options\[0\] is .*dict, which is no option"),
+        ([{"type": "function", "function": {"name": "x"}}], r"options\[0\] is .*not an option; .*from_schema"),
+        ([dict], r"options\[0\] is .*dict, which is not an option"),
     ],
 )
 def test_what_is_no_list_of_options_is_refused(options: Any, words: str) -> None:

@@ -4,7 +4,7 @@ from typing import Any, get_args
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
-from sabir.base.models import load_as
+from sabir.base.models import load_stored
 from sabir.vocabulary.media import Modality
 from sabir.vocabulary.parts import MediaPart, OpaquePart, Part, ReasoningPart, TextPart, UnknownPart
 
@@ -92,11 +92,11 @@ def test_an_unknown_kind_is_refused_when_made_and_kept_when_loaded() -> None:
     document = {"kind": "hologram", "z": None, "a": [1, {"y": 1, "b": 2}]}
     with pytest.raises(ValidationError, match="kind 'hologram' is unknown; known kinds are text, media"):
         PART.validate_python(document)
-    loaded = load_as(PART.validate_python, document)
+    loaded = load_stored(PART.validate_python, document)
 
     assert isinstance(loaded, UnknownPart)
     assert PART.dump_python(loaded) == document
     assert PART.dump_json(loaded) == b'{"kind":"hologram","z":null,"a":[1,{"y":1,"b":2}]}'
     for other in ({}, {"text": "a"}, {"kind": 3}, {"kind": None}, "text", None):
         with pytest.raises(ValidationError):
-            load_as(PART.validate_python, other)
+            load_stored(PART.validate_python, other)

@@ -36,7 +36,7 @@ def test_nothing_is_connected(tiny: Tiny, pure: sabir.PureDialect) -> None:
     ("name", "error", "says"),
     [
         ("nowhere.talk", ProviderMissing, "nowhere"),
-        ("tiny.shout", DialectMissing, "'tiny.shout' is no dialect; tiny speaks tiny.talk"),
+        ("tiny.shout", DialectMissing, "'tiny.shout' is not a dialect; tiny speaks tiny.talk"),
         ("tiny", DialectMissing, "tiny speaks tiny.talk"),
         ("", ProviderMissing, "installed"),
     ],
@@ -71,7 +71,7 @@ def test_rendering_speaks_for_a_policy_and_refuses_losses(pure: sabir.PureDialec
     sides = [pure.render([said], speaks_as=policy).body["turns"][0]["side"] for policy in ("critic", "llm")]
 
     assert sides == ["assistant", "user"]
-    with pytest.raises(RenderingRefused, match="would lose something"):
+    with pytest.raises(RenderingRefused, match="cannot accept everything"):
         pure.render(sabir.user("Hi.", sabir.image("https://example.org/sky.jpg")), strict=True)
 
 
@@ -178,13 +178,13 @@ def test_a_request_in_broken_unicode_is_read_with_a_loss(pure: sabir.PureDialect
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        ("<html>", "this is no request of tiny.talk, '<html>'"),
-        ("", "this is no request of tiny.talk, an empty body"),
+        ("<html>", "this is not a request of tiny.talk, '<html>'"),
+        ("", "this is not a request of tiny.talk, an empty body"),
         ({"model": "m"}, "KeyError: 'turns'"),
         ({"model": "m", "turns": 5, "settings": {}}, "TypeError"),
         ({"model": "m", "turns": [], "settings": {"sed": 3}}, "SettingsInvalid"),
-        ({"temperature": float("nan")}, "the request is no JSON: Out of range float"),
-        ({"turns": {1, 2}, "sent": object()}, "the request is no JSON: "),
+        ({"temperature": float("nan")}, "the request is not JSON: Out of range float"),
+        ({"turns": {1, 2}, "sent": object()}, "the request is not JSON: "),
         (["Hi."], "a request is JSON text or a mapping, not of type list"),
     ],
     ids=["html", "empty", "no messages", "wrong type", "wrong setting", "nan", "object", "list"],
@@ -208,7 +208,7 @@ def test_the_dialects_own_words_are_kept(pure: sabir.PureDialect, monkeypatch: p
     with pytest.raises(HistoryInvalid) as raised:
         pure.decode_history("{}")
 
-    assert str(raised.value) == "this is no request of tiny.talk: turns[0] is None; expected an object"
+    assert str(raised.value) == "this is not a request of tiny.talk: turns[0] is None; expected an object"
 
 
 def test_echo_reads_what_it_rendered() -> None:
@@ -237,7 +237,7 @@ def test_echo_reads_what_it_rendered() -> None:
 
 
 def test_echo_names_a_result_without_its_call() -> None:
-    """What is no request of its own is refused like any other dialect's."""
+    """What is not a request of its own is refused like any other dialect's."""
     stored = {"model": "m", "options": [], "settings": {}, "messages": [{"from": "results", "answers": "c1"}]}
 
     with pytest.raises(HistoryInvalid, match="answers 'c1', which no item before it calls"):

@@ -127,7 +127,7 @@ def test_no_lock_is_held_while_a_hint_loads(install: Install) -> None:
         ("raise ValueError('two\\nlines')", "cannot be loaded: ValueError: two lines"),
         ("other = 1", "cannot be loaded: AttributeError"),
         (ACME.replace("api_version = 1", "api_version = 99"), "99; this sabir supports 1: update it, or sabir"),
-        (ACME.replace("acme = Acme()", "acme = Acme"), "is the class Acme; give an instance of it"),
+        (ACME.replace("acme = Acme()", "acme = Acme"), "is the class Acme; pass an instance of it"),
         (ACME.replace("def quirks", "def other"), "lacks quirks; see sabir.authoring.Provider"),
         ("acme = None", "lacks api_version, connect, credentials, dialect, dialects, endpoint, models, name, quirks, "),
         (ACME.replace('name = "acme"', 'name = "emca"'), "calls itself 'emca'; the two names must be equal"),
@@ -136,8 +136,8 @@ def test_no_lock_is_held_while_a_hint_loads(install: Install) -> None:
         (ACME.replace('("talk", "wire")', "(5,)"), "has dialects of type tuple; it must be a tuple of str"),
         (ACME.replace(KEYS, "None"), "has credentials of type NoneType; it must be a tuple of Credential"),
         (ACME.replace("api_version = 1", "api_version = []"), r"api_version \[\]; this sabir supports 1"),
-        (RAISING % "1 / 0", "does not tell what it is: ZeroDivisionError: division by zero; update or remove it"),
-        (RAISING % "raise SystemExit(4)", "does not tell what it is: SystemExit: 4; update or remove it"),
+        (RAISING % "1 / 0", "cannot be read: ZeroDivisionError: division by zero; update or remove it"),
+        (RAISING % "raise SystemExit(4)", "cannot be read: SystemExit: 4; update or remove it"),
     ],
     ids=range(17),
 )  # fmt: skip
@@ -190,7 +190,10 @@ def test_a_plugin_that_does_not_finish_loading_is_reported_by_name_until_it_does
     for _ in range(2):
         found = status(registry, "acme")
         assert found.state == "failed"
-        assert found.error == "'acme' of sabir-acme 1.0 (acme_plugin:acme) is not loaded after 1 s; update or remove it"
+        assert (
+            found.error
+            == "'acme' of sabir-acme 1.0 (acme_plugin:acme) did not finish loading within 1 s; update or remove it"
+        )
     assert status(registry, "fine").state == "installed"
     loading = [thread for thread in threading.enumerate() if thread.name == "sabir"]
     hanging.set()
@@ -298,10 +301,10 @@ def test_a_provider_can_be_registered_at_run_time(acme: Registry) -> None:
         acme.register("mine", mine)
 
     assert (acme.provider("mine"), status(acme, "mine").state) == (mine, "registered")
-    from_package = r"'acme' is there already, from sabir-acme 2.5; register yours under another"
+    from_package = r"'acme' is already registered, by sabir-acme 2.5; register yours under another"
     for name, provider, kind, words in (
         ("acme", an_acme(), PluginConflict, from_package),
-        ("mine", an_acme(name="mine"), PluginConflict, r"'mine' is there already, from an earlier sabir.register"),
+        ("mine", an_acme(name="mine"), PluginConflict, r"'mine' is already registered, by an earlier sabir.register"),
         ("third", object(), ProviderBroken, r"'third' of sabir.register lacks"),
         ("other", an_acme(), ProviderBroken, "calls itself 'acme'"),
     ):
@@ -309,7 +312,10 @@ def test_a_provider_can_be_registered_at_run_time(acme: Registry) -> None:
             acme.register(name, provider)
     assert not {"third", "other"} & {each.name for each in acme.providers()}
     acme.unregister("mine")
-    for ask, words in ((acme.provider, "'mine' is not installed"), (acme.unregister, "was not registered at run time")):
+    for ask, words in (
+        (acme.provider, "'mine' is not installed"),
+        (acme.unregister, "was not registered with sabir.register"),
+    ):
         with pytest.raises(ProviderMissing, match=words):
             ask("mine")
 
@@ -325,10 +331,10 @@ def test_a_models_name_is_split_at_its_first_colon(acme: Registry) -> None:
 
 def test_a_name_of_another_form_shows_the_right_one(acme: Registry) -> None:
     """In one line; an unknown dialect names those that are spoken."""
-    form = SettingsInvalid, "names no model; write provider:model or provider.dialect:model"
+    form = SettingsInvalid, "is not a model string; write provider:model or provider.dialect:model"
     misspelt = ("large", "acme", "acme:", ":large", "", ":", "acme.:large", ".wire:large")
     wrong: dict[str, tuple[type[Exception], str]] = dict.fromkeys(misspelt, form)
-    wrong["acme.chant:large"] = (DialectMissing, "'acme.chant' is no dialect; acme speaks acme.talk, acme.wire")
+    wrong["acme.chant:large"] = (DialectMissing, "'acme.chant' is not a dialect; acme speaks acme.talk, acme.wire")
     wrong["zorg:large"] = (ProviderMissing, "'zorg' is not installed")
     for name, (kind, words) in wrong.items():
         with pytest.raises(kind, match=words):
@@ -344,7 +350,7 @@ def test_commands_are_found_and_not_loaded(install: Install) -> None:
     assert {"ask", "tell"} <= {point.name for point in Registry().commands()}
     assert "more_commands" not in sys.modules
     install("still-more", {"sabir.commands": {"tell": "other:tell"}})
-    with pytest.raises(PluginConflict, match=r"sabir.commands 'tell' is claimed by more 1.0 and still-more 1.0"):
+    with pytest.raises(PluginConflict, match=r"sabir.commands 'tell' is provided by more 1.0 and still-more 1.0"):
         Registry().commands()
 
 
@@ -379,3 +385,28 @@ def test_the_registry_of_this_process_finds_the_echo_plugin() -> None:
     done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "['sabir_echo']"
+
+
+@pytest.mark.parametrize(
+    "attribute",
+    [
+        "def __getattribute__(self, name): raise RuntimeError('boom')",
+        "@property\n    def __class__(self): raise RuntimeError('boom')",
+        "@property\n    def name(self): raise SystemExit('boom')",
+        "@property\n    def credentials(self): raise RuntimeError('boom')",
+        "@property\n    def reserves_name(self): raise RuntimeError('boom')",
+    ],
+)
+def test_a_provider_whose_attributes_raise_is_listed_as_failed(install: Install, attribute: str) -> None:
+    """The other providers are listed, and can be used."""
+    broken = ACME.replace("    def dialect(", f"    {attribute}\n    def dialect(")
+    install("sabir-acme", POINT, acme_plugin=broken)
+    install("sabir-fine", FINE_POINT, fine_plugin=FINE)
+    registry = Registry()
+
+    assert (status(registry, "acme").state, status(registry, "fine").state) == ("failed", "installed")
+    assert "boom" in str(status(registry, "acme").error)
+    assert registry.provider("fine").name == "fine"
+    assert [info.prefix for info in registry.models("fine")] == ["a-large", "a", ""]
+    with pytest.raises(ProviderBroken, match="boom"):
+        registry.provider("acme")

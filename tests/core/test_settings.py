@@ -71,8 +71,8 @@ def test_impossible_settings_are_errors(wrong: dict[str, Any]) -> None:
         ({"temprature": 1}, "Settings has no `temprature`; did you mean `temperature`?"),
         ({"zzz": 1}, "Settings has no `zzz`; its fields are max_output_tokens, temperature, "),
         ({"max_output_tokens": 0}, "Settings: max_output_tokens: Input should be greater than 0"),
-        ({"stop": ["\ud800"]}, "Settings: stop.0: holds a lone surrogate"),
-        ({"option_choice": "\ud800"}, "Settings: option_choice: holds a lone surrogate"),
+        ({"stop": ["\ud800"]}, "Settings: stop.0: contains a lone surrogate"),
+        ({"option_choice": "\ud800"}, "Settings: option_choice: contains a lone surrogate"),
     ],
 )
 def test_a_wrong_setting_is_one_line(wrong: dict[str, Any], says: str) -> None:
@@ -149,7 +149,9 @@ def test_a_reader_knows_what_was_looked_at() -> None:
 
     assert reader.untouched() == ("seed",)
     assert set(reader.unread()) == set(WIRE_SETTINGS) - {"temperature", "top_p"}
-    with pytest.raises(SettingsInvalid, match="'timeout' is no wire setting; they are max_output_tokens"):
+    with pytest.raises(
+        SettingsInvalid, match="'timeout' is not a setting of a request; the settings are max_output_tokens"
+    ):
         reader.take("timeout")
 
 

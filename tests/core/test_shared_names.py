@@ -147,7 +147,7 @@ def test_errors_name_the_packages_and_the_strings_that_work(install: Install) ->
     assert errors(registry, "acme", "acme.wire", "acme.x") == [
         f"provider 'acme' {works}",
         f"provider 'acme.wire' {works}",
-        "'acme.x' is no dialect; acme speaks acme.talk, acme.hum",
+        "'acme.x' is not a dialect; acme speaks acme.talk, acme.hum",
     ]
 
 
@@ -283,7 +283,7 @@ def test_a_program_adds_dialects_to_a_name(tiny: Tiny, more: More) -> None:
     reserving, hidden = Tiny(), More()
     vars(reserving)["reserves_name"], vars(hidden)["dialects"] = True, ("talk",)
     for other in (Tiny(), More(), reserving, hidden):
-        with pytest.raises(PluginConflict, match=r"'tiny' is there already, from an earlier sabir.register"):
+        with pytest.raises(PluginConflict, match=r"'tiny' is already registered, by an earlier sabir.register"):
             sabir.register("tiny", other)
 
 

@@ -1,17 +1,22 @@
 """What a user sees of the library beside its results: errors, help(), pydoc, completion at a prompt."""
 
+import importlib
 import inspect
 import json
 import pydoc
 import re
 import subprocess
 import sys
-from typing import Unpack
+from collections.abc import Iterator
+from types import FunctionType
+from typing import Unpack, get_origin
 from unittest.mock import create_autospec
 
 import pytest
 import sabir
 from sabir.authoring import CallArguments, Frozen, SyncClosing
+
+from tests.architecture.project import PACKAGES
 
 NOTE = "The question is kept: ask() tries again, drop_last() takes it back."
 """What a conversation adds to an error."""
@@ -94,11 +99,8 @@ def test_help_shows_the_arguments_of_a_call(kind: type, name: str) -> None:
 
     signature = inspect.signature(method)
     assert list(signature.parameters) == ["self", "messages", *CallArguments.__annotations__]
-    assert (
-        "strict: collections.abc.Collection[" in shown
-        and "settings: sabir.vocabulary.settings.Settings | None" in shown
-    )
-    assert "`options` are offered to the model" in shown and "`strict` names the kinds of loss" in shown
+    assert "strict: Collection[Literal[" in shown and "settings: Settings | None = None" in shown
+    assert "options: the options that the model may call" in shown and "strict: the kinds of loss" in shown
     assert inspect.iscoroutinefunction(method) == (name == "complete")
 
 
@@ -122,7 +124,30 @@ def test_what_a_plugin_lets_a_user_hold_is_described_alike() -> None:
         asking.ask()
 
     assert list(inspect.signature(asking.ask).parameters) == list(CallArguments.__annotations__)
-    assert "`strict` names the kinds of loss" in (asking.ask.__doc__ or "")
+    assert "strict: the kinds of loss" in (asking.ask.__doc__ or "")
+
+
+def functions_with_keywords() -> Iterator[tuple[str, FunctionType]]:
+    """Every public function and method, in all packages, that accepts the fields of a TypedDict as keywords."""
+    for package in PACKAGES:
+        module = importlib.import_module(package.module)
+        for name in getattr(module, "__all__", ()):
+            value = getattr(module, name)
+            members = [each for base in value.__mro__ for each in vars(base).values()] if inspect.isclass(value) else []
+            for member in (value, *members):
+                function = getattr(member, "__func__", member)
+                if isinstance(function, FunctionType):
+                    hints = inspect.unwrap(function).__annotations__.values()
+                    if any(get_origin(hint) is Unpack for hint in hints):
+                        yield f"{module.__name__}.{name}: {function.__qualname__}", function
+
+
+def test_help_names_every_keyword_argument_in_all_packages() -> None:
+    """A function whose signature ends in `**how` hides what it accepts."""
+    functions = dict(functions_with_keywords())
+
+    assert len(functions) > 40
+    assert [name for name, each in functions.items() if "**" in str(inspect.signature(each))] == []
 
 
 def test_help_shows_what_sabir_adapter_takes() -> None:

@@ -64,7 +64,7 @@ def test_no_unfinished_call_is_runnable(
     whole = builder.finish(finish_reason=reason, origin=SCOPE.origin(), finished_calls=wire)
     fold.feed(ReplyStart(origin=SCOPE.origin()))
     for index, each in enumerate(arrived):
-        fold.feed(BlockStart.of(index, each.block(index)))
+        fold.feed(BlockStart.unchecked(index, each.block(index)))
     for index, each in random.sample([*enumerate(arrived)], len(arrived)):
         fold.feed(BlockEnd(index=index, block=each.block(index), is_finished=each.mark))
     fold.feed(ReplyEnd(finish_reason=reason, finished_calls=wire))
@@ -86,7 +86,7 @@ def test_a_broken_stream_has_only_calls_whose_text_is_closed(arrived: list[Arriv
     fold = Fold(SCOPE)
     fold.feed(ReplyStart(origin=SCOPE.origin()))
     for index, each in enumerate(arrived):
-        fold.feed(BlockStart.of(index, each.block(index)))
+        fold.feed(BlockStart.unchecked(index, each.block(index)))
         fold.feed(BlockEnd(index=index, block=each.block(index), is_finished=each.mark))
     with pytest.raises(sabir.StreamBroken) as met:
         fold.reply()

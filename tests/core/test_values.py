@@ -91,14 +91,14 @@ class Unshowable:
     [
         (float("nan"), "numbers must be finite"),
         ({"a": [float("-inf")]}, "numbers must be finite"),
-        ((float("inf"), Point(x=1)), "is no JSON value"),
+        ((float("inf"), Point(x=1)), "is not a JSON value"),
         ("\ud800", r"lone surrogate U\+D800"),
         ({"\udfff": 1}, r"lone surrogate U\+DFFF"),
-        ([Point(x=1), "\ud800"], r"is no JSON value"),
-        (object(), "is no JSON value"),
-        (Unreadable(), "<unreadable thing> is no JSON value"),
-        (Unshowable(), "a value of type Unshowable is no JSON value"),
-        (b"\xff", "is no JSON value"),
+        ([Point(x=1), "\ud800"], r"is not a JSON value"),
+        (object(), "is not a JSON value"),
+        (Unreadable(), "<unreadable thing> is not a JSON value"),
+        (Unshowable(), "a value of type Unshowable is not a JSON value"),
+        (b"\xff", "is not a JSON value"),
     ],
     ids=range(10),
 )
@@ -123,7 +123,7 @@ def test_a_value_that_holds_itself_and_text_that_is_not_strict_are_refused() -> 
         with pytest.raises(NotJSON):
             encode_json(value)
     for text in ("", "{", "NaN", "[Infinity]", "-Infinity", "{'a': 1}", b"\xff", "[" * 100_000, "[1e999]"):
-        with pytest.raises(NotJSON, match="is no JSON text") as caught:
+        with pytest.raises(NotJSON, match="is not JSON text") as caught:
             decode_json(text)
         assert "\n" not in str(caught.value)
 

@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 import sabir
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from sabir_distributed import CallSettings, DistributedRunner, Worker, WorkerSettings
-from sabir_distributed.envelopes import Cancelled, Reply, Request, Sought, decode_reply, encode
 from sabir_runtime import BaseContext, BaseRunner, Batch, BoundPolicy
+from sabir_runtime.distributed import CallSettings, DistributedRunner, Worker, WorkerSettings
+from sabir_runtime.distributed.envelopes import Cancelled, Reply, Request, Sought, decode_reply, encode
 
 from tests.distributed.contexts import Names, echo
 

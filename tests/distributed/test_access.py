@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import trustme
 from cryptography.hazmat.primitives import serialization
-from sabir_distributed import (
+from sabir_runtime import BaseRunner
+from sabir_runtime.distributed import (
     Access,
     AccessInvalid,
     AccessRefused,
@@ -19,8 +20,7 @@ from sabir_distributed import (
     Worker,
     WorkerSettings,
 )
-from sabir_distributed.access import read_addresses
-from sabir_runtime import BaseRunner
+from sabir_runtime.distributed.access import read_addresses
 
 from tests.distributed.accounts import user_key, with_creds
 from tests.distributed.contexts import Desk, echo

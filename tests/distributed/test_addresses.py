@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir_distributed import AccessInvalid, DistributedRunner, Worker
-from sabir_distributed.access import read_addresses, without_secrets
-from sabir_distributed.subjects import all_of, beats_for, check_inbox, is_inbox, requests_for, requests_of
+from sabir_runtime.distributed import AccessInvalid, DistributedRunner, Worker
+from sabir_runtime.distributed.access import read_addresses, without_secrets
+from sabir_runtime.distributed.subjects import all_of, beats_for, check_inbox, is_inbox, requests_for, requests_of
 
 from tests.distributed.contexts import Desk
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from sabir_distributed import Worker
-from sabir_distributed.command import _run, load_context
+from sabir_runtime.distributed import Worker
+from sabir_runtime.distributed.command import _run, load_context
 
 from tests.cli.command import SCRIPT, error_line, run
 from tests.distributed.contexts import Desk

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from nats.aio.client import Client
-from sabir_distributed.connection import Connection, shown
-from sabir_distributed.errors import NoServer
+from sabir_runtime.distributed.connection import Connection, shown
+from sabir_runtime.distributed.errors import NoServer
 
 from tests.distributed.support import soon
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from sabir_distributed import CallSettings, DistributedRunner, NoServer, NoWorkers, Worker, WorkerSettings
+from sabir_runtime.distributed import CallSettings, DistributedRunner, NoServer, NoWorkers, Worker, WorkerSettings
 
 from tests.distributed.contexts import Desk
 from tests.distributed.support import DEADLINE, QUICK, Gate, Gated, Place, WorkerProcess, soon, until, worker_process

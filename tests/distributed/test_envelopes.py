@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sabir import Message
 from sabir.vocabulary.history import loads
-from sabir_distributed import envelopes
-from sabir_distributed.envelopes import (
+from sabir_runtime.distributed import envelopes
+from sabir_runtime.distributed.envelopes import (
     SCHEMA,
     Accepted,
     Alive,
@@ -28,8 +28,8 @@ from sabir_distributed.envelopes import (
     decode_reply,
     encode,
 )
-from sabir_distributed.errors import EnvelopeInvalid
-from sabir_distributed.messages import KnownMessages
+from sabir_runtime.distributed.errors import EnvelopeInvalid
+from sabir_runtime.distributed.messages import KnownMessages
 from sabir_testing.histories.drawn import FOREIGN, Speakers, histories_of, invented_parts
 
 SPEAKERS = Speakers((None, *FOREIGN), lambda origin: invented_parts(FOREIGN[0].dialect))

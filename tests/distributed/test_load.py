@@ -6,7 +6,7 @@ import signal
 from collections import Counter
 from contextlib import ExitStack
 
-from sabir_distributed import CallSettings
+from sabir_runtime.distributed import CallSettings
 
 from tests.distributed.contexts import Desk
 from tests.distributed.support import Place, worker_process

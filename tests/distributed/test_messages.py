@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sabir import Message
 from sabir.vocabulary.history import loads
-from sabir_distributed import messages
-from sabir_distributed.envelopes import Request, decode_request, encode
-from sabir_distributed.messages import LARGEST_LINE, KnownMessages, lines_of
+from sabir_runtime.distributed import messages
+from sabir_runtime.distributed.envelopes import Request, decode_request, encode
+from sabir_runtime.distributed.messages import LARGEST_LINE, KnownMessages, lines_of
 
 from tests.distributed.test_envelopes import NEWER
 

@@ -7,8 +7,8 @@ import zlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir_distributed.envelopes import LARGEST, pack, unpack
-from sabir_distributed.errors import EnvelopeInvalid, PayloadTooLarge
+from sabir_runtime.distributed.envelopes import LARGEST, pack, unpack
+from sabir_runtime.distributed.errors import EnvelopeInvalid, PayloadTooLarge
 
 LONG = b'{"text": "' + b"to be or not to be " * 1000 + b'"}'
 

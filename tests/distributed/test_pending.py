@@ -4,10 +4,21 @@ import asyncio
 
 import pytest
 import sabir
-from sabir_distributed import CallSettings, NoWorkers, RequestTimedOut, WorkerLost
-from sabir_distributed.caller import Nobody, PendingRequest
-from sabir_distributed.envelopes import Accepted, Alive, Answered, Busy, Ending, Failed, Fault, Released, Reply, Willing
-from sabir_distributed.errors import NoServer
+from sabir_runtime.distributed import CallSettings, NoWorkers, RequestTimedOut, WorkerLost
+from sabir_runtime.distributed.caller import Nobody, PendingRequest
+from sabir_runtime.distributed.envelopes import (
+    Accepted,
+    Alive,
+    Answered,
+    Busy,
+    Ending,
+    Failed,
+    Fault,
+    Released,
+    Reply,
+    Willing,
+)
+from sabir_runtime.distributed.errors import NoServer
 
 from tests.distributed.support import QUICK, soon, until
 

@@ -11,12 +11,12 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from sabir import Message
 from sabir.vocabulary.history import loads
-from sabir_distributed import (
+from sabir_runtime import InMemoryRunner, RuntimeFault
+from sabir_runtime.distributed import (
     CallSettings,
     DistributedRunner,
     Worker,
 )
-from sabir_runtime import InMemoryRunner, RuntimeFault
 
 from tests.distributed.contexts import Desk, NewerDesk
 from tests.distributed.support import Gate, Gated, Place, flushed, soon

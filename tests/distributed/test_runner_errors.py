@@ -6,12 +6,12 @@ import pytest
 import sabir
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from sabir_distributed import (
+from sabir_runtime import BaseContext, Batch, InMemoryRunner, PolicyFailed, UnknownOption
+from sabir_runtime.distributed import (
     EnvelopeInvalid,
     NoWorkers,
     PayloadTooLarge,
 )
-from sabir_runtime import BaseContext, Batch, InMemoryRunner, PolicyFailed, UnknownOption
 
 from tests.distributed.contexts import Desk, Names, NewerDesk, call_of
 from tests.distributed.support import QUICK, Own, Place, body_of, flushed, own, soon

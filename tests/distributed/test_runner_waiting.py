@@ -5,7 +5,8 @@ import asyncio
 import pytest
 from nats.aio.client import Client
 from sabir import Message
-from sabir_distributed import (
+from sabir_runtime import RuntimeFault
+from sabir_runtime.distributed import (
     CallSettings,
     DistributedRunner,
     NoServer,
@@ -14,7 +15,6 @@ from sabir_distributed import (
     Worker,
     WorkerSettings,
 )
-from sabir_runtime import RuntimeFault
 
 from tests.distributed.contexts import Desk
 from tests.distributed.support import Gate, Gated, Place, soon, until

@@ -1,9 +1,9 @@
 """Who begins, who waits, who is sent away, the longest on its way first; and what is remembered of what is over."""
 
 import sabir
-from sabir_distributed.envelopes import Request
-from sabir_distributed.settings import WorkerSettings
-from sabir_distributed.work import NOTHING, Memory, Work, WorkQueue
+from sabir_runtime.distributed.envelopes import Request
+from sabir_runtime.distributed.settings import WorkerSettings
+from sabir_runtime.distributed.work import NOTHING, Memory, Work, WorkQueue
 
 
 def work(id: str, since: float = 0.0, size: int = 0) -> Work:

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 import sabir
 from sabir import Message
-from sabir_distributed import CallSettings, Worker, WorkerSettings
-from sabir_distributed.envelopes import (
+from sabir_runtime import BaseContext, BaseRunner, RuntimeFault
+from sabir_runtime.distributed import CallSettings, Worker, WorkerSettings
+from sabir_runtime.distributed.envelopes import (
     Accepted,
     Alive,
     Answered,
@@ -17,7 +18,6 @@ from sabir_distributed.envelopes import (
     Willing,
     encode,
 )
-from sabir_runtime import BaseContext, BaseRunner, RuntimeFault
 
 from tests.distributed.contexts import Desk
 from tests.distributed.support import Caller, Gate, Gated, Own, Place, own, soon, until

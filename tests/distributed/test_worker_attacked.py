@@ -9,8 +9,8 @@ import pytest
 import sabir
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from sabir_distributed import CallSettings, WorkerSettings
-from sabir_distributed.envelopes import Answered, Failed
+from sabir_runtime.distributed import CallSettings, WorkerSettings
+from sabir_runtime.distributed.envelopes import Answered, Failed
 
 from tests.distributed.contexts import Desk, echo
 from tests.distributed.support import Caller, Gate, Place, body_of, flushed, own, soon, until
@@ -186,7 +186,7 @@ async def test_arguments_of_any_kind_are_answered(place: Place, caller: Caller, 
         (body_of("x", observations=[TURN] * 9), "parts.0.unknown: Value error, kind 0 is unknown"),
         (b'{"schema":1,"x":[' + b"{}," * 300_000 + b"{}]}", "more than 500,000 JSON values; send fewer messages"),
         (body_of("\N{SNOWMAN}" * 100), "came to"),
-        (body_of("\udc80"), "context: holds a lone surrogate"),
+        (body_of("\udc80"), "context: contains a lone surrogate"),
         (b"", "request is no JSON"),
         (b"nonsense", "request is no JSON"),
         (b"x\x9c damaged", "cannot be decompressed"),

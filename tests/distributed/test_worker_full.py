@@ -5,9 +5,9 @@ from contextlib import AsyncExitStack
 
 import pytest
 import sabir
-from sabir_distributed import CallSettings, Worker, WorkerSettings
-from sabir_distributed.envelopes import Accepted, Alive, Answered, Busy, Request, Willing, encode
-from sabir_distributed.work import Work
+from sabir_runtime.distributed import CallSettings, Worker, WorkerSettings
+from sabir_runtime.distributed.envelopes import Accepted, Alive, Answered, Busy, Request, Willing, encode
+from sabir_runtime.distributed.work import Work
 
 from tests.distributed.contexts import Desk
 from tests.distributed.support import DEADLINE, Caller, Gate, Gated, Place, soon, until

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from cyclopts import App
 from sabir_actors.command import threads
 from sabir_cli.chat.words import WORDS
+from sabir_cli.exits import MEANINGS
 from sabir_cli.main import build
-from sabir_cli.output import ROWS, Output
-from sabir_distributed.command import worker
-from sabir_durable.command import runs
+from sabir_cli.output import Output
 from sabir_local.command import local
+from sabir_runtime.distributed.command import worker
+from sabir_runtime.durable.command import runs
 
 from tests.docs.sources import paragraph
 
@@ -32,7 +33,7 @@ def command_list() -> str:
 
 
 def exit_codes() -> str:
-    rows = (f"| {row.code.value} | {row.meaning} |" for row in sorted(ROWS, key=lambda row: row.code))
+    rows = (f"| {code.value} | {meaning} |" for code, meaning in MEANINGS.items())
     return "\n".join(["| code | meaning |", "|---|---|", *rows])
 
 

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from sabir.authoring import WIRE_SETTINGS, Row, RowEntry
 
 ROWS: Mapping[str, Row] = {
-    **Row.all_packaged("sabir_openai"),
-    **{f"{name}.messages": row for name, row in Row.all_packaged("sabir_anthropic").items()},
+    **Row.load_all_packaged("sabir_openai"),
+    **{f"{name}.messages": row for name, row in Row.load_all_packaged("sabir_anthropic").items()},
 }
 """Title of a section → its row; a row that only adds a dialect to a name has that dialect's full name."""
 FEATURES = (

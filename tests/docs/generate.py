@@ -64,7 +64,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     **surface.AUTHOR_SECTIONS,
 }
 
-_SECTION = re.compile(r"<!-- generated: (?P<name>[\w ]+) -->\n(?P<body>.*?)<!-- end of (?P=name) -->", re.DOTALL)
+_SECTION = re.compile(r"<!-- generated: (?P<name>[\w. ]+) -->\n(?P<body>.*?)<!-- end of (?P=name) -->", re.DOTALL)
 
 
 def names_in(text: str) -> list[str]:

@@ -30,6 +30,13 @@ MOST = 120
 
 OURS = {package.module: package.name for package in PACKAGES}
 """Module → distribution, of this project."""
+EXTRAS = {
+    f"{package.module}.{extra}": f"{package.name}[{extra}]"
+    for package in PACKAGES
+    for extra in package.metadata.get("optional-dependencies", {})
+    if (package.source / extra).is_dir()
+}
+"""Package within a distribution of this project → the extra that brings what it imports."""
 
 _LINE = re.compile(rf"\*\*Needs\*\* `pip install (?P<packages>[^`]+)`(?P<weights>{re.escape(WEIGHTS)})?\.")
 _MODEL = re.compile(r"(?P<provider>[a-z]+)(?:\.[a-z_]+)?:[\w./-]+")
@@ -55,7 +62,12 @@ def brought(requirement: Requirement) -> set[str]:
     extras = ["", *requirement.extras]
     needed = map(Requirement, (name not in _PROGRAMS and distribution(name).requires) or ())
     wanted = [each for each in needed if each.marker is None or any(each.marker.evaluate({"extra": x}) for x in extras)]
-    return {name, *(canonicalize_name(each.name) for each in wanted)}
+    return {each for every in (requirement, *wanted) for each in _with_extras(every)}
+
+
+def _with_extras(requirement: Requirement) -> set[str]:
+    name = canonicalize_name(requirement.name)
+    return {name, *(f"{name}[{extra}]" for extra in requirement.extras)}
 
 
 def used(page: Page) -> dict[str, str]:
@@ -69,7 +81,7 @@ def used(page: Page) -> dict[str, str]:
             found |= dict(_commands(block))
     if is_local(page):
         found |= {"sabir-cli": WEIGHTS}
-    return found
+    return found | {owner.partition("[")[0]: word for owner, word in found.items() if owner in EXTRAS.values()}
 
 
 def is_local(page: Page) -> bool:
@@ -115,7 +127,9 @@ def _owner(word: str) -> str:
     """The distribution that a module comes from, or what a text names; "" where none has to be installed."""
     if owner := _owner_of_text(word):
         return owner
-    top = word.partition(".")[0]
+    top, *below = word.split(".")
+    if extra := EXTRAS.get(".".join((top, *below[:1]))):
+        return extra
     if top in sys.stdlib_module_names:
         return ""
     owners = _distributions().get(top, [])
@@ -139,7 +153,7 @@ def _commands(block: Block) -> Iterator[tuple[str, str]]:
             if words[:1] == ["sabir"]:
                 yield "sabir-cli", "sabir"
                 added = entry_points(group="sabir.commands", name=words[1])
-                yield from ((canonicalize_name(each.dist.name), words[1]) for each in added if each.dist)
+                yield from ((_owner(each.module), words[1]) for each in added)
                 yield from ((owner, word) for word in words if _MODEL.fullmatch(word) and (owner := _owner(word)))
 
 

@@ -31,8 +31,8 @@ from sabir_actors import (
     state,
 )
 from sabir_actors.durable import DurableQueue
-from sabir_distributed import access, envelopes, settings, subjects
-from sabir_durable import tables
+from sabir_runtime.distributed import access, envelopes, settings, subjects
+from sabir_runtime.durable import tables
 from sabir_session.stores import layouts
 
 from tests.docs.sources import (
@@ -49,7 +49,7 @@ from tests.docs.sources import (
 )
 from tests.docs.surface import lines_of
 
-PACKAGES = ("sabir_session", "sabir_runtime", "sabir_durable", "sabir_distributed", "sabir_mcp")
+PACKAGES = ("sabir_session", "sabir_runtime", "sabir_runtime.durable", "sabir_runtime.distributed", "sabir_mcp")
 """Those whose names the page lists, in the order in which a reader meets them."""
 
 CALLERS = (envelopes.Request, envelopes.Cancelled, envelopes.Sought)

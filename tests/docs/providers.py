@@ -3,7 +3,7 @@
     render without a setting ─┐
     render with it ───────────┴─▶ fields that came, and losses that say why none did
 
-No model is named and no option is offered unless the setting is about options, so that a model's own refusals do not
+No model is named and no options were passed unless the setting is about options, so that a model's own refusals do not
 show here. Grades of capabilities are those that suites declare; a third-party package's suite needs its SDK, which is
 none of this workspace's: its declaration is read, not imported.
 """

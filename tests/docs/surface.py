@@ -98,11 +98,11 @@ def lines_of(entry: Entry, indent: str = "") -> Iterator[str]:
 
 
 PROTOCOLS = (
-    "Provider", "Decoder", "Framing", "Connection", "WireHead", "WireResponse", "AsyncWireResponse", "WaitingCall",
+    "Provider", "Decoder", "Framing", "Connection", "WireHead", "WireResponse", "AsyncWireResponse", "SyncOnlyCall",
 )  # fmt: skip
 VALUES = (
     "Dialect", "Tables", "Roles", "MediaRule", "Calls", "IdentifierRule", "Credential", "Profile", "Access",
-    "WireRequest", "ModelInfo", "Target", "Turn", "Entry", "TurnScope", "RequestScope", "Splice",
+    "WireRequest", "ModelInfo", "Target", "Turn", "Entry", "TurnScope", "RequestScope", "Insertion",
     "DecodeScope", "LossLog", "ServerEvent", "TokenCount",
 )  # fmt: skip
 """What the Protocols' members take and give; a dialect first."""
@@ -157,20 +157,21 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         "What a wire takes is data, which core carries out: roles, media, calls and schemas.",
         (
             "SchemaRule", "fit_schema", "Calls", "IdentifierRule", "Roles", "Side", "Tables", "MediaRule", "Modality",
-            "pair", "side_of", "TurnMaker",
+            "pair_messages", "side_of", "TurnMaker",
         ),
     ),
     "Encoding": (
         "Equal turns and equal scopes give equal bytes, and each thing that the target cannot take is a loss.",
         (
-            "Entry", "LossLog", "Turn", "TurnScope", "RequestScope", "Splice", "fit_effort", "LossKind", "Strict",
+            "Entry", "LossLog", "Turn", "TurnScope", "RequestScope", "Insertion", "fit_effort", "LossKind", "Strict",
             "ReasoningEffort", "WIRE_SETTINGS",
         ),
     ),
     "Decoding": (
         "Any bytes become a reply or one of the library's errors, and a stream folds to what the whole would be.",
         (
-            "DecodeScope", "Fields", "fields", "first_count", "items", "left_over", "read_count", "text", "without",
+            "DecodeScope", "Fields", "object_or_empty", "first_whole_number", "list_or_empty", "unknown_fields",
+            "read_count", "text_or_empty", "without_fields",
             "Fold", "ReplyBuilder", "BlockKind", "FinishReason",
         ),
     ),
@@ -180,7 +181,7 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "Stored requests": (
         "A request that was sent is read back by tables; what has no place is a loss with its path.",
-        ("History", "JSON_OBJECT", "Leaf"),
+        ("History", "JSON_OBJECT", "PartReader"),
     ),
     "Media": (
         "A medium is one URL, read by its header and never by its payload.",
@@ -189,33 +190,41 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "Providers": (
         "Nothing is read, made or opened before the first send, and no secret is shown.",
         (
-            "InProcessConnection", "PostingClient", "PostingConnection", "SDKProvider", "Served", "WaitingCall",
-            "WaitingConnection", "packaged_models", "KeySource", "environment_checked", "Row",
-            "RowEntry", "RowProvider", "ClientConnection", "Kept",
-            "Library", "OwnConnection",
+            "InProcessConnection", "UserSDKConnection", "GeneratedSDKConnection", "SDKProvider", "InProcessResponse",
+            "SyncOnlyCall",
+            "SyncOnlyConnection", "packaged_models", "KeySource", "explaining_environment_errors", "Row",
+            "RowEntry", "RowProvider", "ClientConnection", "CapturedRequest",
+            "Library", "OwnClientConnection",
         ),
     ),
     "Failures": (
         "Every failure is one of the library's errors, in one line that no terminal obeys.",
-        ("ErrorRule", "ErrorTable", "Failure", "DatabaseFailure", "describe", "one_line", "printable", "name_kind"),
+        (
+            "ErrorRule", "ErrorTable", "Failure", "DatabaseFailure", "describe_validation_error", "one_line",
+            "printable", "describe_kind",
+        ),
     ),
     "Values": (
         "A value cannot change, is JSON, and keeps what a newer writer added where it is stored.",
         (
             "FrozenDict", "JSONObjectDocumentField", "JSONText", "JSONValue", "count_values", "decode_json",
-            "encode_json", "has_more_values", "AtRest", "Frozen", "load_as", "StoredNames", "KnownPart", "NonEmpty",
+            "encode_json", "has_more_values", "StoredModel", "Frozen", "load_stored", "StoredNames", "KnownPart",
+            "NonEmpty",
             "Part", "Text", "OptionCall", "RoleHint",
         ),
     ),
     "Options": (
         "What a function takes is its schema, and what it raises is its result.",
-        ("OptionLike", "ArgumentsRefused", "Bound", "Signature", "RaisedError", "Depth", "called", "start_thread"),
+        (
+            "OptionLike", "ArgumentsRefused", "BoundArguments", "Signature", "RaisedError", "CallDepth",
+            "call_function", "run_in_thread",
+        ),
     ),
     "Calls": (
-        "Whoever wraps an adapter offers what an adapter does.",
+        "An adapter around an adapter inherits from WrappedAdapter and overrides only what it changes.",
         (
-            "CallArguments", "Messages", "Relay", "as_messages", "Script", "Performer", "counting", "AsyncClosing",
-            "SyncClosing", "load_point", "split_model",
+            "WrappedAdapter", "CallArguments", "Messages", "show_arguments", "Relay", "as_messages", "Script",
+            "Performer", "AsyncClosing", "SyncClosing", "load_entry_point", "split_model",
         ),
     ),
     "Hooks": (

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from packaging.utils import canonicalize_name
 
-from tests.docs.needs import MOST, WEIGHTS, brought, is_local, named, says_weights, used
+from tests.docs.needs import EXTRAS, MOST, WEIGHTS, brought, is_local, named, says_weights, used
 from tests.docs.pages import DOCS, Page, pages
 from tests.rules import check_each
 
@@ -33,6 +33,8 @@ def unequal(page: Page) -> Iterator[str]:
     brings = {name for requirement in wanted for name in brought(requirement)}
     yield from (f"{page}: {word!r} needs {name}" for name, word in uses.items() if name not in brings)
     names = {canonicalize_name(requirement.name) for requirement in wanted} - {"sabir"}
+    extras = {f"{each.name}[{extra}]" for each in wanted for extra in each.extras}
+    names |= extras & {*EXTRAS.values()}
     yield from (f"{page}: nothing in it needs {name}" for name in sorted(names - uses.keys()))
     if is_local(page) != says_weights(page):
         yield f"{page}: {WEIGHTS!r} stands there, or the embedded model is asked, but not both"
@@ -60,5 +62,12 @@ def test_what_blocks_use_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert words_of(tmp_path, core, 'sabir.adapter("groq:small")\n') == ["'groq:small' needs sabir-openai"]
     assert words_of(tmp_path, core, "Path('a.py').write_text('import sabir_mcp')\n") == ["'sabir_mcp' needs sabir-mcp"]
     assert words_of(tmp_path, echo, "import sabir\n") == ["nothing in it needs sabir-echo"]
+    durable = "from sabir_runtime.durable import Runs\n"
+    both = '**Needs** `pip install sabir "sabir-runtime[distributed,durable]"`.'
+    assert words_of(tmp_path, both.replace("distributed,", ""), durable) == []
+    assert words_of(tmp_path, both, durable) == ["nothing in it needs sabir-runtime[distributed]"]
+    assert words_of(tmp_path, "**Needs** `pip install sabir sabir-runtime`.", durable) == [
+        "'sabir_runtime.durable' needs sabir-runtime[durable]"
+    ]
     assert named(Page(tmp_path / "page.md"))
     assert words_of(tmp_path, "Needs sabir.", "import sabir\n") == ["'sabir' needs sabir"]

@@ -8,7 +8,7 @@ import sabir
 from pydantic import BaseModel
 from sabir import authoring, errors
 from sabir.base.failures import KINDS
-from sabir.base.models import AtRest
+from sabir.base.models import StoredModel
 from sabir.hooks import specs as hookspecs
 from sabir.vocabulary.media import FILE_CAP
 from sabir.vocabulary.settings import WIRE_SETTINGS
@@ -117,7 +117,7 @@ def test_every_setting_has_a_row() -> None:
 
 def stored_models() -> list[type[BaseModel]]:
     exported = [getattr(sabir, name) for name in sabir.__all__]
-    return [each for each in exported if isinstance(each, type) and issubclass(each, AtRest)]
+    return [each for each in exported if isinstance(each, type) and issubclass(each, StoredModel)]
 
 
 def wrong_rows(model: type[BaseModel]) -> Iterator[str]:
@@ -240,11 +240,11 @@ def test_every_public_name_has_a_row() -> None:
 
 def test_every_envelope_is_listed() -> None:
     """Those that callers send and those that workers send are all that there are, but for their bases (RN-28)."""
-    from sabir.base.models import AtRest
-    from sabir_distributed import envelopes
+    from sabir.base.models import StoredModel
+    from sabir_runtime.distributed import envelopes
 
     own = [each for each in vars(envelopes).values() if getattr(each, "__module__", "") == envelopes.__name__]
-    models = {each for each in own if isinstance(each, type) and issubclass(each, AtRest)}
+    models = {each for each in own if isinstance(each, type) and issubclass(each, StoredModel)}
 
     assert models - {envelopes.Envelope, envelopes.FromWorker} == {*CALLERS, *WORKERS}
 

@@ -27,9 +27,9 @@ import sabir
 from dbos._sys_db import SystemDatabase
 from sabir import Message
 from sabir.vocabulary.history import dumps, loads
-from sabir_durable import DurableRunner
-from sabir_durable.ledger import Ledger
 from sabir_runtime import BaseRunner
+from sabir_runtime.durable import DurableRunner
+from sabir_runtime.durable.ledger import Ledger
 
 from tests import processes
 from tests.durable import assistant
@@ -41,7 +41,9 @@ BEAT, POLL = 0.05, 0.02
 PROGRAMS: dict[str, Callable[[BaseRunner, Journal], Any]] = {"assistant": Assistant, "branches": Branches}
 
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["tests.durable.children", "sabir_durable.worker", "sabir_durable.runs"])
+_context.set_forkserver_preload(
+    ["tests.durable.children", "sabir_runtime.durable.worker", "sabir_runtime.durable.runs"]
+)
 
 
 @dataclass

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from sabir_durable.stores import parse_store
+from sabir_runtime.durable.stores import parse_store
 from sqlalchemy import Connection, create_engine, text
 
 SCHEMAS = {"sqlite": "", "postgresql": "dbos."}

@@ -8,8 +8,8 @@ from typing import Any
 import sabir
 from sabir import Message, OptionCallPayload
 from sabir.base.values import JSONValue
-from sabir_durable import DurableRunner, RunTaken
 from sabir_runtime import BaseContext, BaseRunner, Batch
+from sabir_runtime.durable import DurableRunner, RunTaken
 
 from tests.durable.assistant import Names
 from tests.durable.children import BEAT, POLL

@@ -7,8 +7,8 @@ from contextlib import suppress
 
 import pytest
 import sabir
-from sabir_durable import DurableRunner, RunTaken, engine, worker
 from sabir_runtime import Batch
+from sabir_runtime.durable import DurableRunner, RunTaken, engine, worker
 from sqlalchemy import make_url
 
 from tests.durable.assistant import Names

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 import sabir
-from sabir_durable import DurableRunner, Runs, RunStopped, decision
 from sabir_runtime import human_policy
+from sabir_runtime.durable import DurableRunner, Runs, RunStopped, decision
 
 from tests.cli.command import run
 from tests.cli.conftest import Command

@@ -8,8 +8,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from sabir_durable import Runs, StoreInvalid
-from sabir_durable.tables import Call
+from sabir_runtime.durable import Runs, StoreInvalid
+from sabir_runtime.durable.tables import Call
 
 from tests.durable.assistant import TURNS, Journal
 from tests.durable.children import Finished, perform, two_at_once

@@ -7,10 +7,10 @@ from itertools import pairwise
 import pytest
 import sabir
 from sabir.errors import SettingsInvalid
-from sabir_durable import RunConflict, RunNotFound, Runs, RunStopped, decision
-from sabir_durable import runs as runs_module
-from sabir_durable.stores import open_store, parse_store
 from sabir_runtime import Batch, human_policy
+from sabir_runtime.durable import RunConflict, RunNotFound, Runs, RunStopped, decision
+from sabir_runtime.durable import runs as runs_module
+from sabir_runtime.durable.stores import open_store, parse_store
 from sqlalchemy import inspect, text
 
 from tests.durable.assistant import Names

@@ -134,7 +134,7 @@ def test_the_column_of_serializations_is_read_under_its_name() -> None:
 
 def test_no_later_version_of_the_engine_is_allowed() -> None:
     """A version is allowed after the tests above passed with it."""
-    (engine,) = (Requirement(each) for each in requires("sabir-durable") or () if each.startswith("dbos"))
+    (engine,) = (Requirement(each) for each in requires("sabir-runtime") or () if each.startswith("dbos"))
     installed = version("dbos").split(".")
 
     assert engine.specifier.contains(version("dbos"))

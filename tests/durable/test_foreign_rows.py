@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from dbos import DBOS, DBOSClient, SetWorkflowID
-from sabir_durable import DurableRunner, RowRefused, engine, stores
-from sabir_durable.engine import make_client
-from sabir_durable.row_guard import SERIALIZATION
+from sabir_runtime.durable import DurableRunner, RowRefused, engine, stores
+from sabir_runtime.durable.engine import make_client
+from sabir_runtime.durable.row_guard import SERIALIZATION
 from sqlalchemy import create_engine, text
 
 from tests.durable.children import BEAT, POLL

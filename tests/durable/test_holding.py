@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 import sabir
-from sabir_durable import DurableFault, DurableRunner, RunConflict, RunPaused, Runs, RunTaken, holds_run
-from sabir_durable.layouts import make_tables
-from sabir_durable.ledger import Ledger
-from sabir_durable.statuses import WorkerList
-from sabir_durable.stores import open_store, parse_store
-from sabir_durable.tables import Run
 from sabir_runtime import Batch
 from sabir_runtime.contexts import BoundCall
+from sabir_runtime.durable import DurableFault, DurableRunner, RunConflict, RunPaused, Runs, RunTaken, holds_run
+from sabir_runtime.durable.layouts import make_tables
+from sabir_runtime.durable.ledger import Ledger
+from sabir_runtime.durable.statuses import WorkerList
+from sabir_runtime.durable.stores import open_store, parse_store
+from sabir_runtime.durable.tables import Run
 from sqlalchemy import Engine
 
 from tests.durable.assistant import Assistant, Journal, Names

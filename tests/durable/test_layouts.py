@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
-from sabir_durable import DurableRunner, Runs, StoreInvalid, layouts
-from sabir_durable.layouts import LAYOUT, make_tables
-from sabir_durable.stores import open_store, parse_store
+from sabir_runtime.durable import DurableRunner, Runs, StoreInvalid, layouts
+from sabir_runtime.durable.layouts import LAYOUT, make_tables
+from sabir_runtime.durable.stores import open_store, parse_store
 from sqlalchemy import Engine, inspect, text
 from sqlalchemy.exc import DBAPIError
 
@@ -173,7 +173,9 @@ def test_a_store_without_a_number_is_migrated(store: str, is_first: bool) -> Non
 
 
 def test_processes_that_open_an_old_store_at_once_migrate_it_once(store: str) -> None:
-    program = "import sys; from sabir_durable.worker import make_store; from sabir_durable.stores import *"
+    program = (
+        "import sys; from sabir_runtime.durable.worker import make_store; from sabir_runtime.durable.stores import *"
+    )
     program += "; url = parse_store(sys.argv[1]); make_store(open_store(url), url)"
     with opened(store) as engine:
         make_first_layout(engine)
@@ -191,7 +193,7 @@ async def test_a_newer_store_is_refused_unchanged_by_everything_that_opens_it(st
         make_tables(engine)
         execute(engine, f"UPDATE sabir_durable_schema SET version = {LAYOUT + 1}", "DROP TABLE sabir_workers")
         before = layout_of(engine)
-        expected = f"has layout {LAYOUT + 1}, this version reads up to {LAYOUT}; upgrade sabir-durable$"
+        expected = f"has layout {LAYOUT + 1}, this version reads up to {LAYOUT}; upgrade sabir-runtime$"
         with pytest.raises(StoreInvalid, match=expected):
             await DurableRunner(store).launch()
         with pytest.raises(StoreInvalid, match=expected):

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from sabir_durable import RunNotFound, RunTaken
-from sabir_durable.layouts import make_tables
-from sabir_durable.ledger import Hold, Ledger
-from sabir_durable.stores import open_store, parse_store
-from sabir_durable.tables import Call, Request, Run
+from sabir_runtime.durable import RunNotFound, RunTaken
+from sabir_runtime.durable.layouts import make_tables
+from sabir_runtime.durable.ledger import Hold, Ledger
+from sabir_runtime.durable.stores import open_store, parse_store
+from sabir_runtime.durable.tables import Call, Request, Run
 
 ASKED = Request("llm", "digest", "{}")
 PATH = "0:main"

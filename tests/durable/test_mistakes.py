@@ -12,9 +12,9 @@ from types import ModuleType
 
 import pytest
 from sabir.errors import SettingsInvalid
-from sabir_durable import DurableFault, DurableRunner, RunConflict, Runs, StoreInvalid
-from sabir_durable.stores import bounds_of, open_store, parse_store
 from sabir_runtime import BaseContext
+from sabir_runtime.durable import DurableFault, DurableRunner, RunConflict, Runs, StoreInvalid
+from sabir_runtime.durable.stores import bounds_of, open_store, parse_store
 from sqlalchemy import text
 
 from tests.durable.children import BEAT, POLL
@@ -124,7 +124,7 @@ def test_to_look_at_runs_imports_no_engine(sqlite: str) -> None:
         "import sys; from sabir_cli.main import main;"
         f"code = main(['runs', 'list', '--store', {sqlite!r}]) or main(['runs', 'show', 'r', '--store', {sqlite!r}]);"
         "import json; print(json.dumps([code, [name for name in ('dbos', 'psycopg', 'sqlalchemy.orm', 'asyncpg',"
-        " 'sabir_durable.runner', 'sabir_durable.engine') if name in sys.modules]]))"
+        " 'sabir_runtime.durable.runner', 'sabir_runtime.durable.engine') if name in sys.modules]]))"
     )
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, check=True)
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from sabir_durable import Runs, decision
-from sabir_durable.statuses import WorkerList
 from sabir_runtime import Batch, human_policy
+from sabir_runtime.durable import Runs, decision
+from sabir_runtime.durable.statuses import WorkerList
 from sqlalchemy import event
 
 from tests.durable.assistant import Names

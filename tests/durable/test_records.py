@@ -5,8 +5,8 @@ import sabir
 from hypothesis import given
 from hypothesis import strategies as some
 from sabir import Message
-from sabir_durable.tables import difference, request_of, whole_request
 from sabir_runtime import BaseContext, Batch, BoundCall, InMemoryRunner
+from sabir_runtime.durable.tables import difference, request_of, whole_request
 
 from tests.durable.assistant import Names
 

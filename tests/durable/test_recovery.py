@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 import sabir
-from sabir_durable import DurableRunner, RunTaken, decision, engine, tables
-from sabir_durable.ledger import MOST_DEATHS, Ledger
-from sabir_durable.runs import Runs, recover_store
-from sabir_durable.statuses import WorkerList
-from sabir_durable.stores import ServerLease, make_lease, open_store, parse_store
 from sabir_runtime import Batch, human_policy
+from sabir_runtime.durable import DurableRunner, RunTaken, decision, engine, tables
+from sabir_runtime.durable.ledger import MOST_DEATHS, Ledger
+from sabir_runtime.durable.runs import Runs, recover_store
+from sabir_runtime.durable.statuses import WorkerList
+from sabir_runtime.durable.stores import ServerLease, make_lease, open_store, parse_store
 from sqlalchemy import text, update
 
 from tests.durable.assistant import Assistant, Journal, Names

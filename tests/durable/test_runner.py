@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import sabir
 from sabir import Message
-from sabir_durable import DurableFault, DurableRunner, RunConflict, RunnerInUse, StoreInvalid
 from sabir_runtime import Batch, PolicyFailed, ReplayMismatch
+from sabir_runtime.durable import DurableFault, DurableRunner, RunConflict, RunnerInUse, StoreInvalid
 
 from tests.durable.assistant import Names
 from tests.durable.children import BEAT, POLL

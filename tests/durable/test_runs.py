@@ -7,8 +7,17 @@ from pathlib import Path
 
 import pytest
 import sabir
-from sabir_durable import DurableRunner, RunCancelled, RunConflict, RunNotFound, RunPaused, Runs, StoreInvalid, decision
 from sabir_runtime import Batch, InMemoryRunner, Question, human_policy
+from sabir_runtime.durable import (
+    DurableRunner,
+    RunCancelled,
+    RunConflict,
+    RunNotFound,
+    RunPaused,
+    Runs,
+    StoreInvalid,
+    decision,
+)
 
 from tests.durable.assistant import Assistant, Journal, Names
 from tests.durable.children import BEAT, POLL

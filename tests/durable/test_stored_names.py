@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import pytest
 import sabir
-from sabir_durable import DurableFault, DurableRunner, RowRefused, RunNotFound, faults
-from sabir_durable.engine import ReadableJSON
 from sabir_runtime import BaseContext, BaseRunner, Batch, BoundPolicy, ReplayMismatch
+from sabir_runtime.durable import DurableFault, DurableRunner, RowRefused, RunNotFound, faults
+from sabir_runtime.durable.engine import ReadableJSON
 from sabir_runtime.failures import PolicyFailed
 
 from tests.durable.assistant import Names

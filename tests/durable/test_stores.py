@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 import sabir
-from sabir_durable import DurableRunner, RunPaused, Runs, StoreInvalid
-from sabir_durable.errors import DurableFault
-from sabir_durable.stores import Durability, open_store, parse_store
 from sabir_runtime import Batch
+from sabir_runtime.durable import DurableRunner, RunPaused, Runs, StoreInvalid
+from sabir_runtime.durable.errors import DurableFault
+from sabir_runtime.durable.stores import Durability, open_store, parse_store
 from sqlalchemy import Engine, event, text
 
 from tests.durable.assistant import Names
@@ -91,7 +91,7 @@ async def test_a_damaged_file_is_an_error_of_ours(tmp_path: Path, damage: Callab
         ("ALTER TABLE sabir_runs RENAME COLUMN deaths TO births", "no such column: .*deaths; put back a copy"),
         (
             "UPDATE sabir_durable_schema SET version = 9",
-            "layout 9, this version reads up to 2; upgrade sabir-durable",
+            "layout 9, this version reads up to 2; upgrade sabir-runtime",
         ),
         ("DROP TABLE sabir_calls", "no such table: sabir_calls; put back a copy"),
         ("ALTER TABLE workflow_status RENAME COLUMN status TO state", "no such column: .*status; put back a copy"),

@@ -4,8 +4,8 @@ import asyncio
 import logging
 
 import pytest
-from sabir_durable import DurableRunner, RunConflict, Runs
-from sabir_durable.statuses import WorkerList
+from sabir_runtime.durable import DurableRunner, RunConflict, Runs
+from sabir_runtime.durable.statuses import WorkerList
 
 from tests.durable.children import BEAT, POLL
 from tests.durable.support import Gate, Program, end_at, saying

@@ -26,7 +26,7 @@ from sabir import (
     system,
     user,
 )
-from sabir.authoring import Access, DecodeScope, InProcessConnection, Served
+from sabir.authoring import Access, DecodeScope, InProcessConnection, InProcessResponse
 from sabir.errors import CallError, InvalidRequest, RateLimited, ResponseInvalid, ServerFailed, SettingsInvalid
 from sabir_echo.dialect import PLAIN
 from sabir_echo.plugin import Echo
@@ -217,7 +217,7 @@ def test_a_body_that_is_no_answer_is_the_librarys_own_error(body: bytes) -> None
 
     class Broken(Echo):
         def connect(self, access: Access) -> InProcessConnection:
-            return InProcessConnection(lambda request: Served(200, [body]))
+            return InProcessConnection(lambda request: InProcessResponse(200, [body]))
 
     with pytest.raises(ResponseInvalid) as caught:
         ModelAdapter(Broken(), PLAIN, "any", Access()).complete_sync("x", settings=ONCE)

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 import sabir
 from pydantic import BaseModel
 from sabir_actors import Chain, Phase
-from sabir_durable import decision
 from sabir_runtime import BaseContext, BaseRunner, Batch, BoundPolicy, human_policy, loop_policy
+from sabir_runtime.durable import decision
 from sabir_session import Prompt
 from sabir_testing import ScriptedAdapter, Sent, always, calls, reply
 

@@ -15,7 +15,7 @@ from typing import Any
 import sabir
 from pydantic import BaseModel
 from sabir_actors import ActorSystem, ThreadClient, ThreadEvent
-from sabir_durable import Runs
+from sabir_runtime.durable import Runs
 from sabir_session import (
     Conversation,
     Session,

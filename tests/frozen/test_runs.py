@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Mapping
 
 import pytest
-from sabir_durable import Runs
 from sabir_runtime import PolicyFailed, ReplayMismatch
+from sabir_runtime.durable import Runs
 
 from tests.frozen import readable
 from tests.frozen.conftest import Frozen, bounded

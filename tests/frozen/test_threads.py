@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from sabir_actors import AEIOUY, ThreadClient
-from sabir_durable import Runs
+from sabir_runtime.durable import Runs
 
 from tests.frozen import readable
 from tests.frozen.conftest import Frozen, bounded

@@ -165,7 +165,7 @@ def test_nothing_is_no_request() -> None:
     with pytest.raises(ValueError, match="contents are required"):
         Sent().client.models.generate_content(model=MODEL, contents=[])
 
-    with pytest.raises(RenderingRefused, match="nothing is left"):
+    with pytest.raises(RenderingRefused, match="there is nothing to send"):
         sabir.adapter(f"google:{MODEL}").render([])
 
 

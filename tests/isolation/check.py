@@ -1,6 +1,6 @@
 """Run inside an environment that holds one package from its wheels: is it complete, and alone?
 
-    python -I tests/isolation/check.py core|anthropic|cli|…
+    python -I tests/isolation/check.py core|anthropic|runtime[durable]|…
 
 Needs what is under test, and no network, key or model. Exits 1 with one line for each fault.
 """
@@ -14,6 +14,7 @@ import sysconfig
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 CORE_BRINGS = {
@@ -185,6 +186,31 @@ def template_faults() -> Iterator[str]:
             yield f"{message!r} was rendered to nothing"
 
 
+RUNTIME = frozenset({"sabir", "sabir-runtime"})
+RUNNERS = {"distributed": "DistributedRunner", "durable": "DurableRunner"}
+"""Extra of sabir-runtime → the runner that it brings."""
+RUNNER_LIBRARIES = {"dbos", "nats", "psycopg", "sqlalchemy"}
+
+
+def extras_faults(*installed_extras: str) -> Iterator[str]:
+    """The names of an installed extra load, and the runner of another names the extra; neither is loaded unasked."""
+    for extra in RUNNERS:
+        importlib.import_module(f"sabir_runtime.{extra}.command")
+        if loaded := RUNNER_LIBRARIES & sys.modules.keys():
+            yield f"importing sabir_runtime, its package {extra} and its command imported {sorted(loaded)}"
+    for extra, runner in RUNNERS.items():
+        module = importlib.import_module(f"sabir_runtime.{extra}")
+        try:
+            for name in module.__all__ if extra in installed_extras else (runner,):
+                getattr(module, name)
+        except ImportError as error:
+            if extra in installed_extras or not str(error).endswith(f'pip install "sabir-runtime[{extra}]"'):
+                yield f"{module.__name__}: {type(error).__name__}: {error}"
+        else:
+            if extra not in installed_extras:
+                yield f"{module.__name__}.{runner} was imported without its extra"
+
+
 EXPECTED = {
     "actors": Expected(packages=frozenset({"sabir", "sabir-actors", "sabir-session"})),
     "core": Expected(packages=frozenset({"sabir"}), alone=True),
@@ -200,9 +226,9 @@ EXPECTED = {
     "prices": Expected(packages=frozenset({"sabir", "sabir-prices"})),
     "roles": Expected(packages=frozenset({"sabir", "sabir-roles"}), extra=template_faults),
     "session": Expected(packages=frozenset({"sabir", "sabir-session"})),
-    "runtime": Expected(packages=frozenset({"sabir", "sabir-runtime"}), alone=True),
-    "durable": Expected(packages=frozenset({"sabir", "sabir-durable", "sabir-runtime"})),
-    "distributed": Expected(packages=frozenset({"sabir", "sabir-distributed", "sabir-runtime"})),
+    "runtime": Expected(packages=RUNTIME, alone=True, extra=extras_faults),
+    "runtime[distributed]": Expected(packages=RUNTIME, extra=partial(extras_faults, "distributed")),
+    "runtime[durable]": Expected(packages=RUNTIME, extra=partial(extras_faults, "durable")),
     "mcp": Expected(packages=frozenset({"sabir", "sabir-mcp"})),
     "cli": Expected(packages=frozenset({"sabir", "sabir-cli", "sabir-session"}), extra=command_faults),
     "testing": Expected(packages=frozenset({"sabir", "sabir-testing"}), extra=kit_faults),

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import given
 from sabir import Message, Settings, Target
-from sabir.authoring import Dialect, JSONValue, LossLog, RequestScope, Tables, Turn, TurnMaker, TurnScope, pair
+from sabir.authoring import Dialect, JSONValue, LossLog, RequestScope, Tables, Turn, TurnMaker, TurnScope, pair_messages
 from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
 from sabir_testing.histories.toys import INLINE, toy, toy_target
@@ -22,7 +22,7 @@ SAID_AND_DONE = Tables()
 def composed(messages: Sequence[Message], scope: TurnScope, losses: LossLog) -> list[Turn]:
     """The turns of a history, each knowing the side before it."""
     maker, turns = TurnMaker(messages, scope, losses), list[Turn]()
-    for block in pair(messages, scope).blocks:
+    for block in pair_messages(messages, scope).blocks:
         losses.losses += block.losses
         for side, entries in maker.make(block, turns[-1].side if turns else None):
             turns.append(Turn(side, entries, turns[-1].side if turns else None))
@@ -61,7 +61,7 @@ def test_composed_turns_are_those_that_rendering_gives_to_a_dialect(wire: Dialec
         told = Renderer(replace(wire, encode_turn=encode_turn), target).render(history).losses
     except RenderingRefused as refused:
         told = refused.losses
-    paired = pair(history, TurnScope(target, wire.tables, family=wire.family))
+    paired = pair_messages(history, TurnScope(target, wire.tables, family=wire.family))
     turns = composed(history, TurnScope(target, wire.tables, family=wire.family), losses)
 
     assert turns == seen

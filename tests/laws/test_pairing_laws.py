@@ -412,7 +412,7 @@ def test_the_request_is_told_which_options_its_calls_chose() -> None:
 
     def looking(scope: RequestScope) -> Any:
         heads.append("looking")
-        gone = scope.called - {option.name for option in scope.options}
+        gone = scope.called_options - {option.name for option in scope.options}
         if gone:
             raise SettingsInvalid(f"the history calls {', '.join(sorted(gone))}, which is not offered; offer it")
         return INLINE.encode_request(scope)
@@ -476,17 +476,17 @@ def test_a_model_that_takes_no_media_in_results_gets_their_names() -> None:
 LATER = {
     "a modality": (
         '{"payload": {"kind": "parts", "parts": [{"kind": "media", "modality": "scent", "url": "https://a.org/b"}]},',
-        "dropped parts[0] media of the modality 'scent' are unknown to this version",
+        "dropped parts[0] media of the modality 'scent' are unknown to this version of sabir",
         [],
     ),
     "a scheme": (
         '{"payload": {"kind": "parts", "parts": [{"kind": "media", "modality": "image", "url": "ipfs://b/a.png"}]},',
-        "dropped parts[0] URLs of the scheme 'ipfs' are unknown to this version",
+        "dropped parts[0] URLs of the scheme 'ipfs' are unknown to this version of sabir",
         [],
     ),
     "a hint": (
         '{"role_hint_for_llm": "critic", "payload": {"kind": "parts", "parts": [{"kind": "text", "text": "b"}]},',
-        "downgraded  the role hint 'critic' is unknown to this version",
+        "downgraded  the role hint 'critic' is unknown to this version of sabir",
         ["b"],
     ),
 }
@@ -587,7 +587,7 @@ def test_reasoning_without_state_stays_out_where_its_maker_demands_it() -> None:
     unsigned = renderer(INLINE).render([said("user", "?"), bare])
 
     assert [piece["kind"] for item in items(signed) for piece in item["pieces"]] == ["text", "text"]
-    assert [loss.reason for loss in signed.losses] == ["the reasoning carries no state of its maker"]
+    assert [loss.reason for loss in signed.losses] == ["the reasoning has no signature of its model"]
     assert [piece["kind"] for item in items(unsigned) for piece in item["pieces"]] == ["text", "reasoning", "text"]
     assert not unsigned.losses
 
@@ -604,4 +604,4 @@ def test_an_endpoint_with_a_quirk_may_have_tables_of_its_own() -> None:
 
     assert not plain.losses
     assert [loss.kind for loss in bytes_only.losses] == ["downgraded"]
-    assert "by data only, not by url" in bytes_only.losses[0].reason
+    assert "only by data, not by url" in bytes_only.losses[0].reason

@@ -246,5 +246,5 @@ def test_a_schema_fits_its_wire_and_every_keyword_is_sent_or_told(
         assert [keyword for keyword in missing if keyword not in told] == [], (fitted, told)
         assert [*faults(name, place, fitted, strict=is_strict)] == [], fitted
         if options and strict and not is_strict and not name.startswith("google"):
-            assert any(loss.kind == "downgraded" and "without strict" in loss.reason for loss in losses)
+            assert any(loss.kind == "downgraded" and "without `strict`" in loss.reason for loss in losses)
     assert json.dumps(schema) == before

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from sabir.contract.dialect import Rendering
-from sabir.contract.scope import RequestScope, Splice
+from sabir.contract.scope import Insertion, RequestScope
 from sabir.contract.turns import Roles, Tables
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, PartsPayload
@@ -22,7 +22,7 @@ from tests.laws.histories import histories
 def encode_request(scope: RequestScope) -> Mapping[str, Any]:
     """Vendor settings say where items are marked, and what closes the request."""
     for place in scope.vendor.get("mark", ()):
-        scope.splices.append(Splice(place, b"}", b',"marked":true', f"settings.vendor.toy.mark.{place}"))
+        scope.splices.append(Insertion(place, b"}", b',"marked":true', f"settings.vendor.toy.mark.{place}"))
     scope.closing.extend(scope.vendor.get("closing", ()))
     scope.headers.update(scope.vendor.get("headers", {}))
     return toys.encode_request(scope)

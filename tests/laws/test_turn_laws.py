@@ -97,7 +97,7 @@ def accept(wire: Wire, rendering: Rendering, found: Sequence[str]) -> None:
 
     A gateway's fields beside OpenAI's are unknown to these types; tests/vendor/test_rows.py holds them to their rows.
     """
-    if wire.adapter.target.provider in Row.all_packaged("sabir_openai"):
+    if wire.adapter.target.provider in Row.load_all_packaged("sabir_openai"):
         return
     dialect = wire.adapter.dialect
     key = hash((dialect, *found))

@@ -52,7 +52,7 @@ def test_what_is_here_is_not_fetched_again(user: Mapping[str, str], tmp_path: Pa
     again.append(run("local", "fetch", env=user))
 
     assert [each.returncode for each in again] == [0, 0]
-    assert [each.stderr.decode() for each in again] == ["nothing to fetch: it is here already\n"] * 2
+    assert [each.stderr.decode() for each in again] == ["nothing to download: the model is already here\n"] * 2
     assert str(fetched) in again[1].stdout.decode()
 
 
@@ -61,12 +61,12 @@ def test_what_is_here_is_not_fetched_again(user: Mapping[str, str], tmp_path: Pa
     [
         (("fetch", "missing.gguf"), "the command line names 'missing.gguf', which is no file; give a .gguf file"),
         (("fetch", "text.gguf"), "the command line names 'text.gguf', which is no GGUF file; give a .gguf file"),
-        (("fetch", "--name", "x"), "--name is for a file of yours: sabir local fetch FILE.gguf --name NAME"),
+        (("fetch", "--name", "x"), "--name needs your own file: sabir local fetch FILE.gguf --name NAME"),
         (
             ("list", "few.gguf"),
-            "`sabir local list` takes nothing more; for a file of yours: sabir local fetch FILE.gguf",
+            "`sabir local list` has no arguments; to add your own file: sabir local fetch FILE.gguf",
         ),
-        (("fetch", "few.gguf", "--name", "a/b"), "'a/b' can name no model of yours; give another by --name"),
+        (("fetch", "few.gguf", "--name", "a/b"), "'a/b' cannot be the name of your model; give another by --name"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(
@@ -99,4 +99,4 @@ def test_a_missing_model_names_the_command_that_brings_it(user: Mapping[str, str
     finished = run("chat", "-m", "local:qwen", "Hello!", env={**user, VARIABLE: ""})
 
     assert finished.returncode == 4
-    assert "`sabir local fetch FILE.gguf --name NAME` makes a file known" in error_line(finished)
+    assert "`sabir local fetch FILE.gguf --name NAME` adds a file" in error_line(finished)

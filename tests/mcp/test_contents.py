@@ -77,16 +77,17 @@ def test_media_are_data_urls_of_the_same_bytes(block: Any, expected: tuple[str, 
     [
         (
             ImageContent(data=DATA, mime_type="image/svg+xml"),
-            "[image of type image/svg+xml, 32 characters, left out: it is of type image/svg+xml, which no media part "
-            "may carry; convert it first]",
+            "[image of type image/svg+xml, 32 characters, left out: it is of type image/svg+xml, which a media part "
+            "cannot contain; convert it first]",
         ),
         (
             AudioContent(data="no base64!", mime_type="audio/wav"),
-            "[audio of type audio/wav, 10 characters, left out: it holds broken base64: Only base64 data is allowed]",
+            "[audio of type audio/wav, 10 characters, left out: "
+            "it contains invalid base64: Only base64 data is allowed]",
         ),
         (
             ImageContent(data="abcde", mime_type="image/png"),
-            "[image of type image/png, 5 characters, left out: it holds broken base64: Invalid base64-encoded "
+            "[image of type image/png, 5 characters, left out: it contains invalid base64: Invalid base64-encoded "
             "string: number of data characters (5) cannot be 1 more than a multiple of 4]",
         ),
     ],
@@ -140,8 +141,8 @@ def test_content_of_a_later_kind_is_shown_as_it_came() -> None:
     later.content = [Hologram(text="…"), Bare()]  # type: ignore[list-item]
 
     assert returned_by(later) == [
-        TextPart(text='[content of a kind that is not known here: {"type": "hologram", "text": "…"}]'),
-        TextPart(text='[content of a kind that is not known here: "<something else>"]'),
+        TextPart(text='[unknown kind of content: {"type": "hologram", "text": "…"}]'),
+        TextPart(text='[unknown kind of content: "<something else>"]'),
     ]
 
 
@@ -231,7 +232,7 @@ def test_a_structured_value_stands_beside_media() -> None:
         (answer(text(" "), is_error=True), "the option reports a failure without a reason"),
         (
             answer(text("see"), ImageContent(data=DATA, mime_type="image/png"), is_error=True),
-            "see [image of type image/png, left out: an error holds text alone]",
+            "see [image of type image/png, removed: an error can contain only text]",
         ),
     ],
 )

@@ -65,9 +65,7 @@ async def test_content_of_a_kind_that_the_protocol_does_not_know_is_an_error_res
         )
         kind, said = error_of(await answered(options, "textless"))
         assert kind == "AnswerInvalid"
-        assert said.startswith(
-            "MCP server 'plain': its answer to a call of 'textless' is none that the protocol allows: "
-        )
+        assert said.startswith("MCP server 'plain': its answer to a call of 'textless' does not follow the protocol: ")
         assert "text: Field required" in said
         assert texts_of(await answered(options, "again")) == ["changed"]
 
@@ -103,7 +101,7 @@ async def test_a_silent_server_gives_an_error_result_in_time(server: Any) -> Non
 
     assert (kind, said) == (
         "ServerTimedOut",
-        "MCP server 'weather': no answer to a call of 'wait' within 0.3 s; give it longer by timeout=",
+        "MCP server 'weather': no answer to a call of 'wait' within 0.3 s; allow more time with timeout=",
     )
     assert left.result is not None
 
@@ -139,7 +137,7 @@ async def test_a_server_that_is_not_there_is_an_error_where_the_block_is_entered
 
 async def test_a_server_that_never_greets_is_given_up() -> None:
     """And its process ended."""
-    with pytest.raises(ServerUnreachable, match=r"no list of its options within 0\.2 s; raise connect_timeout="):
+    with pytest.raises(ServerUnreachable, match=r"did not list its options within 0\.2 s; raise connect_timeout="):
         async with options_from_mcp(SILENT, connect_timeout=0.2):
             raise AssertionError("it was entered")
 
@@ -151,7 +149,7 @@ async def test_a_server_that_never_lists_is_given_up() -> None:
         await asyncio.Event().wait()
         raise AssertionError("it waited")
 
-    with pytest.raises(ServerUnreachable, match=r"no list of its options within 0\.2 s"):
+    with pytest.raises(ServerUnreachable, match=r"did not list its options within 0\.2 s"):
         async with options_from_mcp(make_server(on_list_tools=never), connect_timeout=0.2):
             raise AssertionError("it was entered")
 
@@ -169,7 +167,7 @@ async def test_a_server_that_never_lists_again_is_given_up_too() -> None:
 
     async with options_from_mcp(make_server(on_list_tools=once), connect_timeout=0.5) as options:
         with pytest.raises(
-            ServerTimedOut, match=r"a request for its options within 0\.5 s; give it longer by connect_"
+            ServerTimedOut, match=r"a request for its options within 0\.5 s; allow more time with connect_"
         ):
             await options.refresh()
         assert [each.name for each in options] == ["once"]
@@ -206,7 +204,7 @@ async def test_a_list_that_the_protocol_does_not_allow_is_refused() -> None:
     """The SDK reads it as a whole; the options stay as they were."""
     async with options_from_mcp(PLAIN) as options:
         await answered(options, "array")
-        with pytest.raises(AnswerInvalid, match="its answer to a request for its options is none that the protocol"):
+        with pytest.raises(AnswerInvalid, match="its answer to a request for its options does not follow the protocol"):
             await options.refresh()
         assert len(options) == 6
 

@@ -220,8 +220,11 @@ async def test_after_its_block_an_option_says_so(server: Any) -> None:
 
     kind, said = error_of(await answered(options, "forecast", city="Rome"))
     assert kind == "ServerLost"
-    assert said == "MCP server 'weather': its block was left; call options within `async with options_from_mcp(…)`"
-    with pytest.raises(ServerLost, match="its block was left"):
+    assert (
+        said
+        == "MCP server 'weather': its `async with options_from_mcp(…)` block has ended; call options inside the block"
+    )
+    with pytest.raises(ServerLost, match="block has ended"):
         await options.refresh()
 
 

@@ -30,7 +30,7 @@ class Fetching:
     def fetch_sync(self, url: str) -> FetchedMedia:
         self.fetched.append(url)
         if "private" in url:
-            raise MediaRefused(f"{url} is private; it is not fetched")
+            raise MediaRefused(f"{url} is private; it was not fetched")
         mime = "text/html" if "page" in url else "image/png"
         return FetchedMedia(data=b"pixel", mime=mime, url=url)
 
@@ -87,7 +87,7 @@ def test_nothing_is_fetched_without_it(tiny: Tiny) -> None:
 
     assert [loss.kind for loss in rendering.losses] == ["downgraded"]
     assert "images" not in rendering.body["turns"][0]
-    with pytest.raises(WrongWord, match=r"adapter\(\) takes no `fetcher`; wrap the adapter: sabir_media.fetching"):
+    with pytest.raises(WrongWord, match=r"no argument `fetcher`; wrap the adapter: sabir_media.fetching"):
         sabir.adapter("tiny:m", fetcher=Fetching())  # type: ignore[arg-type]
 
 
@@ -179,9 +179,9 @@ def test_what_cannot_be_fetched_and_what_strict_forbids_stops_the_call(tiny: Tin
     for url, reason in (("https://private/x.png", "private"), ("https://a.org/page", "text/html")):
         with pytest.raises(MediaRefused, match=reason):
             ask(llm, surface, sabir.user(sabir.image(url)))
-    with pytest.raises(RenderingRefused, match=r"tiny:m would lose something: rewritten: .*was fetched"):
+    with pytest.raises(RenderingRefused, match=r"tiny:m cannot accept everything: rewritten: .*was fetched"):
         ask(llm, surface, sabir.user(picture), strict=["rewritten"])
-    with pytest.raises(RenderingRefused, match="takes no audio"):
+    with pytest.raises(RenderingRefused, match="does not accept audio"):
         ask(llm, surface, sabir.user(picture, sound), strict=True)
     assert dict(tiny.made) == {}
 

@@ -154,9 +154,9 @@ def test_a_type_that_no_signature_can_tell_is_believed_where_a_user_allowed_it()
         ("text/plain", b"a\x00b", "the bytes are not"),
         ("text/plain", "grün".encode("latin-1"), "the bytes are not"),
         ("text/plain", b"%PDF-1.7", "the bytes are application/pdf"),
-        (None, b"hello", "neither the server nor the bytes tell its type"),
-        ("nonsense", PNG, "which is no type"),
-        ("image/png, text/html", PNG, "which is no type"),
+        (None, b"hello", "its type is unknown: neither the server nor the bytes say it"),
+        ("nonsense", PNG, "which is not a MIME type"),
+        ("image/png, text/html", PNG, "which is not a MIME type"),
     ],
 )
 def test_what_is_no_medium_is_refused(content_type: str | None, data: bytes, reason: str) -> None:

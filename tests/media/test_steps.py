@@ -156,7 +156,7 @@ def test_every_failure_of_a_driver_becomes_a_refusal_that_names_the_url(kind: ty
     progress = Progress(fetch_steps(URL, rules()))
     progress.answer(PUBLIC)
 
-    with pytest.raises(FetchFailed, match=r"'https://example\.com/a\.png' is not fetched: ") as caught:
+    with pytest.raises(FetchFailed, match=r"'https://example\.com/a\.png' was not fetched: ") as caught:
         progress.fail(error)
     assert "\n" not in str(caught.value)
     assert caught.value.__cause__ is error

@@ -198,7 +198,7 @@ def fails(key: Any = "k", **how: Any) -> Callable[[], object]:
             SettingsInvalid,
             "returned api_version; exp",
         ),
-        (fails(base_url="me.openai.azure.com"), SettingsInvalid, r"no http\(s\) URL; check base_url"),
+        (fails(base_url="me.openai.azure.com"), SettingsInvalid, r"not an http\(s\) URL; check base_url"),
     ],
 )
 def test_what_is_missing_is_named_before_anything_is_sent(

@@ -115,16 +115,17 @@ def test_what_a_strict_schema_changes_or_cannot_say_is_a_loss(name: str) -> None
     found = form(name, body(loose))
 
     assert [str(loss).removeprefix("rewritten: settings.response_format.schema.") for loss in narrowed.losses] == [
-        "properties.code.examples: 'examples' is left out",
-        "properties.count: 'count' is optional and became required",
-        "properties.code: 'code' is optional and became required",
+        "properties.code.examples: 'examples' was removed",
+        "properties.count: 'count' is optional and was made required, "
+        "because strict schemas have no optional properties",
+        "properties.code: 'code' is optional and was made required, because strict schemas have no optional properties",
     ]
     assert (found["strict"], found["schema"]) == (False, LIMITED)
     assert found["name"].startswith("my_limits_")
     told, renamed = map(str, loose.losses)
     assert told == (
-        "downgraded: settings.response_format: replies may miss the schema, for it cannot be strict: "
-        "properties.code has 'minLength': 3, which strict schemas do not take"
+        "downgraded: settings.response_format: replies may not match the schema, because the schema cannot be strict: "
+        "properties.code has 'minLength': 3, which strict schemas cannot contain"
     )
     assert renamed.startswith("rewritten: settings.response_format.name")
 

@@ -17,14 +17,14 @@ from sabir_openai import plugin, provider
 from sabir_openai.chat_dialect import QUIRKS
 from sabir_testing.loopback import Server, head
 
-NAMES = sorted(Row.all_packaged("sabir_openai"))
+NAMES = sorted(Row.load_all_packaged("sabir_openai"))
 ROOT = Path(__file__).parents[2] / "plugins" / "openai"
 each_gateway = pytest.mark.parametrize("name", NAMES)
 
 
 @pytest.fixture(autouse=True)
 def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for row in Row.all_packaged("sabir_openai").values():
+    for row in Row.load_all_packaged("sabir_openai").values():
         for variable in row.key_variables:
             monkeypatch.delenv(variable, raising=False)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -36,13 +36,13 @@ def test_a_row_is_a_provider_of_its_name(name: str) -> None:
     provider = getattr(plugin, name)
 
     assert isinstance(provider, Provider)
-    assert (provider.name, provider.dialects) == (name, Row.all_packaged("sabir_openai")[name].dialects)
+    assert (provider.name, provider.dialects) == (name, Row.load_all_packaged("sabir_openai")[name].dialects)
 
 
 @each_gateway
 def test_a_row_cites_its_vendor_and_knows_its_quirks(name: str) -> None:
     """A URL, the vendor's page that says so, and no quirk that the dialect does not know."""
-    row = Row.all_packaged("sabir_openai")[name]
+    row = Row.load_all_packaged("sabir_openai")[name]
 
     assert re.match(r"https://|http://localhost:", row.url)
     assert not row.url.endswith("/")
@@ -67,11 +67,11 @@ def test_a_name_without_a_row_is_no_provider() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in NAMES if Row.all_packaged("sabir_openai")[name].url.startswith("https://")]
+    "name", [name for name in NAMES if Row.load_all_packaged("sabir_openai")[name].url.startswith("https://")]
 )
 def test_a_missing_key_names_the_gateways_variable(name: str) -> None:
     """OpenAI's own variable is not read for another's endpoint."""
-    variable = Row.all_packaged("sabir_openai")[name].key_variables[0]
+    variable = Row.load_all_packaged("sabir_openai")[name].key_variables[0]
     with pytest.raises(CredentialsMissing, match=rf"{name} has no key; set the variable {variable}"):
         getattr(plugin, name).connect(Access()).open_sync(WireRequest(path="/x", body=b"{}"))
 

@@ -119,7 +119,7 @@ def test_nothing_is_no_request() -> None:
         stream(model=MODEL)
 
     for dialect in ("chat", "responses"):
-        with pytest.raises(RenderingRefused, match="nothing is left"):
+        with pytest.raises(RenderingRefused, match="there is nothing to send"):
             sabir.adapter(f"openai.{dialect}:{MODEL}").render([])
 
 

@@ -148,14 +148,20 @@ def test_a_schema_may_nest_ten_deep() -> None:
 @pytest.mark.parametrize(
     ("schema", "changes"),
     [
-        ({"type": "string"}, ["'a' is optional and became required"]),
+        (
+            {"type": "string"},
+            ["'a' is optional and was made required, because strict schemas have no optional properties"],
+        ),
         ({"type": ["string", "null"]}, []),
         ({"anyOf": [{"type": "string"}, {"type": "null"}], "default": None}, []),
-        ({"type": ["string", "null"], "default": "x"}, ["'a' is optional and became required"]),
-        ({"type": ["string", "null"], "examples": ["x"]}, ["'examples' is left out"]),
+        (
+            {"type": ["string", "null"], "default": "x"},
+            ["'a' is optional and was made required, because strict schemas have no optional properties"],
+        ),
+        ({"type": ["string", "null"], "examples": ["x"]}, ["'examples' was removed"]),
         (
             {"type": ["string", "null"], "allOf": [{"type": "string", "title": "t"}]},
-            ["'type' of 'allOf' is left out for that next to it"],
+            ["'type' of 'allOf' was removed in favour of the one next to it"],
         ),
     ],
 )
@@ -189,5 +195,5 @@ def test_what_holds_a_reply_to_nothing_is_left_out_and_named(name: str) -> None:
     """It keeps no schema from being strict."""
     found = make_strict({"type": "object", "properties": {"a": {"type": "string", name: True}}, "required": ["a"]})
 
-    assert found.changes == (("rewritten", f"properties.a.{name}", f"{name!r} is left out", False),)
+    assert found.changes == (("rewritten", f"properties.a.{name}", f"{name!r} was removed", False),)
     assert name not in keywords(found.schema)

@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from sabir import discovery as registry
-from sabir.authoring.providers import InProcessConnection, Served
+from sabir.authoring.providers import InProcessConnection, InProcessResponse
 from sabir.contract.provider import Access, WireRequest
 from sabir.hooks.plugins import Hooks
 from sabir_echo.plugin import Echo, serve
@@ -121,7 +121,7 @@ class Probe(Echo):
     before: Callable[[], object] = staticmethod(lambda: None)
 
     def connect(self, access: Access) -> InProcessConnection:
-        def answer(request: WireRequest) -> Served:
+        def answer(request: WireRequest) -> InProcessResponse:
             self.before()
             return serve(request)
 

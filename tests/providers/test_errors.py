@@ -288,5 +288,5 @@ def test_what_the_sdk_and_its_client_raise_is_translated(
 def test_a_broken_connection_says_what_to_check() -> None:
     """In one line, with the exception's own words."""
     assert str(connection_of(CHAT).translate(httpx2.ReadError("broke"))) == (
-        "openai cannot be reached, or broke off; check the network and base_url (ReadError: broke)"
+        "openai cannot be reached, or closed the connection early; check the network and base_url (ReadError: broke)"
     )

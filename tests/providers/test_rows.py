@@ -18,7 +18,7 @@ from sabir.options.option import Option
 
 from tests.rules import check_each
 
-ROWS = [*Row.all_packaged("sabir_openai").values(), *Row.all_packaged("sabir_anthropic").values()]
+ROWS = [*Row.load_all_packaged("sabir_openai").values(), *Row.load_all_packaged("sabir_anthropic").values()]
 MARK = "s3nt1n3l"
 PICTURE = f"data:image/png;base64,{MARK}AAAA"
 LINK = f'":"https://{MARK}'

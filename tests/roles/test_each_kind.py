@@ -23,6 +23,7 @@ from sabir_roles import (
     MessageFlag,
     MessageRole,
     RoledMessage,
+    RoleError,
     System,
     validate_sender_recipient,
 )
@@ -249,6 +250,19 @@ def test_a_providers_response_is_decoded_by_its_plugin(given_as: Any) -> None:
     assert through_json(made).to_message() == message
     made.update(BODY, dialect="openai.chat")
     assert made.response == "hello"
+
+
+@pytest.mark.parametrize("adapter", ["openai.chat:gpt-5", sabir.adapter("openai.chat:gpt-5")])
+def test_la_44_an_adapter_decodes_a_providers_response(adapter: Any) -> None:
+    """D-31, D-58: by the dialect of the adapter or of the model string, for new and for changed messages."""
+    made = AssistantResponse.create(BODY, adapter=adapter)
+    assert (made.response, made.model_response) == ("hello", BODY)
+    assert made_of(made).origin.dialect == "openai.chat"
+    other = AssistantResponse.create("first")
+    other.update(BODY, adapter=adapter)
+    assert other.response == "hello"
+    with pytest.raises(RoleError, match="both adapter= and dialect= name a dialect"):
+        AssistantResponse.create(BODY, adapter=adapter, dialect="openai.chat")
 
 
 def test_a_reply_is_taken_with_its_origin() -> None:

@@ -128,6 +128,18 @@ def test_metadata_is_kept_as_extra() -> None:
     assert MessageManager.from_dict(manager.to_dict()).messages[0].metadata == {"extra": {"ticket": 7}}
 
 
+def test_la_64_metadata_is_merged_into_extra() -> None:
+    """Into what earlier calls added; other metadata stays, and a new value replaces the old one of its name."""
+    manager = MessageManager()
+    message = manager.add_message(instruction="one", metadata={"ticket": 7, "tags": ["a"]})
+    message.metadata["own"] = 1
+    manager.add_message(instruction=message, metadata={"tags": ["b"], "priority": "high"})
+
+    assert message.metadata == {"own": 1, "extra": {"ticket": 7, "tags": ["b"], "priority": "high"}}
+    manager.add_message(instruction=message, context="more")
+    assert message.metadata["extra"]["priority"] == "high"
+
+
 async def test_clearing_keeps_the_system_message() -> None:
     """LA-65, LA-66: of both forms."""
     manager, other = asked_and_answered(), asked_and_answered()

@@ -8,9 +8,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import pytest
-from sabir_distributed import DistributedRunner, Worker
-from sabir_durable import DurableRunner
 from sabir_runtime import BaseContext, BaseRunner, InMemoryRunner
+from sabir_runtime.distributed import DistributedRunner, Worker
+from sabir_runtime.durable import DurableRunner
 
 from tests.servers.postgres import new_database
 

@@ -14,7 +14,7 @@ from sabir_testing.scripted import ScriptedAdapter, always, calls
 
 from tests.runtime.support import call
 
-DEEP = f"is called within {MOST_DEPTH} other calls"
+DEEP = f"is nested in {MOST_DEPTH} other calls"
 
 
 class Endless(BaseContext):

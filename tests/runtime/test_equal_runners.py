@@ -11,7 +11,7 @@ from datetime import date
 import pytest
 import sabir
 from sabir import Message, OptionFailed
-from sabir.authoring import Depth
+from sabir.authoring import CallDepth
 from sabir.errors import CallsTooDeep
 from sabir.options.execution import MOST_DEPTH
 from sabir_runtime import BaseContext, BaseRunner, BoundPolicy, InMemoryRunner, PolicyFailed, loop_policy
@@ -118,12 +118,12 @@ async def test_the_same_policies_give_the_same_messages(runner: str, request: py
 @pytest.mark.parametrize("runner", RUNNERS)
 async def test_an_option_that_offers_itself_is_its_callers_error(runner: str, request: pytest.FixtureRequest) -> None:
     """At a depth, before Python's own limit; the depth goes along to a worker. It is a PolicyFailed, as all are."""
-    deep = pytest.raises(CallsTooDeep, match=f"'again' is called within {MOST_DEPTH} other calls")
+    deep = pytest.raises(CallsTooDeep, match=f"'again' is nested in {MOST_DEPTH} other calls")
     async with RUNNERS[runner](request, Assistant) as made:
         assistant = Assistant(made)
         with deep as met:
             await assistant.again(HISTORY, ["again"])
         assert isinstance(met.value, PolicyFailed)
         if runner in ("memory", "NATS"):
-            with Depth(MOST_DEPTH).entered(), deep:
+            with CallDepth(MOST_DEPTH).set(), deep:
                 await assistant.again(HISTORY)

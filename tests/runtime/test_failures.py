@@ -34,7 +34,7 @@ def test_a_failure_keeps_class_words_and_whether_to_try_again(
     error: Exception, expected: tuple[str, str, bool]
 ) -> None:
     """RN-31: also over two hops."""
-    failed = PolicyFailed.of(error)
+    failed = PolicyFailed.from_exception(error)
 
     assert (failed.error_type, failed.error_message, failed.retryable) == expected
 
@@ -44,7 +44,7 @@ def test_causes_of_causes_end() -> None:
     one, two = ValueError("one"), ValueError("two")
     one.__cause__, two.__cause__ = two, one
 
-    assert str(PolicyFailed.of(one)) == "one"
+    assert str(PolicyFailed.from_exception(one)) == "one"
 
 
 @pytest.mark.parametrize("is_shared", [True, False])
@@ -76,24 +76,29 @@ def test_what_cannot_tell_of_itself_is_told_all_the_same() -> None:
 
         __str__ = __repr__
 
-    assert str(PolicyFailed.of(Silent())) == "Silent: the policy raised Silent"
-    assert str(PolicyFailed.of(type("", (Exception,), {})("no disk"))) == "Exception: no disk"
+    assert str(PolicyFailed.from_exception(Silent())) == "Silent: the policy raised Silent"
+    assert str(PolicyFailed.from_exception(type("", (Exception,), {})("no disk"))) == "Exception: no disk"
 
 
 def test_an_error_of_pythons_own_keeps_its_plain_arguments_and_attributes() -> None:
     """What is no plain value stays where it was raised, as do the arguments of other classes."""
-    key, file = PolicyFailed.of(KeyError("a")), PolicyFailed.of(FileNotFoundError(2, "No such file", "town.txt"))
-    again = PolicyFailed.of(pickle.loads(pickle.dumps(file)))
+    key, file = (
+        PolicyFailed.from_exception(KeyError("a")),
+        PolicyFailed.from_exception(FileNotFoundError(2, "No such file", "town.txt")),
+    )
+    again = PolicyFailed.from_exception(pickle.loads(pickle.dumps(file)))
     with pytest.raises(SyntaxError) as syntax:
         compile("a b", "town.py", "exec")
 
     assert key.args == ("a",)
     assert isinstance(again, FileNotFoundError)
     assert (again.errno, again.strerror, again.filename) == (2, "No such file", "town.txt")
-    assert PolicyFailed.of(syntax.value).msg == syntax.value.msg  # type: ignore[attr-defined]
+    assert PolicyFailed.from_exception(syntax.value).msg == syntax.value.msg  # type: ignore[attr-defined]
     for kept_nowhere in (KeyError(("a",)), KeyError(float("nan")), KeyError("\ud800"), KeyError("a" * 10_001)):
-        assert PolicyFailed.of(kept_nowhere).args == (PolicyFailed.of(kept_nowhere).error_message,)
-    assert PolicyFailed.of(OptionFailed("quota", "try tomorrow")).args == ("try tomorrow",)
+        assert PolicyFailed.from_exception(kept_nowhere).args == (
+            PolicyFailed.from_exception(kept_nowhere).error_message,
+        )
+    assert PolicyFailed.from_exception(OptionFailed("quota", "try tomorrow")).args == ("try tomorrow",)
 
 
 def test_what_names_no_class_that_is_known_everywhere_is_a_failure_and_no_more() -> None:

@@ -91,7 +91,7 @@ NO_OBJECT = "the arguments are no JSON object"
     [
         ("[]", NO_OBJECT), ("{", NO_OBJECT), ('{"x": NaN}', NO_OBJECT), ('{"x": 1e999}', NO_OBJECT),
         ('{"x": ' + "[" * 100_000 + "]" * 100_000 + "}", NO_OBJECT),
-        ('{"x": "\\ud800"}', "argument 'x': .* is no JSON value: lone surrogate"),
+        ('{"x": "\\ud800"}', "argument 'x': .* is not a JSON value: lone surrogate"),
         ('{"x": ' + "[" * 101 + "]" * 101 + "}", "it is nested deeper than 100 levels"),
         *((f'{{"{name}": 1}}', f"argument '{name}': every policy is given one of its own; name it otherwise")
           for name in ("self", "ctx", "observations", "options", "context")),

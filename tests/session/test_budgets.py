@@ -1,11 +1,22 @@
 """An evaluation ends before it spends more than it may; what earlier processes spent counts."""
 
+from contextlib import suppress
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import sabir
-from sabir_session import Budget, BudgetExhausted, Prompt, Session, evaluate_sync, get_inner_messages, within
+from sabir_session import (
+    Budget,
+    BudgetExhausted,
+    Conversation,
+    ConversationNotFound,
+    Prompt,
+    Session,
+    evaluate_sync,
+    get_inner_messages,
+    with_budget,
+)
 from sabir_session.evaluation.budgets import MOST_REQUESTS
 from sabir_testing.scripted import ScriptedAdapter, always, calls, cut_off, reply
 
@@ -146,13 +157,13 @@ async def test_any_loop_can_have_a_budget() -> None:
     rendered = endless().render("Hi")
     for budget in (Budget(turns=1), Budget(tokens=7), Budget(cost=7, price=cents)):
         for ask in _waiting(rendered):
-            llm = within(endless(), budget)
+            llm = with_budget(endless(), budget)
             assert ask(llm).usage == SEVEN
             with pytest.raises(BudgetExhausted) as met:
                 ask(llm)
             assert met.value.response is None
 
-    llm = within(endless(), Budget(turns=3))
+    llm = with_budget(endless(), Budget(turns=3))
     await llm.complete("Hi")
     await llm.send(rendered)
     await llm.stream("Hi").reply()
@@ -173,12 +184,12 @@ def _waiting(rendered: sabir.Rendering) -> Any:
 
 def test_a_stream_that_breaks_has_cost_what_nobody_said() -> None:
     """It is counted as far as it came; one that never began is not counted."""
-    broken = within(ScriptedAdapter(cut_off("half a sen"), "Done."), Budget(tokens=1000))
+    broken = with_budget(ScriptedAdapter(cut_off("half a sen"), "Done."), Budget(tokens=1000))
     with pytest.raises(sabir.StreamBroken), broken.stream_sync("Hi") as stream:
         stream.reply()
     with pytest.raises(BudgetExhausted, match="not known"):
         broken.complete_sync("Hi")
-    down = within(ScriptedAdapter(cut_off(), cut_off(), cut_off(), "Done."), Budget(turns=1, tokens=1000))
+    down = with_budget(ScriptedAdapter(cut_off(), cut_off(), cut_off(), "Done."), Budget(turns=1, tokens=1000))
     with pytest.raises(sabir.errors.ConnectionFailed), down.stream_sync("Hi") as stream:
         stream.reply()
     assert down.complete_sync("Hi").text == "Done."
@@ -187,11 +198,86 @@ def test_a_stream_that_breaks_has_cost_what_nobody_said() -> None:
 async def test_a_wrapped_adapter_is_the_adapter_otherwise() -> None:
     """Target, rendering, voice and closing are its own; an evaluation takes it."""
     inner = ScriptedAdapter("Done.", speaks_as="clerk")
-    llm = within(inner, Budget(turns=1))
+    llm = with_budget(inner, Budget(turns=1))
 
     assert (llm.target, llm.speaks_as) == (inner.target, "clerk")
     assert llm.render("Hi").body == inner.render("Hi").body
-    assert "within(<ScriptedAdapter" in repr(llm)
+    assert "with_budget(<ScriptedAdapter" in repr(llm)
     assert evaluate_sync(llm, PROMPT).text == "Done."
     llm.close()
     await llm.aclose()
+
+
+class Dropping(NamedTuple):
+    """A budget, and what is spent of it after two questions of which one was dropped."""
+
+    budget: Budget
+    spent: object
+
+
+DROPPING = [
+    Dropping(Budget(turns=2), 2),
+    Dropping(Budget(tokens=14), 14),
+    Dropping(Budget(cost=14, price=cents), Decimal(14)),
+]
+
+
+@pytest.mark.parametrize("dropping", DROPPING, ids=["turns", "tokens", "cost"])
+def test_a_budget_counts_dropped_turns(dropping: Dropping, place: dict[str, Any]) -> None:
+    """Here, after reopening the store, and in a fork, which counts what was spent before it began."""
+    llm = ScriptedAdapter(always(reply("Po.", usage=SEVEN)))
+    with Conversation(llm, budget=dropping.budget, **place) as chat:
+        for _ in range(2):
+            chat.ask_sync("Name a river.")
+            assert [message.text for message in chat.drop_last()] == ["Name a river.", "Po."]
+        assert (chat.messages, chat.unfinished, chat.usage.total_tokens) == ((), False, 0)
+        with pytest.raises(ConversationNotFound):
+            chat.drop_last()
+        with chat.fork("other") as fork:
+            refused(fork, dropping, llm)
+        if not place:
+            refused(chat, dropping, llm)
+    if place:
+        with Conversation(llm, budget=dropping.budget, **place) as chat:
+            refused(chat, dropping, llm)
+            chat.budget = None
+            chat.ask_sync()
+            chat.drop_last()
+            chat.budget = dropping.budget
+            with pytest.raises(BudgetExhausted):
+                chat.ask_sync("Another.")
+
+
+def refused(chat: Conversation[Any], dropping: Dropping, llm: ScriptedAdapter) -> None:
+    """Ask a question that is beyond the budget."""
+    requests = len(llm.sent)
+    with pytest.raises(BudgetExhausted) as caught:
+        chat.ask_sync("Another.")
+    assert (caught.value.spent, len(llm.sent)) == (dropping.spent, requests)
+
+
+def test_dropping_turns_leaves_the_turns_before_as_they_were(place: dict[str, Any]) -> None:
+    """The answer before is read again, is dropped next, and the evaluation counts as finished."""
+    llm = ScriptedAdapter(*(f'{{"value": {number}}}' for number in range(1, 6)))
+    with Conversation(llm, output=int, **place) as chat:
+        assert [chat.ask_sync("Next.").output for _ in range(3)] == [1, 2, 3]
+        chat.drop_last()
+        assert (chat.ask_sync().output, chat.unfinished, len(llm.sent)) == (2, False, 3)
+        assert [message.text for message in chat.drop_last()] == ["Next.", '{"value": 2}']
+        assert chat.ask_sync("Next.").output == 4
+        assert [message.text for message in chat.messages] == ["Next.", '{"value": 1}', "Next.", '{"value": 4}']
+
+
+def test_a_replaced_turn_counts(place: dict[str, Any]) -> None:
+    """`replacing_last` spends twice, whether the new answer is complete or not."""
+    llm = ScriptedAdapter(always(reply("Po.", usage=SEVEN)))
+    with Conversation(llm, **place) as chat:
+        chat.ask_sync("Name a river.")
+        with chat.replacing_last():
+            chat.ask_sync("Name a river.")
+        with suppress(RuntimeError), chat.replacing_last():
+            chat.ask_sync("Name a river.")
+            raise RuntimeError
+        assert len(chat.messages) == 2
+        chat.budget = Budget(tokens=21)
+        refused(chat, Dropping(chat.budget, 21), llm)

@@ -13,6 +13,7 @@ import pytest
 import sabir
 from sabir import ToolContext
 from sabir.authoring import installed_hooks
+from sabir.rendering.renderer import Renderer
 from sabir_session import (
     ApprovalPending,
     Budget,
@@ -20,8 +21,10 @@ from sabir_session import (
     Conversation,
     ConversationBusy,
     ConversationNotFound,
+    StoreError,
+    with_budget,
 )
-from sabir_testing.scripted import Gate, ScriptedAdapter, calls, delayed, reply
+from sabir_testing.scripted import Gate, ScriptedAdapter, always, calls, delayed, reply
 
 from tests.session.support import ROME, Ask, texts_of, weather
 
@@ -123,7 +126,7 @@ def test_a_function_that_cannot_run_leaves_the_conversation_as_it_was() -> None:
 
 
 def test_it_goes_on_in_another_process(tmp_path: Path) -> None:
-    """What one process recorded, the next one has; instructions that did not change are not said again."""
+    """What one process recorded, the next one has; instructions that did not change are not recorded again."""
     kept: dict[str, Any] = {"keep": tmp_path / "chats.db", "name": "trip", "instructions": "Be brief."}
     with Conversation(ScriptedAdapter("The Po."), **kept) as chat:
         chat.ask_sync("Name a river.")
@@ -134,8 +137,10 @@ def test_it_goes_on_in_another_process(tmp_path: Path) -> None:
     assert [message.text for message in llm.last.messages] == ["Be brief.", "Name a river.", "The Po.", "Another."]
 
 
-def test_changed_instructions_are_said_with_the_next_question(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The recorded prefix stays as it is, and the change is logged where another process made the records."""
+def test_changed_instructions_are_recorded_with_the_next_question(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The record keeps the earlier ones; the change is logged if another process made the records."""
     with Conversation(ScriptedAdapter("Po."), instructions="Be brief.", keep=tmp_path / "c.db") as chat:
         chat.ask_sync("Name a river.")
     with (
@@ -237,13 +242,14 @@ def test_a_budget_limits_the_whole_conversation() -> None:
 
 
 def test_a_question_of_several_messages_is_one_turn(tmp_path: Path) -> None:
-    """Examples of both sides, new instructions, and what is asked; taken back, the instructions are said again."""
+    """Examples of both sides, new instructions, and the question; after `drop_last` the instructions come again."""
     llm = ScriptedAdapter("Rhine.", "Elbe.", "Oder.")
     chat = Conversation(llm, instructions="Be brief.", keep=tmp_path / "c.db")
     chat.ask_sync(sabir.user("Name one."), sabir.assistant("Po."), "Name another.")
     chat.instructions = "Be loud."
     assert len(chat.ask_sync("And one more.").messages) == 3
-    assert [message.text for message in llm.last.messages][-3:] == ["Rhine.", "Be loud.", "And one more."]
+    assert [message.text for message in llm.last.messages][-3:] == ["Name another.", "Rhine.", "And one more."]
+    assert llm.last.messages[0].text == "Be loud."
 
     assert len(chat.drop_last()) == 3
     assert [message.text for message in chat.drop_last()][1:] == ["Name one.", "Po.", "Name another.", "Rhine."]
@@ -271,7 +277,7 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"budget": 3}, sabir.SettingsInvalid, "budget is 3; expected Budget"),
     ({"approve": "allow"}, sabir.SettingsInvalid, "approve is 'allow'; expected a function"),
     ({"instructions": None}, sabir.SettingsInvalid, "expected a text"),
-    ({"name": ""}, sabir.SettingsInvalid, "expected a text of at least one character"),
+    ({"name": ""}, StoreError, "expected a text of at least one character"),
     ({"output": [int, str]}, sabir.SettingsInvalid, "is no type; give a type"),
     ({"system_prompt": "Hi"}, sabir.errors.WrongWord, "give instructions=…"),
     ({"output_type": int}, sabir.errors.WrongWord, "give output=…"),
@@ -383,3 +389,57 @@ def test_an_answer_shows_a_refusal_and_a_cut(
 
     assert (answer.finish_reason, answer.refusal) == (reason, refusal)
     assert shown in repr(answer)
+
+
+@pytest.mark.parametrize("is_watched", [False, True])
+def test_the_rendering_that_was_checked_is_sent(ask: Ask, monkeypatch: pytest.MonkeyPatch, is_watched: bool) -> None:
+    """Each request is rendered once, also under a budget of `within`; the second request has the call's result."""
+    rendered: list[int] = []
+
+    def render(self: Renderer, messages: Any, *rest: Any) -> sabir.Rendering:
+        rendered.append(len(messages))
+        return unchanged(self, messages, *rest)
+
+    llm = with_budget(ScriptedAdapter("Hm.", calls(weather=ROME), "Bye."), Budget())
+    chat = Conversation(llm, options=[weather], watch=(lambda event: None) if is_watched else None)
+    ask(chat, "Before.")
+    unchanged = Renderer.render
+    monkeypatch.setattr(Renderer, "render", render)
+    assert ask(chat, "Umbrella?").text == "Bye."
+    assert rendered == [3, 5]
+
+
+def test_what_a_wrapper_does_with_messages_is_not_passed_over() -> None:
+    """A fallback, or a wrapper that redacts, does more with messages than its rendering shows."""
+    down, up = ScriptedAdapter(sabir.errors.Overloaded("busy")), ScriptedAdapter("Hello.")
+    chat = Conversation(sabir.fallback(down, up), settings=sabir.Settings(retries=0))
+    assert chat.ask_sync("Hi").text == "Hello."
+
+
+def test_a_question_costs_the_same_in_a_long_conversation() -> None:
+    """The library makes as many calls of its own for question 200 as for question 20, and asks each price once."""
+    priced: list[int] = []
+
+    def price(reply: sabir.Reply) -> Decimal:
+        priced.append(1)
+        return Decimal("0.01")
+
+    budget = Budget(cost=1000, price=price)
+    chat = Conversation(ScriptedAdapter(always("Yes.")), instructions="Be brief.", options=[weather], budget=budget)
+    counts: dict[int, int] = {}
+    for number in range(201):
+        called = 0
+
+        def count(frame: Any, event: str, argument: Any) -> None:
+            nonlocal called
+            called += event == "call" and "sabir_session" in frame.f_code.co_filename
+
+        sys.setprofile(count if number in (20, 200) else None)
+        try:
+            chat.ask_sync("Sure?")
+            chat.usage, chat.cost  # noqa: B018 - only their cost counts
+        finally:
+            sys.setprofile(None)
+        counts[number] = called
+    assert counts[20] == counts[200] > 0
+    assert len(priced) == 201

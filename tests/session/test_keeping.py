@@ -27,10 +27,10 @@ from sabir_session import (
     evaluate_sync,
     get_inner_messages,
 )
-from sabir_session.stores.store import StoredJournal
+from sabir_session.stores.journal import StoredJournal
 from sabir_testing.scripted import ScriptedAdapter, calls
 
-from tests.session.support import ROME, texts_of, weather
+from tests.session.support import ROME, Opener, asked, minutes, record_all, recording, system, texts_of, weather
 
 
 def test_the_last_turn_can_be_taken_back(place: dict[str, Any]) -> None:
@@ -291,6 +291,23 @@ def test_what_others_recorded_behind_the_last_turn_is_not_taken_back(tmp_path: P
         again = Session(journal=store.journal("a"))
         enable_inner_message_recording(again)
         assert len(get_inner_messages(again)) == 6
+
+
+@pytest.mark.parametrize("clocks", [(0, 1, 2), (2, 1, 0), (0, 2, 1)])
+def test_a_conversation_continues_the_evaluation_that_recorded_last(
+    open_store: Opener, clocks: tuple[int, ...]
+) -> None:
+    """By the order of the records: clocks go backwards, and an evaluation may be resumed after a later one began."""
+    with open_store() as store:
+        session = recording(store.journal("a"))
+        moments = [minutes(number) for number in clocks]
+        record_all(session, [system("one", content="One.", created_at=moments[0])])
+        record_all(session, [system("two", content="Two.", created_at=moments[1])])
+        with Conversation("echo:m", keep=store, name="a") as chat:
+            assert texts_of(chat) == ["Two."]
+        record_all(session, [asked(1, content="First.", evaluation="one", turn=1, created_at=moments[2])])
+        with Conversation("echo:m", keep=store, name="a") as chat:
+            assert texts_of(chat) == ["One.", "First."]
 
 
 def test_a_place_that_cannot_keep_it_is_refused_before_anything_is_asked(tmp_path: Path) -> None:

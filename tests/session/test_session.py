@@ -17,9 +17,12 @@ from sabir_session import (
     SQLiteStore,
     append_item,
     enable_inner_message_recording,
+    evaluate_sync,
+    get_inner_messages,
     inner_message_append,
     replace_latest,
 )
+from sabir_testing import ScriptedAdapter
 
 from tests.session.support import Note, Plan, Step, asked, record_all, recording, system
 
@@ -48,6 +51,17 @@ def test_a_slice_that_nobody_registered_is_empty_and_takes_nothing() -> None:
         session.mutate(InnerMessage).append(system())
     with pytest.raises(SliceNotRegistered, match="no reducer takes Note here, only Plan, Step"):
         planning().mutate(Plan).dispatch(Note("x"))
+
+
+def test_wi_05_giving_a_session_is_the_registration() -> None:
+    """Nobody registers a reducer; without a session nothing is stored, and the evaluation is the same."""
+    session = Session()
+    recorded = evaluate_sync(ScriptedAdapter("Hello."), "Say hello.", session=session)
+    unrecorded = evaluate_sync(ScriptedAdapter("Hello."), "Say hello.")
+
+    assert session.is_registered(InnerMessage)
+    assert [record.content for record in get_inner_messages(session)][-2:] == ["Say hello.", "Hello."]
+    assert recorded.text == unrecorded.text == "Hello."
 
 
 def test_what_is_no_bus_and_what_is_no_journal_is_refused_at_once() -> None:

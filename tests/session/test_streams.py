@@ -1,12 +1,18 @@
 """The answer as it arrives: what happens is shown as it happens, and a stream that is left stops."""
 
 import asyncio
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import pytest
 import sabir
 from sabir_session import (
+    CallEnded,
     Conversation,
+    ConversationBusy,
     Event,
+    TextArrived,
     Watch,
 )
 from sabir_testing.scripted import ScriptedAdapter, calls
@@ -71,3 +77,148 @@ def test_a_stream_that_is_left_stops(is_awaited: bool) -> None:
             stream.answer()
     assert (chat.unfinished, texts_of(chat)) == (True, ["Count."])
     assert chat.ask_sync().text == "One two three four."
+
+
+STREAMS = ["text", "events"]
+
+
+def opened(chat: Conversation, question: str, what: str, *, is_awaited: bool) -> Any:
+    """Return an iterator over a new stream to which nothing else refers."""
+    stream: Any = chat.stream(question) if is_awaited else chat.stream_sync(question)
+    return stream.text if what == "text" else stream
+
+
+@pytest.mark.parametrize("what", STREAMS)
+@pytest.mark.parametrize("is_kept", [False, True])
+async def test_break_frees_a_conversation_at_once(what: str, is_kept: bool, tmp_path: Path) -> None:
+    """Without an await in between; the question can be dropped for nothing, or is finished first."""
+    llm = ScriptedAdapter("One two three.", "Four.", "Five six.", "Seven.", "Eight.")
+    chat = Conversation(llm, keep=tmp_path / "c.db" if is_kept else None)
+    async for item in opened(chat, "Count.", what, is_awaited=True):
+        if isinstance(item, str | TextArrived):
+            break
+    assert chat.unfinished
+    assert [message.text for message in chat.drop_last()] == ["Count."]
+    assert (await chat.ask("Go on.")).text == "Four."
+    assert len(llm.sent) == 2
+
+    async for item in opened(chat, "Count.", what, is_awaited=True):
+        if isinstance(item, str | TextArrived):
+            break
+    assert chat.ask_sync("And?").text == "Eight."
+    assert texts_of(chat) == ["Go on.", "Four.", "Count.", "Seven.", "And?", "Eight."]
+    await asyncio.sleep(0)
+    await chat.aclose()
+
+
+@pytest.mark.parametrize("what", STREAMS)
+def test_break_frees_a_sync_conversation_at_once(what: str) -> None:
+    llm = ScriptedAdapter("One two three.", "Four.")
+    chat = Conversation(llm)
+    for item in opened(chat, "Count.", what, is_awaited=False):
+        if isinstance(item, str | TextArrived):
+            break
+    chat.drop_last()
+    assert chat.ask_sync("Go on.").text == "Four."
+
+
+@pytest.mark.parametrize("what", STREAMS)
+async def test_break_lets_another_object_ask(what: str, tmp_path: Path) -> None:
+    """The right to answer is given back when the stream is gone, not when the conversation is used again."""
+    one = Conversation(ScriptedAdapter("One two.", "Three."), keep=tmp_path / "c.db")
+    async for item in opened(one, "Count.", what, is_awaited=True):
+        if isinstance(item, str | TextArrived):
+            break
+    reopened = Conversation(ScriptedAdapter("Two.", "Three."), keep=tmp_path / "c.db")
+    assert (await reopened.ask("Go on.")).text == "Three."
+
+
+async def test_a_stream_in_a_variable_is_read_on_or_taken_over() -> None:
+    """It goes on after `break` as long as nobody else asks; then it is left."""
+    chat = Conversation(ScriptedAdapter("One two three.", "Four five.", "Six.", "Seven."))
+    stream = chat.stream("Count.")
+    async for _ in stream.text:
+        break
+    assert (await stream.answer()).text == "One two three."
+
+    stream = chat.stream("Go on.")
+    async for _ in stream.text:
+        break
+    chat.drop_last()
+    assert (await chat.ask("Again.")).text == "Six."
+    assert [event async for event in stream] == []
+    with pytest.raises(sabir.SettingsInvalid, match="left before its answer"):
+        await stream.answer()
+
+
+async def test_a_stream_that_is_read_keeps_the_conversation_busy() -> None:
+    """In a loop over it, and in its block."""
+    chat = Conversation(ScriptedAdapter("One two three.", "Four five."))
+    async for _ in chat.stream("Count.").text:
+        with pytest.raises(ConversationBusy):
+            await chat.ask("Go on.")
+        with pytest.raises(ConversationBusy):
+            chat.drop_last()
+    async with chat.stream("Count.") as stream:
+        async for _ in stream:
+            break
+        with pytest.raises(ConversationBusy):
+            chat.drop_last()
+        assert (await stream.answer()).text == "Four five."
+
+
+@pytest.mark.parametrize("is_awaited", [True, False])
+async def test_events_name_their_question_and_text_has_the_new_answer(is_awaited: bool) -> None:
+    """The unfinished question is finished first: its events come, its text does not."""
+    watched: list[Event] = []
+    chat = Conversation(
+        ScriptedAdapter("One two.", "One two three.", calls(weather=ROME), "It rains.", "{}"),
+        options=[weather],
+        watch=watched.append,
+    )
+    for _ in chat.stream_sync("Count.").text:
+        break
+    if is_awaited:
+        async with chat.stream("Umbrella?") as stream:
+            events = [event async for event in stream]
+            answer = await stream.answer()
+    else:
+        with chat.stream_sync("Umbrella?") as sync_stream:
+            events = list(sync_stream)
+            answer = sync_stream.answer()
+    asked = [message.id for message in chat.messages if message.policy == "user"]
+    first = [event for event in events if event.question == asked[0]]
+    assert (
+        events[: len(first)] == first
+        and "".join(e.text for e in first if isinstance(e, TextArrived)) == "One two three."
+    )
+    assert {event.question for event in events[len(first) :]} == {asked[1]} == {answer.messages[0].id}
+    assert watched[-len(events) :] == events
+
+    for _ in chat.stream_sync("Count.").text:
+        break
+    chat.model = ScriptedAdapter("One two.", "Nine ten.")
+    assert "".join(chat.stream_sync("And?").text) == "Nine ten."
+
+
+async def test_results_of_options_are_recorded_although_the_stream_was_left() -> None:
+    """The next question waits until options have ended, so that none runs twice."""
+    ran: list[str] = []
+
+    async def pay(to: str) -> str:
+        """Pay."""
+        ran.append(to)
+        if to == "Ann":
+            return "paid"
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(60)
+        return "paid late"
+
+    llm = ScriptedAdapter(calls(pay=[{"to": "Ann"}, {"to": "Bob"}]), "Both are paid.", "Bye.")
+    chat = Conversation(llm, options=[pay])
+    async for event in chat.stream("Pay both."):
+        if isinstance(event, CallEnded):
+            break
+    assert (await chat.ask("Bye.")).text == "Bye."
+    assert ran == ["Ann", "Bob"]
+    assert [result.result for result in llm.sent[1].results] == ["paid", "paid late"]

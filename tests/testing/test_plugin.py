@@ -9,7 +9,7 @@ import sabir
 from sabir_testing import FULL, REFUSED, ProviderConformance
 from sabir_testing.families.contract import ContractCases
 from sabir_testing.families.requests import RequestCases
-from sabir_testing.kit.broken import Broken
+from sabir_testing.kit.broken import ConformanceFailure
 from sabir_testing.kit.suite import new_in
 
 from tests.testing.harness import Breakage, Delegate, registered
@@ -198,7 +198,7 @@ def test_a_new_case_warns_for_one_minor_release(
         @new_in("0.7")
         def test_something_new(self) -> None:
             """A rule that came in 0.7."""
-            raise Broken("it does not hold here")
+            raise ConformanceFailure("it does not hold here")
 
     from tests.testing import harness
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from sabir.vocabulary.messages import Message
 from sabir_testing.histories.drawn import histories_of, speakers_for
 from sabir_testing.kit import properties
-from sabir_testing.kit.broken import Broken
+from sabir_testing.kit.broken import ConformanceFailure
 from sabir_testing.kit.properties import for_all, history_in, impurities
-from sabir_testing.kit.suite import Subject, Suite
+from sabir_testing.kit.suite import AdapterUnderTest, Suite
 
 
 class Echo(Suite):
@@ -21,17 +21,17 @@ class Echo(Suite):
 
 
 @pytest.fixture
-def subject() -> Subject:
-    return Subject(Echo())
+def subject() -> AdapterUnderTest:
+    return AdapterUnderTest(Echo())
 
 
-def failure(subject: Subject, strategy: Any, check: Callable[[Any], None]) -> Broken:
-    with pytest.raises(Broken) as caught:
+def failure(subject: AdapterUnderTest, strategy: Any, check: Callable[[Any], None]) -> ConformanceFailure:
+    with pytest.raises(ConformanceFailure) as caught:
         for_all(subject, strategy, check)
     return caught.value
 
 
-def test_as_many_examples_are_tried_as_the_suite_says(subject: Subject) -> None:
+def test_as_many_examples_are_tried_as_the_suite_says(subject: AdapterUnderTest) -> None:
     """A hundred, where the author says nothing."""
     seen: list[float] = []
 
@@ -40,12 +40,12 @@ def test_as_many_examples_are_tried_as_the_suite_says(subject: Subject) -> None:
     assert len(seen) >= subject.suite.examples == 100
 
 
-def test_the_smallest_history_is_told(subject: Subject, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_smallest_history_is_told(subject: AdapterUnderTest, capsys: pytest.CaptureFixture[str]) -> None:
     """Two messages where two are needed; no example is printed, and no code to repeat it with."""
 
     def check(history: list[Message]) -> None:
         if len({message.policy for message in history}) > 1:
-            raise Broken("two speak", history=history)
+            raise ConformanceFailure("two speak", history=history)
 
     told = failure(subject, histories_of(speakers_for(subject.target)), check)
 
@@ -54,7 +54,7 @@ def test_the_smallest_history_is_told(subject: Subject, capsys: pytest.CaptureFi
 
 
 def test_an_exception_of_the_dialect_names_its_function_and_the_history(
-    subject: Subject, monkeypatch: pytest.MonkeyPatch
+    subject: AdapterUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who reads it finds the line of code, and what it was given; the original is kept."""
 
@@ -72,7 +72,7 @@ def test_an_exception_of_the_dialect_names_its_function_and_the_history(
     assert isinstance(told.__cause__, KeyError)
 
 
-def test_the_search_for_a_smaller_example_ends(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_search_for_a_smaller_example_ends(subject: AdapterUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes no more tries than it may, and still tells what was found."""
     monkeypatch.setattr(properties, "MOST_TRIES", 10)
     tries = 0
@@ -81,25 +81,27 @@ def test_the_search_for_a_smaller_example_ends(subject: Subject, monkeypatch: py
         nonlocal tries
         if tries or len(history) > 2:
             tries += 1
-            raise Broken("long", history=history)
+            raise ConformanceFailure("long", history=history)
 
     assert failure(subject, histories_of(speakers_for(subject.target)), check).what == "long"
     assert 1 < tries <= 11
 
 
-def test_a_failure_that_does_not_repeat_is_told_all_the_same(subject: Subject) -> None:
+def test_a_failure_that_does_not_repeat_is_told_all_the_same(subject: AdapterUnderTest) -> None:
     """It was seen once; a dialect that remembers is broken, too."""
     seen: list[int] = []
 
     def check(number: int) -> None:
         seen.append(number)
         if len(seen) == 3:
-            raise Broken("the third example fails")
+            raise ConformanceFailure("the third example fails")
 
     assert failure(subject, st.integers(), check).what == "the third example fails"
 
 
-def test_in_ci_the_examples_are_the_same_at_every_run(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_ci_the_examples_are_the_same_at_every_run(
+    subject: AdapterUnderTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What fails there can be repeated."""
     monkeypatch.setenv("CI", "true")
     first: list[int] = []

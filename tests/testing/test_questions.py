@@ -16,10 +16,10 @@ from sabir.contract.scope import DecodeScope
 from sabir.reading.fold import ReplyBuilder
 from sabir_testing.cassettes import PROVENANCE_FIELDS, exchanges, provenance_of
 from sabir_testing.families.replies import check_refusal
-from sabir_testing.kit.broken import Broken
+from sabir_testing.kit.broken import ConformanceFailure
 from sabir_testing.kit.exchanges import STREAMED, WHOLE, Service, distribution_of
 from sabir_testing.kit.questions import ANSWERED, CAPABILITIES, FAILING, FULL, QUESTIONS, REFUSED
-from sabir_testing.kit.suite import Subject, Suite
+from sabir_testing.kit.suite import AdapterUnderTest, Suite
 
 from tests.testing.harness import TEMPLATE, Breakage, Delegate, changed, registered
 
@@ -61,7 +61,7 @@ def service(breakage: Breakage | None = None, *, is_recording: bool = False, **s
         adapter = sabir.adapter(f"{name}:small", api_key="test", **said.pop("access", {}))
         suite = type("OfThisTest", (OfAcme,), {"adapter": adapter, **said})
         with adapter:
-            yield Service(Subject(suite()), is_recording=is_recording)
+            yield Service(AdapterUnderTest(suite()), is_recording=is_recording)
 
 
 def test_questions_need_what_there_is_and_each_is_answered_or_fails() -> None:
@@ -119,7 +119,7 @@ def test_an_answer_to_something_else_is_told_from_a_right_one(
     question: str, replies: list[sabir.Reply], words: str
 ) -> None:
     """Each question says what any answer to it holds, and what is wrong with another."""
-    with pytest.raises(Broken, match=words):
+    with pytest.raises(ConformanceFailure, match=words):
         QUESTIONS[question].check(replies)
 
 
@@ -136,7 +136,10 @@ def test_a_suite_says_a_question_in_the_words_of_its_service() -> None:
 
 def test_a_suite_has_to_say_what_its_service_refuses() -> None:
     """Nobody else knows: without it, the question cannot be asked."""
-    with service(refused_body={}) as asked, pytest.raises(Broken, match="says nothing under `refused_body`"):
+    with (
+        service(refused_body={}) as asked,
+        pytest.raises(ConformanceFailure, match="says nothing under `refused_body`"),
+    ):
         asked.ask("bad_request", WHOLE)
 
 
@@ -169,13 +172,13 @@ def test_calls_are_answered_where_the_question_says_so() -> None:
 
 def test_a_request_that_was_not_recorded_says_how_it_differs() -> None:
     """CD-11: a wrong rendering finds no answer, and the author reads what changed."""
-    with service(prompts={"text": "Hello?"}) as asked, pytest.raises(Broken, match=r"asked 'Hello\?'"):
+    with service(prompts={"text": "Hello?"}) as asked, pytest.raises(ConformanceFailure, match=r"asked 'Hello\?'"):
         asked.ask("text", WHOLE)
 
 
 def test_a_missing_recording_says_what_can_be_done(tmp_path: Path) -> None:
     """Record it, with the key's variable; or say that the service cannot; or opt out with a reason."""
-    with service(cassettes=tmp_path) as asked, pytest.raises(Broken) as raised:
+    with service(cassettes=tmp_path) as asked, pytest.raises(ConformanceFailure) as raised:
         asked.ask("option_call", STREAMED)
 
     for words in (
@@ -190,7 +193,7 @@ def test_a_missing_recording_says_what_can_be_done(tmp_path: Path) -> None:
 
 def test_a_suite_without_a_folder_is_told_to_name_one() -> None:
     """There is nothing to replay."""
-    with service(cassettes=None) as asked, pytest.raises(Broken, match="cassettes = Path"):
+    with service(cassettes=None) as asked, pytest.raises(ConformanceFailure, match="cassettes = Path"):
         asked.ask("text", WHOLE)
 
 
@@ -233,7 +236,7 @@ def test_what_is_wrong_on_purpose_is_wrong_while_it_is_recorded(question: str, s
 def test_what_is_not_the_answer_asked_for_is_not_kept(question: str, prompt: str, words: str, tmp_path: Path) -> None:
     """A failure in place of an answer, or an answer in place of a failure, leaves the folder as it was."""
     said = {"is_recording": True, "cassettes": tmp_path, "prompts": {question: prompt}}
-    with service(**said) as asked, pytest.raises(Broken, match=words):
+    with service(**said) as asked, pytest.raises(ConformanceFailure, match=words):
         asked.ask(question, WHOLE)
 
     assert list(tmp_path.iterdir()) == []
@@ -250,7 +253,10 @@ def test_what_is_declared_refused_has_to_be_reported_as_lost() -> None:
     with service(Breakage(dialect=without_images), capabilities={"image.bytes": REFUSED}, cassettes=None) as asked:
         assert asked.refused_need("image", WHOLE) == "image.bytes"
         check_refusal(asked, "image", "image.bytes")
-    with service(capabilities={"image.bytes": REFUSED}) as asked, pytest.raises(Broken, match="reports nothing lost"):
+    with (
+        service(capabilities={"image.bytes": REFUSED}) as asked,
+        pytest.raises(ConformanceFailure, match="reports nothing lost"),
+    ):
         check_refusal(asked, "image", "image.bytes")
 
 
@@ -270,7 +276,7 @@ def test_streaming_that_is_declared_refused_is_refused_in_words() -> None:
         assert asked.refused_need("text", STREAMED) == "streaming"
         assert asked.refused_need("text", WHOLE) is None
         check_refusal(asked, "text", "streaming")
-    with service(**refused) as asked, pytest.raises(Broken, match="asked for over the network"):
+    with service(**refused) as asked, pytest.raises(ConformanceFailure, match="asked for over the network"):
         check_refusal(asked, "text", "streaming")
 
 
@@ -290,7 +296,7 @@ def test_a_provider_without_keys_is_not_asked_for_a_failure_with_a_wrong_one() -
 def test_a_service_of_this_machine_is_asked_live() -> None:
     """Nothing is recorded: the reply and the bytes come from asking."""
     said = {"adapter": sabir.adapter("echo:any"), "asks_live": True}
-    asked = Service(Subject(type("OfEcho", (Suite,), said)()))
+    asked = Service(AdapterUnderTest(type("OfEcho", (Suite,), said)()))
 
     answer = asked.answer("text", STREAMED)
     [exchange] = answer.exchanges

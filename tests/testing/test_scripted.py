@@ -10,8 +10,8 @@ import sabir
 from pydantic import BaseModel
 from sabir_testing.scripted import (
     ScriptedAdapter,
+    ScriptedRequest,
     ScriptMismatch,
-    Sent,
     always,
     call,
     calls,
@@ -150,7 +150,7 @@ def test_finish_reason_and_usage_follow_from_the_answer_or_are_given(
 def test_a_function_sees_the_request_and_gives_the_answer() -> None:
     """A text, an error, or anything else that a script may hold; always(…) asks it again and again."""
 
-    def answer(sent: Sent) -> Any:
+    def answer(sent: ScriptedRequest) -> Any:
         return sabir.errors.InvalidRequest("no") if sent.user_text == "bad" else f"{sent.number}: {sent.user_text}"
 
     llm = ScriptedAdapter("first", always(answer))
@@ -281,7 +281,7 @@ async def test_no_way_of_asking_hides_a_request_too_many() -> None:
         llm.assert_finished()
 
 
-async def no_answer(sent: Sent) -> str:
+async def no_answer(sent: ScriptedRequest) -> str:
     return "late"
 
 
@@ -298,7 +298,7 @@ async def no_answer(sent: Sent) -> str:
         (lambda: ScriptedAdapter(lambda sent: None).complete_sync("Hi"), "what the function of answer 1 returned is"),
         (lambda: ScriptedAdapter(lambda sent: len).complete_sync("Hi"), "the function of answer 1 returned a "),
         (lambda: ScriptedAdapter("a", strict=["lost"]), "strict names lost"),
-        (lambda: ScriptedAdapter("a", model="gpt-5"), "'gpt-5' names no model"),
+        (lambda: ScriptedAdapter("a", model="gpt-5"), "'gpt-5' is not a model string"),
     ],
 )
 def test_mistakes_in_a_script_are_named(make: Callable[[], object], message: str) -> None:
@@ -313,11 +313,11 @@ async def test_another_librarys_arguments_are_met_as_elsewhere() -> None:
     """The error names the method that was called, and sabir's word."""
     llm = ScriptedAdapter("Hi")
     for name in ("render", "complete_sync", "stream", "stream_sync"):
-        with pytest.raises(sabir.errors.WrongWord, match=rf"\A{name}\(\) takes no `tools`; pass options"):
+        with pytest.raises(sabir.errors.WrongWord, match=rf"\A{name}\(\) has no argument `tools`; pass options"):
             getattr(llm, name)("Hi", tools=[weather])
-    with pytest.raises(sabir.errors.WrongWord, match=r"\Acomplete\(\) takes no `tools`"):
+    with pytest.raises(sabir.errors.WrongWord, match=r"\Acomplete\(\) has no argument `tools`"):
         await llm.complete("Hi", tools=[weather])
-    with pytest.raises(sabir.errors.WrongWord, match=r"\AScriptedAdapter\(\) takes no `name`"):
+    with pytest.raises(sabir.errors.WrongWord, match=r"\AScriptedAdapter\(\) has no argument `name`"):
         ScriptedAdapter("Hi", name="x")
 
 

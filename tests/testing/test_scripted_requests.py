@@ -143,7 +143,7 @@ def test_what_was_sent_is_what_the_program_gave() -> None:
     assert sent.settings == sabir.Settings(seed=4, timeout=9)
     assert sent.rendering.body["settings"] == {"seed": 4}
     assert (sent.user_text, sent.option_names, sent.number) == ("Guilty?", ("weather",), 1)
-    assert repr(sent) == "<Sent request 1: 'Guilty?' (3 messages, options weather)>"
+    assert repr(sent) == "<ScriptedRequest request 1: 'Guilty?' (3 messages, options weather)>"
 
 
 # When it answers

@@ -259,7 +259,7 @@ def ties() -> list[Tie]:
     """Return every source of an entry that is a recording."""
     return [
         Tie(row, entry, *source.split()[1:])
-        for row in sorted(Row.all_packaged("sabir_openai"))
+        for row in sorted(Row.load_all_packaged("sabir_openai"))
         for entry in row_file(row)["entries"]
         for source in entry["sources"]
         if source.startswith("recorded ")
@@ -388,7 +388,7 @@ class Place(NamedTuple):
 
 
 PLACES = [
-    Place(name, short) for name, row in sorted(Row.all_packaged("sabir_openai").items()) for short in row.dialects
+    Place(name, short) for name, row in sorted(Row.load_all_packaged("sabir_openai").items()) for short in row.dialects
 ]
 
 
@@ -463,7 +463,7 @@ def test_a_recorded_conversation_goes_on_at_every_gateway(place: Place) -> None:
     """Laws 9 and 13: no request has what its row refuses or ignores, or loses anything in silence."""
     models = place.models()
     # Each conversation goes to every row; where a row has two dialects, each gets one half, and models take turns.
-    shorts = list(Row.all_packaged("sabir_openai")[place.row].dialects)
+    shorts = list(Row.load_all_packaged("sabir_openai")[place.row].dialects)
     chosen = conversations()[shorts.index(place.short) :: len(shorts)]
 
     def faults(conversation: Conversation) -> Iterator[str]:

@@ -1,11 +1,10 @@
-"""One typed message vocabulary; every provider a plugin.
+"""Send conversations to language models: one set of message types for all providers, which are plugins.
 
     llm = sabir.adapter("provider:model")
     reply = llm.complete_sync([sabir.system("Be brief."), sabir.user("Hello!")])
 
-The names of this module are the public surface; the reference is in docs/reference. Each is loaded at its first use,
-with the module that defines it: `import sabir` loads none of them, and a program loads only the modules whose names it
-uses. Type checkers and editors read the names in `__init__.pyi`.
+These names are the public API, and docs/reference describes them. `import sabir` is fast: each name is loaded at its
+first use, together with the module that defines the name. Type checkers and editors read the names in `__init__.pyi`.
 """
 
 import sys
@@ -44,9 +43,9 @@ _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names
 def _door(
     package: str, module_of: Mapping[str, str], *doors: str
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of a package that loads each name with the module that defines it.
+    """Return `__getattr__`, `__dir__` and `__all__` for a package that loads each name at its first use.
 
-    `doors` are its modules that a user names.
+    `doors` are the package's public modules.
     """
     loaded = vars(sys.modules[package])
 

@@ -1,6 +1,6 @@
-"""Plugins: found by the entry points of installed packages, loaded one by one; and the registry of providers.
+"""Find and load plugins by the entry points of installed packages, and register providers at run time.
 
-    importlib.metadata ──claimed(group)──▶ name → entry points ──load_point──▶ the object that a plugin's author wrote
+    importlib.metadata ──claimed(group)──▶ name → entry points ──load_entry_point──▶ the object that an author wrote
     provider(name, dialect) ──▶ all packages of the name, each loaded once ──contract/contributions──▶ the one it means
     register(name, provider) ──▶ the same place
 
@@ -34,12 +34,12 @@ from sabir.base.errors import (
 from sabir.base.models import Frozen
 from sabir.contract.contributions import REGISTERED, Contribution, conflict, is_meant, meant, owners
 from sabir.contract.provider import Credential, Provider
-from sabir.options.execution import start_thread
+from sabir.options.execution import run_in_thread
 from sabir.vocabulary.models import ModelInfo, longest_first
 
 PROVIDERS, HOOKS, COMMANDS, HINTS = "sabir.providers", "sabir.hooks", "sabir.commands", "sabir.hints"
 LONGEST_LOAD = 10.0
-"""Seconds that a plugin which the program did not name may take to load."""
+"""The seconds that loading a plugin may take if the program did not name the plugin."""
 logger = logging.getLogger("sabir")
 
 Claims: TypeAlias = Mapping[str, tuple[EntryPoint, ...]]
@@ -59,29 +59,29 @@ def only(claims: tuple[EntryPoint, ...]) -> EntryPoint:
     if len(claims) == 1:
         return claims[0]
     who = " and ".join(distribution(point) for point in claims)
-    raise PluginConflict(f"{claims[0].group} {claims[0].name!r} is claimed by {who}; uninstall one of them")
+    raise PluginConflict(f"{claims[0].group} {claims[0].name!r} is provided by {who}; uninstall one of them")
 
 
-def load_point(point: EntryPoint, *, named: bool = True) -> Any:  # an entry point may name anything
-    """Load the object that an entry point names. Raises ProviderBroken, which names the package and the reason.
+def load_entry_point(point: EntryPoint, *, named: bool = True) -> Any:  # an entry point may name anything
+    """Load the object that an entry point names. Raises ProviderBroken, with the package's name and the reason.
 
     With `named=False`, for a plugin that the program did not name, loading may take LONGEST_LOAD seconds.
     """
     if not named:
-        return beside(lambda: load_point(point), point)
+        return beside(lambda: load_entry_point(point), point)
     with ProviderBroken.blaming(f"{_shown(point)} cannot be loaded", "reinstall or remove it"):
         return point.load()
 
 
 def beside(loading: Callable[[], Loaded], point: EntryPoint) -> Loaded:
     """Call `loading` in a thread of its own; raises ProviderBroken if it takes longer than LONGEST_LOAD seconds."""
-    loaded = start_thread(loading)
+    loaded = run_in_thread(loading)
     try:
         return loaded.result(LONGEST_LOAD)
     except TimeoutError:
         if loaded.done():
             raise
-    raise ProviderBroken(f"{_shown(point)} is not loaded after {LONGEST_LOAD:g} s; update or remove it")
+    raise ProviderBroken(f"{_shown(point)} did not finish loading within {LONGEST_LOAD:g} s; update or remove it")
 
 
 def _shown(point: EntryPoint) -> str:
@@ -89,14 +89,30 @@ def _shown(point: EntryPoint) -> str:
 
 
 def distribution(point: EntryPoint) -> str:
-    """The package that declares an entry point, with its version."""
-    return f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown distribution"
+    """Return the name and version of the package that declares an entry point."""
+    name, version = _named(point)
+    return f"{name} {version}" if name else "an unknown distribution"
+
+
+def _named(point: EntryPoint) -> tuple[str, str]:
+    """Return the package's name and version; both are "" for an installation without metadata."""
+    # `dist.name` of a distribution without metadata warns, and raises in later versions of Python.
+    metadata = point.dist.metadata if point.dist else None
+    return (metadata["Name"], metadata["Version"]) if metadata and "Name" in metadata else ("", "")
 
 
 class ProviderStatus(Frozen):
-    """The state of one provider: installed, failed to load, or registered at run time; and its declarations.
+    """What is known of one installed or registered provider, as `sabir.providers()` returns it.
 
-    If several packages provide one name, each has a status of its own.
+    `name` is the provider's name in model strings. `distribution` and `version` are its package, "" for a provider that
+    the program registered. `state` is "installed", "registered", or "failed" if the provider cannot be loaded; then
+    `error` says why, else None. `dialects` are the short names of the API formats, the default first. `credentials`
+    describes the keys that the provider needs. If several packages provide one name, each has its own status.
+
+    >>> import sabir
+    >>> status = next(each for each in sabir.providers() if each.name == "echo")
+    >>> status.state, status.dialects, status.key_variables
+    ('installed', ('plain',), ())
     """
 
     name: str
@@ -107,24 +123,28 @@ class ProviderStatus(Frozen):
     dialects: tuple[str, ...] = ()
     credentials: tuple[Credential, ...] = ()
     means_bare_name: bool = True
-    """Whether `name:model` means this provider's first dialect."""
+    """Whether the model string `name:model` means this provider (and its first dialect)."""
     shadowed: tuple[str, ...] = ()
-    """Dialects that `name.dialect:model` does not reach, because other packages provide dialects of the same names."""
+    """Dialects that `name.dialect:model` does not reach, because another package provides a dialect of the same
+    name.
+    """
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names before the colon of a model string that mean this provider, the shortest first."""
+        """What a model string for this provider may begin with, before the colon; the shortest first."""
         reached = (dialect for dialect in self.dialects if dialect not in self.shadowed)
         return *([self.name] if self.means_bare_name else ()), *(f"{self.name}.{dialect}" for dialect in reached)
 
     @property
     def key_variables(self) -> tuple[str, ...]:
-        """Environment variables that may hold secret credentials, in the order in which they are read."""
+        """The environment variables that may hold the provider's secret keys, in the order in which they are read."""
         return tuple(name for each in self.credentials if each.secret for name in each.variables)
 
 
 class ModelName(NamedTuple):
-    """`provider[.dialect]:model`, taken apart; `dialect` is a short name, or None for the provider's first."""
+    """A model string `provider[.dialect]:model`, split. `dialect` is a short name, or None for the provider's first
+    dialect.
+    """
 
     provider: str
     dialect: str | None
@@ -154,7 +174,7 @@ class _Source:
         return self.contribution
 
     def _load(self, point: EntryPoint) -> None:
-        contribution = Contribution.of(load_point(point), point.name, distribution(point))
+        contribution = Contribution.of(load_entry_point(point), point.name, distribution(point))
         self.contribution = self.contribution or contribution
 
 
@@ -169,9 +189,10 @@ class Registry:
         self._warned: set[str] = set()
 
     def provider(self, name: str, dialect: str | None = None) -> Provider:
-        """Return the provider that `name` means, or `name.dialect` if a dialect's short name is given.
+        """Return the plugin object of a provider. Programs rarely need this; authors of plugins and tools do.
 
-        Raises ProviderMissing, DialectMissing, ProviderBroken or PluginConflict, which say why there is none.
+        `dialect` is the short name of an API format; where several packages provide the name, it selects the package.
+        Raises ProviderMissing, DialectMissing, ProviderBroken or PluginConflict, with the reason.
         """
         sources = self._sources(name)
         if not sources:
@@ -191,10 +212,11 @@ class Registry:
         return meaning.provider
 
     def register(self, name: str, provider: Provider) -> None:
-        """Add a provider at run time; `reserves_name` and `adds_dialects` count as in an installed package.
+        """Add a provider of your own for this process, so that `sabir.adapter(f"{name}:model")` uses it.
 
-        Raises ProviderBroken if it does not fit the contract, and PluginConflict if a string that names another
-        provider would mean this one, or if one of its dialects has the name of another provider's dialect.
+        `provider` is an object with the interface `sabir.authoring.Provider`. Registering the same object again does
+        nothing. Raises ProviderBroken if the interface does not fit, and PluginConflict if another provider already has
+        the name, or a dialect of the same name.
         """
         contribution = Contribution.of(provider, name, REGISTERED)
         _loaded(self._sources(name), named=False)
@@ -207,27 +229,37 @@ class Registry:
             if not is_reached or (bare and owners(together, None) != bare):
                 by = " and ".join(each.source.replace(REGISTERED, f"an earlier {REGISTERED}") for each in others)
                 remedy = "register yours under another name"
-                raise PluginConflict(f"provider {name!r} is there already, from {by}; {remedy}")
+                raise PluginConflict(f"provider {name!r} is already registered, by {by}; {remedy}")
             self._registered.setdefault(name, []).append(_Source(None, contribution))
 
     def unregister(self, name: str) -> None:
-        """Remove what `register` added under a name; raises ProviderMissing if that is nothing."""
+        """Remove the providers that `register` added under a name. Raises ProviderMissing if there are none."""
         with self._lock:
             if name not in self._registered:
-                raise ProviderMissing(f"provider {name!r} was not registered at run time, so it stays")
+                raise ProviderMissing(
+                    f"provider {name!r} was not registered with sabir.register, so it cannot be unregistered"
+                )
             del self._registered[name]
 
     def providers(self) -> tuple[ProviderStatus, ...]:
-        """The status of every provider, by name; each is loaded, and `error` says why a provider could not be."""
+        """Return the status of every installed or registered provider, sorted by name.
+
+        Loads every provider's package. A provider that cannot be loaded has the state "failed", and its `error` says
+        why.
+
+        >>> import sabir
+        >>> [status.state for status in sabir.providers() if status.name == "echo"]
+        ['installed']
+        """
         return tuple(status for name in self.names() for status in self._statuses(name))
 
     def names(self) -> tuple[str, ...]:
-        """The names of all providers, in order; none is loaded."""
+        """Return the sorted names of all providers, without loading them."""
         with self._lock:
             return tuple(sorted({*self._claimed(PROVIDERS), *self._registered}))
 
     def knows(self, name: str) -> bool:
-        """Whether a provider of that name is installed or registered; it is not loaded."""
+        """Return whether a provider of that name is installed or registered, without loading it."""
         with self._lock:
             if name in self._registered or name in self._claimed(PROVIDERS):
                 return True
@@ -235,28 +267,39 @@ class Registry:
             return name in self._claimed(PROVIDERS)
 
     def models(self, provider: str, dialect: str | None = None) -> tuple[ModelInfo, ...]:
-        """Return the known facts of the models of a provider, or of the one that has `dialect`, longest prefixes first.
+        """Return the known facts of a provider's models. Each row applies to all models whose names begin with its
+        prefix.
 
-        Raises ProviderBroken if the provider cannot tell them, and the errors of `provider`.
+        `provider` is the provider's name. `dialect` is the short name of an API format, for providers whose models
+        differ by format. The longest prefixes come first. Models that no row names can be used too. Nothing is
+        requested from the provider's servers. Raises ProviderMissing, DialectMissing, ProviderBroken or PluginConflict.
+
+        >>> import sabir
+        >>> [info.family for info in sabir.models("echo")]
+        ['echo']
         """
         return models_of(self.provider(provider, dialect), f"{provider}.{dialect}" if dialect else "")
 
     def commands(self) -> tuple[EntryPoint, ...]:
-        """The entry points of further commands, not loaded; raises PluginConflict for two of one name."""
+        """Return the entry points of the commands that installed packages add to the `sabir` program, without loading
+        them.
+
+        Raises PluginConflict if two packages add a command of the same name.
+        """
         with self._lock:
             return tuple(only(claims) for claims in self._claimed(COMMANDS).values())
 
     def split_model(self, name: str) -> ModelName:
-        """`provider[.dialect]:model`, split at the first colon.
+        """Split a model string `provider[.dialect]:model` at the first colon, and return its parts.
 
-        Raises SettingsInvalid for another form, ProviderMissing or DialectMissing for a name that is unknown, and
+        Raises SettingsInvalid for another form, ProviderMissing or DialectMissing for an unknown name, and
         ProviderBroken or PluginConflict as `provider` does.
         """
         _check_model_name(name)
         prefix, _, model = name.partition(":")
         provider, dot, dialect = prefix.partition(".")
         if not provider or not model or (dot and not dialect):
-            raise SettingsInvalid(f"{name!r} names no model; write provider:model or provider.dialect:model")
+            raise SettingsInvalid(f"{name!r} is not a model string; write provider:model or provider.dialect:model")
         self.provider(provider, dialect or None)
         return ModelName(provider, dialect or None, model)
 
@@ -292,10 +335,8 @@ def _loaded(sources: Iterable[_Source], *, named: bool) -> list[Contribution]:
 
 
 def _status(name: str, source: _Source, contributions: Sequence[Contribution]) -> ProviderStatus:
-    own, package = source.contribution, source.point.dist if source.point else None
-    facts: dict[str, Any] = {"name": name}
-    if package:  # a distribution with broken metadata has no name and no version
-        facts |= {"distribution": package.name or "", "version": package.version or ""}
+    own, (package, version) = source.contribution, _named(source.point) if source.point else ("", "")
+    facts: dict[str, Any] = {"name": name, "distribution": package, "version": version}
     if own is None:
         return ProviderStatus(**facts, state="failed", error=str(source.error), means_bare_name=False)
     facts["shadowed"] = tuple(each for each in own.dialects if not is_meant(own, contributions, each))
@@ -326,7 +367,7 @@ def _hints(name: str) -> list[str]:
 def _hint(point: EntryPoint) -> str:
     """The text of a hint, "" for a broken one; each is loaded once."""
     with suppress(PluginError):
-        said = load_point(point, named=False)
+        said = load_entry_point(point, named=False)
         return one_line(said, 300) if isinstance(said, str) else ""
     return ""
 
@@ -337,8 +378,8 @@ def models_of(provider: Provider, dialect: str = "") -> tuple[ModelInfo, ...]:
     A provider may have the method `models_at(dialect)`, for facts that differ by dialect. It gets a full name,
     such as `acme.chat`; the part after the dot is one of `dialects`.
     """
-    models_at = getattr(provider, "models_at", None)
     with ProviderBroken.blaming(f"provider {provider.name!r} does not tell its models"):
+        models_at = getattr(provider, "models_at", None)
         return longest_first(models_at(dialect) if dialect and models_at else provider.models())
 
 
@@ -351,7 +392,7 @@ def _check_model_name(name: object) -> None:
         remedy = "write provider:model or provider.dialect:model"
         raise SettingsInvalid(f"a model's name is a string, not of type {type(name).__name__}; {remedy}")
     if any(unicodedata.category(character) in _BREAKING for character in name):
-        raise SettingsInvalid(f"{name!r} names no model: it holds a control character; write provider:model")
+        raise SettingsInvalid(f"{name!r} is not a model string: it contains a control character; write provider:model")
 
 
 default_registry = Registry()

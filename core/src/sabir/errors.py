@@ -2,12 +2,12 @@
 
     SabirError
     ├── HistoryInvalid · SettingsInvalid · OptionInvalid · MediaRefused · WrongWord · BuilderError · NotJSON
-    ├── OptionFailed                     raised by an option's function to choose its error result itself
-    ├── OutsideEvaluation · CallsTooDeep no run whose context is asked for; evaluations nested too deep
+    ├── OptionFailed                     raise it in an option's function to choose the error result
+    ├── OutsideEvaluation · CallsTooDeep no option is running; calls are nested too deeply
     ├── PluginError
     │   ├── ProviderMissing · DialectMissing · ProviderBroken · PluginConflict
-    ├── RenderingRefused                 strict: carries the losses
-    ├── OutputError                      carry the reply
+    ├── RenderingRefused                 `losses`: what `strict` forbids
+    ├── OutputError                      `reply`: the reply that does not fit
     │   ├── OutputInvalid · OutputRefused · OutputTruncated
     └── CallError                        retryable, retry_after, request_id, status, provider
         ├── CredentialsMissing · AuthenticationFailed · PermissionDenied · ModelNotFound
@@ -15,11 +15,11 @@
         ├── QuotaExceeded · RateLimited · Overloaded · Unavailable · ServerFailed
         ├── ConnectionFailed · CallTimedOut
         ├── ResponseInvalid
-        │   └── StreamBroken             carries the partial reply
-        └── AllFailed                    carries the error of each member of a fallback
+        │   └── StreamBroken             `partial`: the reply as far as it arrived
+        └── AllFailed                    `errors`: the error of each member of a fallback
 
-Each message is one line: the offender, what was expected, the remedy. Control characters in quoted text are replaced by
-visible signs, so that no terminal obeys them. Errors that are also ValueErrors can be raised by validators.
+Each message is one line: the problem, what was expected, and the remedy. Control characters in quoted text are replaced
+by visible signs, so they cannot control a terminal. Some errors are also ValueErrors, so validators may raise them.
 """
 
 # isort: skip_file

@@ -27,8 +27,8 @@ from sabir_actors import AEIOUY_CHAIN, ActorError, ActorSystem, Chain, Message, 
 from sabir_actors.durable import DurableQueue
 from sabir_actors.state import thread_id_of
 from sabir_session import PostgresStore, SQLiteStore, Store
-from sabir_session.stores.store import StoredJournal
-from sabir_testing import Answer, ScriptedAdapter, Sent, always, call, delayed, reply
+from sabir_session.stores.journal import StoredJournal
+from sabir_testing import Answer, ScriptedAdapter, ScriptedRequest, always, call, delayed, reply
 
 CHAIN = Chain(
     "six",
@@ -158,7 +158,7 @@ class Work:
 
         return note
 
-    def _answer(self, sent: Sent) -> Answer:
+    def _answer(self, sent: ScriptedRequest) -> Answer:
         phase = sent.messages[0].text.split()[3]  # "You are the action phase."
         thread = next(each.text for each in sent.messages if each.text.startswith(QUESTION))[len(QUESTION) : -1]
         self._fuse.point("before call")

@@ -29,7 +29,9 @@ THREADS, KILLS = (100 if WHOLE else 1), 8
 KILLED = -signal.SIGKILL
 AT_ONCE = os.cpu_count() or 2
 PROCESSES = get_context("forkserver")
-PROCESSES.set_forkserver_preload(["tests.actors.crash.programs", "sabir_durable.worker", "sabir_durable.runs"])
+PROCESSES.set_forkserver_preload(
+    ["tests.actors.crash.programs", "sabir_runtime.durable.worker", "sabir_runtime.durable.runs"]
+)
 Maker = Callable[[str], Told]
 
 

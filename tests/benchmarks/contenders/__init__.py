@@ -38,6 +38,9 @@ decode       -         answers.found(wire, text, [(id, name, arguments), …]) o
 stream       events    answers.found(…) of what the stub's stream said; the stub knows how many events it sends
 loopback     messages  the reply's text, a list of them where concurrency is 32; units = calls
 memory       messages  {"held": bytes held after rendering, "json": bytes of the bodies}; sabir alone
+conversation messages  {"text": the answer to one more question or to several, "figures": {"render", "send", "beyond"}:
+                       sabir's nanoseconds of rendering, of sending and decoding, and of all else, each the least of
+                       ten questions}; the history is work.answered(size); units = questions
 history      messages  how many were read
 append       messages  {"count": how many there are after one more, "text": of the last one}
 policy       messages  the text that the policy chose, by the wire's options
@@ -63,6 +66,7 @@ _NAMED = {
     "sabir_roles": ("roles", "sabir"),
     "sabir_actors": ("actors", "sabir"),
     "sabir_workers": ("workers", "sabir"),
+    "sabir_conversation": ("conversation", "sabir"),
     "openai_sdk": ("openai_sdk", "openai SDK"),
     "anthropic_sdk": ("anthropic_sdk", "anthropic SDK"),
     "google_sdk": ("google_sdk", "google-genai SDK"),

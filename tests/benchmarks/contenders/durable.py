@@ -18,8 +18,8 @@ from typing import Any
 import sabir
 from dbos import DBOS, DBOSConfig, Serializer
 from sabir import Message
-from sabir_durable import DurableRunner
 from sabir_runtime import BaseContext, BaseRunner
+from sabir_runtime.durable import DurableRunner
 from sqlalchemy import create_engine, event
 
 from tests.benchmarks import answers, work
@@ -27,7 +27,7 @@ from tests.benchmarks.contenders.doing import Contender, choose
 from tests.benchmarks.contenders.messages import plain_messages
 from tests.benchmarks.work import Given
 
-REQUIREMENTS = ("{core}", "{session}", "{runtime}", "{durable}")
+REQUIREMENTS = ("{core}", "{session}", "{runtime}[durable]")
 
 
 class Stepping:

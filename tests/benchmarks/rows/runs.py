@@ -1,5 +1,7 @@
 """What outlives a call: managers, policies, checkpoints, durable and remote calls, actors and threads."""
 
+import math
+
 from tests.benchmarks.goals import adds_at_most, at_most, faster, field_at_most, grows_at_most
 from tests.benchmarks.interleave import Pace
 from tests.benchmarks.rows.row import Row, all_together
@@ -7,9 +9,30 @@ from tests.benchmarks.servers import NATS, POSTGRES
 from tests.benchmarks.work import Given
 
 ENDS = (1, 10000)
+LONGEST = (10, 20000)
 THAN_A_DUMP = {"SQLite": ("dump",)}
 
 RUNS = (
+    Row(
+        name="conversation", title="Question to a long conversation",
+        what="One more question to a conversation of N messages, answered at once in the process; sabir's is kept in "
+        "SQLite under a budget, pydantic-ai's agent is given `message_history` and keeps nothing. sabir's figures are "
+        "apart, each the least of ten questions: rendering, which copies the kept bytes and compares each message by "
+        "identity; sending and decoding, which hands these bytes to the HTTP client; and all that the conversation "
+        "itself does. All sizes are interleaved.",
+        unit="ms CPU a question", figure=lambda record: record["cpu"] / 1e6,
+        cases=tuple(Given("openai.chat", size) for size in (10, 1000, 20000)),
+        quick=(Given("openai.chat", 10), Given("openai.chat", 1000)),
+        contenders=("sabir_conversation", "pydantic_ai"), measure=all_together,
+        pace=Pace(round_seconds=0.2, rounds=15, most_seconds=20.0),
+        also=tuple((f"ms CPU a question, sabir: {title}", lambda record, name=name: record.get(name, math.nan) / 1e6)
+            for name, title in (("beyond", "the conversation"), ("render", "rendering"), ("send", "sending"))),
+        goals=(
+            grows_at_most(1.3, LONGEST, "the conversation's own: at 20,000 messages ≤ 1.3 × at 10", field="beyond"),
+            grows_at_most(1.3, LONGEST, "with all bytes of the request: at 20,000 messages ≤ 1.3 × at 10"),
+            faster(1, {"openai.chat": ("pydantic_ai",)}, "not slower than pydantic-ai's agent"),
+        ),
+    ),
     Row(
         name="append", title="Append to a manager with roles",
         what="One instruction is added to a manager of N messages, which then gives all its messages for an adapter; "

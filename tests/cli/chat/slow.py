@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 
 import sabir
-from sabir.authoring import Access, InProcessConnection, Served, WireRequest
+from sabir.authoring import Access, InProcessConnection, InProcessResponse, WireRequest
 from sabir_cli.main import main
 from sabir_echo.plugin import Echo
 
@@ -21,8 +21,8 @@ class Slow(Echo):
         return InProcessConnection(serve)
 
 
-def serve(request: WireRequest) -> Served:
-    return Served(200, words())
+def serve(request: WireRequest) -> InProcessResponse:
+    return InProcessResponse(200, words())
 
 
 def words() -> Iterator[bytes]:

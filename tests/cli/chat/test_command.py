@@ -40,7 +40,7 @@ def test_a_prompt_is_answered_on_standard_output(command: Command) -> None:
     answer, beside = command(*ECHO, "Hello **there**")
 
     assert answer == "Hello **there**\n"
-    assert beside == "echo:any · 2 in, 2 out · no losses\n"
+    assert beside == "echo:any · 2 in, 2 out\n"
 
 
 @pytest.mark.parametrize("arguments", [[], ["-"]])
@@ -60,7 +60,7 @@ def test_options_run_and_are_shown(options_module: str, command: Command) -> Non
     out, err = command(*ECHO, "--option", options_module, 'call shout {"text": "hey"}')
 
     assert out == "HEY\n"
-    assert err.splitlines() == ["call   shout(text='hey')", 'result "HEY"', "echo:any · 9 in, 2 out · no losses"]
+    assert err.splitlines() == ["call   shout(text='hey')", 'result "HEY"', "echo:any · 9 in, 2 out"]
 
 
 def test_json_is_one_document_and_nothing_else(options_module: str, command: Command) -> None:
@@ -157,7 +157,7 @@ def test_a_conversation_continues_in_the_dialect_of_its_last_answer(
 
     assert json.loads(command("chat", "-c", "--json", "third")[0])["origin"]["dialect"] == "echo.plain"
     err = " ".join(command("chat", "-c", "fourth")[1].split())
-    assert "continues on relay.plain:any, which answered last; -m relay:any asks what relay:any means today" in err
+    assert "continues with relay.plain:any, which answered last; -m relay:any chooses what that means today" in err
     for name, dialect in (("relay:any", "relay.wave"), ("relay.plain:any", "echo.plain")):
         out, err = command("chat", "-c", "-m", name, "--json", "more")
         assert json.loads(out)["origin"]["dialect"] == dialect
@@ -172,7 +172,7 @@ def test_another_endpoint_than_that_of_the_last_answer_is_told(
     command("chat", "-m", "relay:any", "Hello")
     monkeypatch.setattr(relay, "endpoint", lambda access: "https://elsewhere.example")
 
-    assert "the last answer came from echo:; --base-url goes on there" in command("chat", "-c", "more")[1]
+    assert "the last answer came from echo:; --base-url continues there" in command("chat", "-c", "more")[1]
 
 
 def test_a_saved_history_is_gone_on_with(
@@ -220,7 +220,7 @@ def test_a_turn_that_failed_is_taken_back(command: Command) -> None:
     command(*ECHO, "first")
     _, err = command("chat", "-c", "fail 400", code=4)
 
-    assert err.startswith("this turn is forgotten\n")
+    assert err.startswith("this turn is discarded\n")
     assert texts(command("chat", "-c", "--json", "second")[0]) == ["first", "first", "second", "second"]
 
 
@@ -243,7 +243,7 @@ def test_an_interrupted_turn_is_finished_before_anything_else(tmp_path: Path, op
     [
         (["-m", "nowhere:x", "Hello"], 3, "provider 'nowhere' is not installed"),
         (["-m", "echo", "Hello"], 2, "write provider:model"),
-        (["-m", "echo.wave:x", "Hello"], 3, "'echo.wave' is no dialect; echo speaks echo.plain"),
+        (["-m", "echo.wave:x", "Hello"], 3, "'echo.wave' is not a dialect; echo speaks echo.plain"),
         (["-m", "echo:any", "fail 503"], 4, "you asked for 503"),
         (["-m", "echo:any", "--image", "missing.png", "Hello"], 2, "'missing.png' cannot be read"),
         (["-m", "echo:any", "--file", "missing.md", "Hello"], 2, "'missing.md' cannot be read"),
@@ -251,12 +251,12 @@ def test_an_interrupted_turn_is_finished_before_anything_else(tmp_path: Path, op
         (["-m", "echo:any", "--option", "nonsense", "Hello"], 2, "write module:function"),
         (["-m", "echo:any", "--output", "nonsense", "Hello"], 2, "write module:Model"),
         (["-m", "echo:any", "--vendor", "nonsense", "Hello"], 2, "write key=value"),
-        (["-m", "echo:any", "--temperature", "-1", "Hello"], 2, "temperature"),
+        (["-m", "echo:any", "--temperature", "-1", "Hello"], 2, "--temperature"),
         (["-m", "echo:any", ""], 2, "nothing to say"),
         (["-m", "echo:any", "two", "words"], 2, "'words' is too many; quote a text of several words"),
         (["-m", "echo:any", "--sistem", "Hello"], 2, "There is no such option"),
         (["-m", "openai:any", "Hello"], 4, "OPENAI_API_KEY"),
-        (["-m", "openai:any", "--base-url", "nonsense", "Hello"], 2, "base_url"),
+        (["-m", "openai:any", "--base-url", "nonsense", "Hello"], 2, "--base-url"),
         (["-m", "echo:any", "-c", "Hello"], 2, "there is no conversation to go on with yet"),
         (["-m", "echo:any", "-c", "--name", "trip", "Hello"], 2, "give one"),
         (["-m", "echo:any", "--no-keep", "--name", "trip", "Hello"], 2, "--no-keep keeps nothing"),

@@ -1,6 +1,8 @@
 """`sabir chat` on a terminal, as someone at a keyboard has it: sessions from the first key to the last."""
 
 import json
+import os
+import re
 import sys
 from pathlib import Path
 
@@ -15,7 +17,7 @@ pytestmark = posix
 ECHO = ("chat", "-m", "echo:any")
 READY = rb"\x1b\[\?2004h"
 """The editor reads: it has asked the terminal to mark what is pasted."""
-DONE = b"loss.*" + READY
+DONE = b" in, [0-9]+ out.*" + READY
 SLOW = (sys.executable, slow.__file__)
 
 
@@ -30,7 +32,7 @@ def test_what_is_said_is_answered_kept_and_gone_on_with() -> None:
     code, seen = on_terminal(*ECHO, typed=[(READY, b"Hello **there**\r"), (DONE, b"/quit\r")])
     assert code == 0
     assert "Hello there" in lines_of(seen)
-    assert b"kept as 1; sabir chat -c goes on with it" in seen
+    assert b"kept as 1; sabir chat -c continues it" in seen
 
     code, seen = on_terminal("chat", "-c", typed=[(READY, b"more\r"), (DONE, b"\x04")])
     assert code == 0
@@ -68,24 +70,24 @@ def test_a_model_is_switched_in_mid_conversation() -> None:
     typed = [
         (READY, b"Hello\r"),
         (DONE, b"/model echo:other\r"),
-        (b"loses nothing there.*" + READY, b"/model nowhere:x\r"),
+        (b"other.*" + READY, b"/model nowhere:x\r"),
         (b"not installed.*" + READY, b"more\r"),
         (b"other.*" + DONE, b"\x04"),
     ]
     code, seen = on_terminal(*ECHO, typed=typed)
 
     assert code == 0
-    assert "echo:other · 3 in, 1 out · no losses" in lines_of(seen)
+    assert "echo:other · 3 in, 1 out" in lines_of(seen)
 
 
 def test_a_reply_is_stopped_and_asked_again_and_two_keys_leave() -> None:
-    """Ctrl-C: the turn is forgotten and said to be; what came stays on the screen. Nothing of it is kept."""
+    """Ctrl-C: the turn is discarded and said to be; what came stays on the screen. Nothing of it is kept."""
     typed = [
         (READY, b"Tell me.\r"),
         (b"word3", b"\x03"),
-        (b"forgotten; /retry asks it again.*" + READY, b"/retry\r"),
+        (b"discarded; /retry asks it again.*" + READY, b"/retry\r"),
         (b"word2", b"\x03"),
-        (b"forgotten.*" + READY, b"\x03"),
+        (b"discarded.*" + READY, b"\x03"),
     ]
     code, seen = on_terminal("chat", "-m", "slow:any", typed=typed, program=SLOW)
 
@@ -94,18 +96,35 @@ def test_a_reply_is_stopped_and_asked_again_and_two_keys_leave() -> None:
     assert run("chats", "--json").stdout == b"[]\n"
 
 
+@pytest.mark.parametrize("ends", ["stopped", "killed"])
+def test_retry_that_does_not_finish_keeps_the_old_answer(ends: str, tmp_path: Path) -> None:
+    """Ctrl-C says so; after the death of the process, the next one has the old answer too."""
+    run(*ECHO, "Tell me.")
+    (tmp_path / "deadly.py").write_text("import os\ndef look() -> str:\n    os._exit(9)\n")
+    if ends == "stopped":
+        typed = [(READY, b"/retry\r"), (b"word3", b"\x03"), (b"earlier answer is kept.*" + READY, b"\x04")]
+        on_terminal("chat", "-c", "-m", "slow:any", typed=typed, program=SLOW)
+    else:
+        run(*ECHO, "-c", "--option", "deadly:look", "call none {}", env={"PYTHONPATH": str(tmp_path)})
+        typed = [(READY, b"/drop\r"), (b"removed.*" + READY, b"/retry\r"), (b"word3", b"\x04\x1c")]
+        code, _ = on_terminal("chat", "-c", "-m", "slow:any", typed=typed, program=SLOW)
+        assert code < 0
+
+    assert kept() == ["Tell me."] * 2
+
+
 def test_what_is_typed_while_a_reply_comes_is_there_afterwards() -> None:
     """It does not stand amid the reply, and Ctrl-C does not throw it away."""
     typed = [
         (READY, b"Tell me.\r"),
         (b"word2", b"later"),
         (b"word6", b"\x03"),
-        (b"forgotten.*" + READY + b".*later", b"\x03\x03\x03"),
+        (b"discarded.*" + READY + b".*later", b"\x03\x03\x03"),
     ]
     code, seen = on_terminal("chat", "-m", "slow:any", typed=typed, program=SLOW)
 
     assert code == 0
-    assert b"later" not in seen.partition(b"forgotten")[0]
+    assert b"later" not in seen.partition(b"discarded")[0]
 
 
 def test_a_turn_that_a_killed_process_left_is_told_and_gone_on_with(tmp_path: Path) -> None:
@@ -119,7 +138,7 @@ def test_a_turn_that_a_killed_process_left_is_told_and_gone_on_with(tmp_path: Pa
     code, seen = on_terminal("chat", "-c", "--option", "lively:look", typed=typed, env=env)
 
     assert code == 0
-    assert b"this turn was interrupted: /retry goes on with it" in seen
+    assert b"this turn was interrupted: /retry continues it" in seen
     assert kept() == ["call look {}", "there"]
 
 
@@ -147,14 +166,14 @@ def test_a_key_on_an_empty_line_leaves_when_it_is_pressed_twice() -> None:
     assert kept() == ["Hello"] * 2
 
 
-def test_a_turn_that_failed_is_forgotten_and_a_wrong_file_is_told_at_once(tmp_path: Path) -> None:
+def test_a_turn_that_failed_is_discarded_and_a_wrong_file_is_told_at_once(tmp_path: Path) -> None:
     """The conversation goes on."""
     (tmp_path / "notes.md").write_text("a note", "utf-8")
     typed = [
         (READY, b"fail 500\r"),
-        (b"forgotten.*" + READY, f"/file {tmp_path}/none.md\r".encode()),
+        (b"discarded.*" + READY, f"/file {tmp_path}/none.md\r".encode()),
         (b"cannot.*" + READY, f"/file {tmp_path}/notes.md\r".encode()),
-        (b"takes it back.*" + READY, b"Read it.\r"),
+        (b"removes it.*" + READY, b"Read it.\r"),
         (DONE, b"\x04"),
     ]
     on_terminal(*ECHO, typed=typed)
@@ -165,7 +184,7 @@ def test_a_turn_that_failed_is_forgotten_and_a_wrong_file_is_told_at_once(tmp_pa
 @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {"LC_ALL": "C"}], ids=str)
 def test_a_terminal_that_can_do_less_is_shown_the_text_as_it_is(env: dict[str, str]) -> None:
     """Without colours, without a cursor, in ASCII: Markdown stays as it was written."""
-    typed = [(b">", "Hello **you** …\r".encode()), (b"loss.*>", b"\x04")]
+    typed = [(b">", "Hello **you** …\r".encode()), (b" out.*>", b"\x04")]
     code, seen = on_terminal(*ECHO, typed=typed, env=env)
     said = seen.partition(b"you")[2]
 
@@ -182,3 +201,68 @@ def test_forty_columns_are_enough() -> None:
 
     assert max(map(len, lines)) <= 40
     assert "/model [name]       switch to another" in lines
+
+
+@pytest.mark.parametrize("env", [{}, {"TERM": "dumb"}], ids=["editor", "lines"])
+def test_exit_typed_as_a_message_asks_whether_to_leave(env: dict[str, str]) -> None:
+    """It is not sent; N is what Enter means, and two slashes send the word."""
+    ready = READY if not env else rb"> $"
+    typed = [
+        (ready, b" Exit \r"),
+        (rb"Leave\? y/N", b"\r"),
+        (ready, b"//quit\r"),
+        (b"1 in, 1 out.*" + ready, b"quit\r"),
+        (rb"Leave\? y/N", b"y\r"),
+    ]
+    code, seen = on_terminal(*ECHO, typed=typed, env=env)
+
+    assert code == 0
+    assert b"kept as 1" in seen
+    assert kept() == ["/quit"] * 2
+
+
+def test_exit_in_a_pipe_is_a_question() -> None:
+    """There is nobody to ask."""
+    assert run(*ECHO, given=b"exit\n").stdout == b"exit\n"
+
+
+@pytest.mark.parametrize(
+    ("begun", "completed"),
+    [("/mod", "/model"), ("/file no", "/file notes.md"), ("/model ech", "/model echo:only")],
+)
+def test_tab_inserts_the_only_candidate(begun: str, completed: str, tmp_path: Path) -> None:
+    """At once, without a choice in a menu of one."""
+    (tmp_path / "notes.md").write_text("a note", "utf-8")
+    (tmp_path / "talk.py").write_text(
+        "import sys\nimport sabir_cli.chat.words as words\nfrom sabir_cli.main import main\n"
+        "words._models = lambda: iter(['echo:only', 'other:x'])\nsys.exit(main())\n"
+    )
+    typed = [(READY, begun.encode()), (begun[-3:].encode(), b"\t!\x03"), (b"!", b"\x03\x03\x03")]
+    program = (sys.executable, str(tmp_path / "talk.py"))
+    on_terminal(*ECHO, typed=typed, program=program, env={"PYTHONPATH": str(tmp_path)}, cwd=tmp_path)
+
+    entered = (Path(os.environ["SABIR_HOME"]) / "history").read_text("utf-8")
+    assert f"+{completed}!" in entered.splitlines()
+
+
+def test_a_paste_where_there_is_no_editor_is_one_message() -> None:
+    """A line of it that looks like a command is not one."""
+    typed = [(rb"> $", b"first\nsecond\n/quit\n"), (b" in, [0-9]+ out.*> $", b"\x04")]
+    on_terminal(*ECHO, typed=typed, env={"TERM": "dumb"})
+
+    assert kept() == ["first\nsecond\n/quit"] * 2
+
+
+def test_sigterm_while_a_reply_comes_restores_the_terminal() -> None:
+    """The cursor is shown and keys are echoed again; the question is kept, to be continued."""
+    script = (
+        f"{sys.executable} {slow.__file__} chat -m slow:any 'Tell me.' & child=$!; sleep 4; kill -TERM $child;"
+        " wait $child; echo code $?; stty -a"
+    )
+    _, seen = on_terminal("-c", script, program=("/bin/sh",))
+    after = seen.rpartition(b"code ")[2]
+
+    assert after.startswith(b"143")
+    assert re.search(rb"\secho\s", after)
+    assert seen.count(b"\x1b[?25l") == seen.count(b"\x1b[?25h")
+    assert b"Traceback" not in seen

@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import pytest
 import sabir
+from sabir.errors import OutputError
 from sabir_cli.chat.shown import Plain, money
 from sabir_cli.chat.talk import Talk
 from sabir_cli.output import Output, UsageError
@@ -85,7 +86,7 @@ def test_a_failed_turn_in_which_an_option_ran_is_kept_and_gone_on_with(talk: Tal
     with pytest.raises(sabir.CallError):
         talk.retry()
     assert talk.shown.ran == []
-    assert talk.drop() == "call fail_next {}"
+    assert talk.drop() == "removed: call fail_next {}"
     assert texts(talk) == []
 
 
@@ -111,6 +112,56 @@ def test_a_turn_is_asked_again(talk: Talk) -> None:
     assert len(before) == 4
 
 
+@pytest.mark.parametrize("error", [sabir.errors.ServerFailed("no"), KeyboardInterrupt(), SystemExit(1)], ids=repr)
+def test_retry_keeps_the_old_answer_until_the_new_one_is_complete(
+    talk: Talk, error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error and Ctrl-C leave it; what was attached meanwhile is attached still."""
+    talk.say("first")
+    talk.attached.append(sabir.image("https://example.com/a.png"))
+
+    def fail(*_: object) -> None:
+        raise error
+
+    with monkeypatch.context() as changed, pytest.raises(type(error)):
+        changed.setattr(Conversation, "ask_sync", fail)
+        talk.retry()
+    became = talk.recover(stopped=isinstance(error, KeyboardInterrupt))
+
+    assert became is not None and became.text == "the earlier answer is kept"
+    assert texts(talk) == ["first", "first"]
+    assert len(talk.attached) == 1
+    assert talk.recover() is None
+
+
+def test_retry_keeps_the_old_answer_if_the_provider_fails_in_the_new_one() -> None:
+    """Such a reply is not a complete answer; a refusal is."""
+    refusal = reply(sabir.RefusalPart(text="I may not."))
+    with Conversation(ScriptedAdapter("Rain.", reply("Ra", finish_reason="error"), refusal)) as chat:
+        output = Output()
+        talk = Talk(chat, output, Plain(output))
+        talk.say("Umbrella?")
+        with pytest.raises(OutputError, match="failed before the answer was complete"):
+            talk.retry()
+        assert texts(talk) == ["Umbrella?", "Rain."]
+        talk.recover()
+        talk.retry()
+
+        assert chat.messages[-1].parts[0].kind == "refusal"
+
+
+def test_retry_refused_before_it_is_sent_keeps_the_old_answer(talk: Talk) -> None:
+    """Nothing was sent, and nothing is removed."""
+    talk.say("first", sabir.image("https://example.com/a.png"))
+    before = talk.chat.messages
+    talk.chat.strict = {"downgraded"}
+    with pytest.raises(sabir.RenderingRefused):
+        talk.retry()
+    talk.recover()
+
+    assert talk.chat.messages == before
+
+
 def test_a_history_stays_when_the_first_turn_is_asked_again_or_taken_back(
     talk: Talk, history: list[sabir.Message]
 ) -> None:
@@ -121,12 +172,12 @@ def test_a_history_stays_when_the_first_turn_is_asked_again_or_taken_back(
     before = [message.payload for message in talk.chat.messages]
     talk.retry()
     assert [message.payload for message in talk.chat.messages] == before
-    assert talk.drop() == "And in Rome?"
+    assert talk.drop() == "removed: And in Rome?"
     talk.say("And in Rome?")
     assert [message.payload for message in talk.chat.messages] == before
     talk.drop()
 
-    assert talk.drop() == "4 attachments"
+    assert talk.drop() == "removed: 4 attachments"
     assert texts(talk) == []
 
 
@@ -160,7 +211,7 @@ def test_what_is_attached_is_taken_back_before_a_turn(talk: Talk) -> None:
     talk.say("Hello")
     talk.attached.append(sabir.image("https://example.com/a.png"))
 
-    assert [talk.drop(), talk.drop()] == ["1 attachment", "Hello"]
+    assert [talk.drop(), talk.drop()] == ["removed: 1 attachment", "removed: Hello"]
     with pytest.raises(UsageError, match="nothing was said"):
         talk.drop()
     with pytest.raises(UsageError, match="nothing was said"):
@@ -175,16 +226,16 @@ def test_a_turn_that_failed_is_not_taken_back_twice(talk: Talk) -> None:
     with pytest.raises(sabir.RenderingRefused):
         talk.say("What is this?")
     talk.recover()
-    assert talk.drop() == "What is this?, which was forgotten already; 1 attached still"
+    assert talk.drop() == "nothing to drop: “What is this?” had already been discarded; 1 still attached"
     with pytest.raises(sabir.RenderingRefused):
         talk.say("And this?")
     talk.recover()
     talk.attached.append(sabir.image("https://example.com/b.png"))
     dropped = [talk.drop(), talk.drop()]
 
-    assert dropped == ["2 attachments", "And this?, which was forgotten already"]
+    assert dropped == ["removed: 2 attachments", "nothing to drop: “And this?” had already been discarded"]
     assert texts(talk) == ["Hello", "Hello"]
-    assert talk.drop() == "Hello"
+    assert talk.drop() == "removed: Hello"
 
 
 def test_what_was_said_is_quoted_without_what_went_with_it(talk: Talk) -> None:
@@ -192,7 +243,7 @@ def test_what_was_said_is_quoted_without_what_went_with_it(talk: Talk) -> None:
     talk.attached.append(sabir.TextPart(text="notes.md:\na note\n"))
     talk.say("Read\nit.")
 
-    assert talk.drop() == "Read it."
+    assert talk.drop() == "removed: Read it."
 
 
 def test_an_asynchronous_option_runs(talk: Talk) -> None:
@@ -253,7 +304,7 @@ def test_an_amount_has_two_digits_that_say_something(amount: str, shown: str) ->
 
 
 ENDINGS = {
-    "cut off at its length limit; raise max_output_tokens": reply("It rai", finish_reason="length"),
+    "cut off at its length limit; raise --max-output-tokens": reply("It rai", finish_reason="length"),
     "the provider's filter ended the answer": reply("It", finish_reason="content_filter"),
     "the provider failed before the answer was complete": reply("It", finish_reason="error"),
     "the model refused: I may not.": reply("No:", sabir.RefusalPart(text="I may not.")),
@@ -275,3 +326,15 @@ def test_a_line_tells_of_a_refusal_and_of_a_cut_answer(line: str, capsys: pytest
     assert line in first.err.replace("│", "")
     assert first.out.strip()
     assert "refused" not in second.err and "answer" not in second.err
+
+
+def test_a_loss_names_the_message_by_its_position_and_first_words(
+    talk: Talk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not by the beginning of an id, which is shown nowhere."""
+    talk.say("Hello")
+    talk.say("What is this?", sabir.image("https://example.com/a.png"))
+
+    err = capsys.readouterr().err
+    assert "loss   downgraded: message 3 (“What is this?”) parts[1]: echo.plain" in err
+    assert talk.chat.messages[2].id[:8] not in err

@@ -12,8 +12,8 @@ import socket
 from contextlib import suppress
 
 import sabir
-from sabir_durable import DurableRunner, Runs, RunStopped
 from sabir_runtime import PolicyFailed
+from sabir_runtime.durable import DurableRunner, Runs, RunStopped
 
 from tests.frozen.programs import OPTIONS, Journey, Places
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import sabir
 from sabir import ToolContext
-from sabir.authoring import Served, WireRequest
+from sabir.authoring import InProcessResponse, WireRequest
 from sabir_session import (
     ConversationNotFound,
     Journal,
@@ -65,17 +65,17 @@ class DyingJournal:
         return self._journal.read()
 
 
-def asking(url: str, fuse: Fuse) -> Callable[[WireRequest], Served]:
+def asking(url: str, fuse: Fuse) -> Callable[[WireRequest], InProcessResponse]:
     """Sends requests to a server elsewhere, with a point before and after each."""
     host, path = url.removeprefix("http://").split("/", 1)
 
-    def serve(request: WireRequest) -> Served:
+    def serve(request: WireRequest) -> InProcessResponse:
         fuse.point("before call")
         connection = http.client.HTTPConnection(host, timeout=120)
         try:
             connection.request("POST", f"/{path}", request.body)
             response = connection.getresponse()
-            served = Served(response.status, [response.read()])
+            served = InProcessResponse(response.status, [response.read()])
         finally:
             connection.close()
         fuse.point("after call")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from sabir import ModelAdapter
-from sabir.authoring import Served, WireRequest
+from sabir.authoring import InProcessResponse, WireRequest
 from sabir_session import evaluate_sync
 
 from tests.laws.oracle import check_request
@@ -42,12 +42,12 @@ def book(city: str, seats: int) -> dict[str, Any]:
 def strict(dialect: str, bodies: list[bytes]) -> ModelAdapter:
     """An adapter whose service takes only what that wire's rules and the vendor's own types accept."""
 
-    def serve(request: WireRequest) -> Served:
+    def serve(request: WireRequest) -> InProcessResponse:
         bodies.append(request.body)
         check_pairing(dialect, request.body)
         if dialect in RULES:
             check_request(dialect, request.body)
-        return Served(200, [wires.answer(dialect, request.body)])
+        return InProcessResponse(200, [wires.answer(dialect, request.body)])
 
     return wires.adapter(dialect, serve)
 

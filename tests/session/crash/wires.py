@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import sabir
 from sabir import ModelAdapter
-from sabir.authoring import Access, InProcessConnection, Served, WireRequest
+from sabir.authoring import Access, InProcessConnection, InProcessResponse, WireRequest
 
 MODELS: Mapping[str, str] = {
     "openai.chat": "gpt-5",
@@ -126,7 +126,7 @@ class StandIn:
 
     credentials = ()
 
-    def __init__(self, dialect: str, serve: Callable[[WireRequest], Served]) -> None:
+    def __init__(self, dialect: str, serve: Callable[[WireRequest], InProcessResponse]) -> None:
         self.name, _, self.short = dialect.partition(".")
         self._real = sabir.provider(self.name)
         self._serve = serve
@@ -140,7 +140,7 @@ class StandIn:
         return InProcessConnection(self._serve)
 
 
-def adapter(dialect: str, serve: Callable[[WireRequest], Served]) -> ModelAdapter:
+def adapter(dialect: str, serve: Callable[[WireRequest], InProcessResponse]) -> ModelAdapter:
     """An adapter of that dialect whose requests go to a function."""
     provider = StandIn(dialect, serve)
     return ModelAdapter(provider, sabir.dialect(dialect).dialect, MODELS[dialect], Access())

@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any
 
 from sabir.contract.dialect import DecodedHistory, Dialect
-from sabir.contract.scope import DecodeScope, RequestScope, Splice
+from sabir.contract.scope import DecodeScope, Insertion, RequestScope
 from sabir.contract.turns import Entry, LossLog, Turn, TurnScope
 from sabir.errors import CallError
 from sabir.reading.fold import ReplyBuilder
@@ -133,7 +133,7 @@ def refuses_bare_values(suite: Suite, body: bytes) -> None:
 # --- heads ------------------------------------------------------------------------------------------------------------
 
 
-def marking(side: str, splice: Splice) -> Breakage:
+def marking(side: str, splice: Insertion) -> Breakage:
     """A place is marked, unasked, where this side speaks last and no limit is set."""
 
     def encode_request(own: Any, scope: RequestScope) -> Any:
@@ -144,8 +144,8 @@ def marking(side: str, splice: Splice) -> Breakage:
     return changed(encode_request=encode_request)
 
 
-CLOSED = Splice("closed", b"}", b',"cached":true', "")
-END = Splice("end", b"}", b',"last":true', "")
+CLOSED = Insertion("closed", b"}", b',"cached":true', "")
+END = Insertion("end", b"}", b',"last":true', "")
 """The end of what is closed, and the last item, which the next request has bare."""
 
 

@@ -30,7 +30,7 @@ def fit_effort(
     `unknown` are the efforts to choose from if those of the model are not known, `refused` those that the wire
     refuses for every model.
     """
-    effort: ReasoningEffort | None = scope.take("reasoning_effort")
+    effort: ReasoningEffort | None = scope.setting("reasoning_effort")
     info = scope.model_info
     if effort is None:
         return None

@@ -1,6 +1,6 @@
 """Faults of the environment that keep an HTTP client from being made, as errors that name the variable.
 
-    with environment_checked("acme"):          ALL_PROXY=socks5://…, and socksio is not installed
+    with explaining_environment_errors("acme"):          ALL_PROXY=socks5://…, and socksio is not installed
         httpx2.Client()                        ──▶ ConnectionFailed: acme cannot be reached: ALL_PROXY names …
 
 HTTP libraries read proxies and certificates from variables when a client is made, and raise ImportError, ValueError or
@@ -33,7 +33,7 @@ _EXPECTED = {"NO_PROXY": "no list of hosts"}
 
 
 @contextmanager
-def environment_checked(who: str) -> Iterator[None]:
+def explaining_environment_errors(who: str) -> Iterator[None]:
     """Raise ConnectionFailed for an exception in the block that a variable of the environment explains.
 
     Use it around code that makes HTTP clients. `who` cannot be reached: a provider, or another server. The error is

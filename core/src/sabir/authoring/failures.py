@@ -293,16 +293,24 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 RAISED: tuple[Raised, ...] = (
-    ("APITimeoutError", errors.CallTimedOut, "gave no answer in time; raise the timeout"),
-    ("TimeoutException", errors.CallTimedOut, "gave no answer in time; raise the timeout"),
-    ("LocalProtocolError", errors.InvalidRequest, "was not asked, for the request is no HTTP; check its headers"),
-    ("UnicodeEncodeError", errors.InvalidRequest, "was not asked, for a header is not ASCII; check them"),
+    ("APITimeoutError", errors.CallTimedOut, "did not answer in time; raise the timeout"),
+    ("TimeoutException", errors.CallTimedOut, "did not answer in time; raise the timeout"),
+    (
+        "LocalProtocolError",
+        errors.InvalidRequest,
+        "was not called, because the request is not valid HTTP; check its headers",
+    ),
+    ("UnicodeEncodeError", errors.InvalidRequest, "was not called, because a header is not ASCII; check the headers"),
     ("UnsupportedProtocol", errors.InvalidRequest, "has no http(s) endpoint; check base_url"),
-    ("InvalidURL", errors.InvalidRequest, "has an endpoint that is no URL; check base_url"),
+    ("InvalidURL", errors.InvalidRequest, "has an endpoint that is not a URL; check base_url"),
     ("DecodingError", errors.ResponseInvalid, "answered with a body that cannot be decompressed"),
-    ("TooManyRedirects", errors.ResponseInvalid, "redirects in a circle; check base_url"),
-    ("RequestError", errors.ConnectionFailed, "cannot be reached, or broke off; check the network and base_url"),
-    ("StreamError", errors.ConnectionFailed, "was closed while its answer was read"),
+    ("TooManyRedirects", errors.ResponseInvalid, "redirects in a loop; check base_url"),
+    (
+        "RequestError",
+        errors.ConnectionFailed,
+        "cannot be reached, or closed the connection early; check the network and base_url",
+    ),
+    ("StreamError", errors.ConnectionFailed, "was closed before its answer was read completely"),
     ("SSLError", errors.ConnectionFailed, "cannot be reached safely; check its certificate"),
     ("EndOfStream", errors.ConnectionFailed, "broke off"),
     ("APIConnectionError", errors.ConnectionFailed, "cannot be reached; check the network and base_url"),

@@ -1,10 +1,10 @@
 """A provider over a vendor's SDK, of which a plugin adds only its own data and functions, and its kinds of connections.
 
-    SDKProvider ──connect(access)──▶ own(…)     clients that are made at the first send: PostingConnection, or another
-                        └ client=──▶ given(…)   the user's own client: PostingClient, or another
+    SDKProvider ─connect(access)─▶ connect_own_clients(…)   made at the first send: GeneratedSDKConnection, or another
+                      └ client=──▶ connect_user_client(…)   the user's own client: UserSDKConnection, or another
 
-    InProcessConnection   serve(request) ──▶ Served(status, chunks)            embedded models, doubles: no network
-    WaitingConnection     begin(request) ──▶ WaitingCall ──open──▶ response    an SDK that only waits, in threads
+    InProcessConnection    serve(request) ──▶ InProcessResponse(status, chunks)  embedded models, doubles: no network
+    SyncOnlyConnection     begin(request) ──▶ SyncOnlyCall ──open──▶ response    an SDK that only waits, in threads
 
 `serve` is called at each `open`, in the caller's own thread or loop. Models are rows of data, one for each family of
 names; the longest prefix that matches counts. `facts` are the author's own.
@@ -31,9 +31,10 @@ from pydantic import ValidationError
 from sabir.authoring.checks import check_path, check_request
 from sabir.authoring.credentials import KeySource, url_of_client
 from sabir.authoring.failures import ErrorTable
-from sabir.authoring.transport import ClientConnection, Library, OwnConnection
+from sabir.authoring.transport import ClientConnection, Library, OwnClientConnection
 from sabir.base.errors import PluginError, SabirError, SettingsInvalid, one_line
-from sabir.base.models import describe
+from sabir.base.models import describe_validation_error
+from sabir.base.renamed import callable_by_old_names, defined_by_old_names
 from sabir.base.values import FrozenDict
 from sabir.contract.dialect import Dialect
 from sabir.contract.provider import (
@@ -51,7 +52,7 @@ from sabir.vocabulary.models import ModelInfo, longest_first
 Given = TypeVar("Given")
 
 
-class Served(NamedTuple):
+class InProcessResponse(NamedTuple):
     """A function's answer: a status, the body's chunks, and headers (names in lower case)."""
 
     status: int
@@ -59,11 +60,11 @@ class Served(NamedTuple):
     headers: Mapping[str, str] = FrozenDict()
 
 
-Serve: TypeAlias = Callable[[WireRequest], Served]
+Serve: TypeAlias = Callable[[WireRequest], InProcessResponse]
 
 
 class _Response:
-    def __init__(self, served: Served) -> None:
+    def __init__(self, served: InProcessResponse) -> None:
         self.status, self._chunks, self.headers = served
 
     def chunks(self) -> Iterator[bytes]:
@@ -74,7 +75,7 @@ class _Response:
 
 
 class _AsyncResponse:
-    def __init__(self, served: Served) -> None:
+    def __init__(self, served: InProcessResponse) -> None:
         self.status, self._chunks, self.headers = served
 
     async def chunks(self) -> AsyncIterator[bytes]:
@@ -110,7 +111,7 @@ class InProcessConnection:
         """Do nothing; there is nothing to close."""
 
 
-class WaitingCall(Protocol):
+class SyncOnlyCall(Protocol):
     """One request to an SDK that only waits; made without I/O."""
 
     def open(self) -> WireResponse:
@@ -123,7 +124,7 @@ class WaitingCall(Protocol):
         """
 
 
-class WaitingConnection:
+class SyncOnlyConnection:
     """A Connection over an SDK that only waits: calls of an event loop run in threads. A cancelled call hangs up.
 
     `begin` makes the call for a request, `translate` is that of a Connection, `close` frees what all calls share.
@@ -131,7 +132,7 @@ class WaitingConnection:
 
     def __init__(
         self,
-        begin: Callable[[WireRequest], WaitingCall],
+        begin: Callable[[WireRequest], SyncOnlyCall],
         translate: Callable[[Exception], SabirError | None],
         close: Callable[[], None] = lambda: None,
     ) -> None:
@@ -157,7 +158,7 @@ class WaitingConnection:
 class _Waited:
     """A call whose steps run in threads; its response is closed even if the caller has left."""
 
-    def __init__(self, call: WaitingCall) -> None:
+    def __init__(self, call: SyncOnlyCall) -> None:
         self._call = call
         self._is_given_up = False
         self._response: WireResponse
@@ -194,6 +195,7 @@ class _Waited:
             raise
 
 
+@callable_by_old_names
 class SDKProvider(ABC):
     """A Provider over a vendor's SDK: its attributes are data, and two functions connect.
 
@@ -214,22 +216,27 @@ class SDKProvider(ABC):
     elsewhere: frozenset[str] = frozenset()
     package = ""
 
+    def __init_subclass__(cls) -> None:
+        defined_by_old_names(cls, SDKProvider)
+
     @abstractmethod
     def dialect(self, short_name: str) -> Dialect:
         """The dialect of that short name; only called with one of `dialects`."""
 
     @abstractmethod
-    def own(self, access: Access, key: KeySource) -> Connection:
+    def connect_own_clients(self, access: Access, key: KeySource) -> Connection:
         """A connection to `self.url_of(access)`, over clients that it makes at the first send."""
 
-    def given(self, client: object) -> Connection:
+    def connect_user_client(self, client: object) -> Connection:
         """A connection over the user's own client, which is not closed; a plugin without it takes no `client`."""
         raise NotImplementedError(f"{self.name} takes no client")
 
     def url_of(self, access: Access) -> str:
         """The endpoint's URL: the client's, else the user's `base_url`, else a variable's, else the vendor's own."""
-        if access.client is not None and type(self).given is SDKProvider.given:
-            raise SettingsInvalid(f"{self.name} takes no client=, for its SDK lets nobody see into one; use base_url=")
+        if access.client is not None and type(self).connect_user_client is SDKProvider.connect_user_client:
+            raise SettingsInvalid(
+                f"{self.name} does not accept client=, because its SDK's client cannot be inspected; use base_url="
+            )
         if access.client is not None:
             return url_of_client(self.name, access.client)
         variables = filter(None, map(os.environ.get, self.url_variables))
@@ -243,8 +250,8 @@ class SDKProvider(ABC):
         """A connection; makes no client and reads no key before its first send."""
         self.endpoint(access)
         if access.client is not None:
-            return self.given(access.client)
-        return self.own(access, KeySource(self.name, access.api_key, self.credentials))
+            return self.connect_user_client(access.client)
+        return self.connect_own_clients(access, KeySource(self.name, access.api_key, self.credentials))
 
     def is_vendor(self, access: Access) -> bool:
         """Whether the endpoint is one of the vendor's own hosts."""
@@ -260,7 +267,7 @@ class SDKProvider(ABC):
         return packaged_models(self.package) if self.package else ()
 
 
-class PostingConnection(OwnConnection[Any, Any]):
+class GeneratedSDKConnection(OwnClientConnection[Any, Any]):
     """A connection over an SDK of the common generated form: `SDK(api_key=…)`, `AsyncSDK`, `post(path, content=…)`.
 
     `module` is the SDK's module, `client_name` the class of its waiting client; the credentials have the names of the
@@ -318,7 +325,7 @@ class PostingConnection(OwnConnection[Any, Any]):
         return _once(request, dict.fromkeys(self.omitted(client), import_module(self.module).omit))
 
 
-class PostingClient(ClientConnection):
+class UserSDKConnection(ClientConnection):
     """A connection over the user's own client of such an SDK: the client sends each request, and is never closed.
 
     Requests are sent as streams, so that headers come back before the body. The client neither retries by itself nor
@@ -380,7 +387,7 @@ def read_models(text: str) -> tuple[ModelInfo, ...]:
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise PluginError(f"models.toml is no TOML: {one_line(str(error))}") from None
+        raise PluginError(f"models.toml is not TOML: {one_line(str(error))}") from None
     rows = document.pop("models", [])
     if document or not isinstance(rows, list):
         found = ", ".join(document) or "models"
@@ -391,7 +398,9 @@ def read_models(text: str) -> tuple[ModelInfo, ...]:
             info = ModelInfo.model_validate(row)
         except ValidationError as error:
             prefix = row.get("prefix", "") if isinstance(row, dict) else ""
-            raise PluginError(f"models.toml row {number} ({prefix!r}): {one_line(describe(error))}") from None
+            raise PluginError(
+                f"models.toml row {number} ({prefix!r}): {one_line(describe_validation_error(error))}"
+            ) from None
         if info.prefix in infos:
             raise PluginError(f"models.toml row {number}: prefix {info.prefix!r} has a row already; join the two")
         infos[info.prefix] = info

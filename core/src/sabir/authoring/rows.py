@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError
 
 from sabir.authoring.providers import SDKProvider
 from sabir.base.errors import PluginError, one_line
-from sabir.base.models import Frozen, describe
+from sabir.base.models import Frozen, describe_validation_error
 from sabir.base.values import FrozenDict, JSONText, object_view
 from sabir.contract.dialect import NameMap
 from sabir.contract.provider import Access, Credential
@@ -92,25 +92,27 @@ class Row(Frozen):
 
     @classmethod
     @cache
-    def packaged(cls, package: str, name: str) -> "Row | None":
+    def load_packaged(cls, package: str, name: str) -> "Row | None":
         """Return the row in the file `gateways/NAME.toml` of a package; None if there is no such file."""
         file = files(package).joinpath("gateways", f"{name}.toml")
-        return cls.read(file.read_text("utf-8")) if name.isidentifier() and file.is_file() else None
+        return cls.from_toml(file.read_text("utf-8")) if name.isidentifier() and file.is_file() else None
 
     @classmethod
-    def all_packaged(cls, package: str) -> dict[str, "Row"]:
+    def load_all_packaged(cls, package: str) -> dict[str, "Row"]:
         """Return all rows of a package by name."""
         names = (path.name.removesuffix(".toml") for path in files(package).joinpath("gateways").iterdir())
-        return {row.name: row for row in (cls.packaged(package, name) for name in names) if row is not None}
+        return {row.name: row for row in (cls.load_packaged(package, name) for name in names) if row is not None}
 
     @classmethod
-    def read(cls, text: str) -> "Row":
+    def from_toml(cls, text: str) -> "Row":
         """Return the row of a TOML document; raises PluginError, which names the invalid field."""
         (document,) = tomllib.loads(text)["rows"]
         try:
             return cls.model_validate(document)
         except ValidationError as error:
-            raise PluginError(f"row {document.get('name', '')!r}: {one_line(describe(error))}") from None
+            raise PluginError(
+                f"row {document.get('name', '')!r}: {one_line(describe_validation_error(error))}"
+            ) from None
 
     def models(self, dialect: str, quirks: Mapping[str, str]) -> tuple[ModelInfo, ...]:
         """Return the facts for a dialect's short name by prefix of model names, longest first.
@@ -150,7 +152,7 @@ class Row(Frozen):
             if (rename := f"{setting}: {field}") not in quirks:
                 known = ", ".join(quirks)
                 raise PluginError(
-                    f"row {self.name!r} renames {rename}, for which there is no quirk; known are: {known}"
+                    f"row {self.name!r} renames {rename}, which has no quirk to rename it; known quirks: {known}"
                 )
             yield quirks[rename]
 

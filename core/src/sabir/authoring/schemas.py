@@ -99,7 +99,7 @@ class FittedSchema(NamedTuple):
         """Report the changes; return the schema, or that of an object of anything if it is refused."""
         self.report(losses, path)
         if self.refusal:
-            losses.add("downgraded", f"it is sent as an object of anything: {self.refusal}", path=path)
+            losses.add("downgraded", f"it was sent as an object with any content: {self.refusal}", path=path)
         return self.schema or {"type": "object", "properties": {}}
 
     def report(self, losses: LossLog, path: str) -> None:
@@ -194,7 +194,9 @@ class _Walk:
     def _report_merged(self, name: str, value: JSONValue) -> None:
         further = "; its properties are the object's own" if name in UNIONS else ""
         shown = ", ".join(map(repr, keywords({name: value})))
-        self.change("downgraded", name, f"the wire takes no {name!r} at the root{further}; {shown} may not hold")
+        self.change(
+            "downgraded", name, f"the API does not accept {name!r} at the root{further}; {shown} is not enforced"
+        )
 
     def _branch(self, branch: JSONValue, level: int) -> Schema:
         schema = {} if level == _MOST_NESTED else resolved(self.schema, branch)
@@ -205,12 +207,16 @@ class _Walk:
         properties = mapped(root.get("properties"))
         wire: dict[str, str] = {}
         for name in properties:
-            fitted, occurrence = rule.fitted(name), 0
+            fitted, occurrence = rule.fit(name), 0
             while fitted != name and (fitted in properties or fitted in self.names):
-                fitted, occurrence = rule.derived(name, occurrence), occurrence + 1
+                fitted, occurrence = rule.derive(name, occurrence), occurrence + 1
             if fitted != name:
                 wire[name], self.names[fitted] = fitted, name
-                self.change("rewritten", f"properties.{name}", f"the wire takes {fitted!r} for {name!r}")
+                self.change(
+                    "rewritten",
+                    f"properties.{name}",
+                    f"the name {name!r} was sent as {fitted!r}, which the API accepts",
+                )
         return with_names(root, wire) if wire else root
 
     def _inlined(self, schema: Schema, path: str, depth: int, trail: tuple[str, ...]) -> Any:
@@ -227,7 +233,7 @@ class _Walk:
             return self._node(merged, path, depth, (*trail, reference))
         self._refuse_if_strict(f"{path} refers to {reference} and adds to it, in a circle")
         for name in beside:
-            self.change("dropped", within(path, name), f"the wire takes no {name!r} next to a '$ref'")
+            self.change("dropped", within(path, name), f"the API does not accept {name!r} next to a '$ref'")
         return self._node(without_keywords(schema, *beside), path, depth, trail)
 
     @property
@@ -257,8 +263,10 @@ class _Walk:
         for name, value in schema.items():
             at = within(path, name)
             if not self._takes(name, value, schema):
-                self._refuse_if_strict(f"{where} has {name!r}: {short_json(value)}, which strict schemas do not take")
-                reason = "stands only in the description" if rule.unread == "described" else "is not read by the wire"
+                self._refuse_if_strict(
+                    f"{where} has {name!r}: {short_json(value)}, which strict schemas cannot contain"
+                )
+                reason = "was moved to the description" if rule.unread == "described" else "is ignored by the API"
                 self.change("downgraded", at, f"{', '.join(map(repr, keywords({name: value})))} {reason}")
                 if rule.unread == "described":
                     described.append(f"{name}: {encode_json(value)}")
@@ -276,7 +284,7 @@ class _Walk:
         rule = self.rule
         plain = dict(schema)
         for name in [name for name in schema if name in rule.annotations]:
-            self.change("rewritten", within(path, name), f"{name!r} is left out", narrows=name == "examples")
+            self.change("rewritten", within(path, name), f"{name!r} was removed", narrows=name == "examples")
             del plain[name]
         if rule.required and plain.get("default", True) is None and admits_null(plain):
             del plain["default"]
@@ -291,7 +299,12 @@ class _Walk:
                 del plain["allOf"]
                 for name in (name for name, value in members[0].items() if plain.get(name, value) != value):
                     at = within(path, f"allOf[0].{name}")
-                    self.change("downgraded", at, f"{name!r} of 'allOf' is left out for that next to it", narrows=True)
+                    self.change(
+                        "downgraded",
+                        at,
+                        f"{name!r} of 'allOf' was removed in favour of the one next to it",
+                        narrows=True,
+                    )
                 return self._plain({**members[0], **plain}, path)
             # A member that is a reference is replaced by its target: vendors that take `allOf` take none in it.
             plain["allOf"] = [resolved(self.schema, each) for each in members]
@@ -314,7 +327,9 @@ class _Walk:
             return schema
         if items is False and "maxItems" not in schema:
             schema = {**schema, "maxItems": len(members)}
-        self.change("rewritten", at, "the wire wants 'items' of an array: any of its 'prefixItems', or any value")
+        self.change(
+            "rewritten", at, "the API requires 'items' for an array; any of its 'prefixItems', or any value, was sent"
+        )
         return {**schema, "items": either(members) if members and items is not True else {}}
 
     def _takes(self, name: str, value: JSONValue, schema: Schema) -> bool:
@@ -351,7 +366,9 @@ class _Walk:
         if not (has_type(schema, "object") or "properties" in schema):
             if fitted.pop("additionalProperties", None) is not None:
                 at = within(path, "additionalProperties")
-                self.change("downgraded", at, "'additionalProperties' is left out of what is not an object")
+                self.change(
+                    "downgraded", at, "'additionalProperties' was removed, because the schema is not of an object"
+                )
             return
         free = schema.get("additionalProperties")
         is_open = free not in (None, False)
@@ -362,7 +379,9 @@ class _Walk:
         if is_open:
             at = within(path, "additionalProperties")
             shown = ", ".join(map(repr, keywords({"additionalProperties": free})))
-            self.change("downgraded", at, f"the object takes only the properties that it names: {shown}", narrows=True)
+            self.change(
+                "downgraded", at, f"only the listed properties are allowed in the object: {shown}", narrows=True
+            )
         self._count("properties", len(properties or ()))
         self._counts["levels"] = depth
         self._count("levels", 1)
@@ -375,10 +394,15 @@ class _Walk:
         for name in missing:
             inner = (properties or {})[name]
             if "$ref" in mapped(inner) and (reason := endless_reference(self.schema, inner)):
-                raise _Refused(f"{where} would need {name!r} without end: {reason}")
+                raise _Refused(f"{where} would contain {name!r} endlessly: {reason}")
             if not (admits_null(inner) and inner.get("default") is None):
                 at = within(path, f"properties.{name}")
-                self.change("rewritten", at, f"{name!r} is optional and became required", narrows=True)
+                self.change(
+                    "rewritten",
+                    at,
+                    f"{name!r} is optional and was made required, because strict schemas have no optional properties",
+                    narrows=True,
+                )
         closed = {"required": [*(properties or ())], "additionalProperties": False}
         fitted.update(properties=fitted.get("properties", {}), **closed)
 

@@ -1,8 +1,8 @@
 """Reads what a vendor wrote: answers field by field, and stored requests by the tables of a dialect.
 
-    text() · items() · fields() · first_count()     a value of one type, else nothing (law 10)
-    without() · left_over()                         what nothing else holds
-    read_count(body)                                the tokens that a vendor counted
+    text_or_empty() · list_or_empty() · object_or_empty() · first_whole_number()   one type, else nothing (law 10)
+    without_fields() · unknown_fields()                                            what nothing else holds
+    read_count(body)                                                               the tokens that a vendor counted
 
     request ──History.decode──▶ each of its fields, by the tables of a dialect's own History ──▶ DecodedHistory
 
@@ -20,6 +20,7 @@ from pydantic import BaseModel, ValidationError
 
 from sabir.base.errors import HistoryInvalid, NotJSON, OptionInvalid, one_line
 from sabir.base.failures import LossKind, ResponseInvalid
+from sabir.base.renamed import callable_by_old_names
 from sabir.base.values import JSONValue, decode_json
 from sabir.contract.dialect import DecodedHistory
 from sabir.contract.scope import DecodeScope, RequestScope
@@ -40,22 +41,22 @@ JSON_OBJECT = ResponseFormat(name="json_object", schema={"type": "object"})
 _SHOWN = 120
 
 
-def text(value: JSONValue) -> str:
+def text_or_empty(value: JSONValue) -> str:
     """The value if it is a string, else the empty string."""
     return value if isinstance(value, str) else ""
 
 
-def fields(value: JSONValue) -> Fields:
+def object_or_empty(value: JSONValue) -> Fields:
     """The value if it is an object, else an empty object."""
     return value if isinstance(value, dict) else {}
 
 
-def items(value: JSONValue) -> list[Any]:
+def list_or_empty(value: JSONValue) -> list[Any]:
     """The value if it is an array, else an empty array."""
     return value if isinstance(value, list) else []
 
 
-def left_over(found: Fields, known: Collection[str]) -> dict[str, Any]:
+def unknown_fields(found: Fields, known: Collection[str]) -> dict[str, Any]:
     """The fields that are not among `known`; fields that are null are left out."""
     for name in found:
         if name not in known:
@@ -65,7 +66,7 @@ def left_over(found: Fields, known: Collection[str]) -> dict[str, Any]:
     return {name: value for name, value in found.items() if name not in known and value is not None}
 
 
-def without(found: Fields, *names: str) -> dict[str, Any]:
+def without_fields(found: Fields, *names: str) -> dict[str, Any]:
     """An object without those fields."""
     rest = dict(found)
     for name in names:
@@ -73,7 +74,7 @@ def without(found: Fields, *names: str) -> dict[str, Any]:
     return rest
 
 
-def first_count(*figures: JSONValue) -> int | None:
+def first_whole_number(*figures: JSONValue) -> int | None:
     """The first value that is a whole number, however it is written (70 or 70.0), or None."""
     for figure in figures:
         if type(figure) is int:
@@ -86,7 +87,7 @@ def first_count(*figures: JSONValue) -> int | None:
 def read_count(body: bytes, field: str, dialect: str) -> int:
     """The tokens that a vendor counted, in that field of its answer; raises ResponseInvalid for any other answer."""
     try:
-        counted = first_count(fields(decode_json(body)).get(field))
+        counted = first_whole_number(object_or_empty(decode_json(body)).get(field))
     except NotJSON:
         counted = None
     if counted is None:
@@ -100,7 +101,7 @@ _WORDS: Mapping[type, str] = {str: "a string", dict: "an object", list: "an arra
 _NO_PARAMETERS: Mapping[str, JSONValue] = {"type": "object", "properties": {}}
 
 
-class Leaf(NamedTuple):
+class PartReader(NamedTuple):
     """How a content part becomes a part: the field that holds it (empty: itself), its reader, and the fields read."""
 
     inner: str
@@ -108,7 +109,7 @@ class Leaf(NamedTuple):
     known: frozenset[str]
 
     @classmethod
-    def of_text(cls) -> "Leaf":
+    def for_text(cls) -> "PartReader":
         """That of a text."""
         return cls("", _read_text, frozenset({"text"}))
 
@@ -118,6 +119,7 @@ def _read_text(found: Fields, scope: DecodeScope) -> TextPart | None:
     return TextPart(text=said) if isinstance(said, str) else None
 
 
+@callable_by_old_names
 class History:
     """A stored request being read; each dialect has a subclass, with tables of the readers of its fields and roles.
 
@@ -138,7 +140,7 @@ class History:
     """Fields whose name a vendor setting has with another meaning; they go to `extra_body`."""
     streaming: ClassVar[Collection[str]] = ("stream",)
     """Fields that ask for a stream."""
-    leaves: ClassVar[Mapping[str, Leaf]] = {}
+    leaves: ClassVar[Mapping[str, PartReader]] = {}
     """Type of a content part → how it becomes a part."""
     says_nothing: ClassVar[Mapping[str, Collection[Any]]] = {}
     """Field → the default values, which need no loss."""
@@ -159,7 +161,7 @@ class History:
 
     @classmethod
     def decode(cls, body: bytes, scope: DecodeScope) -> DecodedHistory:
-        """The request as sabir's own data; raises HistoryInvalid for a body that is no request of this dialect."""
+        """The request as sabir's own data; raises HistoryInvalid for a body that is not a request of this dialect."""
         try:
             found = scope.read_object(body)
         except ResponseInvalid:
@@ -167,7 +169,7 @@ class History:
             raise HistoryInvalid(f"{shown}; expected a JSON object, the body that was sent") from None
         history = cls(found, scope)
         history.read()
-        return history.whole()
+        return history.build()
 
     @staticmethod
     def expect(value: JSONValue, kind: type[Expected], place: str) -> Expected:
@@ -185,7 +187,7 @@ class History:
         raise HistoryInvalid(f"{place} is empty; expected a name or an id")
 
     @classmethod
-    def listed(cls, found: Fields, name: str, within: str = "") -> list[Any]:
+    def list_at(cls, found: Fields, name: str, within: str = "") -> list[Any]:
         """The array in a field of an object, the one at the path `within`; none where it is missing or null."""
         return [] if found.get(name) is None else cls.expect(found[name], list, f"{within}.{name}" if within else name)
 
@@ -198,18 +200,18 @@ class History:
                     self.readers[name](self, value)
             elif name in self.streaming:
                 if value:
-                    self.lose("dropped", name, "a call streams by `stream` instead of `complete`")
+                    self.add_loss("dropped", name, "a call streams by `stream` instead of `complete`")
             elif value is not None and name != "model":
                 self.read_setting(name, value)
 
     def read_setting(self, name: str, value: JSONValue) -> None:
         """Read a field that has no reader of its own."""
         if name in self.neutral:
-            self.put(self.neutral[name], value, name)
+            self.set_setting(self.neutral[name], value, name)
         elif name in self.verbatim:
-            self.put_extra(name, value)
+            self.set_extra_body(name, value)
         else:
-            self.put_vendor(name, value)
+            self.set_vendor_setting(name, value)
 
     def read_messages(self, given: JSONValue) -> None:
         """All messages, in order."""
@@ -226,20 +228,20 @@ class History:
             raise HistoryInvalid(f"{path}.role is {one_line(ascii(role), 40)}; expected one of {expected}")
         reader(self, message, path)
 
-    def lose(self, kind: LossKind, path: str, reason: str) -> None:
+    def add_loss(self, kind: LossKind, path: str, reason: str) -> None:
         """Add a loss by its path in the request."""
         self._losses.add(kind, reason, path=path)
 
-    def lose_unknown(self, found: Fields, known: Collection[str], path: str, reason: str) -> None:
+    def add_losses_of_unknown_fields(self, found: Fields, known: Collection[str], path: str, reason: str) -> None:
         """Add a loss for every field that is not `known` and neither empty nor a default."""
         for name, value in found.items():
             if name not in known and value not in (None, [], {}, "") and value not in self.says_nothing.get(name, ()):
-                self.lose("dropped", f"{path}.{name}", reason)
+                self.add_loss("dropped", f"{path}.{name}", reason)
 
-    def say(self, policy: str, parts: Sequence[KnownPart], path: str) -> None:
+    def add_message(self, policy: str, parts: Sequence[KnownPart], path: str) -> None:
         """Add a message of parts by another policy than the model's."""
         if not parts:
-            self.lose("dropped", path, "the message is empty")
+            self.add_loss("dropped", path, "the message is empty")
             return
         self.messages.append(Message(policy=policy, payload=PartsPayload(parts=tuple(parts))))
 
@@ -255,21 +257,25 @@ class History:
 
     def part(self, content: JSONValue, path: str) -> KnownPart | None:
         """The part that a content part becomes, by the leaves; None if no leaf can read it."""
-        whole = fields({"type": "text", "text": content} if isinstance(content, str) else content)
-        leaf = self.leaves.get(text(whole.get("type")))
+        whole = object_or_empty({"type": "text", "text": content} if isinstance(content, str) else content)
+        leaf = self.leaves.get(text_or_empty(whole.get("type")))
         if leaf is None:
             return None
         found: Any = whole.get(leaf.inner) if leaf.inner else whole
-        found = {"url": found} if isinstance(found, str) else fields(found)
+        found = {"url": found} if isinstance(found, str) else object_or_empty(found)
         part = leaf.read(found, self.scope)
         if part is not None:
-            reason = "a part has no place for it"
-            self.lose_unknown(found, {*leaf.known, "type"}, f"{path}.{leaf.inner}" if leaf.inner else path, reason)
+            reason = "a part cannot store it"
+            self.add_losses_of_unknown_fields(
+                found, {*leaf.known, "type"}, f"{path}.{leaf.inner}" if leaf.inner else path, reason
+            )
             if leaf.inner:
-                self.lose_unknown(whole, {leaf.inner, "type"}, path, reason)
+                self.add_losses_of_unknown_fields(whole, {leaf.inner, "type"}, path, reason)
         return part
 
-    def answer(self, call_id: str, said: str | Sequence[KnownPart], path: str, name: str = "", **further: Any) -> None:
+    def add_result(
+        self, call_id: str, said: str | Sequence[KnownPart], path: str, name: str = "", **further: Any
+    ) -> None:
         """Add the result of a call; `name` is the option's if no call gives it, `further` the result's other fields."""
         value, parts = (said, ()) if isinstance(said, str) else (None, tuple(said))
         option_name = self.option_of(call_id, path, name)
@@ -280,29 +286,31 @@ class History:
         """The option that a call chose; without an earlier call of that id, `name`, or else "unknown" and a loss."""
         if found := self.names.get(call_id) or name:
             return found
-        self.lose("synthesized", path, f"no call before it has the id {call_id!r}, so that its option is unknown")
+        self.add_loss(
+            "synthesized", path, f"no earlier call has the id {call_id!r}, so the name of its option is unknown"
+        )
         return "unknown"
 
     def extend(self, blocks: Iterable[Part | OptionCallPayload], path: str) -> Sequence[Message]:
         """Add the model's messages, as in a reply, and remember its calls; returns the messages."""
         messages = ReplyBuilder(self.scope, blocks).messages(self.origin)
         if not messages:
-            self.lose("dropped", path, "the message is empty")
+            self.add_loss("dropped", path, "the message is empty")
         self.messages += messages
         self.names |= {call.invocation_id: call.option_name for each in messages if (call := each.call)}
         return messages
 
-    def put(self, setting: str, value: JSONValue, field: str, within: str = "") -> None:
+    def set_setting(self, setting: str, value: JSONValue, field: str, within: str = "") -> None:
         """Set a neutral setting; a value that it does not take, or a second one, goes to `extra_body`.
 
         `within` names the object of the request that holds the field.
         """
-        if setting in self._settings or not self.takes(setting, value):
-            self.put_extra(field, value, within)
+        if setting in self._settings or not self.accepts_setting(setting, value):
+            self.set_extra_body(field, value, within)
         else:
             self._settings[setting] = value
 
-    def takes(self, setting: str, value: JSONValue) -> bool:
+    def accepts_setting(self, setting: str, value: JSONValue) -> bool:
         """Whether a neutral setting takes that exact value."""
         try:
             taken = getattr(Settings(**{setting: value}), setting)
@@ -311,7 +319,7 @@ class History:
         given = tuple(value) if isinstance(value, list) else (value,) if setting == "stop" else value
         return taken is not None and bool(taken == given)
 
-    def put_vendor(self, name: str, value: JSONValue, field: str = "", within: str = "") -> None:
+    def set_vendor_setting(self, name: str, value: JSONValue, field: str = "", within: str = "") -> None:
         """Set one of the plugin's vendor settings; an unknown name or a refused value goes to `extra_body`.
 
         There it has the name `field`, by default its own, in the object of the request that `within` names.
@@ -320,9 +328,9 @@ class History:
             self.vendor_model.model_validate({name: value})
             self._vendor[name] = value
         except ValidationError:
-            self.put_extra(field or name, value, within)
+            self.set_extra_body(field or name, value, within)
 
-    def put_extra(self, name: str, value: JSONValue, within: str = "") -> None:
+    def set_extra_body(self, name: str, value: JSONValue, within: str = "") -> None:
         """Put a field into `extra_body`, verbatim: at its top, or in the object of the request that `within` names."""
         fields_there = self._extra.setdefault(within, {}) if within else self._extra
         fields_there[name] = value
@@ -342,7 +350,7 @@ class History:
         """Keep a declaration that is no option's in the vendor settings, verbatim."""
         self._vendor["tools"] = [*self._vendor.get("tools", ()), self.expect(tool, dict, path)]
 
-    def choose(self, choice: JSONValue, name: str) -> bool:
+    def set_option_choice(self, choice: JSONValue, name: str) -> bool:
         """Set the option to choose: one of CHOICES, or the offered option or vendor's tool of that name.
 
         Returns whether it was set.
@@ -356,18 +364,18 @@ class History:
         self._settings["option_choice"] = chosen
         return True
 
-    def hold_to(self, name: str, schema: JSONValue, description: str | None = None) -> bool:
+    def set_response_format(self, name: str, schema: JSONValue, description: str | None = None) -> bool:
         """Set the JSON schema of the reply; returns whether the neutral setting takes it."""
         if not isinstance(schema, dict) or not name:
             return False
         self._settings["response_format"] = ResponseFormat(name=name, schema=schema, description=description)
         return True
 
-    def hold_to_json(self) -> None:
+    def set_json_response(self) -> None:
         """Set that replies are JSON objects, of any schema."""
         self._settings["response_format"] = JSON_OBJECT
 
-    def whole(self) -> DecodedHistory:
+    def build(self) -> DecodedHistory:
         """The decoded history."""
         vendor = {self.scope.target.provider: self._vendor} if self._vendor else {}
         given = {**self._settings, "vendor": vendor, "extra_body": self._extra}

@@ -4,7 +4,7 @@
                                                              └─▶ head ─┐
                                      ready bytes ──────────────────────┴─▶ send ─▶ the answer, unread, for core
 
-OwnConnection is for clients that a plugin makes. The SDK is asked once for each path, headers, timeout and key; a
+OwnClientConnection is for clients that a plugin makes. The SDK is asked once for each path, headers, timeout and key; a
 second HTTP client sends, of the class that the SDK uses by default, with its limits, proxies and certificates. The
 SDK's request is raised to the caller that asked for it, so that threads and tasks cannot take each other's.
 
@@ -38,7 +38,7 @@ from sabir.authoring.credentials import (
     check_client,
     read_base_url,
 )
-from sabir.authoring.environment import environment_checked
+from sabir.authoring.environment import explaining_environment_errors
 from sabir.authoring.failures import ErrorTable
 from sabir.base.errors import ProviderBroken
 from sabir.base.failures import CallError, ResponseInvalid
@@ -105,7 +105,7 @@ SyncSDK = TypeVar("SyncSDK")
 AsyncSDK = TypeVar("AsyncSDK")
 
 
-class Kept(BaseException):
+class CapturedRequest(BaseException):
     """A request that an SDK made, raised in place of an answer; an Exception would be caught by the SDK and retried.
 
     `client` is the HTTP client that was to send it, if the raiser knows it.
@@ -118,9 +118,9 @@ class Kept(BaseException):
 
     @classmethod
     @contextmanager
-    def caught(cls) -> "Iterator[list[Kept]]":
+    def caught(cls) -> "Iterator[list[CapturedRequest]]":
         """Within it an SDK is asked; afterwards the list holds the request that it made, or none that it did not."""
-        found: list[Kept] = []
+        found: list[CapturedRequest] = []
         try:
             yield found
         except cls as each:
@@ -132,13 +132,13 @@ class Kept(BaseException):
 
 
 def keep(request: Any) -> NoReturn:
-    """A waiting client's request hook, which raises the request as a Kept."""
-    raise Kept(request)
+    """A waiting client's request hook, which raises the request as a CapturedRequest."""
+    raise CapturedRequest(request)
 
 
 async def keep_later(request: Any) -> NoReturn:
-    """An async client's request hook, which raises the request as a Kept."""
-    raise Kept(request)
+    """An async client's request hook, which raises the request as a CapturedRequest."""
+    raise CapturedRequest(request)
 
 
 def send(client: Any, head: Any, body: bytes, opening: float | None = None) -> Any:
@@ -241,14 +241,14 @@ class ClientConnection(SDKConnection, ABC):
     def open_sync(self, request: WireRequest) -> HTTPAnswer:
         """Send the request, and return once the response's headers are there, whatever the status."""
         check_request(request)
-        with environment_checked(self.name):
+        with explaining_environment_errors(self.name):
             client = self._clients.sync(self.make_sync) if self.client is None else self._checked(self.kinds[0])
         return HTTPAnswer(self.send_sync(client, request))
 
     async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
         """Send the request, and return once the response's headers are there, whatever the status."""
         check_request(request)
-        with environment_checked(self.name):
+        with explaining_environment_errors(self.name):
             client = await self._clients.here(self.make) if self.client is None else self._checked(self.kinds[1])
         return AsyncHTTPAnswer(await self.send(client, request))
 
@@ -257,7 +257,7 @@ class ClientConnection(SDKConnection, ABC):
         return self.client
 
 
-class OwnConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
+class OwnClientConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
     """A connection over clients that the plugin makes itself.
 
     A head is learnt once, so this is for clients whose heads depend on nothing but the key; a user's own client, which
@@ -338,7 +338,7 @@ class OwnConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
         """The library, whose clients share one TLS context."""
         if self._library is None:
             client, async_client, tls_context = self.library()
-            checked = environment_checked(self.name)
+            checked = explaining_environment_errors(self.name)
             context = checked(tls_context)()
             client, async_client = partial(client, verify=context), partial(async_client, verify=context)
             self._library = Library(checked(client), checked(async_client), tls_context)
@@ -349,13 +349,13 @@ class OwnConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
 
     def _learn_sync(self, kind: _Kind, request: WireRequest) -> Any:
         sdk = self._sdk_of(kind, self.make_sync, self._loaded().client, keep)
-        with Kept.caught() as found:
+        with CapturedRequest.caught() as found:
             self.ask_sync(sdk, request)
         return self._learnt(kind, found, request)
 
     async def _learn(self, kind: _Kind, request: WireRequest) -> Any:
         sdk = self._sdk_of(kind, self.make, self._loaded().async_client, keep_later)
-        with Kept.caught() as found:
+        with CapturedRequest.caught() as found:
             await self.ask(sdk, request)
         return self._learnt(kind, found, request)
 
@@ -375,7 +375,7 @@ class OwnConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
             self._sdks[way] = key, sdk
         return sdk  # type: ignore[return-value]  # all clients of one way have one class
 
-    def _learnt(self, kind: _Kind, found: list[Kept], request: WireRequest) -> Any:
+    def _learnt(self, kind: _Kind, found: list[CapturedRequest], request: WireRequest) -> Any:
         """The head of a request that the SDK made; it is kept from now on."""
         if not found:
             raise ProviderBroken(f"{type(self).__name__} asked its SDK for {request.path}, and no request was made")

@@ -1,1 +1,1 @@
-"""The base of all other rooms: errors, JSON values, deeply immutable models (law 11), losses."""
+"""The base of all other modules: errors, JSON values, immutable models (law 11), losses."""

@@ -1,4 +1,4 @@
-"""The root of the library's errors, the errors that need no other module, and helpers that make foreign text safe.
+"""The base class of the library's errors, errors that need no other module, and helpers for text in messages.
 
 Each message is one line: the offender, what was expected, the remedy. Control characters in quoted text are replaced by
 visible signs, so that no terminal obeys them. Errors that are also ValueErrors can be raised by validators.
@@ -40,9 +40,11 @@ def one_line(text: str | BaseException, limit: int = 500, *, kept_end: int = 0) 
 
 
 class SabirError(Exception):
-    """The root of the library's errors; the message is one line, whatever it quotes.
+    """The base class of the errors that sabir defines. Catch SabirError to handle failures of the library in one place.
 
-    Core's errors have `sabir.errors` as their module, where programs find them; tracebacks and pickles show it.
+    The message is a single line. It names the problem, what was expected, and usually how to fix it. The errors of core
+    are importable from `sabir.errors`, the most frequent ones also from `sabir`. Constructors of message types and
+    parts may raise pydantic's ValidationError, which is not a SabirError.
     """
 
     __module__ = "sabir.errors"
@@ -61,21 +63,35 @@ class SabirError(Exception):
 
 
 class HistoryInvalid(SabirError, ValueError):
-    """A file or text is no history of messages."""
+    """Raised by `load`, `loads`, `save`, `dumps` and `PureDialect.decode_history` for data that is not a valid history.
+
+    The message names the file or line, the message and the fault. `save` also raises HistoryInvalid for a path that
+    cannot be written.
+    """
 
 
 class SettingsInvalid(SabirError, ValueError):
-    """A setting is unknown, wrong for its provider, or contradicts another."""
+    """Raised for an unknown setting, an invalid value, a model name of the wrong form, or a rendering of another
+    adapter.
+
+    The message names the problem and usually the accepted values. The mistake is in the program, so do not retry.
+    """
 
 
 class OptionInvalid(SabirError, ValueError):
-    """A value offered as an option is no option, or the option cannot be run in the way asked for."""
+    """Raised for a value that cannot be an option, or for an option that cannot run in the requested way.
+
+    Examples: a function without type annotations, two options of the same name, `answer_sync` with a coroutine
+    function.
+    """
 
 
 class OptionFailed(SabirError):
-    """Raised by an option's function to choose its error result itself.
+    """Raise OptionFailed in an option's function to choose the error result that the model receives.
 
-    Any other exception gives an error result that is named after the exception's class.
+    `error_type` is a short name such as "not_found", `error_message` the text for the model, and `retryable` tells the
+    model whether the same call may succeed later. Any other exception except CallsTooDeep also becomes an error result:
+    its type is the exception's class name, and its message is the exception's text.
     """
 
     def __init__(self, error_type: str, error_message: str, *, retryable: bool = False) -> None:
@@ -86,39 +102,61 @@ class OptionFailed(SabirError):
 
 
 class OutsideEvaluation(SabirError, LookupError):
-    """The context of a run was asked for, but no option runs for an evaluation or a policy."""
+    """Raised by `ToolContext.current()` outside of an option's function, and by sabir's runners when no run is
+    active.
+    """
 
 
 class CallsTooDeep(SabirError):
-    """Policies or evaluations called each other, or themselves, more than 50 deep.
+    """Raised when options, policies or evaluations call each other, or themselves, more than 50 levels deep.
 
-    It ends all of the nested calls: if it became the result of an option, the model would choose that option again.
+    CallsTooDeep ends all the nested calls. An option's function cannot turn CallsTooDeep into an error result, because
+    the model would call the same option again.
     """
 
 
 class MediaRefused(SabirError, ValueError):
-    """A medium must not or cannot be carried, or fetched."""
+    """Raised for a medium that cannot be read or sent: a missing or empty file, a too large file, an invalid URL, a
+    MIME type that is not allowed.
+
+    The message names the source and the remedy. `sabir.image`, `audio`, `video`, `document` and MediaPart's methods
+    raise MediaRefused, and so do fetchers that refuse a URL.
+    """
 
 
 class BuilderError(SabirError, ValueError):
-    """A builder was asked for a message that it cannot build."""
+    """Raised by MessageBuilder, OptionResultBuilder, `user`, `system` and `assistant` for contents that no message can
+    have.
+
+    Examples: a message without content, a result for a message that is not an option call, a second use of a media id.
+    """
 
 
 class NotJSON(SabirError, ValueError):
-    """JSON cannot hold a value: it is non-finite, not serialisable, or not valid Unicode."""
+    """Raised for a value that JSON cannot represent, such as NaN, infinity, an object of an unknown class or invalid
+    Unicode.
+    """
 
 
 class WrongWord(SabirError, TypeError):
-    """An argument has another library's name; the message gives sabir's name."""
+    """Raised for an argument that another library uses. The message gives sabir's name for the argument.
+
+    For example, `tools=[…]` is `options=[…]` here, and a dictionary with "role" and "content" is `sabir.user(…)`.
+    """
 
 
 class PluginError(SabirError):
-    """A plugin is missing, broken, or in conflict with another."""
+    """The base class of the errors for a plugin that is missing, cannot be loaded, or conflicts with another plugin."""
 
     @classmethod
     @contextmanager
     def blaming(cls, what: str, remedy: str = "update or remove it") -> Iterator[None]:
-        """Within it a plugin's own code runs: whatever that raises, but an interrupt, becomes one that says `what`."""
+        """Return a context manager that turns any exception of a plugin's code into this error, except
+        KeyboardInterrupt.
+
+        `what` begins the message; the original exception and `remedy` follow. The original exception is the
+        `__cause__`.
+        """
         try:
             yield
         except KeyboardInterrupt:
@@ -128,19 +166,29 @@ class PluginError(SabirError):
 
 
 class ProviderMissing(PluginError, LookupError):
-    """No installed plugin offers the provider asked for."""
+    """Raised when no installed package provides the provider that a model name begins with.
+
+    The message lists the installed providers, and suggests a similar name or how to install the missing provider.
+    """
 
 
 class DialectMissing(PluginError, LookupError):
-    """A provider does not speak the dialect asked for."""
+    """Raised when a provider does not have the requested dialect (API format). The message lists the provider's
+    dialects.
+    """
 
 
 class ProviderBroken(PluginError):
-    """An installed provider cannot be loaded."""
+    """Raised when a provider's package fails to load, or does not meet the interface that sabir expects.
+
+    Update or remove the package that the message names.
+    """
 
 
 class PluginConflict(PluginError):
-    """Two plugins claim the same name."""
+    """Raised when two plugins use the same name. Uninstall one of the two packages, or register yours under another
+    name.
+    """
 
 
 def conceal(error: BaseException, secrets: Collection[str]) -> None:

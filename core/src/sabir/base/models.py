@@ -1,10 +1,10 @@
-"""The two bases of sabir's data: frozen models, and frozen models that keep what a newer writer added.
+"""The two base classes of sabir's data: immutable models, and stored models that keep unknown fields.
 
 Law 11, deep immutability: no attribute, item or nested value of a model can be changed; a changed copy
 is made by `model_copy(update=...)`, which validates. Construction is strict everywhere.
 
     given ──construct, validate──▶ model           unknown fields are errors
-    stored ──load_as──▶ model                      unknown fields are kept verbatim, and written back
+    stored ──load_stored──▶ model                      unknown fields are kept verbatim, and written back
 """
 
 import sys
@@ -21,7 +21,7 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
 from sabir.base.errors import BuilderError, NotJSON, one_line
 from sabir.base.shown import Arguments, brief
-from sabir.base.surface import LEFT_OUT
+from sabir.base.surface import LEFT_OUT, without_modules
 from sabir.base.values import FrozenDict, JSONText, JSONValue, encode_json, object_view
 
 _LOADING: dict[str, Any] = {"sabir": "loading"}
@@ -50,11 +50,12 @@ def is_constructing(info: ValidationInfo) -> bool:
     return info.context is _CONSTRUCTING
 
 
-def load_as(validate: Callable[..., Loaded], stored: JSONValue) -> Loaded:
-    """The stored value, made by `validate` of a model or a TypeAdapter; unknown fields and part kinds are kept.
+def load_stored(validate: Callable[..., Loaded], stored: JSONValue) -> Loaded:
+    """Return the stored JSON value as a model, keeping unknown fields and unknown kinds of parts.
 
-    Raises pydantic.ValidationError, also for an unknown field of a model that is no AtRest, and for one that is no
-    JSON.
+    `validate` is the `model_validate` of a model, or the `validate_python` of a TypeAdapter. Raises pydantic's
+    ValidationError for a value that does not fit. Unknown fields of a model that is not a
+    StoredModel do not fit either.
     """
     loaded = validate(stored, context=_LOADING, extra="allow")
     for model in _models(loaded):
@@ -66,7 +67,7 @@ def load_as(validate: Callable[..., Loaded], stored: JSONValue) -> Loaded:
 def _kept(model: "Frozen", unknown: dict[str, Any]) -> FrozenDict:
     """The unknown fields of a model at rest, immutable."""
     kind = type(model).__name__
-    if not isinstance(model, AtRest):
+    if not isinstance(model, StoredModel):
         refused = [InitErrorDetails(type="extra_forbidden", loc=(kind, name), input=unknown) for name in unknown]
         raise ValidationError.from_exception_data(kind, refused)
     try:
@@ -101,7 +102,7 @@ def _named(error: ValidationError, validate: Callable[..., object], given: objec
     except ValidationError:
         return error
     unknown = [model for model in _models(made) if model.__pydantic_extra__]
-    if len(places) != len(unknown) or not all(isinstance(model, AtRest) for model in unknown):
+    if len(places) != len(unknown) or not all(isinstance(model, StoredModel) for model in unknown):
         return error
     details = [
         InitErrorDetails(type=_unknown_fields(model), loc=place, input=model.__pydantic_extra__)
@@ -168,13 +169,13 @@ def _is_routine(value: object) -> bool:
 def _parameter(field: FieldInfo, name: str, kind: object) -> Parameter:
     default = Parameter.empty if field.is_required() else LEFT_OUT if field.default_factory else field.default
     default = default.view() if isinstance(default, JSONText) else default
-    return Parameter(field.alias or name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+    return Parameter(field.alias or name, Parameter.KEYWORD_ONLY, default=default, annotation=without_modules(kind))
 
 
 class Frozen(BaseModel, metaclass=AsRead):
-    """A deeply immutable value; unknown fields are errors.
+    """Base class of immutable data. Unknown fields are errors; make a changed copy with `model_copy(update={…})`.
 
-    Its validators are built at their first use, under pydantic's own lock, so a program builds only those that it uses.
+    The validator of a class is built at its first use, so programs build only the validators that they need.
     """
 
     model_config = ConfigDict(
@@ -189,7 +190,9 @@ class Frozen(BaseModel, metaclass=AsRead):
     if not TYPE_CHECKING:  # a type checker that saw these would let any attribute be set
 
         def __init__(self, /, **fields: Any) -> None:
-            """Make the instance, once: a second call on it raises TypeError."""
+            """Create the instance. Raises pydantic's ValidationError. A second call on the same instance raises
+            TypeError.
+            """
             if self.__dict__:
                 raise _made_already(self)
             try:
@@ -202,7 +205,9 @@ class Frozen(BaseModel, metaclass=AsRead):
 
         @classmethod
         def model_validate(cls, obj: Any, **settings: Any) -> Self:
-            """The model that `obj` describes; raises pydantic.ValidationError as the constructor does."""
+            """Return the model for a mapping or an instance. Raises pydantic's ValidationError if `obj` does not
+            fit.
+            """
             try:
                 return super().model_validate(obj, **settings)
             except ValidationError as error:
@@ -210,30 +215,30 @@ class Frozen(BaseModel, metaclass=AsRead):
 
         @classmethod
         def model_validate_json(cls, json_data: str | bytes | bytearray, **settings: Any) -> Self:
-            """The model that a JSON text describes; raises pydantic.ValidationError as the constructor does."""
+            """Return the model for a JSON text. Raises pydantic's ValidationError if the text does not fit."""
             try:
                 return super().model_validate_json(json_data, **settings)
             except ValidationError as error:
                 raise _named(error, super().model_validate_json, json_data, **settings) from None
 
         def __setstate__(self, state: dict[Any, Any]) -> None:
-            """Unpickle, into a new instance only."""
+            """Restore the state when unpickling a new instance."""
             if self.__dict__:
                 raise _made_already(self)
             super().__setstate__(state)
 
         def __setattr__(self, name: str, *_value: object) -> NoReturn:
-            """Refuse; pydantic itself lets cached properties and underscored names of a frozen model be set."""
+            """Raise ValidationError, because instances are immutable."""
             refusal = InitErrorDetails(type="frozen_instance", loc=(name,), input=None)
             raise ValidationError.from_exception_data(type(self).__name__, [refusal])
 
         __delattr__ = __setattr__
 
     @classmethod
-    def assembled(cls, values: dict[str, Any], given: set[str]) -> Self:
-        """What the constructor makes of values that are known to be valid, in a third of the time: unlooked at.
+    def construct_unchecked(cls, values: dict[str, Any], given: set[str]) -> Self:
+        """Return an instance from values that are known to be valid, without validation. For dialects that need speed.
 
-        `values` are all fields, by their own names and in their order; `given` those that a constructor would be given.
+        `values` are all fields, by name and in order; `given` are the names of the fields that count as set.
         """
         made = object.__new__(cls)
         _set_values(made, values)
@@ -244,18 +249,21 @@ class Frozen(BaseModel, metaclass=AsRead):
 
     @classmethod
     def build(cls, name: str = "", /, **fields: Any) -> Self:
-        """A model with those fields; BuilderError in one line where they do not fit, a lone surrogate included.
+        """Return an instance with these fields. Raises BuilderError, in one line, if the fields do not fit.
 
-        `name` is what the error calls it: the class unless given.
+        `name` is what the error calls the instance; "" means the class's name.
         """
         try:
             return cls(**fields)
         except ValidationError as error:
-            raise BuilderError(f"no {name or cls.__name__}: {one_line(describe(error))}") from None
+            raise BuilderError(f"no {name or cls.__name__}: {one_line(describe_validation_error(error))}") from None
 
     # The parameter's type is pydantic's own.
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy with the given fields changed; the copy is validated and may raise pydantic.ValidationError."""
+        """Return a copy with the fields in `update` changed. The copy is validated; raises pydantic's ValidationError.
+
+        `deep` copies nested values too if there is no `update`; that is not needed for immutable values.
+        """
         if not update:
             return super().model_copy(deep=deep)
         aliases = {name: field.alias or name for name, field in type(self).model_fields.items()}
@@ -285,8 +293,10 @@ class Frozen(BaseModel, metaclass=AsRead):
     __str__ = __repr__
 
 
-class AtRest(Frozen):
-    """A frozen value that is stored: the fields that a newer writer added survive a load and a save."""
+class StoredModel(Frozen):
+    """Base class of immutable data that is stored. Fields that a newer version of sabir added survive loading and
+    saving.
+    """
 
     model_config = ConfigDict(extra="allow")
 
@@ -304,12 +314,12 @@ class AtRest(Frozen):
         return schema
 
 
-_MESSAGES = {"string_unicode": "holds a lone surrogate, half of a character; replace it"}
+_MESSAGES = {"string_unicode": "contains a lone surrogate (half of a character); replace it"}
 """pydantic's type of error → a plainer message than pydantic's."""
 
 
-def describe(error: ValidationError) -> str:
-    """A validation error in one line: each place with its fault."""
+def describe_validation_error(error: ValidationError) -> str:
+    """Return a ValidationError as one line: each place and its fault."""
     misfits = []
     for each in error.errors(include_url=False, include_input=False, include_context=False):
         place = ".".join(str(step) for step in each["loc"])

@@ -2,57 +2,68 @@
 
     **how: Unpack[CallArguments]    ──▶ help(): options, settings and strict, their types and what they mean
     **misnamed: Never               ──▶ help(): nothing; the argument exists for an error that names the right word
+    sabir.vocabulary.reply.Reply    ──▶ help(): Reply
 
 The functions themselves stay as they are: only their signature and docstring change.
 """
 
 import inspect
+import re
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Never, TypeVar, Unpack, get_args, get_origin
 
 Surface = TypeVar("Surface", bound=Callable[..., Any])
+_MODULES = re.compile(r"\b(?:[a-z_]\w*\.)+(?=\w)")
+"""The modules before the name of a class."""
 
 
-class _LeftOut:
-    """The default of an argument that has none of its own."""
+class _Shown(str):
+    """A text that help() prints without quotes."""
 
-    def __repr__(self) -> str:
-        return "…"
-
-
-LEFT_OUT = _LeftOut()
+    __slots__ = ()
+    __repr__ = str.__str__
 
 
-def surface(called: Surface) -> Surface:
-    """Describe the arguments of a function, or of each method of a class."""
-    if not isinstance(called, type):
-        return described(called)
-    for method in vars(called).values():
-        if isinstance(method, FunctionType):
-            described(method)
+LEFT_OUT = _Shown("…")
+"""The default of an argument that has none of its own."""
+
+
+def show_arguments(called: Surface) -> Surface:
+    """Show every keyword argument of a function, or of each method of a class, in help().
+
+    A parameter `**how: Unpack[Fields]` is shown as the fields of the TypedDict `Fields`. The docstring of `Fields`
+    after its first paragraph is added to the function's docstring, before the example if there is one.
+    """
+    for member in vars(called).values() if isinstance(called, type) else (called,):
+        function = getattr(member, "__func__", member)  # of a class method or a static method
+        if isinstance(function, FunctionType):
+            _show_arguments(function)
     return called
 
 
-def described(function: Surface) -> Surface:
-    """Add the fields of a TypedDict, taken as `**how: Unpack[…]`, to the function's signature and docstring."""
+def without_modules(annotation: object) -> object:
+    """Return an annotation as help() shows it, with classes named without their modules."""
+    if annotation is inspect.Parameter.empty:
+        return annotation
+    return _Shown(_MODULES.sub("", inspect.formatannotation(annotation)).strip("'"))
+
+
+def _show_arguments(function: FunctionType) -> None:
     signature = inspect.signature(function)
     parameters = list(signature.parameters.values())
     if parameters and parameters[-1].annotation is Never:
-        function.__signature__ = signature.replace(parameters=parameters[:-1])  # type: ignore[attr-defined]
+        parameters.pop()
     elif parameters and get_origin(parameters[-1].annotation) is Unpack:
         fields = get_args(parameters.pop().annotation)[0]
-        keywords = [
-            inspect.Parameter(
-                name,
-                inspect.Parameter.KEYWORD_ONLY,
-                annotation=kind,
-                default=None if type(None) in get_args(kind) else LEFT_OUT,
-            )
-            for name, kind in fields.__annotations__.items()
-        ]
-        function.__signature__ = signature.replace(parameters=[*parameters, *keywords])  # type: ignore[attr-defined]
-        if function.__doc__ and fields.__doc__:  # Python run with -OO has no docstrings
+        fields = get_origin(fields) or fields
+        for name, kind in fields.__annotations__.items():
+            default = None if type(None) in get_args(kind) else LEFT_OUT
+            parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default))
+        if fields.__doc__:  # Python run with -OO has no docstrings
             meaning = inspect.cleandoc(fields.__doc__).partition("\n\n")[2]
-            function.__doc__ = f"{inspect.cleandoc(function.__doc__)}\n\n{meaning}"
-    return function
+            text, prompt, example = inspect.cleandoc(function.__doc__ or "").partition("\n\n>>> ")
+            function.__doc__ = f"{text}\n\n{meaning}".strip() + prompt + example
+    shown = [each.replace(annotation=without_modules(each.annotation)) for each in parameters]
+    result = without_modules(signature.return_annotation)
+    function.__signature__ = signature.replace(parameters=shown, return_annotation=result)  # type: ignore[attr-defined]

@@ -201,7 +201,7 @@ def encode_json(value: JSONValue, *, sort_keys: bool = False) -> JSONText:
         if len(text) > _SHALLOW and _is_deeper(text, DEEPEST):
             raise RecursionError
     except (TypeError, ValueError, RecursionError) as error:
-        raise NotJSON(f"{_shorten(value)} is no JSON value: {_reason(error, DEEPEST)}") from None
+        raise NotJSON(f"{_shorten(value)} is not a JSON value: {_reason(error, DEEPEST)}") from None
     return JSONText(text)
 
 
@@ -254,7 +254,7 @@ def decode_json(text: str | bytes) -> JSONValue:
         if _is_deeper(decoded, DEEPEST_TEXT):
             raise RecursionError
     except (ValueError, RecursionError) as error:
-        raise NotJSON(f"{_shorten(text)} is no JSON text: {_reason(error, DEEPEST_TEXT)}") from None
+        raise NotJSON(f"{_shorten(text)} is not JSON text: {_reason(error, DEEPEST_TEXT)}") from None
     return value
 
 
@@ -283,7 +283,7 @@ def count_values(text: str | bytes, most: int) -> int:
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text} is no finite number")
+        raise ValueError(f"{text} is not a finite number")
     return number
 
 

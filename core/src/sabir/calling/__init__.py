@@ -1,1 +1,1 @@
-"""The objects that a program holds: adapters and streams. One script without I/O for a call, two thin drivers."""
+"""Adapters and streams: the objects that send conversations to models."""

@@ -1,4 +1,4 @@
-"""The adapter that users hold: a provider speaking one dialect for one model, on behalf of one policy.
+"""The adapter of one model: one provider, one dialect, one policy that the model speaks for.
 
     llm = sabir.adapter("provider:model")
     llm.render ──▶ Rendering ──▶ llm.send ──▶ Reply        complete = render + send
@@ -16,7 +16,7 @@ from pydantic_core import to_json
 
 from sabir.base.errors import SettingsInvalid
 from sabir.base.failures import Loss, RenderingRefused, Strict, strict_kinds
-from sabir.base.surface import surface
+from sabir.base.surface import show_arguments
 from sabir.calling.calls import Adapter, CallArguments, Messages, checked_key, checked_policy, checked_settings
 from sabir.calling.clock import Clock
 from sabir.calling.drive import CallWatch, SyncWire, Watch, Wire, result_of, waited
@@ -47,10 +47,11 @@ _FACTORY = (
 
 
 class ModelAdapter(AsyncClosing, SyncClosing):
-    """The adapter of one model; made by `sabir.adapter`.
+    """Sends conversations to one model of one provider. Created by `sabir.adapter`.
 
-    Its methods raise RenderingRefused for losses that `strict` names, WrongWord for another library's arguments, and
-    CallError for calls that fail.
+    Its methods raise RenderingRefused for losses that `strict` forbids, WrongWord for arguments of other libraries, and
+    CallError for calls that fail. Threads and event loops may share an adapter. As a context manager, an adapter closes
+    the clients that it created.
     """
 
     def __init__(
@@ -84,93 +85,140 @@ class ModelAdapter(AsyncClosing, SyncClosing):
 
     @property
     def target(self) -> Target:
-        """The target of its renderings: provider, dialect, model, endpoint."""
+        """The provider, dialect, model and endpoint that requests are sent to."""
         return self._target
 
     @property
     def provider(self) -> Provider:
-        """The provider that carries its requests."""
+        """The provider's plugin object."""
         return self._provider
 
     @property
     def access(self) -> Access:
-        """How it reaches its provider; the key in it is never shown."""
+        """The API key, the base URL and the client that the adapter was created with. `repr` does not show them."""
         return self._access
 
     @property
     def settings(self) -> Settings:
-        """The settings of every call that gives no others."""
+        """The default settings of every call. A call's own settings take precedence."""
         return self._settings
 
     @property
     def model(self) -> str:
-        """The model's name, as its provider knows it."""
+        """The model's name, as the provider writes it."""
         return self._target.model
 
     @property
     def dialect(self) -> str:
-        """The dialect's name."""
+        """The full name of the dialect (API format), for example "echo.plain"."""
         return self._target.dialect
 
     @property
     def speaks_as(self) -> str:
-        """The policy on whose behalf the adapter speaks."""
+        """The policy whose messages are sent as the model's own. Replies get this policy."""
         return self._speaks_as
 
     def new_renderer(self) -> Renderer:
-        """A renderer for the same target with nothing kept, to compare with this adapter's renderings."""
+        """Return a renderer for the same target with an empty cache. For tests that compare renderings."""
         return self._renderer.new()
 
     def __repr__(self) -> str:
-        """The adapter without secrets."""
+        """Return the model, the dialect, the endpoint and `speaks_as`, without secrets."""
         said = f"dialect={self._target.dialect!r}, endpoint={self._target.endpoint!r}, speaks_as={self._speaks_as!r}"
         return f"ModelAdapter({str(self._target)!r}, {said})"
 
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
-        """The request and its losses; pure: no key, no network, nothing fetched."""
+        """Return the request for a conversation and its losses. Needs no API key and no network, and sends nothing.
+
+        Raises RenderingRefused for losses that `strict` forbids, and SettingsInvalid or WrongWord for wrong arguments.
+
+        >>> import sabir
+        >>> rendering = sabir.adapter("echo:m").render("Hello!", settings=sabir.Settings(seed=1))
+        >>> rendering.body["settings"], rendering.losses
+        ({'seed': 1}, ())
+        """
         return self._render("render", messages, how)
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
-        """Render and send. Append `reply.messages` to the conversation, all of them, before any result."""
+        """Send a conversation and return the complete reply. Append `reply.messages` to the conversation, all of them.
+
+        Raises RenderingRefused before sending, and CallError if the call fails.
+
+        >>> import asyncio, sabir
+        >>> llm = sabir.adapter("echo:m")
+        >>> reply = asyncio.run(llm.complete([sabir.system("Be brief."), sabir.user("Hello!")]))
+        >>> reply.text
+        'Hello!'
+        """
         return await self.send(self._render("complete", messages, how))
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
-        """As `complete`, waiting; it works inside a running event loop too, but blocks that loop meanwhile."""
+        """Sync version of `complete`. Blocks the thread, and an event loop that runs in the thread."""
         return self.send_sync(self._render("complete_sync", messages, how))
 
     async def send(self, rendering: Rendering) -> Reply:
-        """Send a rendering as it is; raises SettingsInvalid for a rendering that was made for another target."""
+        """Send a rendering of this adapter, unchanged, and return the reply.
+
+        Raises SettingsInvalid for a rendering of another target, and CallError if the call fails.
+
+        >>> import asyncio, sabir
+        >>> llm = sabir.adapter("echo:m")
+        >>> rendering = llm.render("Hello!")
+        >>> asyncio.run(llm.send(rendering)).text
+        'Hello!'
+        """
         return await result_of(*self._call(Wire, rendering))
 
     def send_sync(self, rendering: Rendering) -> Reply:
-        """As `send`, waiting."""
+        """Sync version of `send`. Blocks the thread."""
         return waited(result_of(*self._call(SyncWire, rendering)))
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
-        """Render, and return the reply as it arrives. Refusals are raised here; reading the first event sends it."""
+        """Return the reply to a conversation, or to a rendering, as a stream of events.
+
+        Wrong arguments and forbidden losses raise here. The request is sent when the first event is read, and errors of
+        the call raise there. A rendering accepts no further arguments.
+
+        >>> import asyncio, sabir
+        >>> async def show(llm: sabir.ModelAdapter) -> sabir.Reply:
+        ...     async with llm.stream("Hello there!") as stream:
+        ...         async for text in stream.text:
+        ...             print(text)
+        ...         return await stream.reply()
+        >>> asyncio.run(show(sabir.adapter("echo:m"))).finish_reason
+        Hello
+        there!
+        'stop'
+        """
         return ReplyStream(*self._stream(Wire, "stream", messages, how))
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
-        """As `stream`, waiting."""
+        """Sync version of `stream`. Reading blocks the thread."""
         return SyncReplyStream(*self._stream(SyncWire, "stream_sync", messages, how))
 
     async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
-        """The request's input tokens: counted by the vendor, or estimated as a quarter of the body's bytes."""
+        """Return the number of input tokens of the request for a conversation.
+
+        The provider counts if its API can; then a request is sent, and CallError may be raised. Else `estimated` is
+        True, and the number is a quarter of the bytes of the request's body.
+        """
         return await self._count(Wire, self._render("count_tokens", messages, how))
 
     def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
-        """As `count_tokens`, waiting."""
+        """Sync version of `count_tokens`. Blocks the thread."""
         return waited(self._count(SyncWire, self._render("count_tokens_sync", messages, how)))
 
     async def aclose(self) -> None:
-        """Close the clients that this adapter made, not the user's own; a later call makes new ones."""
+        """Close all clients that this adapter created, but not a client that you passed. A later call creates new
+        clients.
+        """
         with self._lock:
             connection, self._connection = self._connection, None
         if connection is not None:
             await connection.aclose()
 
     def close(self) -> None:
-        """As `aclose`, for a program that only used the waiting methods."""
+        """Close the client that the sync methods created. After async calls, use `aclose` instead."""
         with self._lock:
             connection, self._connection = self._connection, None
         if connection is not None:
@@ -198,7 +246,9 @@ class ModelAdapter(AsyncClosing, SyncClosing):
             rendering = self._render(function, messages, how)
         elif how:
             given = ", ".join(how)
-            raise SettingsInvalid(f"{function}() takes no {given} beside a rendering; it holds all of it")
+            raise SettingsInvalid(
+                f"{function}() does not accept {given} together with a rendering, which already contains them"
+            )
         else:
             rendering = messages
             self._check_target(rendering)
@@ -273,7 +323,7 @@ def _limits(rendering: Rendering, *, is_stream: bool) -> tuple[float | None, flo
     return opening, opening
 
 
-@surface
+@show_arguments
 def adapter(
     model: str,
     *,
@@ -287,17 +337,22 @@ def adapter(
     model_facts: ModelInfo | ModelFacts | None = None,
     **misnamed: Never,
 ) -> ModelAdapter:
-    """An adapter for `provider[.dialect]:model`; no key is read and nothing is sent before it is used.
+    """Return an adapter for a model. Nothing is sent and no API key is read until the first call.
 
-    `api_key` and `base_url` replace the provider's defaults. The key is a string, a mapping of names to strings, or a
-    function that returns either and is called at each send. `client` is the vendor SDK's own client, with its own
-    credentials. `speaks_as` names the policy whose messages are the model's. `settings` and `strict` hold for every
-    call that gives no others. `model_info` replaces all known facts of the model, `model_facts` those that it contains:
-    `model_facts={"efforts": ["low", "high"]}`.
+    `model` is `provider:model` or `provider.dialect:model`. `api_key` and `base_url` replace the provider's defaults;
+    the key is a string, a mapping of names to strings, or a function that returns either and is called before each
+    request. `client` is the vendor SDK's own client, with its own key and endpoint. `speaks_as` names the policy whose
+    messages are sent as the model's. `settings` and `strict` are the defaults of all calls; a call's own settings take
+    precedence. `model_info` replaces all known facts of the model, `model_facts` only the facts in it, for example
+    `{"efforts": ["low", "high"]}`.
 
-    Raises SettingsInvalid for a name of another form, a key or settings of another type, or a vendor section
-    whose name is a provider's name misspelt; ProviderMissing, ProviderBroken, PluginConflict or DialectMissing
-    where the plugin cannot serve; WrongWord for another library's argument.
+    Raises SettingsInvalid for a wrong model string or a wrong argument; ProviderMissing, DialectMissing, ProviderBroken
+    or PluginConflict if the provider cannot be used; WrongWord for an argument of another library.
+
+    >>> import sabir
+    >>> llm = sabir.adapter("echo:m", settings=sabir.Settings(timeout=30))
+    >>> llm.complete_sync("Hello!").text
+    'Hello!'
     """
     Settings.refuse_misnamed("adapter", misnamed, _FACTORY)
     name = default_registry.split_model(model)
@@ -324,5 +379,5 @@ def without_secrets(url: str) -> str:
     try:
         split = urlsplit(url)
     except ValueError as error:
-        raise SettingsInvalid(f"the endpoint is no URL: {error}; give base_url as https://host/path") from None
+        raise SettingsInvalid(f"the endpoint is not a URL: {error}; give base_url as https://host/path") from None
     return urlunsplit((split.scheme, split.netloc.rpartition("@")[2], split.path, "", ""))

@@ -1,4 +1,4 @@
-"""The arguments of a call, their checks, and the Protocol of every object that takes calls.
+"""The interface of adapters, and the arguments of their methods.
 
 class Cached:                                   # a wrapper is an Adapter around an Adapter
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply: ...
@@ -16,7 +16,7 @@ from typing import Protocol, TypeAlias, TypedDict, Unpack
 
 from sabir.base.errors import SettingsInvalid
 from sabir.base.failures import Strict
-from sabir.base.surface import surface
+from sabir.base.surface import show_arguments
 from sabir.calling.stream import ReplyStream, SyncReplyStream
 from sabir.contract.dialect import Rendering
 from sabir.contract.provider import ApiKey
@@ -28,15 +28,18 @@ from sabir.vocabulary.reply import Reply
 from sabir.vocabulary.settings import Settings, Target
 
 Messages: TypeAlias = str | Message | Sequence[Message]
-"""The messages that a call takes: a text of the user, one message, or a conversation."""
+"""What a call accepts: a string (one user message), a message, or a list of messages."""
 
 
 class CallArguments(TypedDict, total=False):
-    """The optional arguments of a call; wrappers take and pass them on as `**how: Unpack[CallArguments]`.
+    """The optional arguments of a call, which an adapter accepts as `**how: Unpack[CallArguments]`.
 
-    `options` are offered to the model: options, typed functions or pydantic models. `settings` are laid over the
-    adapter's. `strict` names the kinds of loss that refuse the rendering (True: dropped and downgraded); if it is
-    left out or None, the adapter's `strict` counts.
+    options: the options that the model may call: Option objects, typed
+        functions or pydantic model classes.
+    settings: the Settings of this call. The adapter's settings apply
+        where these are not set.
+    strict: the kinds of loss that raise RenderingRefused. True means
+        "dropped" and "downgraded"; None means the adapter's `strict`.
     """
 
     options: Iterable[OptionLike]
@@ -44,40 +47,58 @@ class CallArguments(TypedDict, total=False):
     strict: Strict | None
 
 
-@surface
+@show_arguments
 class Adapter(Protocol):
-    """The methods that a conversation needs; a wrapper that caches, redacts, limits or falls back has them too."""
+    """The interface of everything that answers conversations: ModelAdapter, FallbackAdapter, and wrappers of your own.
+
+    A wrapper, for example one that caches replies, has these methods too and can be used wherever an adapter is
+    expected.
+
+    >>> import sabir
+    >>> def ask(llm: sabir.Adapter, question: str) -> str:
+    ...     return llm.complete_sync(question).text
+    >>> ask(sabir.adapter("echo:m"), "Hello!")
+    'Hello!'
+    """
 
     @property
     def target(self) -> Target:
-        """The target of its renderings: provider, dialect, model, endpoint."""
+        """The provider, dialect, model and endpoint that requests are sent to."""
 
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
-        """The request and its losses, without key and network."""
+        """Return the request for a conversation and its losses, without an API key, without a network and without
+        sending.
+
+        Raises RenderingRefused for losses that `strict` names, and WrongWord or SettingsInvalid for wrong arguments.
+        """
 
     async def send(self, rendering: Rendering) -> Reply:
-        """Send a rendering as it is."""
+        """Send a rendering of this adapter and return the reply. Raises CallError if the call fails."""
 
     def send_sync(self, rendering: Rendering) -> Reply:
-        """As `send`, waiting."""
+        """Sync version of `send`. Blocks the thread."""
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
-        """Render and send."""
+        """Send a conversation and return the complete reply. Raises CallError if the call fails, RenderingRefused
+        before sending.
+        """
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
-        """As `complete`, waiting."""
+        """Sync version of `complete`. Blocks the thread."""
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
-        """Render and send; the reply as it arrives."""
+        """Return the reply to a conversation, or to a rendering, as a stream of events. Sent when the first event is
+        read.
+        """
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
-        """As `stream`, waiting."""
+        """Sync version of `stream`. Reading blocks the thread."""
 
     async def aclose(self) -> None:
-        """Close every client that the adapter made."""
+        """Close every client that the adapter created."""
 
     def close(self) -> None:
-        """Close the client of the waiting methods."""
+        """Close the client that the sync methods created."""
 
 
 LIKENESS = 0.8
@@ -96,7 +117,7 @@ def checked_settings(settings: Settings, provider: str) -> Settings:
         meant = None if name == provider else _meant(name, (provider, *registry.names()))
         if meant is not None and not registry.knows(name):
             raise SettingsInvalid(
-                f"Settings(vendor=…) has a section for {name!r}, which is no provider; did you mean {meant!r}?"
+                f"Settings(vendor=…) has a section for {name!r}, which is not a provider; did you mean {meant!r}?"
             )
     return settings
 
@@ -104,7 +125,7 @@ def checked_settings(settings: Settings, provider: str) -> Settings:
 def checked_policy(speaks_as: str) -> str:
     """The policy that an adapter speaks for; raises SettingsInvalid for the reserved policy `runtime`."""
     if speaks_as == RUNTIME:
-        raise SettingsInvalid(f"{RESERVED}; give speaks_as= another, for example 'llm'")
+        raise SettingsInvalid(f"{RESERVED}; give speaks_as= another name, for example 'llm'")
     return speaks_as
 
 

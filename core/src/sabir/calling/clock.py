@@ -19,10 +19,10 @@ LONGEST_CLOSE = 0.5
 Limit: TypeAlias = tuple[float, str]
 """A moment, and the setting that it comes from."""
 _MISSING = {
-    "timeout": "gave no whole answer within {:g} s, retries and pauses included",
+    "timeout": "did not complete its answer within {:g} s, retries and pauses included",
     "begun": "did not begin to answer within {:g} s, retries and pauses included",
     "idle": "sent no event for {:g} s",
-    "total": "gave no whole answer within {:g} s, from the call's beginning to its end",
+    "total": "did not complete its answer within {:g} s, from the call's beginning to its end",
 }
 """Limit → what the provider failed to do, for the error."""
 

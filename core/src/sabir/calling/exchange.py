@@ -171,7 +171,7 @@ def folded_script(exchange: Exchange, attempt: int) -> Script[Reply]:
     if begun.removeprefix(BOM_UTF8).lstrip().startswith(b"{"):
         return (yield from _whole(exchange, scope, attempt, begun))
     state = StreamState(exchange.dialect, scope)
-    state.mute()
+    state.skip_events()
     state.begin(scope, attempt, exchange.losses)
     return (yield from _streamed(exchange, state, scope, begun))
 

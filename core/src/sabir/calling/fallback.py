@@ -1,4 +1,4 @@
-"""An adapter over adapters: if a provider is down, the conversation goes on with another.
+"""An adapter that tries several adapters: if one provider is down, the next one answers.
 
     llm = sabir.fallback("acme:large", "other:large")
     llm.complete ──▶ acme:large ── Overloaded ──▶ other:large ──▶ reply        failed_members: acme:large
@@ -22,7 +22,7 @@ from typing import Any, Generic, NamedTuple, Never, Protocol, TypeAlias, TypeVar
 from sabir.base import failures
 from sabir.base.errors import SabirError, SettingsInvalid, WrongWord, one_line
 from sabir.base.failures import RenderingRefused, Strict
-from sabir.base.surface import surface
+from sabir.base.surface import show_arguments
 from sabir.calling.adapter import adapter
 from sabir.calling.calls import Adapter, CallArguments, Messages
 from sabir.calling.drive import logger
@@ -39,21 +39,22 @@ FALLBACK_ON: frozenset[type[SabirError]] = frozenset({
     failures.RateLimited, failures.QuotaExceeded, failures.Overloaded, failures.Unavailable, failures.ServerFailed,
     failures.ConnectionFailed, failures.CallTimedOut, failures.ResponseInvalid, RenderingRefused, AllFailed,
 })  # fmt: skip
-"""The errors for which a fallback asks its next member: the provider is busy, down, out of reach or out of credit, gave
-no answer, or cannot take the conversation. An error of the program or the request is raised at once: a missing or wrong
-key, an unknown model, or a request that is invalid, too long or rejected by a filter."""
+"""The errors after which a fallback tries its next member: the provider is busy, down, unreachable or out of credit,
+the response is invalid, or the member cannot accept the conversation. Errors of the program or the request are raised
+at once: a missing or wrong key, an unknown model, an invalid or too long request, a filtered request.
+"""
 
 _FACTORY = ("speaks_as", "settings", "strict", "fallback_on")
 _OF_ONE = ("api_key", "base_url", "client", "model_info")
 
 MESSAGE_CHARACTERS = 460
-"""The characters that the members share in the error of a call that no member answered."""
+"""The number of characters for all members' errors in the message of AllFailed."""
 
 Got = TypeVar("Got")
 Got_co = TypeVar("Got_co", covariant=True)
 Result = TypeVar("Result")
 Kinds: TypeAlias = tuple[type[SabirError], ...]
-"""The errors for which the next member is asked."""
+"""The error classes after which the next member is tried."""
 
 
 class Asked(NamedTuple, Generic[Got_co]):
@@ -93,8 +94,12 @@ def way_along(
             raise
     if all(isinstance(error, RenderingRefused) for error in errors):
         losses = [loss for each in failed for loss in each.losses]
-        raise RenderingRefused(f"no member takes this: {_said(failed)}", losses) from errors[-1]
-    raise AllFailed(f"no member answered: {_said(failed)}", failed_members=failed, errors=errors) from errors[-1]
+        raise RenderingRefused(f"no model of the fallback accepts this request: {_said(failed)}", losses) from errors[
+            -1
+        ]
+    raise AllFailed(
+        f"no model of the fallback answered: {_said(failed)}", failed_members=failed, errors=errors
+    ) from errors[-1]
 
 
 def _first(member: Adapter) -> str:
@@ -139,7 +144,7 @@ class _FallbackRelay(Relay):
         stream, self._passed = next(way)
         super().__init__(stream)
 
-    def told(self, reply: Reply) -> Reply:
+    def adapt_reply(self, reply: Reply) -> Reply:
         """The reply, with the members that were passed over."""
         return _told(reply, self._passed)
 
@@ -156,22 +161,23 @@ class _FallbackRelay(Relay):
                 self.stream, self._passed = self._way.throw(error)
 
 
+@show_arguments
 @runtime_checkable
 class Counting(Protocol):
     """An adapter that counts tokens."""
 
     async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
-        """The input tokens of the request that it renders."""
+        """Return the number of input tokens of the request for a conversation."""
 
     def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
-        """As `count_tokens`, waiting."""
+        """Sync version of `count_tokens`. Blocks the thread."""
 
 
 class FallbackAdapter(AsyncClosing, SyncClosing):
-    """Several adapters as one; made by `sabir.fallback`, which says when the next is asked.
+    """Several adapters used as one: if a member fails, the next member is tried. Created by `sabir.fallback`.
 
-    Its methods raise the errors of their members. If no member answered, AllFailed names each member and its error;
-    if all refused the rendering, RenderingRefused does. It holds no state of a call: threads and tasks may share it.
+    If every member failed, raises AllFailed, which names each member's error; if every member refused the conversation,
+    raises RenderingRefused. All other errors are the members' own. Threads and tasks may share the adapter.
     """
 
     def __init__(self, members: Sequence[Adapter], made: Sequence[Adapter], kinds: Kinds, speaks_as: str) -> None:
@@ -183,56 +189,65 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
 
     @property
     def members(self) -> tuple[Adapter, ...]:
-        """The adapters, in the order in which they are asked."""
+        """The adapters, in the order in which they are tried."""
         return self._members
 
     @property
     def speaks_as(self) -> str:
-        """The policy on whose behalf the members speak."""
+        """The policy whose messages the members send as the model's own."""
         return self._speaks_as
 
     @property
     def target(self) -> Target:
-        """The first member's target."""
+        """The target of the first member."""
         return self.members[0].target
 
     @property
     def targets(self) -> tuple[Target, ...]:
-        """The targets of its renderings, in the order in which members are asked."""
+        """The targets of all members, in the order in which they are tried; a nested fallback contributes all of its
+        targets.
+        """
         return tuple(target for member in self.members for target in _targets(member))
 
     def __repr__(self) -> str:
-        """The members' targets, without secrets."""
+        """Return the members' targets, without secrets."""
         return f"FallbackAdapter({', '.join(repr(str(member.target)) for member in self.members)})"
 
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
-        """The request of the first member that does not refuse it; pure, as the members' own `render`."""
+        """Return the request of the first member that accepts the conversation. Needs no API key and sends nothing.
+
+        Raises RenderingRefused if every member refuses.
+        """
         rendering: Rendering = next(self._way("render", messages, how, self._refusals)).got
         return rendering
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
-        """Render and send, by one member after the other; `reply.failed_members` did not answer."""
+        """Send a conversation to one member after another, and return the first reply.
+
+        `reply.failed_members` lists the members that failed before. Raises AllFailed if every member failed.
+        """
         return _told(*await _awaited(self._way("complete", messages, how, self._kinds)))
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
-        """As `complete`, waiting."""
+        """Sync version of `complete`. Blocks the thread."""
         return _told(*next(self._way("complete_sync", messages, how, self._kinds)))
 
     async def send(self, rendering: Rendering) -> Reply:
-        """Send a rendering as it is, by the member that it was made for; no other member is asked.
+        """Send a rendering, unchanged, with the member that rendered it. No other member is tried.
 
-        Raises SettingsInvalid for a rendering that was made for no member.
+        Raises SettingsInvalid for a rendering of another target, and CallError if the call fails.
         """
         return await self._addressed(rendering).send(rendering)
 
     def send_sync(self, rendering: Rendering) -> Reply:
-        """As `send`, waiting."""
+        """Sync version of `send`. Blocks the thread."""
         return self._addressed(rendering).send_sync(rendering)
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
-        """The reply as it arrives, of the first member that sends an event; a rendering goes where `send` sends it.
+        """Return the stream of the first member that sends an event. After an event, no other member is tried.
 
-        Raises RenderingRefused here if all members refuse; the requests are sent later.
+        Raises RenderingRefused here if every member refuses the conversation; errors of calls raise when events are
+        read. A rendering is sent only to the member that rendered it.
         """
         if isinstance(messages, Rendering):
             return self._addressed(messages).stream(messages, **how)
@@ -240,34 +255,40 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         return ReplyStream(relay, relay.start)
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
-        """As `stream`, waiting."""
+        """Sync version of `stream`. Reading blocks the thread."""
         if isinstance(messages, Rendering):
             return self._addressed(messages).stream_sync(messages, **how)
         relay = _FallbackRelay(self._way("stream_sync", messages, how, self._kinds))
         return SyncReplyStream(relay, relay.start)
 
     async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
-        """The input tokens of the request that `render` gives, for its target; the count's errors are raised unchanged.
+        """Return the number of input tokens for the first member that accepts the conversation.
 
-        No other member is asked, because its model has other tokens. Raises SettingsInvalid for a member that counts
-        no tokens.
+        If counting fails, no other member is tried, because other models count differently. Raises SettingsInvalid if
+        that member cannot count tokens.
         """
-        way: Way[Coroutine[Any, Any, TokenCount]] = self._way("count_tokens", messages, how, self._refusals, counting)
+        way: Way[Coroutine[Any, Any, TokenCount]] = self._way(
+            "count_tokens", messages, how, self._refusals, require_token_counter
+        )
         return (await _awaited(way)).got
 
     def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
-        """As `count_tokens`, waiting."""
-        count: TokenCount = next(self._way("count_tokens_sync", messages, how, self._refusals, counting)).got
+        """Sync version of `count_tokens`. Blocks the thread."""
+        count: TokenCount = next(
+            self._way("count_tokens_sync", messages, how, self._refusals, require_token_counter)
+        ).got
         return count
 
     async def aclose(self) -> None:
-        """Close the members that were made from strings; adapters that were given stay open."""
+        """Close the members that were created from strings. Adapters that you passed stay open."""
         async with AsyncExitStack() as closing:
             for member in self._made:
                 closing.push_async_callback(member.aclose)
 
     def close(self) -> None:
-        """As `aclose`, for a program that only used the waiting methods."""
+        """Close the sync clients of the members that were created from strings. After async calls, use `aclose`
+        instead.
+        """
         with ExitStack() as closing:
             for member in self._made:
                 closing.callback(member.close)
@@ -300,17 +321,18 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
 
 
 def _targets(member: Adapter) -> tuple[Target, ...]:
-    return member.targets if isinstance(member, FallbackAdapter) else (member.target,)
+    targets: tuple[Target, ...] = getattr(member, "targets", (member.target,))  # a fallback's, wrapped or not
+    return targets
 
 
-def counting(member: Adapter) -> Counting:
-    """The adapter, if it counts tokens; raises SettingsInvalid if it does not."""
+def require_token_counter(member: Adapter) -> Counting:
+    """Return the adapter if it counts tokens. Raises SettingsInvalid if it does not."""
     if isinstance(member, Counting):
         return member
-    raise SettingsInvalid(f"the adapter of {member.target} counts no tokens; ask one that sabir.adapter made")
+    raise SettingsInvalid(f"the adapter of {member.target} cannot count tokens; use one from sabir.adapter")
 
 
-@surface
+@show_arguments
 def fallback(
     *members: str | Adapter,
     speaks_as: str = "llm",
@@ -319,25 +341,30 @@ def fallback(
     fallback_on: Collection[type[SabirError]] | None = None,
     **misnamed: Never,
 ) -> FallbackAdapter:
-    """An adapter that asks its members in their order, until one answers; each a `provider:model` or an adapter.
+    """Return an adapter that tries its members in order until one answers. Each member is `provider:model` or an
+    adapter.
 
-    A member's own retries come first (`Settings.retries`). `fallback_on` names the errors after which the next
-    member is asked (subclasses included); by default FALLBACK_ON. All other errors are raised at once. A stream
-    moves on only before its first event. A member that refuses the rendering, by `strict` or because nothing of the
-    conversation is left for it, is passed over like a member that is down: with `strict`, the first member without a
-    refused loss answers, whether it is the first of all or a later one. A refusal is an error only if all refuse.
+    A member's own retries come first (`Settings.retries`). `fallback_on` lists the errors (and their subclasses) after
+    which the next member is tried; None means FALLBACK_ON. All other errors raise at once. A member that refuses the
+    conversation, because of `strict` or because nothing can be sent, is skipped. A stream switches members only before
+    its first event.
 
-    `speaks_as`, `settings` and `strict` hold for the members named by strings; a given adapter keeps its own, and its
-    owner closes it. Of several members only the first gets `extra_body` and `extra_headers`; `extra_body_for` and
-    `extra_headers_for` name others. A key or an endpoint belongs to one provider: give `sabir.adapter(…)` with it.
+    `speaks_as`, `settings` and `strict` apply to the members given as strings. `extra_body` and `extra_headers` of the
+    settings go to the first of these members only; use `extra_body_for` and `extra_headers_for` for others. To pass a
+    key or an endpoint, make the member with `sabir.adapter(…)`, and close it yourself.
 
-    Raises SettingsInvalid for fewer than two members, for members that speak as different policies, and for arguments
-    that no member uses; else the errors of `sabir.adapter`.
+    Raises SettingsInvalid for fewer than two members, for members with different `speaks_as`, and for arguments that no
+    member uses; also raises the errors of `sabir.adapter`.
+
+    >>> import sabir
+    >>> llm = sabir.fallback("echo:large", "echo:small")
+    >>> llm.complete_sync("Hello!").origin.model
+    'large'
     """
     for name in misnamed:
         if name in _OF_ONE:
             remedy = f"give sabir.adapter('provider:model', {name}=…) in place of that member's name"
-            raise WrongWord(f"fallback() takes no `{name}`, which belongs to one provider; {remedy}")
+            raise WrongWord(f"fallback() has no argument `{name}`, which belongs to one provider; {remedy}")
     Settings.refuse_misnamed("fallback", misnamed, _FACTORY)
     for number, candidate in enumerate(members, 1):
         is_adapter = not isinstance(candidate, type) and callable(getattr(candidate, "complete", None))

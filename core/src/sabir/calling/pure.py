@@ -1,4 +1,4 @@
-"""The pure half: a dialect by its name, without endpoint, key, client or network.
+"""Use a dialect (API format) without an API key, a client or a network.
 
 sabir.dialect("acme.wire") ── render(messages) ─▶ Rendering
                            ── decode(body) ─────▶ Reply
@@ -14,7 +14,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from sabir.base.errors import HistoryInvalid, one_line
 from sabir.base.failures import Loss, ResponseInvalid, Strict
-from sabir.base.surface import surface
+from sabir.base.surface import show_arguments
 from sabir.calling.adapter import ModelAdapter, without_secrets
 from sabir.calling.calls import checked_policy
 from sabir.contract.dialect import DecodedHistory, Decoder, Dialect, Rendering, ServerEvent
@@ -31,16 +31,19 @@ from sabir.vocabulary.settings import Settings, Target
 _RENDER = ("model", "options", "settings", "strict", "speaks_as")
 
 
-@surface
+@show_arguments
 class PureDialect:
-    """A dialect as its own provider speaks it; it keeps no state between calls."""
+    """One dialect (API format) without a network: renders requests and reads stored requests and responses. From
+    `sabir.dialect`.
+    """
 
     def __init__(self, dialect: Dialect, target: Target, provider: Provider) -> None:
         self.dialect = dialect
-        """The plugin's Dialect."""
+        """The plugin's Dialect object."""
         self.target = target
+        """The provider, dialect and endpoint that requests are rendered for; without a model."""
         self.provider = provider
-        """The provider that speaks it; rendering uses its models and the quirks of its endpoint."""
+        """The provider whose models and endpoint are assumed."""
 
     def __repr__(self) -> str:
         return f"<dialect {self.dialect.name}>"
@@ -56,17 +59,22 @@ class PureDialect:
         speaks_as: str = "llm",
         **misnamed: Never,
     ) -> Rendering:
-        """Return the request that an adapter for this model would send to the provider's own endpoint.
+        """Return the request that an adapter for this model would send to the provider's own endpoint. Nothing is sent.
 
-        Raises RenderingRefused for losses that `strict` names, SettingsInvalid for invalid settings, WrongWord for
-        another library's argument.
+        `model` is the model's name. `options`, `settings` and `strict` mean what they mean in `adapter.render`.
+        `speaks_as` names the policy whose messages are sent as the model's own. Raises RenderingRefused for losses that
+        `strict` forbids, SettingsInvalid for invalid settings, and WrongWord for an argument of another library.
         """
         Settings.refuse_misnamed("render", misnamed, _RENDER)
         adapter = ModelAdapter(self.provider, self.dialect, model, Access(), speaks_as=speaks_as)
         return adapter.render(as_messages(messages), options=options, settings=settings, strict=strict)
 
     def decode(self, body: str | bytes, *, policy: str = "llm") -> Reply:
-        """A stored response → reply; raises ResponseInvalid, or the CallError that the body reports."""
+        """Return the reply that a stored response (its JSON text) contains. `policy` becomes the policy of its
+        messages.
+
+        Raises ResponseInvalid if the text is not such a response, or the CallError that the response reports.
+        """
         scope = self._scope(policy)
         text = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body
         _check_type(text, bytes, scope, "decode takes a response's JSON as str or bytes; give its text, not the object")
@@ -77,35 +85,38 @@ class PureDialect:
             raise_unreadable(scope, mended, error)
 
     def decoder(self, *, policy: str = "llm") -> Decoder:
-        """A decoder for one stored or live stream: `feed(ServerEvent(data, event))`, then `close()`.
+        """Return a decoder for one stored or live stream: call `feed(ServerEvent(data, event))` for each event, then
+        `close()`.
 
-        Both raise ResponseInvalid, or the CallError that the stream reports.
+        Both methods return events of the reply, and raise ResponseInvalid or the CallError that the stream reports.
+        `policy` becomes the policy of the reply's messages.
         """
         scope = self._scope(policy)
         return _CheckedDecoder(self.dialect.decoder(scope), scope)
 
     def decode_history(self, body: str | bytes | Mapping[str, Any], *, policy: str = "llm") -> DecodedHistory:
-        """A stored request (its JSON text, or the mapping that an SDK was given) → messages, options and settings.
+        """Return the messages, options and settings of a stored request.
 
-        The assistant's messages get the policy `policy`. A field that only this vendor reads is in the settings, where
-        `extra_body_for` names this dialect; a field without any place is in the losses. Raises HistoryInvalid, in one
-        line, for a body that is no request of this dialect.
+        `body` is the request's JSON text, or the mapping that was passed to the vendor's SDK. `policy` becomes the
+        policy of the assistant's messages. Fields that only this vendor knows are in the settings, under
+        `extra_body_for` or `vendor`; a field without a place is a loss. Raises HistoryInvalid if `body` is not a
+        request of this dialect.
         """
         scope = self._scope(policy)
         mended, was_broken = mend(_request_bytes(body))
         try:
             history = self.dialect.decode_history(mended, scope)
         except HistoryInvalid as error:
-            raise HistoryInvalid(one_line(f"this is no request of {self.dialect.name}: {error}")) from None
+            raise HistoryInvalid(one_line(f"this is not a request of {self.dialect.name}: {error}")) from None
         except Exception as error:
             reason = one_line(f"{type(error).__name__}: {error}", 160)
-            raise HistoryInvalid(f"this is no request of {self.dialect.name}, {shown(mended)}: {reason}") from error
+            raise HistoryInvalid(f"this is not a request of {self.dialect.name}, {shown(mended)}: {reason}") from error
         # What the dialect does not know belongs to the one provider that this request was made for.
         owner = self.target.model_copy(update={"model": ""})
         history = history.model_copy(update={"settings": history.settings.owned_by(owner.full_name)})
         if not was_broken:
             return history
-        loss = Loss(kind="rewritten", path="request", reason="it holds broken Unicode; U+FFFD stands for it")
+        loss = Loss(kind="rewritten", path="request", reason="invalid Unicode was replaced by U+FFFD")
         return history.model_copy(update={"losses": (loss, *history.losses)})
 
     def _scope(self, policy: str) -> DecodeScope:
@@ -152,13 +163,19 @@ def _request_bytes(body: str | bytes | Mapping[str, Any]) -> bytes:
     try:
         return json.dumps(dict(body), allow_nan=False, default=to_jsonable_python).encode()
     except (PydanticSerializationError, TypeError, ValueError, RecursionError) as error:
-        raise HistoryInvalid(one_line(f"the request is no JSON: {error}; give what was sent")) from None
+        raise HistoryInvalid(one_line(f"the request is not JSON: {error}; give the body that was sent")) from None
 
 
 def dialect(name: str) -> PureDialect:
-    """Return the dialect of that full name, `provider.dialect`.
+    """Return a dialect (API format) by its full name, `provider.dialect`, to render and read data without a network.
 
-    Raises ProviderMissing or DialectMissing, which list names, and the other errors of `sabir.provider`.
+    Raises ProviderMissing or DialectMissing, which list the known names, and ProviderBroken or PluginConflict.
+
+    >>> import sabir
+    >>> plain = sabir.dialect("echo.plain")
+    >>> request = plain.render("Hello!", model="m").body_bytes
+    >>> plain.decode_history(request).messages[0].text
+    'Hello!'
     """
     provider_name, _, short_name = name.partition(".")
     provider = registry.provider(provider_name, short_name)

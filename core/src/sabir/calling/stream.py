@@ -1,4 +1,4 @@
-"""A reply as it arrives, for an event loop and for waiting: two thin classes over one state.
+"""A reply as it arrives: one class for async code and one for sync code.
 
     async with llm.stream(chat) as stream:          with llm.stream_sync(chat) as stream:
         async for text in stream.text: ...              for text in stream.text: ...
@@ -16,7 +16,7 @@ from threading import Lock
 from typing import Self, TypeAlias
 
 from sabir.base.errors import SettingsInvalid
-from sabir.base.surface import surface
+from sabir.base.surface import show_arguments
 from sabir.calling.drive import Performer, drive, waited
 from sabir.calling.exchange import Action, Emit, Next, Outcome, Script
 from sabir.reading.incoming import StreamState
@@ -31,38 +31,38 @@ class _Held:
 
     def __init_subclass__(cls, **named: object) -> None:
         super().__init_subclass__(**named)
-        surface(cls)
+        show_arguments(cls)
 
 
 class SyncClosing(_Held):
-    """Base of the objects that a `with` block closes; help() names every argument of their methods."""
+    """Base class of objects that a `with` block closes. In help(), their methods show every keyword argument."""
 
     @abstractmethod
     def close(self) -> None:
-        """Close it."""
+        """Close the object."""
 
     def __enter__(self) -> Self:
-        """The object itself; nothing is done yet."""
+        """Return the object itself."""
         return self
 
     def __exit__(self, *raised: object) -> None:
-        """Close it."""
+        """Close the object."""
         self.close()
 
 
 class AsyncClosing(_Held):
-    """Base of the objects that an `async with` block closes; help() names every argument of their methods."""
+    """Base class of objects that an `async with` block closes. In help(), their methods show every keyword argument."""
 
     @abstractmethod
     async def aclose(self) -> None:
-        """Close it."""
+        """Close the object."""
 
     async def __aenter__(self) -> Self:
-        """The object itself; nothing is done yet."""
+        """Return the object itself."""
         return self
 
     async def __aexit__(self, *raised: object) -> None:
-        """Close it."""
+        """Close the object."""
         await self.aclose()
 
 
@@ -79,7 +79,7 @@ class _Stream:
 
     @property
     def partial(self) -> Reply:
-        """The reply as far as it has arrived; an unfinished option call is a loss, no message (see `Fold.partial`)."""
+        """The reply as far as it has arrived. An unfinished option call is reported as a loss, not as a message."""
         return self._reply or self._state.partial
 
     async def _next(self, *, muted: bool = False) -> StreamEvent | None:
@@ -88,14 +88,14 @@ class _Stream:
         Raises the error that ended the stream early, and SettingsInvalid while another reader waits for an event.
         """
         if not self._turn.acquire(blocking=False):
-            raise SettingsInvalid("this stream has a reader who waits for its next event; read it once, from one place")
+            raise SettingsInvalid("another task is already reading this stream; read it from one place")
         try:
             if self._error is not None:
                 raise self._error
             if self._reply is not None:
                 return None
             if muted:
-                self._state.mute()
+                self._state.skip_events()
             self._running = self._running or await self._start()
             step = await drive(*self._running)
             if isinstance(step, Emit):
@@ -123,25 +123,33 @@ class _Stream:
         """End the stream, after an error or because the reader left; returns the script and the wire to close."""
         running, self._running = self._running, None
         if self._reply is None and self._error is None:
-            self._error = error if isinstance(error, Exception) else self._state.left()
+            self._error = error if isinstance(error, Exception) else self._state.closed_error()
         if running is not None:
             running[0].close()
         return running
 
 
 class ReplyStream(_Stream, AsyncClosing):
-    """An asynchronous iterator of a reply's events, and a context manager that closes the connection.
+    """The events of a reply that is arriving, as an async iterator. Created by `adapter.stream`.
 
-    Errors of the call are raised where an event is asked for: CallError before the first event, afterwards
-    StreamBroken, which carries the partial reply. It has one reader at a time: a second gets SettingsInvalid.
+    `async with` closes the connection. A stream that is read to its end closes itself. Errors raise where an event is
+    read: CallError before the first event, StreamBroken with the partial reply after it. A second reader at the same
+    time gets SettingsInvalid.
+
+    >>> import asyncio, sabir
+    >>> async def kinds() -> list[str]:
+    ...     async with sabir.adapter("echo:m").stream("Hello!") as stream:
+    ...         return [event.type async for event in stream]
+    >>> asyncio.run(kinds())
+    ['reply-start', 'text-start', 'text-delta', 'text-end', 'reply-end']
     """
 
     def __aiter__(self) -> AsyncIterator[StreamEvent]:
-        """The events that have not been read yet."""
+        """Return an iterator over the events that have not been read yet."""
         return self
 
     async def __anext__(self) -> StreamEvent:
-        """The next event."""
+        """Wait for the next event and return it."""
         event = await self._next()
         if event is None:
             raise StopAsyncIteration
@@ -149,15 +157,17 @@ class ReplyStream(_Stream, AsyncClosing):
 
     @property
     def text(self) -> AsyncIterator[str]:
-        """The reply's text as it arrives; other events are skipped."""
+        """An async iterator over the pieces of the reply's text as they arrive. Other events are skipped."""
         return _Texts(self, self._state.text_of)
 
     async def reply(self) -> Reply:
-        """The whole reply, after reading the rest of the stream."""
+        """Read the stream to its end and return the complete reply. Raises StreamBroken or another CallError on
+        failure.
+        """
         return await self._whole()
 
     async def aclose(self) -> None:
-        """Close the connection; events that were not read stay unread."""
+        """Close the connection. Events that were not read are discarded."""
         await self._leave()
 
 
@@ -178,17 +188,23 @@ class _Texts:
 
 
 class SyncReplyStream(_Stream, SyncClosing):
-    """An iterator of a reply's events, and a context manager that closes the connection; waits for each event.
+    """The events of a reply that is arriving, as an iterator. Created by `adapter.stream_sync`. Reading blocks the
+    thread.
 
-    It needs no event loop and does not disturb a running one. Errors are those of ReplyStream.
+    `with` closes the connection. No event loop is needed. Raises the same errors as ReplyStream.
+
+    >>> import sabir
+    >>> with sabir.adapter("echo:m").stream_sync("Hello there!") as stream:
+    ...     list(stream.text)
+    ['Hello ', 'there!']
     """
 
     def __iter__(self) -> Iterator[StreamEvent]:
-        """The events that have not been read yet."""
+        """Return an iterator over the events that have not been read yet."""
         return self
 
     def __next__(self) -> StreamEvent:
-        """The next event."""
+        """Wait for the next event and return it."""
         event = waited(self._next())
         if event is None:
             raise StopIteration
@@ -196,44 +212,46 @@ class SyncReplyStream(_Stream, SyncClosing):
 
     @property
     def text(self) -> Iterator[str]:
-        """The reply's text as it arrives; other events are skipped."""
+        """An iterator over the pieces of the reply's text as they arrive. Other events are skipped."""
         return filter(None, map(self._state.text_of, self))
 
     def reply(self) -> Reply:
-        """The whole reply, after reading the rest of the stream."""
+        """Read the stream to its end and return the complete reply. Raises StreamBroken or another CallError on
+        failure.
+        """
         return waited(self._whole())
 
     def close(self) -> None:
-        """Close the connection; events that were not read stay unread."""
+        """Close the connection. Events that were not read are discarded."""
         waited(self._leave())
 
 
 class Relay:
-    """A stream that hands on the events of another: `ReplyStream(relay, relay.start)`, or `SyncReplyStream` alike.
+    """Passes on the events of another stream: `ReplyStream(relay, relay.start)`, or SyncReplyStream in the same way.
 
-    A wrapper of an adapter overrides `start`, `told` or `script` to read or change the events.
+    Wrappers of adapters override `start`, `adapt_reply` or `script` to read or change the events.
     """
 
     def __init__(self, stream: ReplyStream | SyncReplyStream) -> None:
         self.stream = stream
         """The stream from which the events come; `start` may replace it."""
 
-    def told(self, reply: Reply) -> Reply:
+    def adapt_reply(self, reply: Reply) -> Reply:
         """Return the reply to hand on for a reply of the stream, whole or partial."""
         return reply
 
     @property
     def partial(self) -> Reply:
         """The reply as far as it has arrived."""
-        return self.told(self.stream.partial)
+        return self.adapt_reply(self.stream.partial)
 
-    def mute(self) -> None:
+    def skip_events(self) -> None:
         """Give no more events, because the caller wants the reply alone."""
-        self.stream._state.mute()
+        self.stream._state.skip_events()
 
-    def left(self) -> StreamBroken:
+    def closed_error(self) -> StreamBroken:
         """Return the error for a caller that reads on after leaving the stream."""
-        return self._telling(self.stream._state.left())
+        return self._telling(self.stream._state.closed_error())
 
     def text_of(self, event: StreamEvent) -> str:
         """Return the characters that an event adds to the reply's text; "" if it adds none."""
@@ -270,5 +288,5 @@ class Relay:
             self.stream.close()
 
     def _telling(self, error: StreamBroken) -> StreamBroken:
-        error.partial = self.told(error.partial)
+        error.partial = self.adapt_reply(error.partial)
         return error

@@ -54,10 +54,11 @@ class Contribution:
 
 def _members(provider: object, what: str) -> dict[str, Any]:
     """Return the attributes that the contract names; raises ProviderBroken for a missing one or a foreign version."""
-    if isinstance(provider, type):
-        raise ProviderBroken(f"{what} is the class {provider.__name__}; give an instance of it")
-    with ProviderBroken.blaming(f"{what} does not tell what it is"):
+    with ProviderBroken.blaming(f"the attributes of {what} cannot be read"):  # any may raise, `__class__` included
+        class_name = provider.__name__ if isinstance(provider, type) else ""
         members = {each: getattr(provider, each) for each in (*_MEMBERS, *_FLAGS) if hasattr(provider, each)}
+    if class_name:
+        raise ProviderBroken(f"{what} is the class {class_name}; pass an instance of it")
     if missing := [each for each in _MEMBERS if each not in members]:
         raise ProviderBroken(f"{what} lacks {', '.join(missing)}; see sabir.authoring.Provider")
     version = members["api_version"]
@@ -112,4 +113,4 @@ def meant(name: str, contributions: Sequence[Contribution], dialect: str | None)
         remedy = " or ".join(f"{each}:model" for each in spoken)
         raise ProviderMissing(f"provider {name!r} is not installed, only dialects that are added to it; write {remedy}")
     wanted = f"{name}.{dialect}" if dialect else name
-    raise DialectMissing(f"{wanted!r} is no dialect; {name} speaks {', '.join(spoken)}")
+    raise DialectMissing(f"{wanted!r} is not a dialect; {name} speaks {', '.join(spoken)}")

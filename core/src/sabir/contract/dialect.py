@@ -192,15 +192,21 @@ NameMap = Annotated[JSONObjectDocumentField, BeforeValidator(_of_strings)]
 
 
 class Rendering(Frozen):
-    """A request as it will be sent, and its losses.
+    """A request as it will be sent, and what gets lost. Created by `adapter.render`, and sent by `adapter.send`.
 
-    `body_bytes` are the exact bytes of the body; `body` shows them as JSON. `unchecked` lists what is sent
-    without a source that documents it for this target: settings and media by their paths, and the fields of
-    `extra_body` and `extra_headers`. `option_names` maps names on the wire to option names
-    where the two differ. `streaming` says that the request asks for a stream of events, as it also does where the
-    answer may take too long to arrive as one body; `send` folds the events to the whole reply. `timeout`, `idle` and
-    `total` are in seconds. `assumptions` says, a sentence each, what was assumed of a model that no table knows; an
-    assumption that changed the request is also a loss.
+    `target` is where the request goes, `path` its path below the endpoint, and `body_bytes` the exact bytes of the
+    body. `losses` lists what the target cannot accept. `assumptions` are sentences about a model that no table knows.
+    `unchecked` names the settings, media and extra fields that no source documents for this target. `streaming` is True
+    if the request asks for a stream of events; long answers are requested so, and `send` still returns a complete
+    reply. `timeout`, `idle` and `total` (in seconds), `bounds` and `retries` come from the call's Settings.
+
+    >>> import sabir
+    >>> llm = sabir.adapter("echo:m")
+    >>> rendering = llm.render(sabir.user("Hello!"))
+    >>> rendering.path, rendering.body["messages"]
+    ('/echo', [{'from': 'user', 'text': 'Hello!'}])
+    >>> llm.send_sync(rendering).text
+    'Hello!'
     """
 
     target: Target
@@ -221,15 +227,13 @@ class Rendering(Frozen):
     stream_path: str = Field(default="", repr=False)
     stream_fields: str = Field(default="{}", repr=False)
 
-    headers: ClassVar = ObjectView("headers_json", "Headers of the dialect and of `extra_headers`.")
-    option_names: ClassVar = ObjectView("option_names_json", "Names on the wire → option names, where they differ.")
-    argument_names: ClassVar = ObjectView(
-        "argument_names_json", "Option name → names of its arguments on the wire → their own."
-    )
+    headers: ClassVar = ObjectView("headers_json", "Headers of the dialect and of `extra_headers`, without the SDK's.")
+    option_names: ClassVar = ObjectView("option_names_json", "Name in the request → option's name, where they differ.")
+    argument_names: ClassVar = ObjectView("argument_names_json", "Option → argument's name in the request → real name.")
 
     @property
     def body(self) -> JSONValue:
-        """The body as an immutable JSON view."""
+        """The request's body as an immutable JSON value."""
         return freeze(decode_json(self.body_bytes))
 
     def __repr_args__(self) -> Arguments:
@@ -238,7 +242,7 @@ class Rendering(Frozen):
         yield "body_bytes", Plain(f"<{len(self.body_bytes)} bytes>")
 
     def for_stream(self) -> "Rendering":
-        """The same request, but asking for a stream of events."""
+        """Return the same request, but asking for a stream of events."""
         if self.streaming:
             return self
         fields = self.stream_fields[1:-1].encode()
@@ -247,11 +251,11 @@ class Rendering(Frozen):
 
 
 class DecodedHistory(Frozen):
-    """The content of a stored request: its messages, options, settings and model.
+    """The content of a stored request. Created by `PureDialect.decode_history`.
 
-    The options have no function, because a request holds none. A field that has no place here is in `losses`, by its
-    path in the request; a field that only this vendor reads is under the vendor's name in `settings.vendor`, or under
-    the dialect's name in `settings.extra_body_for`.
+    `messages` are the conversation and `model` the model's name. `options` have no functions, because requests do not
+    contain functions. `settings` holds the settings, and the fields that only this vendor knows, in `vendor` and
+    `extra_body_for`. `losses` names the fields that have no place here, by their paths in the request.
     """
 
     messages: tuple[Message, ...]

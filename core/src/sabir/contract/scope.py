@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from sabir.base.errors import NotJSON, SettingsInvalid
 from sabir.base.failures import ResponseInvalid
+from sabir.base.renamed import callable_by_old_names
 from sabir.base.values import (
     FrozenDict,
     JSONText,
@@ -41,7 +42,7 @@ Place: TypeAlias = Literal["closed", "end"]
 """The place of a splice: at the end of the closed prefix, or of all messages."""
 
 
-class Splice(NamedTuple):
+class Insertion(NamedTuple):
     """Bytes to put into the messages as they are joined: markers that the kept prefix does not hold.
 
     `text` goes before `before`, which is never empty and with which the closed prefix (`at="closed"`) or the list of
@@ -54,6 +55,7 @@ class Splice(NamedTuple):
     path: str
 
 
+@callable_by_old_names
 @dataclass(slots=True)
 class RequestScope:
     """The arguments from which a dialect encodes the rest of a request: everything but the turns."""
@@ -80,12 +82,12 @@ class RequestScope:
     history: Sequence[Message] = ()
     """The value of `messages`."""
     names: frozenset[str] = frozenset()
-    """The value of `called`."""
+    """The value of `called_options`."""
     saw_history: bool = False
     """Whether the dialect read `last_turn` or `messages`: then the head is made for this request alone."""
     saw_called: bool = False
-    """Whether the dialect read `called`."""
-    splices: list[Splice] = field(default_factory=list)
+    """Whether the dialect read `called_options`."""
+    splices: list[Insertion] = field(default_factory=list)
     """Markers to be put between the messages' bytes; the dialect adds them."""
     closing: list[JSONValue] = field(default_factory=list)
     """Wire items to be sent after all turns, which no later request holds at that place; the dialect adds them."""
@@ -113,7 +115,7 @@ class RequestScope:
         return self.history
 
     @property
-    def called(self) -> frozenset[str]:
+    def called_options(self) -> frozenset[str]:
         """Names of the options whose calls the request holds, offered or not."""
         self.saw_called = True
         return self.names
@@ -127,7 +129,7 @@ class RequestScope:
         path = f"settings.vendor.{self.target.provider}"
         return {name: value for name, value in section.items() if self.supports(f"vendor.{name}", f"{path}.{name}")}
 
-    def take(self, setting: str) -> Any:
+    def setting(self, setting: str) -> Any:
         """Return a wire setting's value, of the type of the field in Settings; None if it is not set or not to be sent.
 
         Report a loss if the target refuses or ignores it.
@@ -186,7 +188,7 @@ class RequestScope:
 
         Of stop texts it takes the first `stops`, all where that is 0. A dialect with rules of its own gives `take`.
         """
-        take = take or RequestScope.take
+        take = take or RequestScope.setting
         for setting in absent:
             if self.settings.take(setting) is not None:
                 self.losses.add("dropped", f"{self.target.dialect} has no field for it", path=f"settings.{setting}")
@@ -271,15 +273,15 @@ class DecodeScope:
         """Raise ResponseInvalid if a reply with so many blocks is larger than `bounds.blocks` allows."""
         most = self.bounds.most_blocks
         if number > most:
-            raise self.exceeds(f"more than {most:,} parts, calls and citations", "blocks")
+            raise self.limit_error(f"more than {most:,} parts, calls and citations", "blocks")
 
-    def each_counted(self, blocks: Iterable[Item]) -> Iterator[Item]:
+    def count_each(self, blocks: Iterable[Item]) -> Iterator[Item]:
         """Yield blocks and count each before the next is made."""
         for block in blocks:
             self.count_blocks()
             yield block
 
-    def count_kept(self, event: str) -> None:
+    def count_stored_values(self, event: str) -> None:
         """Count the JSON values of an event of which the decoder keeps more than a text.
 
         They add up over a stream. Raises ResponseInvalid above `bounds.values`.
@@ -288,9 +290,9 @@ class DecodeScope:
             most = self.bounds.most_values
             self.tally.values += count_values(event, most)
             if self.tally.values > most:
-                raise self.exceeds(f"events that hold more than {most:,} JSON values", "values")
+                raise self.limit_error(f"events that hold more than {most:,} JSON values", "values")
 
-    def count_copied(self, size: int) -> None:
+    def count_copied_bytes(self, size: int) -> None:
         """Count bytes that a dialect stores again with another block; raise ResponseInvalid above `bounds.body_bytes`.
 
         An item's own fields may be stored with each of its parts, so that few bytes would become many.
@@ -298,13 +300,13 @@ class DecodeScope:
         if self.tally is not None:
             self.tally.copied += size
             if self.tally.copied > self.bounds.body_bytes:
-                raise self.exceeds("fields that its parts repeat too often", "body_bytes")
+                raise self.limit_error("fields that its parts repeat too often", "body_bytes")
 
-    def exceeds(self, what: str, bound: str) -> ResponseInvalid:
+    def limit_error(self, what: str, bound: str) -> ResponseInvalid:
         """Return the error for an answer that is larger than the bound of that name allows; `what` says by what."""
-        return self.invalid(f"answered with {what}; if it may, raise Settings.bounds.{bound}")
+        return self.invalid_answer(f"answered with {what}; if it may, raise Settings.bounds.{bound}")
 
-    def invalid(self, said: str) -> ResponseInvalid:
+    def invalid_answer(self, said: str) -> ResponseInvalid:
         """The error for an answer that breaks the dialect; `said` is what the target did, and the remedy."""
         target = self.target
         return ResponseInvalid(f"{target} {said}", provider=target.provider, request_id=self.request_id)
@@ -338,7 +340,9 @@ class DecodeScope:
             return found
         shown = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
         answer = ascii(shown[:_SHOWN]) if shown.strip() else "an empty body"
-        raise self.invalid(f"answered {answer}; expected a JSON object of {self.target.dialect}: check the endpoint")
+        raise self.invalid_answer(
+            f"answered {answer}; expected a JSON object of {self.target.dialect}: check the endpoint"
+        )
 
     def read_call(
         self,
@@ -356,9 +360,9 @@ class DecodeScope:
         """
         if not wire_name:
             call = repr(wire_id) if wire_id else "without id"
-            raise self.invalid(f"chose an option but named none (call {call}); send the request again")
+            raise self.invalid_answer(f"chose an option but named none (call {call}); send the request again")
         if isinstance(arguments, str) and has_more_values(arguments, self.bounds.most_values):
-            raise self.exceeds(f"arguments of more than {self.bounds.most_values:,} JSON values", "values")
+            raise self.limit_error(f"arguments of more than {self.bounds.most_values:,} JSON values", "values")
         raw, parsed = _read_arguments(arguments)
         option_name = self.option_names.get(wire_name, wire_name)
         if (names := self.argument_names.get(option_name)) and parsed is not None:

@@ -75,11 +75,11 @@ class IdentifierRule:
     def _foreign(self) -> re.Pattern[str]:
         return re.compile(f"(?!{self.characters})[\\s\\S]")
 
-    def fitted(self, identifier: str) -> str:
+    def fit(self, identifier: str) -> str:
         """The identifier if the wire takes it as it is; else an identifier derived from it."""
-        return identifier if self.whole.fullmatch(identifier) else self.derived(identifier)
+        return identifier if self.whole.fullmatch(identifier) else self.derive(identifier)
 
-    def derived(self, identifier: str, occurrence: int = 0) -> str:
+    def derive(self, identifier: str, occurrence: int = 0) -> str:
         """A valid identifier for any string: its valid characters, then twelve hexadecimal digits of its hash."""
         digest = sha256(f"{identifier}\0{occurrence}".encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_LENGTH]
         kept = self._foreign.sub("_", identifier)[: max(self.longest - _HASH_LENGTH - 1, 0)]
@@ -325,10 +325,10 @@ class TurnScope:
             return "endpoint"
         return "" if self.family(origin.model) == self.family(target.model) else "model"
 
-    def stand_in(self, reason: str, piece: MediaPart, entry: Entry, losses: LossLog) -> str:
+    def placeholder_or_drop(self, reason: str, piece: MediaPart, entry: Entry, losses: LossLog) -> str:
         """The text that stands for a medium that a wire does not take there; empty where it shall be left out."""
         if self.unsupported_media == "drop":
             losses.lose("dropped", reason, piece, entry)
             return ""
-        losses.lose("downgraded", f"{reason}; a placeholder names it", piece, entry)
+        losses.lose("downgraded", f"{reason}; a text that names it was sent instead", piece, entry)
         return piece.placeholder

@@ -1,1 +1,1 @@
-"""Hook plugins: called by the builders that were given them while these build messages, and told of every call."""
+"""Hooks: functions of plugins that are called when messages are built and when calls are made."""

@@ -1,4 +1,4 @@
-"""Builders: messages made step by step, on the pattern of the source document.
+"""Builders, which make messages step by step.
 
     MessageBuilder.continue_step(last) ── add_text, add_image, … ──▶ to_message()    one `parts` message
                                        └─ add_option_call ─────────▶ a message of its own, at once
@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, TypedDict, T
 from uuid import uuid4
 
 from sabir.base.errors import BuilderError, NotJSON
+from sabir.base.surface import show_arguments
 from sabir.base.values import JSONValue
-from sabir.vocabulary.constructors import name_kind, result_fields, result_payload
+from sabir.vocabulary.constructors import describe_kind, result_fields, result_payload
 from sabir.vocabulary.media import MediaURL, Modality, shorten
 from sabir.vocabulary.messages import Message, OptionCall, OptionCallPayload, PartsPayload, Payload, RoleHint
 from sabir.vocabulary.parts import MediaPart, Part, Sections, TextPart
@@ -25,12 +26,19 @@ if TYPE_CHECKING:
     from sabir.hooks.plugins import HookPlugins
 
 Anchor: TypeAlias = Message | int | None
-"""The start from which a step is counted: a message, a step number, or None."""
+"""Where a step is counted from: a message, a step number, or None."""
 AnyPart = TypeVar("AnyPart", TextPart, MediaPart)
 
 
 class MediaDetails(TypedDict, total=False):
-    """The optional fields of a medium besides its hint and URL."""
+    """The optional arguments of `add_image`, `add_audio`, `add_video` and `add_document`.
+
+    mime: the MIME type, such as "image/png".
+    id: the part's id. Without an id, the part is named `media-1`,
+        `media-2`, … in order, or by a hook.
+    name: the file name.
+    vendor: provider name to hints for that provider.
+    """
 
     mime: str | None
     id: str | None
@@ -45,7 +53,7 @@ class _Maker:
         from sabir.hooks.plugins import as_hooks  # pluggy is imported only by programs that use builders
 
         if not policy:
-            raise BuilderError("a builder needs a policy: the name of who makes its messages")
+            raise BuilderError("a builder needs a policy: the name of the author of its messages")
         self.policy = policy
         self.role_hint = role_hint
         self.step_num = step_num
@@ -58,12 +66,16 @@ class _Maker:
         return self._hooks.built(Message.build("message", **settings, payload=payload))
 
 
+@show_arguments
 class MessageBuilder(_Maker):
-    """Collects parts into one message, and makes option calls; all share a step and a policy.
+    """Builds one message of several parts, and option calls, all with the same policy and step.
 
-    A call has the model's policy only if the builder is anchored on a model's message and was given no policy.
-    Media without a given id are named `media-1`, `media-2`, … in their order. Each `add_…` returns the part or call
-    that it added. Raises BuilderError or MediaRefused, in one line, for a value that no message can hold.
+    `policy` names who makes the messages ("user"). `role_hint` is the messages' role hint. `step_num` is their step.
+    `hooks` are plugins to apply, or "installed" for the plugins of the entry-point group `sabir.hooks`. Each `add_…`
+    method returns the part or call that it added.
+
+    A call has the builder's policy. Exception: a builder that continues from a model's message, and got no policy,
+    makes its calls as that model. Raises BuilderError or MediaRefused for a value that no message can have.
     """
 
     def __init__(
@@ -85,14 +97,20 @@ class MessageBuilder(_Maker):
     def next_step(
         cls, anchor: Anchor, *, policy: str | None = None, role_hint: RoleHint | None = None, hooks: "HookPlugins" = ()
     ) -> Self:
-        """A builder for the step after the anchor's; an anchor without a step counts as step 0."""
+        """Return a builder for the step after the anchor's. An anchor without a step counts as step 0.
+
+        `anchor` is a message, a step number, or None. The other arguments are the same as in MessageBuilder.
+        """
         return cls._anchored(anchor, (_step_of(anchor) or 0) + 1, policy, role_hint, hooks)
 
     @classmethod
     def continue_step(
         cls, anchor: Anchor, *, policy: str | None = None, role_hint: RoleHint | None = None, hooks: "HookPlugins" = ()
     ) -> Self:
-        """A builder for the anchor's own step; without a step if the anchor has none."""
+        """Return a builder for the anchor's own step; the messages have no step if the anchor has none.
+
+        `anchor` is a message, a step number, or None. The other arguments are the same as in MessageBuilder.
+        """
         return cls._anchored(anchor, _step_of(anchor), policy, role_hint, hooks)
 
     @classmethod
@@ -106,35 +124,43 @@ class MessageBuilder(_Maker):
         return builder
 
     def add_text(self, text: str) -> TextPart:
-        """Append text."""
+        """Append a text part, and return the part."""
         return self._add(TextPart.build(text=text))
 
     def add_image(
         self, prompt_hint: str | None = None, url: str | None = None, **details: Unpack[MediaDetails]
     ) -> MediaPart:
-        """Append an image: the hint (what it shows), then its URL; `mime`, `id`, `name`, `vendor` by keyword."""
+        """Append an image part, and return the part. `prompt_hint` says what the image shows, `url` is its URL.
+
+        Raises BuilderError without a URL, if the two are swapped, or for an id that another part got; MediaRefused for
+        an invalid URL.
+        """
         return self._add_media("image", prompt_hint, url, details)
 
     def add_audio(
         self, prompt_hint: str | None = None, url: str | None = None, **details: Unpack[MediaDetails]
     ) -> MediaPart:
-        """Append a sound, as `add_image` does an image."""
+        """Append a sound part, and return the part. Arguments and errors are the same as for `add_image`."""
         return self._add_media("audio", prompt_hint, url, details)
 
     def add_video(
         self, prompt_hint: str | None = None, url: str | None = None, **details: Unpack[MediaDetails]
     ) -> MediaPart:
-        """Append a video, as `add_image` does an image."""
+        """Append a video part, and return the part. Arguments and errors are the same as for `add_image`."""
         return self._add_media("video", prompt_hint, url, details)
 
     def add_document(
         self, prompt_hint: str | None = None, url: str | None = None, **details: Unpack[MediaDetails]
     ) -> MediaPart:
-        """Append a document, as `add_image` does an image."""
+        """Append a document part, and return the part. Arguments and errors are the same as for `add_image`."""
         return self._add_media("document", prompt_hint, url, details)
 
     def add_option_call(self, name: str, arguments: JSONValue = None) -> OptionCall:
-        """Add an option call: a message of its own, with a new invocation id."""
+        """Add an option call, a message of its own with a new invocation id, and return the message.
+
+        `name` is the option's name, `arguments` a JSON object; None means no arguments. Raises BuilderError for
+        anything else.
+        """
         chosen = {"invocation_id": uuid4().hex, "option_name": name}
         arguments = {} if arguments is None else arguments
         payload = OptionCallPayload.build("option call", **chosen, arguments=arguments)
@@ -146,15 +172,15 @@ class MessageBuilder(_Maker):
 
     @property
     def last_option_call(self) -> OptionCall:
-        """The option call added last; raises BuilderError if there is none."""
+        """The option call that was added last. Raises BuilderError if there is none."""
         if not self._calls:
-            raise BuilderError("this builder has no option call yet; add one with add_option_call(name, arguments)")
+            raise BuilderError("this builder has no option call; add one with add_option_call(name, arguments)")
         return self._calls[-1]
 
     def to_message(self) -> Message:
-        """One message of all parts in their order, without the option calls.
+        """Return one message of all parts in order, without the option calls.
 
-        The same message again until something is added. Raises BuilderError if there are no parts.
+        Returns the same message again until a part is added. Raises BuilderError if there are no parts.
         """
         if not self._parts:
             calls = "; its option calls are in to_messages()" if self._calls else ""
@@ -164,7 +190,10 @@ class MessageBuilder(_Maker):
         return self._built
 
     def to_messages(self) -> list[Message]:
-        """All messages in order; the message of the parts stands where the first part was added."""
+        """Return all messages in order. The message of the parts is placed where the first part was added.
+
+        Raises BuilderError if the builder is empty.
+        """
         if self._calls and not self._parts:
             return list(self._calls)
         before = self._calls_before_parts
@@ -182,7 +211,9 @@ class MessageBuilder(_Maker):
             self._assigned[part.id or ""] = part
         elif other := self._assigned.get(part.id):  # the id would name two media
             both = " and ".join(f"{each.modality} {shorten(each.prompt_hint or each.url)}" for each in (part, other))
-            raise BuilderError(f"id {part.id!r} would name both {both}, which got it first; give another id")
+            raise BuilderError(
+                f"id {part.id!r} is already used: it would name both {both}, which got it first; give another id"
+            )
         return self._add(part)
 
     def _media_id(self, part: MediaPart) -> str:
@@ -202,9 +233,10 @@ class MessageBuilder(_Maker):
 
 
 class OptionResultBuilder(_Maker):
-    """Answers one option call: invocation id, option name and step are the call's, the policy is the option's name.
+    """Builds the result of one option call. Create the builder by `response_to`.
 
-    Start with `response_to`. `invocation_id` and `option_name` can be read; setting another value raises BuilderError.
+    The result has the invocation id, the option name and the step of the call. Its policy is the option's name, unless
+    `policy` names another. Assigning another value to `invocation_id` or `option_name` raises BuilderError.
     """
 
     def __init__(self, call: Message, policy: str | None = None, hooks: "HookPlugins" = ()) -> None:
@@ -214,15 +246,16 @@ class OptionResultBuilder(_Maker):
 
     @classmethod
     def response_to(cls, call: Message, *, policy: str | None = None, hooks: "HookPlugins" = ()) -> Self:
-        """A builder for the result of a call; raises BuilderError for any other message.
+        """Return a builder for the result of an option call. Raises BuilderError if `call` is another kind of message.
 
-        `policy` is the policy that answers, for example `sabir.RUNTIME`; unless given, the option that ran.
+        `policy` names who answers, for example `sabir.RUNTIME`; None means the option. `hooks` is the same as in
+        MessageBuilder.
         """
         return cls(call, policy, hooks)
 
     @property
     def invocation_id(self) -> str:
-        """The call's invocation id."""
+        """The invocation id of the call."""
         return self._call.invocation_id
 
     @invocation_id.setter
@@ -231,7 +264,7 @@ class OptionResultBuilder(_Maker):
 
     @property
     def option_name(self) -> str:
-        """The name of the option that was called."""
+        """The name of the called option."""
         return self._call.option_name
 
     @option_name.setter
@@ -239,9 +272,10 @@ class OptionResultBuilder(_Maker):
         self._refuse_other("option_name", self._call.option_name, value)
 
     def success(self, result: object = None) -> Message:
-        """The result of an option that returned: a JSON value (falsy values included), or text and media parts.
+        """Return the result of an option that succeeded: a message to append to the conversation.
 
-        Raises BuilderError, in one line, for a value that no result can hold.
+        `result` is a JSON value (None, 0 and "" included), or text and media parts. Raises BuilderError for a value
+        that JSON cannot represent.
         """
         try:
             fields = result_fields(result)
@@ -250,7 +284,11 @@ class OptionResultBuilder(_Maker):
         return self._answer(**fields)
 
     def error(self, error_type: str, error_message: str, retryable: bool = False) -> Message:
-        """The result of an option that failed, or never ran."""
+        """Return the error result of an option that failed or did not run: a message to append to the conversation.
+
+        `error_type` is a short name and `error_message` the text for the model. `retryable` says whether the same call
+        may succeed later.
+        """
         return self._answer(is_error=True, error_type=error_type, error_message=error_message, retryable=retryable)
 
     def _answer(self, **outcome: Any) -> Message:
@@ -265,7 +303,7 @@ class OptionResultBuilder(_Maker):
 def _call_of(message: object) -> OptionCallPayload:
     if isinstance(message, Message) and message.call is not None:
         return message.call
-    raise BuilderError(f"response_to answers an option call, not {name_kind(message)}; see reply.option_calls")
+    raise BuilderError(f"response_to answers an option call, not {describe_kind(message)}; see reply.option_calls")
 
 
 def _model_of(anchor: Anchor) -> str | None:
@@ -280,17 +318,20 @@ def _step_of(anchor: object) -> int | None:
         return anchor.step_num
     if anchor is None or (isinstance(anchor, int) and not isinstance(anchor, bool) and anchor >= 0):
         return anchor
-    given = str(anchor) if type(anchor) is int else name_kind(anchor)
+    given = str(anchor) if type(anchor) is int else describe_kind(anchor)
     raise BuilderError(f"a step is counted from a message or a step number from 0 on, not from {given}")
 
 
 class Step(NamedTuple):
-    """Neighbouring messages of one step number; the number is None for messages that belong to no step."""
+    """Adjacent messages with the same step number. `step_num` is None for messages without a step."""
 
     step_num: int | None
     messages: tuple[Message, ...]
 
 
 def group_steps(messages: Iterable[Message]) -> list[Step]:
-    """The steps of a conversation in its order; a number that comes again later begins another step."""
+    """Group the messages of a conversation into steps, in order.
+
+    Adjacent messages with the same `step_num` form a Step. A number that appears again later starts another Step.
+    """
     return [Step(number, tuple(group)) for number, group in groupby(messages, key=lambda each: each.step_num)]

@@ -23,7 +23,7 @@ import pluggy
 
 from sabir.base.errors import BuilderError, PluginConflict, PluginError, one_line
 from sabir.base.failures import CallError
-from sabir.discovery import HOOKS, claimed, load_point, only
+from sabir.discovery import HOOKS, claimed, load_entry_point, only
 from sabir.hooks import specs
 from sabir.vocabulary.messages import Kind, Message, RoleHint
 from sabir.vocabulary.parts import MediaPart
@@ -69,14 +69,14 @@ class Hooks:
         try:
             self._hook = _called(plugins)
         except (ValueError, pluggy.PluginValidationError) as error:
-            raise PluginError(f"hook plugin {shown} does not fit: {_reason(members, error)}") from None
+            raise PluginError(f"hook plugin {shown} does not match the hook: {_reason(members, error)}") from None
         self._plugins = plugins
 
     def unregister(self, plugin: object) -> None:
         """Remove a plugin; raises PluginError for a plugin that is not registered."""
         kept = {name: held for name, held in self._plugins.items() if held[0] is not plugin}
         if len(kept) == len(self._plugins):
-            raise PluginError(f"hook plugin {_name_of(plugin)} is not registered, so it cannot be taken away")
+            raise PluginError(f"hook plugin {_name_of(plugin)} is not registered, so it cannot be unregistered")
         self._plugins, self._hook = kept, _called(kept)
 
     def role_hint(self, policy: str, kind: Kind) -> RoleHint | None:
@@ -164,7 +164,7 @@ def installed_hooks() -> Hooks:
     hooks = Hooks()
     for name, claims in claimed(HOOKS).items():
         try:
-            hooks.register(load_point(only(claims), named=False), name)
+            hooks.register(load_entry_point(only(claims), named=False), name)
         except PluginError as error:
             logger.warning("hook plugin %s was passed over: %s", name, error)
     return hooks
@@ -267,7 +267,7 @@ def _changed(changed: object, plugin: str, given: Sequence[list[Message]]) -> Me
     if changed is None:
         return None
     if not given:
-        raise BuilderError(f"hook plugin {plugin} changed a message that it did not look at; take `message`")
+        raise BuilderError(f"hook plugin {plugin} changed a message that is not its argument; accept `message`")
     given[0].append(_checked(changed, given[0][0], plugin))
     return given[0][-1]
 

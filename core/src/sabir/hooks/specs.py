@@ -1,27 +1,27 @@
-"""The hooks that a plugin may implement: this page is their specification.
+"""The hooks that a plugin may implement.
 
     from sabir import hookimpl
 
     @hookimpl
     def sabir_message_built(message): ...
 
-Builder hooks act only on builders that were given them: `MessageBuilder(hooks=[plugin])`, or `hooks="installed"`
-for the plugins of the entry-point group `sabir.hooks`. Installed plugins are also asked what a reply cost, and their
-telemetry hooks see every call; these change nothing, and a telemetry hook that fails is logged and disturbs neither
-the call nor the other hooks. All hooks are plain functions, not coroutines, and may take fewer arguments than are
-listed here. pluggy calls them in the order of their registration; `hookimpl(tryfirst=True)` and `trylast=True` adjust
-it, and `hookimpl(wrapper=True)` marks a generator that wraps all others: its `yield` gives their answers, and its
-return value counts.
+Builder hooks apply only to builders that list them: `MessageBuilder(hooks=[plugin])`, or `hooks="installed"` for the
+plugins of the entry-point group `sabir.hooks`. The cost hook and the telemetry hooks (`sabir_call_…`) of installed
+plugins are called for all replies and calls. A telemetry hook changes nothing, and an exception in such a hook is only
+logged. All hooks are plain functions, not coroutines, and may accept fewer arguments than are listed here. pluggy calls
+the hooks in the order of their registration; `hookimpl(tryfirst=True)` and `trylast=True` adjust the order.
+`hookimpl(wrapper=True)` marks a generator that wraps all other hooks: its `yield` returns their results, and its return
+value is used instead.
 
-    sabir_call_started ──┬──────────────────────▶ sabir_call_ended       the reply is whole
+    sabir_call_started ──┬──────────────────────▶ sabir_call_ended       the reply is complete
          ▲               ├─▶ sabir_call_failed ─▶ sabir_call_given_up    no attempt follows
          └── another ────┼───────────┘                  ▲
              attempt     └── the caller left ───────────┘
 
-All hooks of one call get the same number as `call`, and no other call of the process has it: one rendering may be sent
-many times, also at the same time. Each call that started has exactly one end, `sabir_call_ended` or
-`sabir_call_given_up`. All hooks of a call run in the thread or task of the call; those of a stream run where its next
-event is asked for, or where it is closed.
+All hooks of one call receive the same number as `call`. The number is unique in the process, because one rendering may
+be sent many times, also at the same time. Each call that started ends exactly once, with `sabir_call_ended` or
+`sabir_call_given_up`. All hooks of a call run in the thread or task of the call; the hooks of a stream run where the
+next event is read, or where the stream is closed.
 """
 
 from decimal import Decimal
@@ -41,59 +41,70 @@ PROJECT = "sabir"
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
-"""Marks a function as the implementation of the hook of the same name."""
+"""Marks a function as the implementation of the hook of the same name.
+
+`hookimpl(tryfirst=True)`, `trylast=True` and `wrapper=True` set the order; see https://pluggy.readthedocs.io.
+"""
 
 
 @hookspec(firstresult=True)
 def sabir_default_role_hint(policy: str, kind: Kind) -> RoleHint | None:
-    """The role hint of a message whose builder was given none; the first answer that is not None counts.
+    """Return the role hint of a message whose builder received none, or None for no opinion.
 
-    `policy` is the message's policy, `kind` its kind: "parts", "option_call" or "option_result".
+    The first result that is not None is used. `policy` is the message's policy. `kind` is "parts", "option_call" or
+    "option_result". Called only for builders that have hooks.
     """
 
 
 @hookspec(firstresult=True)
 def sabir_media_id(part: MediaPart, index: int) -> str | None:
-    """The id of a media part that was given none; the first answer that is not None counts.
+    """Return the id of a media part that a builder received without an id, or None for no opinion.
 
-    `index` counts the builder's media from 1. Equal inputs in equal order should give equal ids.
+    The first result that is not None is used. `index` counts the builder's media from 1. Return equal ids for equal
+    inputs in equal order.
     """
 
 
 @hookspec
 def sabir_message_built(message: Message) -> Message | None:
-    """See a message before its builder returns it: return a changed message, None to leave it, or raise to veto it.
+    """Return a changed message, or None to leave the message as it is; raise to reject the message.
 
-    Each plugin sees the message as the plugin before it changed it. A plugin's exception reaches the builder's caller.
-    A changed message keeps its kind, and a call or result its invocation id. A wrapper's `yield` gives the list of
-    changed messages, of which the last counts.
+    Called before a builder returns a message. Each plugin receives the message as the plugins before changed it. An
+    exception reaches the caller of the builder. A changed message must keep its kind, and a call or result its
+    invocation id. The `yield` of a wrapper returns the list of changed messages; the last one counts.
     """
 
 
 @hookspec(firstresult=True)
 def sabir_reply_cost(reply: "Reply") -> Decimal | None:
-    """What a reply cost, in US dollars, None if it is not known; the first answer that is not None counts."""
+    """Return the price of a reply in US dollars, or None if unknown. The first result that is not None is used."""
 
 
 @hookspec
 def sabir_call_started(rendering: "Rendering", attempt: int, call: int) -> None:
-    """A request is about to be sent; `attempt` counts from 1, and is greater when the call is retried."""
+    """Called before a request is sent. `attempt` counts the requests of a call from 1; a retry has the next number.
+
+    `call` is a number that all hooks of one call receive, and no other call of the process.
+    """
 
 
 @hookspec
 def sabir_call_ended(rendering: "Rendering", reply: "Reply", call: int) -> None:
-    """A call ended with a whole reply."""
+    """Called when a call ended with a complete reply. `call` is the number from sabir_call_started."""
 
 
 @hookspec
 def sabir_call_failed(rendering: "Rendering", error: "CallError", attempt: int, call: int) -> None:
-    """An attempt failed; another may follow."""
+    """Called when an attempt of a call failed with `error`. Another attempt may follow.
+
+    `attempt` and `call` are the numbers from sabir_call_started.
+    """
 
 
 @hookspec
 def sabir_call_given_up(rendering: "Rendering", error: BaseException | None, call: int) -> None:
-    """A call ended without a reply.
+    """Called when a call ended without a reply. Each call ends with this hook or with sabir_call_ended.
 
-    `error` is the error that the caller gets: the last attempt's, or any other exception. It is None where the caller
-    left: a stream was closed before its end, or the call was cancelled.
+    `error` is the exception that the caller gets. None means that the caller left: a stream was closed before its end,
+    or the call was cancelled. `call` is the number from sabir_call_started.
     """

@@ -1,1 +1,1 @@
-"""Options, and how their calls are answered: arguments are validated first, an exception becomes an error result."""
+"""Options: functions that a model may call. Arguments are validated, and exceptions become error results."""

@@ -1,6 +1,6 @@
-"""How an option's function runs, and the context that it can read.
+"""Run the functions of options, and give each run a ToolContext.
 
-    function, Bound ──run, or run_in_loop──▶ Outcome: a value, or an exception
+    function, BoundArguments ──run, or run_in_loop──▶ Outcome: a value, or an exception
 
 SystemExit, and the cancellation of something that the function waited for, are outcomes too. The caller's own
 cancellation and interrupts are raised to the caller.
@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
 from sabir.base.errors import CallsTooDeep, OptionFailed, OutsideEvaluation
-from sabir.options.signatures import Bound, Signature
+from sabir.options.signatures import BoundArguments, Signature
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Semaphore
@@ -48,7 +48,7 @@ MOST_THREADS = 512
 """The most threads that run at once for one event loop; further functions wait, in order, until one has ended."""
 
 
-def start_thread(function: Callable[[], Given]) -> "Future[Given]":
+def run_in_thread(function: Callable[[], Given]) -> "Future[Given]":
     """The future of a function's result; it runs in a thread of its own, in the context of its caller."""
     from concurrent.futures import Future  # imported only where threads run
 
@@ -93,10 +93,10 @@ async def in_thread(
                 loop.call_soon_threadsafe(free.release)
 
     await free.acquire()
-    return await asyncio.wrap_future(start_thread(run))
+    return await asyncio.wrap_future(run_in_thread(run))
 
 
-async def called(function: Callable[[Asked], Given | Awaitable[Given]], asked: Asked) -> Given:
+async def call_function(function: Callable[[Asked], Given | Awaitable[Given]], asked: Asked) -> Given:
     """A function's result: a coroutine function is awaited, any other runs in a thread of its own."""
     answer = function(asked) if inspect.iscoroutinefunction(function) else await in_thread(function, asked)
     return await answer if isinstance(answer, Awaitable) else answer
@@ -114,14 +114,20 @@ def _unheard(done: float, total: float | None, text: str) -> None:
 
 @dataclass(frozen=True)
 class ToolContext:
-    """The run of one option for one call.
+    """The context of one run of an option's function (vendors call an option a tool).
 
-    `call_id` is the call's invocation id; a provider may use the same id again in a later turn. `idempotency_key` is
-    unique: it names this call of this reply, and stays the same when the call runs again. `is_resume` says that the
-    call may have run before, in a process that ended before its result was recorded. `cancelled` is set when the
-    caller no longer waits for the result; options in threads may check it or wait for it.
+    Add a parameter of this type to the function: sabir fills the parameter in and hides it from the model. `call_id` is
+    the id of the call; a provider may use the same id again in a later turn. `idempotency_key` is unique: it names this
+    call of this reply, and stays the same when the call runs again. `is_resume` is True if the call may have run
+    before, in a process that ended before the result was recorded. `cancelled` is a threading.Event that is set when
+    the caller no longer waits for the result.
 
-    Its name was specified so: vendors call an option a tool.
+    >>> import sabir
+    >>> @sabir.option
+    ... def pay(amount: int, context: sabir.ToolContext) -> str:
+    ...     return f"paid {amount} once, as {context.idempotency_key}"
+    >>> list(pay.parameters["properties"])
+    ['amount']
     """
 
     call_id: str
@@ -132,24 +138,33 @@ class ToolContext:
 
     @classmethod
     def current(cls) -> "ToolContext":
-        """The context of the option that runs here; raises OutsideEvaluation if none does."""
+        """Return the context of the option's function that is running. Raises OutsideEvaluation outside of such a
+        function.
+        """
         found = _CURRENT.get()
         if found is None:
-            raise OutsideEvaluation("no option of an evaluation runs here; ask inside of an option that evaluate runs")
+            raise OutsideEvaluation(
+                "this code does not run inside an option of an evaluation; call it in an option that evaluate runs"
+            )
         return found
 
     @classmethod
     def __sabir_provide__(cls) -> "ToolContext":
-        """The value that core fills in for a parameter of this type; raises OutsideEvaluation if no option runs."""
+        """Return the value for a parameter of this type. Raises OutsideEvaluation if no option's function is
+        running.
+        """
         return cls.current()
 
     def report(self, done: float, total: float | None = None, text: str = "") -> None:
-        """Report to the watcher of the evaluation how far this run is: `done` of `total`, in the option's own units."""
+        """Report progress to the observer of the evaluation: `done` of `total`, in units of your choice, and a text.
+
+        `total` None means that the end is unknown. After `cancelled` is set, nothing is reported.
+        """
         if not self.cancelled.is_set():
             self._report(done, total, text)
 
     def entered(self) -> AbstractContextManager[None]:
-        """Make this the current context within the `with` block."""
+        """Return a context manager that makes this the current context within its `with` block."""
         return _being(_CURRENT, self)
 
 
@@ -166,28 +181,28 @@ _CURRENT: ContextVar[ToolContext | None] = ContextVar("sabir.tool_context", defa
 _depth: ContextVar[int] = ContextVar("sabir.depth", default=0)
 
 
-class Depth(NamedTuple):
+class CallDepth(NamedTuple):
     """How many calls one is within."""
 
     calls: int
 
     @classmethod
-    def current(cls) -> "Depth":
+    def current(cls) -> "CallDepth":
         """That of what runs here."""
         return cls(_depth.get())
 
-    def entered(self) -> AbstractContextManager[None]:
+    def set(self) -> AbstractContextManager[None]:
         """What runs within is within so many calls."""
         return _being(_depth, self.calls)
 
     @classmethod
-    def deeper(cls, name: str) -> AbstractContextManager[None]:
+    def one_deeper(cls, name: str) -> AbstractContextManager[None]:
         """What runs within is called by the policy or option of that name; CallsTooDeep beyond `MOST_DEPTH`."""
         calls = _depth.get() + 1
         if calls > MOST_DEPTH:
             remedy = "have it end, and offer no option to itself"
-            raise CallsTooDeep(f"{name!r} is called within {MOST_DEPTH} other calls, perhaps by itself; {remedy}")
-        return cls(calls).entered()
+            raise CallsTooDeep(f"{name!r} is nested in {MOST_DEPTH} other calls, perhaps of itself; {remedy}")
+        return cls(calls).set()
 
 
 class Outcome(NamedTuple):
@@ -200,7 +215,7 @@ class Outcome(NamedTuple):
 _CANCELLED = Outcome(error=OptionFailed("CancelledError", "the option waited for something that was cancelled"))
 
 
-def run(function: Callable[..., Any], bound: Bound) -> Outcome:
+def run(function: Callable[..., Any], bound: BoundArguments) -> Outcome:
     """Run a function in this thread. A CancelledError that a plain function raises is not the caller's own."""
     try:
         return Outcome(function(*bound.positional, **bound.named))
@@ -214,7 +229,7 @@ def run(function: Callable[..., Any], bound: Bound) -> Outcome:
         raise
 
 
-async def run_in_loop(function: Callable[..., Any], bound: Bound) -> Outcome:
+async def run_in_loop(function: Callable[..., Any], bound: BoundArguments) -> Outcome:
     """Run a coroutine function here and any other function in a new thread; await a value that is awaitable."""
     outcome = run(function, bound) if Signature.is_asynchronous(function) else await in_thread(run, function, bound)
     return await _settle(outcome.value) if inspect.isawaitable(outcome.value) else outcome
@@ -242,7 +257,7 @@ class RaisedError(NamedTuple):
     retryable: bool
 
     @classmethod
-    def of(cls, error: BaseException) -> "RaisedError":
+    def from_exception(cls, error: BaseException) -> "RaisedError":
         """Read the class, text and `retryable` of an exception; OptionFailed gives all three itself."""
         kind = error.__class__.__name__
         if isinstance(error, OptionFailed):

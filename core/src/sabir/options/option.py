@@ -1,11 +1,11 @@
-"""Options, which a policy may choose: a name, a description, JSON-schema parameters, perhaps a function.
+"""Options: functions that a model may call, each with a name, a description and a JSON schema of its arguments.
 
     typed function ─┐
     pydantic model ─┼─▶ Option ──answer(call)──▶ option result
     JSON schema ────┘
     reply | messages ──unanswered calls──▶ each by its option ──▶ results, to be appended to the conversation
 
-    call ──bind──▶ Bound ──(function)──▶ Outcome ──finish──▶ option result
+    call ──bind──▶ BoundArguments ──(function)──▶ Outcome ──finish──▶ option result
            └─ arguments refused ────────────────────────────▶ error result, the function never ran
 
 Calls are answered in their order, and a failure of one loses none of the others. An exception of the function becomes
@@ -22,13 +22,13 @@ from pydantic import AfterValidator, BaseModel, Field, SkipValidation, Validatio
 from pydantic.json_schema import SkipJsonSchema
 
 from sabir.base.errors import BuilderError, CallsTooDeep, NotJSON, OptionFailed, OptionInvalid, one_line
-from sabir.base.models import Frozen, describe
+from sabir.base.models import Frozen, describe_validation_error
 from sabir.base.values import JSONObjectDocumentField, JSONText, JSONValue, ObjectView
 from sabir.options.execution import Outcome, RaisedError, logger, run, run_in_loop
 from sabir.options.signatures import (
     ArgumentsRefused,
     Binder,
-    Bound,
+    BoundArguments,
     Provided,
     Signature,
     bind_model,
@@ -38,7 +38,7 @@ from sabir.options.signatures import (
     provided_to,
     schema_of_model,
 )
-from sabir.vocabulary.constructors import as_messages, name_kind, option_result, result_fields
+from sabir.vocabulary.constructors import as_messages, describe_kind, option_result, result_fields
 from sabir.vocabulary.messages import RESERVED, RUNTIME, Message, OptionCallPayload, Unanswered
 from sabir.vocabulary.parts import Hints, NonEmpty, Sections, Text
 from sabir.vocabulary.reply import Reply
@@ -51,7 +51,7 @@ _NO_PARAMETERS = JSONText('{"type":"object","properties":{}}')
 
 def _free(name: str) -> str:
     if name == RUNTIME:
-        raise OptionInvalid(f"{RESERVED}; give the option another, for example sabir.option(name='my_runtime')")
+        raise OptionInvalid(f"{RESERVED}; give the option another name, for example sabir.option(name='my_runtime')")
     return name
 
 
@@ -62,12 +62,20 @@ def _of_an_object(text: JSONText) -> JSONText:
 
 
 class Option(Frozen):
-    """An option that a policy may choose. Two options are equal if a model sees no difference between them.
+    """A function or action that a model may call: name, description and JSON schema of the arguments (vendors: tool).
 
-    `parameters` is the JSON schema of an object, its keys in the order given. `function` runs when the option is
-    chosen, `binder` turns JSON arguments into the function's; both stay in the process: they are in no dump, no repr
-    and no comparison. `vendor` maps a provider's name to hints that only that provider knows; "*" is for every
-    provider that knows them.
+    Make options with `sabir.option` or `from_function`, `from_model` and `from_schema`, and pass them as `options=[…]`.
+    `parameters` is the JSON schema of the arguments. `vendor` maps a provider's name to hints for that provider, and
+    "*" to hints for every provider. `function` runs when the option is called, or is None; `binder` converts the JSON
+    arguments to the function's. Two options are equal if a model sees no difference; `function` and `binder` are not
+    compared, dumped or shown.
+
+    >>> import sabir
+    >>> schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    >>> weather = sabir.Option.from_schema("weather", "The weather.", schema, lambda city: "rain")
+    >>> reply = sabir.adapter("echo:m").complete_sync('call weather {"city": "Oslo"}', options=[weather])
+    >>> weather.answer_sync(reply.option_calls[0]).result.result
+    'rain'
     """
 
     name: Annotated[NonEmpty, AfterValidator(_free)]
@@ -81,8 +89,8 @@ class Option(Frozen):
     )
     binder: Annotated[SkipValidation[Binder | None], SkipJsonSchema()] = Field(default=None, exclude=True, repr=False)
 
-    parameters: ClassVar = ObjectView("parameters_json", "The JSON schema of the arguments.")
-    vendor: ClassVar = ObjectView("vendor_json", "Provider name → its own hints.")
+    parameters: ClassVar = ObjectView("parameters_json", "The JSON schema of the arguments, as an immutable mapping.")
+    vendor: ClassVar = ObjectView("vendor_json", "Provider name → hints for that provider.")
 
     @classmethod
     def from_function(
@@ -93,11 +101,14 @@ class Option(Frozen):
         description: str | None = None,
         vendor: Sections | None = None,
     ) -> "CallableOption[Function]":
-        """An option of a typed function, sync or async: method, partial or callable object alike.
+        """Return an option that calls a typed function: sync or async, also a method, a partial or a callable object.
 
-        Name, description (the docstring's first paragraph) and parameters come from its signature; the function
-        receives validated, typed arguments. A parameter whose type has `__sabir_provide__` is filled in.
-        Raises OptionInvalid for a signature that no schema can describe.
+        `name` defaults to the function's name and `description` to the first paragraph of its docstring. The
+        parameters' types become the JSON schema, and the function receives validated values of these types. A parameter
+        whose type has the class method `__sabir_provide__`, such as ToolContext, is filled in by sabir and hidden from
+        the model.
+
+        Raises OptionInvalid for a signature that JSON schema cannot describe, such as `*args` or a missing type.
         """
         signature = Signature.of(function, name)
         if description is not None:
@@ -114,7 +125,13 @@ class Option(Frozen):
         description: str | None = None,
         vendor: Sections | None = None,
     ) -> "Option":
-        """An option whose parameters are the fields of a pydantic model; the function takes one instance of it."""
+        """Return an option whose arguments are the fields of a pydantic model; `function` receives one validated
+        instance.
+
+        `name` defaults to the model's name and `description` to the first paragraph of its docstring. Without
+        `function`, the program answers the calls itself. Raises OptionInvalid for a model that JSON schema cannot
+        describe.
+        """
         if description is None:
             description = first_paragraph(model.__doc__ or "")
         said = {"description": description, "parameters": schema_of_model(model), "vendor": vendor}
@@ -132,14 +149,19 @@ class Option(Frozen):
         *,
         vendor: Sections | None = None,
     ) -> "Option":
-        """An option of a raw JSON schema; the function takes the arguments by name, as plain JSON values."""
+        """Return an option with a JSON schema that you wrote; `function` receives the arguments by name, as plain JSON
+        values.
+
+        sabir checks the keywords `type`, `enum`, `const`, `required`, `properties`, `additionalProperties` and `items`.
+        The function must check all other keywords. Raises OptionInvalid if `parameters` is not the schema of an object.
+        """
         made = _make(name, description=description, parameters=parameters, function=function, vendor=vendor)
         provided = provided_to(function, name) if function else ()
         binder = partial(bind_provided, partial(bind_schema, made.parameters), provided)
         return made.model_copy(update={"binder": binder}) if provided else made
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Call the function as it was written, without validation; raises OptionInvalid if there is none.
+        """Call the option's function directly, without validation. Raises OptionInvalid if there is no function.
 
         Arguments and result are Any, because each option has its own signature.
         """
@@ -148,11 +170,9 @@ class Option(Frozen):
         return self.function(*arguments, **named)
 
     def answer_sync(self, call: Message) -> Message:
-        """Validate a call's arguments, run the function, and return the result that answers the call.
+        """Sync version of `answer`. The function runs in the calling thread.
 
-        Arguments that do not fit give an error result of type `invalid_arguments`, an exception an error result named
-        after its class, a value that JSON cannot hold one of type `result_invalid`. Raises OptionInvalid, before
-        anything runs, for a call of another option and for an asynchronous function.
+        Raises OptionInvalid also for a coroutine function.
         """
         function = self.check_runs(asynchronous=False)
         bound = self._bind(call)
@@ -165,16 +185,24 @@ class Option(Frozen):
         return _finish(call, outcome)
 
     async def answer(self, call: Message) -> Message:
-        """As `answer_sync`; asynchronous functions are awaited, others run in a thread of their own.
+        """Run the option's function for a call of the model, and return the option result, a message to append.
 
-        At most 512 threads run for each event loop; further functions wait for a free one.
+        Coroutine functions are awaited; other functions run in a thread each, at most 512 at once for each event loop.
+        Failures become error results for the model. `error_type` is "invalid_arguments" if the arguments do not fit,
+        "result_invalid" if JSON cannot represent the returned value, else the class name of the function's exception.
+
+        Raises OptionInvalid, before anything runs, for a call of another option or an option without a function. Raises
+        CallsTooDeep for endlessly nested calls.
         """
         function = self.check_runs(asynchronous=True)
         bound = self._bind(call)
         return bound if isinstance(bound, Message) else _finish(call, await run_in_loop(function, bound))
 
     def check_runs(self, *, asynchronous: bool) -> Callable[..., Any]:
-        """Return the function; raises OptionInvalid if there is none, or one that cannot run without a loop."""
+        """Return the option's function. Raises OptionInvalid if there is none.
+
+        With `asynchronous=False`, also raises OptionInvalid for a coroutine function.
+        """
         if self.function is None:
             remedy = "answer its calls yourself: OptionResultBuilder.response_to(call).success(…)"
             raise OptionInvalid(f"option {self.name!r} has no function to run; {remedy}")
@@ -182,14 +210,14 @@ class Option(Frozen):
             raise OptionInvalid(_await_instead(self.name))
         return self.function
 
-    def _bind(self, call: object) -> Bound | Message:
+    def _bind(self, call: object) -> BoundArguments | Message:
         """Return the function's arguments for a call, or an error result if they do not fit or were cut off."""
         if not isinstance(call, Message) or call.call is None:
-            answers = f"option {self.name!r} answers option calls, not {name_kind(call)}"
+            answers = f"option {self.name!r} answers option calls, not {describe_kind(call)}"
             raise OptionInvalid(f"{answers}; see reply.option_calls")
         payload = call.call
         if payload.option_name != self.name:
-            raise OptionInvalid(f"option {self.name!r} was given a call of {payload.option_name!r}; use sabir.answer")
+            raise OptionInvalid(f"option {self.name!r} received a call of {payload.option_name!r}; use sabir.answer")
         if payload.invalid_arguments:
             return error_result(call, INVALID_ARGUMENTS, _describe_invalid(payload), policy=RUNTIME)
         try:
@@ -200,7 +228,11 @@ class Option(Frozen):
 
     @classmethod
     def all_of(cls, options: "Iterable[OptionLike]") -> "tuple[Option, ...]":
-        """Of all that may be offered as one; OptionInvalid names what is none, and a name offered twice."""
+        """Convert functions, pydantic models and options to a tuple of Options.
+
+        Raises OptionInvalid for anything else, for two options of the same name, and for a single option instead of a
+        list.
+        """
         if isinstance(options, Option | str | Mapping) or callable(options):
             raise OptionInvalid(f"options must be a list, not one {_shown(options)}; write options=[…]")
         found: dict[str, Option] = {}
@@ -216,11 +248,11 @@ class Option(Frozen):
         return tuple(found.values())
 
     def __eq__(self, other: object) -> bool:
-        """Whether name, description, parameters and hints are equal, the order of their keys included."""
+        """Return whether a model sees no difference: name, description, parameters and hints are equal."""
         return isinstance(other, Option) and self._seen_by_a_model() == other._seen_by_a_model()
 
     def __hash__(self) -> int:
-        """Equal options hash alike."""
+        """Return a hash that is the same for equal options."""
         return hash(self._seen_by_a_model())
 
     def _seen_by_a_model(self) -> tuple[str | None, ...]:
@@ -232,7 +264,7 @@ if TYPE_CHECKING:
     """A function's type; covariant and without a bound, so that a list of two options is one of options."""
 
     class CallableOption(Option, Generic[Called_co]):
-        """An option for type checkers: still callable with its function's own signature."""
+        """The type of an option that type checkers can still call like its function. At run time, this is Option."""
 
         @property
         def __call__(self) -> Called_co:  # type: ignore[override]  # it has the function's own signature
@@ -245,7 +277,7 @@ else:
 
 
 OptionLike: TypeAlias = Option | Callable[..., Any] | type[BaseModel]
-"""The values that may be offered as options: an option, a typed function, or a pydantic model class."""
+"""What `options=[…]` accepts: an Option, a typed function, or a pydantic model class."""
 
 
 @overload
@@ -266,9 +298,19 @@ def option(
     description: str | None = None,
     vendor: Sections | None = None,
 ) -> Any:  # the overloads give the types
-    """Make a typed function an option: `@sabir.option`, or `@sabir.option(name=…, description=…, vendor=…)`.
+    """Make an Option from a typed function. Use as the decorator `@sabir.option` or `@sabir.option(name=…, …)`.
 
-    The option can still be called like the function. Raises OptionInvalid for a signature that no schema can describe.
+    `name` defaults to the function's name, `description` to the first paragraph of its docstring. `vendor` maps a
+    provider's name to hints for that provider. The option can still be called like the function. Raises OptionInvalid
+    for a signature that JSON schema cannot describe, such as a parameter without a type.
+
+    >>> import sabir
+    >>> @sabir.option
+    ... def add(a: int, b: int) -> int:
+    ...     "Add two numbers."
+    ...     return a + b
+    >>> add(1, 2), add.name, add.description
+    (3, 'add', 'Add two numbers.')
     """
     if function is None:
         return lambda decorated: Option.from_function(decorated, name=name, description=description, vendor=vendor)
@@ -283,7 +325,7 @@ def _as_option(candidate: object, index: int) -> Option:
     if callable(candidate) and not isinstance(candidate, type):
         return Option.from_function(candidate)
     remedy = "give a typed function, a pydantic model class, or Option.from_schema(name, description, parameters)"
-    raise OptionInvalid(f"options[{index}] is {_shown(candidate)}, which is no option; {remedy}")
+    raise OptionInvalid(f"options[{index}] is {_shown(candidate)}, which is not an option; {remedy}")
 
 
 def _make(name: str, *, provided: tuple[Provided, ...] = (), **fields: Any) -> Option:
@@ -292,7 +334,7 @@ def _make(name: str, *, provided: tuple[Provided, ...] = (), **fields: Any) -> O
     try:
         return Option.model_validate({"name": name, **fields})
     except ValidationError as error:
-        raise OptionInvalid(f"option {name!r}: {one_line(describe(error))}") from None
+        raise OptionInvalid(f"option {name!r}: {one_line(describe_validation_error(error))}") from None
 
 
 def _shown(value: object) -> str:
@@ -303,11 +345,11 @@ def _shown(value: object) -> str:
 
 
 INVALID_ARGUMENTS = "invalid_arguments"
-"""The error type of the result for a call whose arguments do not fit."""
+"""The `error_type` of the result if the arguments of a call do not fit the option's parameters."""
 RESULT_INVALID = "result_invalid"
-"""The error type of the result for a returned value that no message can hold."""
+"""The `error_type` of the result if JSON cannot represent the value that the option's function returned."""
 OPTION_NOT_OFFERED = "option_not_offered"
-"""The error type of the result for an option that was not offered."""
+"""The `error_type` of the result if the model calls an option that was not offered."""
 
 
 def _await_instead(name: str) -> str:
@@ -333,7 +375,7 @@ def _finish(call: Message, outcome: Outcome) -> Message:
             return option_result(call, result_fields(outcome.value))
         except (BuilderError, NotJSON) as refused:
             return error_result(call, RESULT_INVALID, str(refused))
-    raised = RaisedError.of(error)
+    raised = RaisedError.from_exception(error)
     if not isinstance(error, OptionFailed):  # the model reads one line of it; only the log has the traceback
         logger.warning("option %r raised %s", call.call and call.call.option_name, raised.type, exc_info=error)
     return error_result(call, raised.type, raised.message, retryable=raised.retryable)
@@ -348,25 +390,43 @@ def error_result(
 
 
 def answer_sync(reply: Reply | Message | Iterable[Message], options: Iterable[OptionLike]) -> list[Message]:
-    """Answer every unanswered option call of a reply, or of a history, in order; one result a call.
+    """Sync version of `answer`. The functions run one after another in the calling thread.
 
-    Raises OptionInvalid, before anything runs, for an option that was called but has no function, or an asynchronous
-    one: `await sabir.answer(...)` runs those.
+    Raises OptionInvalid also for a called option whose function is a coroutine function.
     """
     answered_by = _answered_by(reply, options, asynchronous=False)
     return [by if isinstance(by, Message) else by.answer_sync(call) for call, by in answered_by]
 
 
 async def answer(reply: Reply | Message | Iterable[Message], options: Iterable[OptionLike]) -> list[Message]:
-    """As `answer_sync`, one call after another; asynchronous options are awaited, others run in threads."""
+    """Run the option calls that have no result yet, one after another, and return one option result for each call.
+
+    `reply` is a reply or a list of messages. Append the results to the conversation and send it again. Coroutine
+    functions are awaited; other functions run in a thread each. Exceptions, invalid arguments and unknown options
+    become error results, which the model reads.
+
+    Raises OptionInvalid, before anything runs, if a called option has no function. Raises CallsTooDeep for endlessly
+    nested calls.
+
+    >>> import asyncio, sabir
+    >>> @sabir.option
+    ... def add(a: int, b: int) -> int:
+    ...     return a + b
+    >>> chat = [sabir.user('call add {"a": 1, "b": 2}')]
+    >>> reply = sabir.adapter("echo:m").complete_sync(chat, options=[add])
+    >>> chat += [*reply.messages, *asyncio.run(sabir.answer(reply, [add]))]
+    >>> chat[-1].result.result
+    3
+    """
     answered_by = _answered_by(reply, options, asynchronous=True)
     return [by if isinstance(by, Message) else await by.answer(call) for call, by in answered_by]
 
 
 def unanswered(messages: Iterable[Message]) -> list[Message]:
-    """The option calls without a result, in order.
+    """Return the option calls in a conversation that have no result yet, in order.
 
-    A result answers the first unanswered call of its id in the nearest earlier run of calls that has such a call.
+    A result belongs to the first call of the same id without a result, in the nearest group of adjacent calls before
+    the result.
     """
     given, calls = list(messages), Unanswered()
     for position, message in enumerate(given):

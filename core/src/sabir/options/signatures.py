@@ -4,7 +4,7 @@
         "Current weather in a city."                              ──▶ name, description, JSON schema, binder
     def pay(amount: int, context: ToolContext) -> str             ──▶ `amount` is the model's to give, `context` is not
 
-    canonical JSON text ──binder──▶ Bound(positional, named) ──▶ function(*positional, **named)
+    canonical JSON text ──binder──▶ BoundArguments(positional, named) ──▶ function(*positional, **named)
 
 The schema comes from pydantic. A parameter's description comes from `Annotated[…, Field(description=…)]`, or from the
 docstring's `Args:` section or `:param name:` fields. A parameter whose type has the class method `__sabir_provide__` is
@@ -24,18 +24,18 @@ from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 
 from sabir.base.errors import OptionInvalid, one_line
-from sabir.base.models import PlainSchema, describe
+from sabir.base.models import PlainSchema, describe_validation_error
 from sabir.base.values import FrozenDict, JSONText, JSONValue
 
 
-class Bound(NamedTuple):
+class BoundArguments(NamedTuple):
     """Validated arguments, as a function takes them."""
 
     positional: tuple[Any, ...]
     named: Mapping[str, Any]
 
 
-Binder: TypeAlias = Callable[[JSONText], Bound]
+Binder: TypeAlias = Callable[[JSONText], BoundArguments]
 """Arguments as JSON text → the function's arguments; raises ArgumentsRefused for arguments that do not fit."""
 
 
@@ -43,19 +43,21 @@ class ArgumentsRefused(ValueError):
     """Arguments do not fit an option's parameters; the message names each misfit, in one line."""
 
 
-def bind_parameters(model: type[BaseModel], parameters: Iterable[inspect.Parameter], arguments: JSONText) -> Bound:
+def bind_parameters(
+    model: type[BaseModel], parameters: Iterable[inspect.Parameter], arguments: JSONText
+) -> BoundArguments:
     """The arguments of a function whose parameters, in order, are the fields of a model made for it."""
     values = list(zip(parameters, _validate(model, arguments).__dict__.values(), strict=True))
     positional = tuple(value for each, value in values if each.kind is each.POSITIONAL_ONLY)
-    return Bound(positional, {each.name: value for each, value in values[len(positional) :]})
+    return BoundArguments(positional, {each.name: value for each, value in values[len(positional) :]})
 
 
-def bind_model(model: type[BaseModel], arguments: JSONText) -> Bound:
+def bind_model(model: type[BaseModel], arguments: JSONText) -> BoundArguments:
     """The arguments of a function that takes one instance of a model."""
-    return Bound((_validate(model, arguments),), {})
+    return BoundArguments((_validate(model, arguments),), {})
 
 
-def bind_schema(schema: FrozenDict, arguments: JSONText) -> Bound:
+def bind_schema(schema: FrozenDict, arguments: JSONText) -> BoundArguments:
     """Return the arguments of a function that takes them by name, as plain JSON values.
 
     Core validates the most common keywords of schemas: `type`, `enum`, `const`, `required`, `properties`,
@@ -65,14 +67,14 @@ def bind_schema(schema: FrozenDict, arguments: JSONText) -> Bound:
     misfits = list(_misfits(values, schema, ""))
     if misfits:
         raise ArgumentsRefused("; ".join(misfits))
-    return Bound((), values)
+    return BoundArguments((), values)
 
 
 def _validate(model: type[BaseModel], arguments: JSONText) -> BaseModel:
     try:
         return model.model_validate_json(arguments)
     except ValidationError as error:
-        raise ArgumentsRefused(describe(error)) from None
+        raise ArgumentsRefused(describe_validation_error(error)) from None
 
 
 def _is_number(value: JSONValue) -> bool:
@@ -154,14 +156,14 @@ def values_of(provided: Iterable[Provided]) -> dict[str, Any]:
         except LookupError as error:
             if not each.has_default:
                 takes = f"{each.function!r} takes {each.name!r}, a {each.kind.__name__}"
-                raise OptionInvalid(f"{takes}, which nobody provides here: {error}") from None
+                raise OptionInvalid(f"{takes}, which this context does not provide: {error}") from None
     return values
 
 
-def bind_provided(binder: Binder, provided: tuple[Provided, ...], arguments: JSONText) -> Bound:
+def bind_provided(binder: Binder, provided: tuple[Provided, ...], arguments: JSONText) -> BoundArguments:
     """What a binder binds, and the provided values."""
     bound = binder(arguments)
-    return Bound(bound.positional, {**bound.named, **values_of(provided)})
+    return BoundArguments(bound.positional, {**bound.named, **values_of(provided)})
 
 
 def _provider_of(annotation: Any) -> Any:
@@ -206,9 +208,9 @@ class Signature(NamedTuple):
         name = name or getattr(inner, "__name__", None)
         if not name or name == "<lambda>":
             shown = one_line(repr(function), 80)
-            raise OptionInvalid(f"{shown} has no name to offer; give one: sabir.option(name=…)")
+            raise OptionInvalid(f"{shown} has no name; give it one: sabir.option(name=…)")
         if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
-            raise OptionInvalid(f"option {name!r} yields its values; return one value, for example a list")
+            raise OptionInvalid(f"option {name!r} is a generator; return one value instead, for example a list")
         documentation = inspect.getdoc(inner) or ""
         fields, parameters, provided = _read_parameters(function, name, _parameter_documentation(documentation))
         schema, model = _model_of(name, fields)
@@ -236,7 +238,9 @@ def schema_of_model(model: type[BaseModel]) -> dict[str, Any]:
     except (PydanticUserError, RecursionError) as error:
         raise OptionInvalid(f"{model.__name__} has no JSON schema: {_first_sentence(error)}") from None
     if schema.get("type") != "object" and "$ref" not in schema:
-        raise OptionInvalid(f"{model.__name__} is no JSON object; an option's parameters are the fields of one")
+        raise OptionInvalid(
+            f"{model.__name__} is not an object type; an option's parameters are the fields of an object"
+        )
     for known_elsewhere in ("title", "description"):
         schema.pop(known_elsewhere, None)
     return schema
@@ -273,15 +277,15 @@ def _type_hints(function: AnyFunction, name: str) -> dict[str, Any]:
         return get_type_hints(target, include_extras=True)
     except NameError as error:
         remedy = "import it, or define it at the module's top level"
-        raise OptionInvalid(f"option {name!r} is annotated with an unknown name: {error}; {remedy}") from None
+        raise OptionInvalid(f"option {name!r} has an annotation that cannot be resolved: {error}; {remedy}") from None
     except TypeError as error:
-        raise OptionInvalid(f"option {name!r} has annotations that are no types: {one_line(str(error))}") from None
+        raise OptionInvalid(f"option {name!r} has annotations that are not types: {one_line(str(error))}") from None
 
 
 def _refuse_open_ended(parameter: inspect.Parameter, name: str, hints: Mapping[str, Any]) -> None:
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
         remedy = "name each parameter, or use Option.from_schema"
-        raise OptionInvalid(f"option {name!r} takes {parameter}, which no schema can describe; {remedy}")
+        raise OptionInvalid(f"option {name!r} takes {parameter}, which a JSON schema cannot describe; {remedy}")
     if parameter.name in ("self", "cls") and parameter.name not in hints:
         raise OptionInvalid(f"option {name!r} is an unbound method; offer the bound one: sabir.option(object.{name})")
     if parameter.name not in hints:

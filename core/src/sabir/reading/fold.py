@@ -74,7 +74,7 @@ class ReplyBuilder:
             if is_finished is not None:
                 self._marks[len(self._payloads)] = is_finished
             self._payloads.append(block)
-        elif self.leaves_out(block):
+        elif self.is_empty(block):
             return
         elif self._payloads and isinstance(self._payloads[-1], list):
             self._payloads[-1].append(block)
@@ -82,7 +82,7 @@ class ReplyBuilder:
             self._payloads.append([block])
 
     @staticmethod
-    def leaves_out(part: Part) -> bool:
+    def is_empty(part: Part) -> bool:
         """Whether a part carries nothing: a text without characters, state or citations."""
         if not isinstance(part, _TEXTS) or part.text or part.state_json is not None:
             return False
@@ -113,7 +113,7 @@ class ReplyBuilder:
         first = Message(id=Message.new_id(), policy=self._scope.policy, origin=origin, payload=payloads[0])
         shared, fields_set = vars(first), first.model_fields_set  # valid for the others too
         others = ({**shared, "id": Message.new_id(), "payload": each} for each in payloads[1:])
-        return (first, *(Message.assembled(values, {*fields_set}) for values in others))
+        return (first, *(Message.construct_unchecked(values, {*fields_set}) for values in others))
 
     def finish(
         self,
@@ -246,7 +246,7 @@ class Fold:
 
     def _out_of_order(self, event: StreamEvent) -> ResponseInvalid:
         where = f" of block {event.index}" if not isinstance(event, ReplyStart | ReplyEnd) else ""
-        return self._scope.invalid(f"streamed {event.type}{where} out of order; send the request again")
+        return self._scope.invalid_answer(f"streamed {event.type}{where} out of order; send the request again")
 
     def partial(self) -> Reply:
         """Return the reply as far as it has arrived, or the whole reply after the terminal marker.

@@ -122,12 +122,12 @@ def raise_unreadable(scope: DecodeScope, body: bytes | str, error: Exception) ->
     if isinstance(error, CallError):
         raise labelled(error, scope)
     what, reason = f"what {scope.target.dialect} cannot be", one_line(f"{type(error).__name__}: {error}", 160)
-    raise scope.invalid(f"answered with {what}, {shown(body)}: {reason}") from error
+    raise scope.invalid_answer(f"answered with {what}, {shown(body)}: {reason}") from error
 
 
 def too_long(scope: DecodeScope, what: str, bound: str) -> ResponseInvalid:
     """Return the error for a body, an event or a stream with more bytes than the bound of that name allows."""
-    return scope.exceeds(f"{what} of more than {getattr(scope.bounds, bound):,} bytes", bound)
+    return scope.limit_error(f"{what} of more than {getattr(scope.bounds, bound):,} bytes", bound)
 
 
 def read_body(body: bytes, scope: DecodeScope) -> tuple[bytes, bool]:
@@ -137,9 +137,9 @@ def read_body(body: bytes, scope: DecodeScope) -> tuple[bytes, bool]:
     """
     bounds = scope.bounds
     if len(body) > bounds.body_bytes // 2 and _WIDE_BYTES.search(body):
-        raise scope.exceeds(f"emoji in a body of more than {bounds.body_bytes // 2:,} bytes", "body_bytes")
+        raise scope.limit_error(f"emoji in a body of more than {bounds.body_bytes // 2:,} bytes", "body_bytes")
     if has_more_values(body, bounds.most_values):
-        raise scope.exceeds(f"more than {bounds.most_values:,} JSON values", "values")
+        raise scope.limit_error(f"more than {bounds.most_values:,} JSON values", "values")
     mended, was_broken = mend(body, bounds.body_bytes)
     if len(mended) > bounds.body_bytes:
         raise too_long(scope, "a body", "body_bytes")
@@ -149,7 +149,7 @@ def read_body(body: bytes, scope: DecodeScope) -> tuple[bytes, bool]:
 def finished(reply: Reply, losses: tuple[Loss, ...], attempt: int, *, was_broken: bool = False) -> Reply:
     """A decoded reply with the rendering's losses before its own, and with the number of requests sent for it."""
     if was_broken:
-        reason = f"{reply.origin.provider} answered with broken Unicode; U+FFFD stands for it"
+        reason = f"{reply.origin.provider} answered with invalid Unicode, which was replaced by U+FFFD"
         losses = (*losses, Loss(kind="rewritten", path="reply", reason=reason))
     if not losses and attempt == reply.attempts:
         return reply
@@ -190,7 +190,7 @@ class StreamState:
         """The reply as far as it has arrived, as Fold.partial gives it; the whole reply after its end."""
         return self._finished(self._fold.partial())
 
-    def mute(self) -> None:
+    def skip_events(self) -> None:
         """Give no more events, because the caller wants the reply alone."""
         self._is_mute = True
 
@@ -259,9 +259,9 @@ class StreamState:
             self._wide_bytes += len(data)
             most = bounds.body_bytes // 4
             if self._wide_bytes > most:
-                raise self._scope.exceeds(f"emoji in events of more than {most:,} bytes", "body_bytes")
+                raise self._scope.limit_error(f"emoji in events of more than {most:,} bytes", "body_bytes")
         if len(data) > self._most_values and has_more_values(data, self._most_values):
-            raise self._scope.exceeds(f"an event of more than {self._most_values:,} JSON values", "values")
+            raise self._scope.limit_error(f"an event of more than {self._most_values:,} JSON values", "values")
         if not has_escape:
             return wire_event
         text = data.encode("utf-8", "surrogatepass")
@@ -292,7 +292,7 @@ class StreamState:
             return error
         return self._broken(f"{self._scope.target} broke off its stream: {error}", error)
 
-    def left(self) -> StreamBroken:
+    def closed_error(self) -> StreamBroken:
         """The error for a caller that reads on after leaving the stream."""
         return self._broken("the stream was closed before its end; read it to the end, or take `partial`")
 

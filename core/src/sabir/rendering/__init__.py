@@ -1,1 +1,1 @@
-"""Messages → request bytes and losses: pure, and a closed prefix never changes (laws 1, 2, 4, 5, 6)."""
+"""Rendering: messages to the bytes of a request, and its losses, without I/O (laws 1, 2, 4, 5, 6)."""

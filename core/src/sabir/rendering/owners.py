@@ -52,7 +52,7 @@ def merge(rendered: Any, extra: Any, path: str, losses: LossLog) -> Any:
         }
         return {**rendered, **both, **new}
     if freeze(rendered) != extra:
-        losses.add("dropped", "extra_body replaces what the settings and options said", path=path)
+        losses.add("dropped", "extra_body replaced the value from the settings and options", path=path)
     return extra
 
 
@@ -73,7 +73,7 @@ def without_foreign_tools(settings: Settings, target: Target, offered: Mapping[s
     choice = settings.option_choice
     if choice is None or choice in offered or choice not in names:
         return settings
-    losses.add("dropped", f"it names a tool of another vendor: {choice!r}", path="settings.option_choice")
+    losses.add("dropped", f"it chooses a tool of another vendor: {choice!r}", path="settings.option_choice")
     return settings.model_copy(update={"option_choice": None})
 
 

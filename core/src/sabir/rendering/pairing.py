@@ -17,9 +17,9 @@ from sabir.rendering.pieces import goes_back
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, Stack, Unanswered
 from sabir.vocabulary.parts import Part
 
-NO_RESULT = "the option call has no result; only complete pairs are sent"
-STANDS_IN = "the option call has no result; an error stands for it"
-HALF_PAIR = "the provider's own call and its output are sent only together; the other half is missing"
+NO_RESULT = "the option call has no result, and APIs accept calls only together with their results"
+STANDS_IN = "the option call has no result, so an error result was sent for it"
+HALF_PAIR = "the provider's own call and its output can only be sent together, and one of them is missing"
 
 
 class Waiting(NamedTuple):
@@ -81,7 +81,7 @@ def side_of(message: Message, speaks_as: str) -> Side:
     return _HINTED.get(message.role_hint_for_llm, said)
 
 
-def pair(messages: Sequence[Message], scope: TurnScope) -> Paired:
+def pair_messages(messages: Sequence[Message], scope: TurnScope) -> Paired:
     """The messages as blocks of complete pairs, by the tables of a scope."""
     (whole,) = pair_apart(messages, scope, 0, Waiting(), len(messages) + 1)
     return whole
@@ -90,7 +90,7 @@ def pair(messages: Sequence[Message], scope: TurnScope) -> Paired:
 def pair_apart(
     messages: Sequence[Message], scope: TurnScope, start: int, waiting: Waiting, apart: int
 ) -> Iterator[Paired]:
-    """Pair as `pair` does, from `start` on: after every `apart` messages yield the final blocks, at the end the rest.
+    """As `pair_messages`, from `start` on: after every `apart` messages yield the final blocks, then the rest.
 
     `waiting` is the state of pairing after the prefix that closed at `start`.
     """
@@ -107,7 +107,7 @@ def pair_apart(
             elif payload.kind == "option_result":
                 pairing.take_result(position, payload)
             else:
-                reason = f"messages of the kind {payload.document['kind']!r} are unknown to this version"
+                reason = f"messages of the kind {payload.document['kind']!r} are unknown to this version of sabir"
                 pairing.lose("dropped", reason, position)
     yield pairing.finish()
 
@@ -193,11 +193,15 @@ class _Pairing:
         if is_late:
             block.late.add(position)
             if self._roles.later_system == "user":
-                self.lose("downgraded", "a system message after the start renders as user on this wire", position)
+                self.lose(
+                    "downgraded",
+                    "this API accepts system messages only at the start; this one was sent as a user message",
+                    position,
+                )
         if hint == "tool":
-            self.lose("downgraded", "parts with the hint 'tool' render as user", position)
+            self.lose("downgraded", "parts with the role hint 'tool' were sent as a user message", position)
         elif hint is not None and hint not in _HINTED:
-            self.lose("downgraded", f"the role hint {hint!r} is unknown to this version", position)
+            self.lose("downgraded", f"the role hint {hint!r} is unknown to this version of sabir", position)
 
     def take_result(self, position: int, result: OptionResultPayload) -> None:
         """Take a result: it goes to its call; if the call was abandoned, both render at the result's place."""
@@ -208,15 +212,19 @@ class _Pairing:
             if self._scope.has_stored_calls:
                 self._place(position, position, "results")
                 return
-            self.lose("dropped", f"no earlier unanswered call has the invocation id {identifier!r}", position)
+            self.lose("dropped", f"no earlier call without a result has the invocation id {identifier!r}", position)
             return
         call = calls[0]
         block = self._open.pop(call, None)
         if block is None:
             block = self._place(position, call, "assistant")
-            self.lose("relocated", "its result came after a later turn; call and result render there", call)
+            self.lose(
+                "relocated",
+                "its result came after a later turn, so call and result were sent at the result's place",
+                call,
+            )
         if block is not self._blocks[-1]:
-            self.lose("relocated", "the result renders right after the turn of its call", position)
+            self.lose("relocated", "the result was moved to the place right after its call", position)
         block.answers[call] = position
         unanswered.answer(identifier)
 

@@ -152,26 +152,30 @@ class PartFilter:
             return
         origin = at.message.origin
         if at.differs:
-            reason = f"its state goes back only to where it came from, {_made_by(origin, at.differs, self.scope)}"
+            reason = (
+                f"its signed state is only sent back to where it came from, {_made_by(origin, at.differs, self.scope)}"
+            )
         else:
-            reason = f"the state of {_maker(origin)} goes back only in the assistant's turn"
+            reason = f"the state of {_maker(origin)} is only sent back in an assistant message"
         self.losses.add("withheld", reason, message=at.message, path=path or f"parts[{at.number}].state")
 
     def _leave_out(self, part: UnknownPart, at: At) -> Taken:
         said = part.document
         if said["kind"] != "media":
-            reason = f"parts of the kind {said['kind']!r} are unknown to this version"
+            reason = f"parts of the kind {said['kind']!r} are unknown to this version of sabir"
         elif said.get("modality") not in get_args(Modality):
-            reason = f"media of the modality {said.get('modality')!r} are unknown to this version"
+            reason = f"media of the modality {said.get('modality')!r} are unknown to this version of sabir"
         else:
-            reason = f"URLs of the scheme {MediaURL(str(said.get('url'))).scheme!r} are unknown to this version"
+            reason = (
+                f"URLs of the scheme {MediaURL(str(said.get('url'))).scheme!r} are unknown to this version of sabir"
+            )
         return self._lose("dropped", reason, at)
 
     def _take_text(self, part: TextPart, at: At) -> Taken:
         if not part.text and not (at.keeps_state and part.state_json is not None):
             return self._lose("dropped", "the text is empty", at)
         if part.citations and not (at.keeps_state and self.scope.tables.roles.citations == "native"):
-            self._lose("dropped", "a request of this dialect has no place for these citations", at, ".citations")
+            self._lose("dropped", "requests of this dialect cannot contain these citations", at, ".citations")
         if part.state_json is not None:
             self.withhold(part, at)
         return (part,)
@@ -182,24 +186,28 @@ class PartFilter:
         self.withhold(part, at)
         if "refusal" in self.scope.tables.roles.native.get(at.side, ()):
             return (part,)
-        self._lose("downgraded", "the refusal renders as text", at)
+        self._lose("downgraded", "the refusal was sent as text", at)
         return (TextPart(text=part.text),)
 
     def _take_bound(self, part: ReasoningPart | OpaquePart, at: At) -> Taken:
         scope, kind, origin = self.scope, part.kind, at.message.origin
         roles = scope.tables.roles
         if kind not in roles.native.get(at.side, ()):
-            reason = f"{scope.target.dialect} takes no {kind} part from the {at.side} side"
+            reason = f"{scope.target.dialect} does not accept {kind} parts in {at.side} messages"
         elif part.kind == "opaque" and part.dialect != scope.target.dialect:
-            reason = f"the block is {part.dialect}'s own and goes back only there"
+            reason = f"the block is {part.dialect}'s own block and is only sent back to that API"
         elif part.kind == "reasoning" and roles.reasoning == "foreign" and part.text and at.differs:
             made_by = _made_by(origin, at.differs, scope)
-            self._lose("synthesized", f"{scope.target} needs reasoning: its text is sent, without state, {made_by}", at)
+            self._lose(
+                "synthesized",
+                f"{scope.target} requires reasoning; the text was sent without its signature, {made_by}",
+                at,
+            )
             return (ReasoningPart(text=part.text),)
         elif at.differs and (kind == "reasoning" or origin is not None):
-            reason = f"it goes back only to where it came from, {_made_by(origin, at.differs, scope)}"
+            reason = f"it is only sent back to where it came from, {_made_by(origin, at.differs, scope)}"
         elif part.kind == "reasoning" and not part.state_json and not (part.text and roles.reasoning != "with_state"):
-            reason = "the reasoning carries no state of its maker" if part.text else "the reasoning is empty"
+            reason = "the reasoning has no signature of its model" if part.text else "the reasoning is empty"
         else:
             return (part,)
         return self._lose("dropped", reason, at)
@@ -212,14 +220,14 @@ class PartFilter:
         if refusal := self.refusals[at.side, medium]:
             if scope.unsupported_media == "drop":
                 return self._lose("dropped", refusal, at)
-            self._lose("downgraded", f"{refusal}; a placeholder names it", at)
+            self._lose("downgraded", f"{refusal}; a text that names it was sent instead", at)
             return (TextPart(text=part.placeholder),)
         self.withhold(part, at)
         if scope.model_info.status_of(_feature(medium, at.side)) == "unknown":
             self.losses.add_unchecked(f"parts[{at.number}]", at.message)
         rule = scope.tables.media[at.side, part.modality]
         if medium.parameters and not rule.parameters:
-            reason = f"{scope.target.dialect} takes no {medium.parameters!r} with the type {medium.mime}"
+            reason = f"{scope.target.dialect} does not accept {medium.parameters!r} after the type {medium.mime}"
             self._lose("dropped", reason, at, ".url")
         if part.vendor_json is not None:
             part = with_hints(part, take_hints(part.vendor_json, rule.hints, self._taker(part.modality, at)))
@@ -234,24 +242,24 @@ class PartFilter:
             self._lose("dropped", reason, at, path)
 
         place, target = f"parts[{at.number}] of message {at.message.id}", self.scope.target
-        return Taker(target.provider, place, f"{target.dialect} on the {at.side} side", modality, lose)
+        return Taker(target.provider, place, f"{target.dialect} in {at.side} messages", modality, lose)
 
     def _refusal_of_media(self, medium: _Medium, side: Side) -> str | None:
         scope, modality = self.scope, medium.modality
         rule = scope.tables.media.get((side, modality))
-        where = f"{scope.target.dialect} on the {side} side"
+        where = f"{scope.target.dialect} in {side} messages"
         if rule is None:
-            return f"{where} takes no {modality}"
+            return f"{where} does not accept {modality}"
         refusal = rule.refusal(medium.form, medium.mime)
         if refusal is not None:
             return f"{where} {refusal} ({modality})"
         if medium.form == "file" and medium.owner != scope.target.provider:
-            return f"the file is with {medium.owner}, not with {scope.target.provider}"
+            return f"the file was uploaded to {medium.owner}, not to {scope.target.provider}"
         if side == "results" and "results_media" in scope.model_info.rejects:
-            return f"{scope.target.model} takes no media in option results"
+            return f"{scope.target.model} does not accept media in option results"
         info, model = scope.model_info, scope.target.model
         if info.modalities is not None and modality not in info.modalities:
-            return f"{model} reads no {modality}"
+            return f"{model} does not accept {modality}"
         status = info.status_of(_feature(medium, side))
         return f"{model} {_FAULTS[status]} {_feature(medium, side)}" if status in _FAULTS else None
 

@@ -24,7 +24,7 @@ from sabir.base.errors import SettingsInvalid
 from sabir.base.failures import Loss, RenderingRefused
 from sabir.base.values import FrozenDict
 from sabir.contract.dialect import Dialect, EncodeTurn, Rendering
-from sabir.contract.scope import Place, RequestScope, Splice
+from sabir.contract.scope import Insertion, Place, RequestScope
 from sabir.contract.turns import LossLog, Side, Turn, TurnScope, Unchecked, new_tuple
 from sabir.options.option import Option
 from sabir.rendering.owners import extras_for, merge, without_foreign_tools
@@ -74,7 +74,7 @@ class Head(NamedTuple):
     """The body up to the first message."""
     closing: tuple[bytes, ...]
     """Items after the last message, as JSON."""
-    splices: tuple[Splice, ...]
+    splices: tuple[Insertion, ...]
     system_losses: tuple[Loss, ...]
     """Losses of the hoisted turns."""
     losses: tuple[Loss, ...]
@@ -214,7 +214,7 @@ class Renderer:
     ) -> Rendering:
         """The request for a history; raises RenderingRefused if nothing of it is left to send.
 
-        Also raises WrongWord for an item that is no message, and SettingsInvalid for an `extra_body` that replaces the
+        Raises WrongWord for an item that is not a message, and SettingsInvalid for an `extra_body` that replaces the
         messages.
         """
         settings, listed = settings or _NO_SETTINGS, messages if type(messages) is list else list(messages)
@@ -228,7 +228,9 @@ class Renderer:
         if not (found.body or made.closed or made.open):
             turns, lost = _hoisted(made, listed)
             if not turns:
-                reason = f"nothing is left to send to {self.scope.target}: {len(listed)} messages given, none rendered"
+                reason = (
+                    f"there is nothing to send to {self.scope.target}: none of the {len(listed)} messages can be sent"
+                )
                 raise RenderingRefused(
                     f"{reason}; give at least one user message", _without_marks([*lost, *prefix, *after])
                 )
@@ -242,7 +244,7 @@ class Renderer:
             marks = [f"{mark.message_id[:8]} {mark.path}" for mark in log if isinstance(mark, Unchecked)]
             values["losses"] = tuple(_without_marks(log))
             values["unchecked"] = (*head.empty.unchecked, *dict.fromkeys(marks))
-        return Rendering.assembled(values, head.empty.__pydantic_fields_set__.copy())
+        return Rendering.construct_unchecked(values, head.empty.__pydantic_fields_set__.copy())
 
     def _index_for(self, settings: Settings, declared: tuple[str, ...]) -> PrefixIndex:
         labels, media = bool(settings.media_labels), settings.unsupported_media or "placeholder"
@@ -276,7 +278,11 @@ class Renderer:
         log, scope = LossLog(), self.scope
         for index, (name, wire) in enumerate(offer.names.items()):
             if name != wire:
-                log.add("rewritten", f"{scope.target.dialect} takes {wire!r} for {name!r}", path=f"options[{index}]")
+                log.add(
+                    "rewritten",
+                    f"{scope.target.dialect} accepts {wire!r}, which was sent for {name!r}",
+                    path=f"options[{index}]",
+                )
         system, lost = _hoisted(made, messages)
         request = RequestScope(
             target=scope.target,
@@ -366,7 +372,7 @@ def _assumptions_of(target: Target, info: ModelInfo) -> tuple[str, ...]:
     """Return what is assumed of an unknown model, and log it once."""
     if not info.follows:
         return ()
-    facts = f"{target} is in no table of models and is treated like {target.provider}:{info.follows}"
+    facts = f"{target} is not a known model; the facts of {target.provider}:{info.follows}"
     assumption = f"{facts}; if that is wrong, override it with model_facts"
     if assumption not in _logged:
         _logged.add(assumption)
@@ -394,12 +400,14 @@ def _joined(head: Head, kept: memoryview, made: _Made) -> tuple[bytes, memoryvie
     return body, unmarked, lost
 
 
-def _spliced(region: list[bytes | memoryview], splice: Splice, losses: list[Loss]) -> list[bytes | memoryview]:
+def _spliced(region: list[bytes | memoryview], splice: Insertion, losses: list[Loss]) -> list[bytes | memoryview]:
     """The messages' bytes with a splice in them; a loss where the region ends otherwise or holds a splice already."""
     ends, length = region[-1], len(splice.before)
     if splice.at == "closed" and not ends:
         return region  # a conversation's first request: nothing is closed yet
     if len(region) > 1 or ends[-length:] != splice.before:
-        losses.append(Loss(kind="dropped", path=splice.path, reason=f"nothing at the {splice.at} can be marked"))
+        losses.append(
+            Loss(kind="dropped", path=splice.path, reason=f"nothing at the {splice.at} can be marked for a cache")
+        )
         return region
     return [ends[:-length], splice.text, ends[-length:]]

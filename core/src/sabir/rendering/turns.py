@@ -68,10 +68,10 @@ class Identifiers:
 
     def fresh(self, given: str) -> str:
         """A new identifier for one more call with that id."""
-        wire = given if self.rule.whole.fullmatch(given) else self.rule.derived(given)
+        wire = given if self.rule.whole.fullmatch(given) else self.rule.derive(given)
         occurrence = self.count
         while wire in self._used or self._seen.get(wire, self._start) < self._start:
-            wire, occurrence = self.rule.derived(given, occurrence), occurrence + 1
+            wire, occurrence = self.rule.derive(given, occurrence), occurrence + 1
         self._used[wire] = self.count
         self.count += 1
         return wire
@@ -171,7 +171,7 @@ class TurnMaker(PartFilter):
             count = len(said)
         for position, entry in zip(positions[:count], said, strict=False):
             if position in block.late:
-                reason = "a system message renders as user, but for one between the user and the assistant"
+                reason = "a later system message is accepted only between user and assistant; this one was sent as user"
                 self.losses.add("downgraded", reason, message=entry.message)
         parted: list[Gathered] = [("user", said[:count]), ("system", said[count:])]
         return [each for each in parted if each[1]]
@@ -189,7 +189,7 @@ class TurnMaker(PartFilter):
         return new_tuple(Entry, (at.message, (), wire_id, wire_name, at.keeps_state, None))
 
     def _rewrite(self, message: Message, field: str, given: str, wire: str) -> None:
-        reason = f"{self.scope.target.dialect} takes {wire!r} for {given!r}"
+        reason = f"{self.scope.target.dialect} accepts {wire!r}, which was sent for {given!r}"
         self.losses.add("rewritten", reason, message=message, path=f"payload.{field}")
 
     def _unbind(self, entries: dict[int, Entry], block: Block) -> dict[int, Entry]:
@@ -209,7 +209,7 @@ class TurnMaker(PartFilter):
                 elif any(piece is part for piece in pieces):
                     is_new = True
                     if not is_left:
-                        reason = "nothing that this reasoning led to is left in its turn"
+                        reason = "nothing that followed this reasoning in its turn was sent"
                         self.losses.add("dropped", reason, message=message, path=f"parts[{index}]")
                         unbound.append(id(part))
             if message.call:
@@ -232,5 +232,5 @@ def _is_text(message: Message) -> bool:
 def _failure(call: Message) -> Message:
     """The error result that stands for a missing result; it has its call's id, by which losses name it."""
     assert call.call
-    error = {"is_error": True, "error_type": "no_result", "error_message": "the call was left without a result"}
+    error = {"is_error": True, "error_type": "no_result", "error_message": "the call never got a result"}
     return Message(id=call.id, policy=RUNTIME, step_num=call.step_num, payload=result_payload(call.call, error))

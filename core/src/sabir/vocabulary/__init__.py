@@ -1,1 +1,1 @@
-"""The data: messages and their parts, settings, replies, targets. It makes no calls and knows no wire."""
+"""The data: messages and their parts, settings, replies and targets. Nothing here makes calls."""

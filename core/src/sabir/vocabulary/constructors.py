@@ -1,4 +1,4 @@
-"""Messages and media in one expression, for callers that need no anchor.
+"""Make messages and media parts in one expression.
 
     sabir.user("What is this?", sabir.image("sky.jpg"))
 
@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from sabir.base.errors import BuilderError, MediaRefused, NotJSON, WrongWord
-from sabir.base.surface import surface
+from sabir.base.surface import show_arguments
 from sabir.base.values import encode_json
 from sabir.vocabulary.media import FILE_CAP, MediaURL, Modality, read_source
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, PartsPayload
@@ -23,15 +23,22 @@ from sabir.vocabulary.parts import KnownPart, MediaPart, Part, Sections, TextPar
 from sabir.vocabulary.reply import Reply
 
 Content: TypeAlias = str | KnownPart
-"""The content of a message: strings and parts."""
+"""What a message can contain: strings and parts (text, media and other content)."""
 Source: TypeAlias = str | Path | bytes
-"""The source of a medium: a URL, a path, or its bytes."""
+"""Where a medium comes from: a URL, the path of a local file, or the bytes themselves."""
 
 
 class MediaSettings(TypedDict, total=False):
-    """The optional arguments of a medium besides its source; `cap` is the most bytes taken from a path or as bytes.
+    """The optional arguments of `image`, `audio`, `video` and `document`.
 
-    `vendor` maps a provider's name to hints that only that provider knows; "*" is for every provider that knows them.
+    mime: the MIME type, such as "image/png". None means that the type is
+        detected from the first bytes, else from the file's extension.
+    hint: a label that names the medium, such as "a street map".
+    name: the file name. None means the last part of a file's path.
+    id: an id of your own, to find the part again.
+    cap: the most bytes to read (50,000,000).
+    vendor: provider name to hints for that provider only; "*" is for every
+        provider.
     """
 
     mime: str | None
@@ -43,52 +50,89 @@ class MediaSettings(TypedDict, total=False):
 
 
 def user(*content: Content, step_num: int | None = None) -> Message:
-    """A message of the user: strings and parts in their order."""
+    """Return a message of the user. `content` is strings and parts, in order.
+
+    `step_num` numbers the step of a multi-step program that the message belongs to; None means no step. Raises
+    BuilderError without content, and WrongWord for a dictionary or another type.
+
+    >>> import sabir
+    >>> question = sabir.user("What is this?", sabir.image("https://example.org/sky.jpg"))
+    >>> question.text
+    'What is this?'
+    """
     return _message("user", content, step_num)
 
 
 def system(*content: Content, step_num: int | None = None) -> Message:
-    """Instructions to the model."""
+    """Return a system message, which holds instructions to the model. The arguments are the same as for `user`.
+
+    >>> import sabir
+    >>> llm = sabir.adapter("echo:m")
+    >>> llm.complete_sync([sabir.system("Be brief."), sabir.user("Hello!")]).text
+    'Hello!'
+    """
     return _message("system", content, step_num)
 
 
 def assistant(*content: Content, policy: str = "llm", step_num: int | None = None) -> Message:
-    """A message of the model; `policy` names the policy that the model speaks for."""
+    """Return a message of the model, for example to write an example dialogue.
+
+    `policy` is the model's policy name: an adapter sends messages of its policy `speaks_as` as the model's own.
+    `content` and `step_num` are the same as for `user`.
+
+    >>> import sabir
+    >>> dialogue = [sabir.user("2 + 2?"), sabir.assistant("4"), sabir.user("3 + 3?")]
+    >>> [message.policy for message in dialogue]
+    ['user', 'llm', 'user']
+    """
     return _message(policy, content, step_num)
 
 
-@surface
+@show_arguments
 def image(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
-    """An image from a URL, a path or bytes; raises MediaRefused for a source that cannot be read or is no medium.
+    r"""Return an image part from a URL, the path of a file, or bytes.
 
-    Paths and bytes become a data URL; its MIME type is `mime`, or else the type of their first bytes. The last part of
-    a path becomes the name unless `name` is given.
+    A URL is kept and not downloaded. A file or bytes become a `data:` URL. Raises MediaRefused for a file that cannot
+    be read, for more than `cap` bytes, for no bytes, for an invalid URL and for an unknown type.
+
+    >>> import sabir
+    >>> part = sabir.image(b"\x89PNG\r\n\x1a\n...", name="sky.png")
+    >>> part.url[:22], part.name
+    ('data:image/png;base64,', 'sky.png')
     """
     return _media("image", source, **settings)
 
 
-@surface
+@show_arguments
 def audio(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
-    """A sound from a URL, a path or bytes, as `image` makes an image."""
+    """Return a sound part from a URL, the path of a file, or bytes. Arguments and errors are the same as for
+    `image`.
+    """
     return _media("audio", source, **settings)
 
 
-@surface
+@show_arguments
 def video(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
-    """A video from a URL, a path or bytes, as `image` makes an image."""
+    """Return a video part from a URL, the path of a file, or bytes. Arguments and errors are the same as for
+    `image`.
+    """
     return _media("video", source, **settings)
 
 
-@surface
+@show_arguments
 def document(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
-    """A document from a URL, a path or bytes, as `image` makes an image."""
+    """Return a document part, such as a PDF, from a URL, the path of a file, or bytes.
+
+    Arguments and errors are the same as for `image`.
+    """
     return _media("document", source, **settings)
 
 
 def as_messages(messages: str | Message | Iterable[Message]) -> list[Message]:
-    """The messages of a call's argument: a text of the user, one message, or several.
+    """Return the list of messages for the argument of a call: a string becomes one user message.
 
-    Raises WrongWord for a vendor's role dictionaries and for any other item that is no message, and names its index.
+    Raises WrongWord for a dictionary with a role and for any other item that is not a Message; the error names the
+    index.
     """
     given = listed(messages)
     check_messages(given, 0)
@@ -132,7 +176,7 @@ def _message(policy: str, content: tuple[Content, ...], step_num: int | None) ->
     if not content:
         raise BuilderError(f"a message of {policy!r} needs content: strings or parts")
     parts = tuple(_part(item, index) for index, item in enumerate(content))
-    payload = PartsPayload.assembled({"kind": "parts", "parts": parts}, {"parts"})
+    payload = PartsPayload.construct_unchecked({"kind": "parts", "parts": parts}, {"parts"})
     return Message(policy=policy, step_num=step_num, payload=payload)
 
 
@@ -210,14 +254,14 @@ def _parts_of(item: object) -> tuple[Part, ...]:
     if isinstance(item, TextPart | MediaPart):
         return (item,)
     if not isinstance(item, Message) or item.kind != "parts":
-        raise NotJSON(f"{name_kind(item)} stands among parts; a result is one JSON value, or text and media parts")
+        raise NotJSON(f"{describe_kind(item)} was returned among parts; return one JSON value, or text and media parts")
     if foreign := [part.kind for part in item.parts if not isinstance(part, TextPart | MediaPart)]:
-        raise NotJSON(f"a message with a part of kind {foreign[0]!r} is no result; return its text and media")
+        raise NotJSON(f"a message with a part of kind {foreign[0]!r} cannot be a result; return its text and media")
     return item.parts
 
 
-def name_kind(value: object) -> str:
-    """A value as an error names it: a message by its kind, any other value by its type."""
+def describe_kind(value: object) -> str:
+    """Return how an error message names a value: a message by its kind, any other value by its type."""
     if isinstance(value, Message):
         return f"a message of kind {value.kind!r}"
     return f"a value of type {type(value).__name__}"

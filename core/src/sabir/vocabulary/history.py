@@ -1,4 +1,4 @@
-"""Histories at rest: a JSON array, or JSON Lines, of messages.
+"""Save and load conversations as a JSON array or as JSON Lines.
 
     messages ──dumps, save──▶ [            one message a line
                               {…},         fields that are None are left out, but not beside a newer writer's fields
@@ -24,7 +24,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from sabir.base.errors import HistoryInvalid, one_line
-from sabir.base.models import AtRest, PlainSchema, describe, load_as
+from sabir.base.models import PlainSchema, StoredModel, describe_validation_error, load_stored
 from sabir.base.values import DECODER
 from sabir.vocabulary.constructors import as_messages
 from sabir.vocabulary.media import Modality, read_regular
@@ -57,24 +57,32 @@ _SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def dumps(messages: Iterable[Message]) -> str:
-    """A history as the text of a JSON array; `loads` gives equal messages.
+    """Return a conversation as the text of a JSON array, one message per line. `loads` reads the text.
 
-    Raises HistoryInvalid, which names a message that JSON cannot hold.
+    Raises HistoryInvalid, with the message's index, for a message that JSON cannot represent.
     """
     lines = list(_dump(messages))
     return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
 
 
 def dumps_lines(messages: Iterable[Message]) -> str:
-    """A history as JSON Lines, to which a recorder can append; raises HistoryInvalid as `dumps` does."""
+    """Return a conversation as JSON Lines, one message per line, so that later messages can be appended to a file.
+
+    Raises HistoryInvalid, with the message's index, for a message that JSON cannot represent.
+    """
     return "".join(f"{line}\n" for line in _dump(messages))
 
 
 def save(path: str | Path, messages: Iterable[Message]) -> None:
-    """Write a history: JSON Lines if the name ends in `.jsonl`, else a JSON array.
+    """Write a conversation to a file: as JSON Lines if the path ends in `.jsonl`, else as a JSON array.
 
-    A file is replaced as a whole and keeps its permissions. Raises HistoryInvalid for a message that JSON cannot hold,
-    a path whose folder does not exist, and a path of a folder, a device or a pipe.
+    An existing file is replaced atomically, with the same permissions. Raises HistoryInvalid for a message that JSON
+    cannot represent, if the folder does not exist, and if the path is not a regular file.
+
+    >>> import sabir
+    >>> sabir.save("chat.json", [sabir.user("Hello!")])
+    >>> sabir.load("chat.json")[0].text
+    'Hello!'
     """
     given, path = path, Path(path).resolve()
     text = dumps_lines(messages) if path.suffix == ".jsonl" else dumps(messages)
@@ -82,7 +90,7 @@ def save(path: str | Path, messages: Iterable[Message]) -> None:
     if not path.parent.is_dir():
         raise HistoryInvalid(f"{str(given)!r} cannot be written: its folder is not there; make the folder first")
     if path.exists() and not path.is_file():
-        raise HistoryInvalid(f"{str(given)!r} is no regular file, and is not replaced; give the path of a file")
+        raise HistoryInvalid(f"{str(given)!r} is not a regular file, so it was not replaced; give the path of a file")
     try:
         with temporary.open("x", encoding="utf-8", newline="\n") as file:
             if path.exists():
@@ -97,7 +105,15 @@ def save(path: str | Path, messages: Iterable[Message]) -> None:
 
 
 def load(path: str | Path) -> list[Message]:
-    """The history in a file of either form; raises HistoryInvalid, which names the file and the fault."""
+    """Return the messages of a file that `save` wrote, in either format.
+
+    Data of newer versions of sabir is kept. Raises HistoryInvalid, which names the file and the fault.
+
+    >>> import sabir
+    >>> sabir.save("chat.jsonl", [sabir.user("Hello!"), sabir.assistant("Good morning.")])
+    >>> [message.text for message in sabir.load("chat.jsonl")]
+    ['Hello!', 'Good morning.']
+    """
     try:
         data = read_regular(Path(path))
     except (OSError, ValueError) as error:
@@ -110,19 +126,20 @@ def load(path: str | Path) -> list[Message]:
 
 
 def loads(text: str | bytes) -> list[Message]:
-    """The history in a text: a JSON array or JSON Lines of messages; an empty text is an empty history.
+    """Return the messages of a text that `dumps` or `dumps_lines` wrote. An empty text gives an empty list.
 
-    Raises HistoryInvalid, in one line, for any other text.
+    Data of newer versions of sabir is kept. Raises HistoryInvalid, which names the line or message and the fault.
     """
     return [_message(item, place) for place, item in _stored(_decode(text))]
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema of a history, as this version reads and writes it."""
+    """Return the JSON schema of a stored conversation (a JSON array of messages), for programs in other languages."""
     document = TypeAdapter(list[Message]).json_schema(schema_generator=PlainSchema)
     definitions = document["$defs"]
     definitions |= _UNKNOWN
     for definition in definitions.values():
+        definition["description"] = definition["description"].partition("\n\n>>> ")[0]  # no examples in Python
         if "const" in definition.get("properties", {}).get("kind", {}):
             definition["required"] = ["kind", *definition.get("required", ())]
     return {"$schema": _SCHEMA_DIALECT, "title": "History", **document}
@@ -138,12 +155,12 @@ def _dump(messages: Iterable[Message]) -> Iterator[str]:
         yield line
 
 
-def _holds_unknown(value: AtRest) -> bool:
+def _holds_unknown(value: StoredModel) -> bool:
     """Whether a value holds a newer writer's fields anywhere; their None values must be written."""
     if value.__pydantic_extra__:
         return True
     held = (item for field in vars(value).values() for item in (field if type(field) is tuple else (field,)))
-    return any(isinstance(item, AtRest) and _holds_unknown(item) for item in held)
+    return any(isinstance(item, StoredModel) and _holds_unknown(item) for item in held)
 
 
 def _decode(text: str | bytes) -> str:
@@ -208,9 +225,9 @@ def _message(item: Any, place: str) -> Message:
         raise HistoryInvalid(f"{place} has a vendor's shape ({', '.join(sorted(item))}); {remedy}")
     try:
         json.dumps(item, ensure_ascii=False).encode()
-        return load_as(Message.model_validate, item)
+        return load_stored(Message.model_validate, item)
     except ValidationError as error:
-        raise HistoryInvalid(f"{place} is no message: {one_line(describe(error), 300)}") from None
+        raise HistoryInvalid(f"{place} is not a message: {one_line(describe_validation_error(error), 300)}") from None
     except UnicodeEncodeError as error:
         found = f"lone surrogate U+{ord(error.object[error.start]):04X}"
         raise HistoryInvalid(f"{place} holds a {found}; a history is valid Unicode") from None

@@ -1,4 +1,4 @@
-"""Media by one URL: the URLs that are valid, the types of bytes, and the media that a wire takes.
+"""URLs of media: which URLs are valid, the MIME types of bytes, and which media a dialect accepts.
 
     path | bytes | URL ──▶ one URL string ──▶ form (url · data · file) ──▶ the dialect's media table
 
@@ -21,11 +21,16 @@ from pydantic import BaseModel
 from pydantic_core import Url, ValidationError
 
 from sabir.base.errors import MediaRefused
+from sabir.base.renamed import callable_by_old_names
 
 Modality: TypeAlias = Literal["image", "audio", "video", "document"]
-"""The kind of a medium, as its author says; a given modality is never replaced by one from the MIME type."""
+"""The kind of a medium: "image", "audio", "video" or "document". sabir keeps the kind that the program chose, whatever
+the MIME type.
+"""
 Form: TypeAlias = Literal["url", "data", "file"]
-"""How a media part's URL carries it: a web address, the bytes themselves, or a provider's file id."""
+"""How the URL of a medium gives its content: "url" is a web address, "data" contains the bytes, "file" is a file id of
+a provider.
+"""
 
 DATA_URL_CAP = 100_000_000
 """The most characters of a data URL."""
@@ -62,6 +67,7 @@ _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
 base media file: https://mp4ra.org/registered-types/brands. A file of any other brand is a video."""
 
 
+@callable_by_old_names
 class DataURL(NamedTuple):
     """A data URL, read by its header alone."""
 
@@ -75,11 +81,11 @@ class DataURL(NamedTuple):
     """The parameters of the type that matter, as `;codec=pcm;rate=24000`."""
 
     @classmethod
-    def read(cls, url: str) -> "DataURL":
+    def parse(cls, url: str) -> "DataURL":
         """The data URL that a text is; MediaRefused if it has no such header."""
         match = _HEADER.match(url, 0, 1000)
         if match is None:
-            raise MediaRefused(f"{shorten(url)} is no data URL: expected data:<mime>;base64,<payload>")
+            raise MediaRefused(f"{shorten(url)} is not a data URL: expected data:<mime>;base64,<payload>")
         mime, further = (match[1] or "text/plain").lower(), match[2]
         return cls(url, mime, further.lower().endswith(";base64"), match.end(), type_parameters(further))
 
@@ -100,20 +106,20 @@ class DataURL(NamedTuple):
         try:
             return base64.b64decode(self.base64, validate=True)
         except binascii.Error as error:
-            raise MediaRefused(f"{shorten(self.url)} holds broken base64: {error}") from None
+            raise MediaRefused(f"{shorten(self.url)} contains invalid base64: {error}") from None
 
     @classmethod
-    def of(cls, data: bytes, mime: str | None = None, otherwise: str = "application/octet-stream") -> str:
+    def from_bytes(cls, data: bytes, mime: str | None = None, otherwise: str = "application/octet-stream") -> str:
         """The URL of some bytes: of the type given, else of the one that the first bytes tell, else of `otherwise`."""
-        return cls.of_base64(base64.b64encode(data).decode(), mime or cls.sniff(data) or otherwise)
+        return cls.from_base64(base64.b64encode(data).decode(), mime or cls.sniff(data) or otherwise)
 
     @classmethod
-    def of_base64(cls, data: str, mime: str) -> str:
+    def from_base64(cls, data: str, mime: str) -> str:
         """The URL of bytes that are base64 already: of the type given, without the spaces around its parameters."""
         return f"data:{';'.join(each.strip() for each in mime.split(';'))};base64,{data}"
 
     @classmethod
-    def sniffed(cls, data: str, mime: str) -> str:
+    def with_sniffed_type(cls, data: str, mime: str) -> str:
         """The URL of base64: of the type that its first bytes tell, else of the one given; a URL stays as it is."""
         if data[:5].lower() == "data:":
             return data
@@ -162,7 +168,7 @@ class MediaURL(NamedTuple):
             split_provider_file(url)
         else:
             raise MediaRefused(
-                f"{shorten(url)} is no media URL: expected http(s)://, data:, or provider-file:<provider>/<id>"
+                f"{shorten(url)} is not a media URL: expected http(s)://, data:, or provider-file:<provider>/<id>"
                 "; for a path or bytes use sabir.image() and its siblings"
             )
         return url
@@ -178,7 +184,7 @@ def split_provider_file(url: str) -> tuple[str, str]:
     """The provider and the file id of a `provider-file:<provider>/<id>` URL; raises MediaRefused for another URL."""
     match = _PROVIDER_FILE.match(url)
     if match is None:
-        raise MediaRefused(f"{shorten(url)} is no provider file: expected provider-file:<provider>/<id>")
+        raise MediaRefused(f"{shorten(url)} is not a provider file: expected provider-file:<provider>/<id>")
     return match[1], match[2]
 
 
@@ -186,28 +192,28 @@ def _check_web_url(url: str) -> None:
     if len(url) > 100_000:
         raise MediaRefused(f"{shorten(url)} has {len(url)} characters; a web URL may have 100000")
     if _CONTROL.search(url) or "%00" in url:
-        raise MediaRefused(f"{shorten(url)} holds a space, a control character or %00; percent-encode or remove it")
+        raise MediaRefused(f"{shorten(url)} contains a space, a control character or %00; percent-encode or remove it")
     try:
         has_host = bool(urlsplit(url).hostname)
         if has_host:
             Url(url)
     except ValueError as error:
         reason = error.errors(include_url=False)[0]["msg"] if isinstance(error, ValidationError) else error
-        raise MediaRefused(f"{shorten(url)} is no URL: {reason}") from None
+        raise MediaRefused(f"{shorten(url)} is not a URL: {reason}") from None
     if not has_host:
-        raise MediaRefused(f"{shorten(url)} names no host; expected http(s)://host/…")
+        raise MediaRefused(f"{shorten(url)} has no host; expected http(s)://host/…")
 
 
 def _check_data_url(url: str) -> None:
     if len(url) > DATA_URL_CAP:
         raise MediaRefused(f"{shorten(url)} has {len(url)} characters; a data URL may have {DATA_URL_CAP}: upload it")
-    _, mime, is_base64, offset, _ = DataURL.read(url)
+    _, mime, is_base64, offset, _ = DataURL.parse(url)
     if offset == len(url) or (is_base64 and len(_DIGIT.findall(unquote_to_bytes(url[offset : offset + 30]))) < 2):
-        raise MediaRefused(f"{shorten(url)} holds no bytes; give a data URL with a payload")
+        raise MediaRefused(f"{shorten(url)} is empty; give a data URL with a payload")
     if "\0" in url or (is_base64 and not _BASE64.fullmatch(url, offset)):
-        raise MediaRefused(f"{shorten(url)} holds broken base64 or NUL; encode the bytes with base64.b64encode")
+        raise MediaRefused(f"{shorten(url)} contains invalid base64 or NUL; encode the bytes with base64.b64encode")
     if mime in _REFUSED_MIMES or not _ALLOWED_MIMES.fullmatch(mime):
-        raise MediaRefused(f"{shorten(url)} is of type {mime}, which no media part may carry; convert it first")
+        raise MediaRefused(f"{shorten(url)} is of type {mime}, which a media part cannot contain; convert it first")
 
 
 def mime_type(hint: str | None) -> str | None:
@@ -247,13 +253,13 @@ def read_source(source: str | Path | bytes, modality: Modality, mime: str | None
     if len(data) > cap:
         raise MediaRefused(f"{name} has more bytes than the cap of {cap}: upload it, or pass cap=")
     if not data:
-        raise MediaRefused(f"{name} holds no bytes; give one that does")
+        raise MediaRefused(f"{name} is empty; give a file or bytes with content")
     kind = (mime if mime_type(mime) else None) or DataURL.sniff(data) or told
     if kind is None:
         raise MediaRefused(
-            f"the {modality} type of {name} cannot be told; pass mime=, for example {DEFAULT_MIMES[modality]!r}"
+            f"the {modality} type of {name} is unknown; pass mime=, for example {DEFAULT_MIMES[modality]!r}"
         )
-    return DataURL.of(data, kind)
+    return DataURL.from_bytes(data, kind)
 
 
 def read_regular(path: Path, most: int = -1) -> bytes:
@@ -262,7 +268,7 @@ def read_regular(path: Path, most: int = -1) -> bytes:
     Raises OSError or ValueError for a path that cannot be read.
     """
     if path.exists() and not path.is_file():
-        raise OSError(EINVAL, "it is no regular file")
+        raise OSError(EINVAL, "it is not a regular file")
     with path.open("rb") as file:
         return file.read(most)
 
@@ -289,7 +295,7 @@ class MediaRule:
         pattern = getattr(self, form)
         if pattern is None:
             forms = [name for name in ("url", "data", "file") if getattr(self, name) is not None]
-            return f"takes it by {', '.join(forms)} only, not by {form}" if forms else "does not take it"
+            return f"accepts it only by {', '.join(forms)}, not by {form}" if forms else "does not take it"
         if not pattern or mime is None:
             return None
         kind = mime_type(mime)

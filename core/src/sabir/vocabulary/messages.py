@@ -1,4 +1,4 @@
-"""The message: atomic, deeply immutable, of exactly three kinds.
+"""The Message: immutable, and of one of three kinds.
 
     Message ── id, policy, role_hint_for_llm, step_num, origin
        └── payload ── parts          text, media and other content
@@ -30,7 +30,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from sabir.base.models import AtRest, is_constructing, is_loading, load_as
+from sabir.base.models import StoredModel, is_constructing, is_loading, load_stored
 from sabir.base.shown import Arguments
 from sabir.base.values import (
     JSONObjectField,
@@ -45,19 +45,31 @@ from sabir.base.values import (
 from sabir.vocabulary.parts import Kept, NonEmpty, Part, Stateful, Text, TextPart, keep_parts
 
 RoleHint: TypeAlias = Literal["user", "assistant", "tool", "system"]
+"""The role in a vendor's sense: "user", "assistant", "tool" or "system"."""
 Kind: TypeAlias = Literal["parts", "option_call", "option_result", "unknown"]
-"""The kind of a message: one of three, or `unknown` for a newer writer's kind, kept by loading."""
+"""The kind of a message: "parts", "option_call" or "option_result"; "unknown" for a kind that only a newer version of
+sabir knows.
+"""
 
 RUNTIME = "runtime"
-"""The policy of results and errors that the executor itself generates."""
+"""The policy of results that sabir itself creates, for example when the arguments of a call are invalid. No other
+policy or option may have this name.
+"""
 RESERVED = f"the name {RUNTIME!r} is reserved for results that no policy made"
 """The reason that errors give where another policy or option has that name."""
 SCHEMA = 1
-"""The number of the message schema that this version writes."""
+"""The number of the message format that this version of sabir writes."""
 
 
-class Origin(AtRest):
-    """The producer of a message. Signed or server-bound state goes back only to its origin."""
+class Origin(StoredModel):
+    """The provider, API and model that produced a message. Adapters set the origin of the messages in a reply.
+
+    Signed or server-bound data, such as encrypted reasoning, is sent back only to the origin that it came from.
+
+    `provider` and `dialect` (an API format) are names, `endpoint` is the URL without secrets. `model` is the model's
+    name in the request, else in the response. `reported_model` is the model's name in the response if different, else
+    None. `response_id` is the provider's id of the response, or None.
+    """
 
     provider: NonEmpty
     dialect: NonEmpty
@@ -65,23 +77,25 @@ class Origin(AtRest):
     model: Text = ""
     """The model's name in the request, or else in the response."""
     reported_model: Text | None = None
-    """The model's name in the response, if it differs."""
+    """The model's name in the response if different from the request's, else None."""
     response_id: Text | None = None
 
 
-class PartsPayload(AtRest):
-    """Parts in the order given: text and media, and a model's reasoning, refusals and opaque blocks."""
+class PartsPayload(StoredModel):
+    """The contents of a message of the kind "parts": at least one part, such as text or an image, in order."""
 
     kind: Literal["parts"] = "parts"
     parts: tuple[Part, ...] = Field(min_length=1, fail_fast=True)
 
 
 class OptionCallPayload(Stateful):
-    """A policy's choice of an option. Arguments are any JSON object; core never checks them.
+    """The contents of a message of the kind "option_call": the model (or another policy) calls an option.
 
-    A call decoded from a wire keeps the argument text unchanged in `raw_arguments`. `invalid_arguments` is set if that
-    text is not a JSON object, or if the reply ended before the arguments were finished: then `cut_off` is set too.
-    Answering such a call gives an error result.
+    `invocation_id` identifies the call and `option_name` names the option. `arguments` is a JSON object, which is not
+    yet validated. `raw_arguments` is the text of the arguments exactly as a provider sent them, or None.
+    `invalid_arguments` is True if the text is not a JSON object or if the reply ended before the arguments were
+    complete; in the second case `cut_off` is True too. Answering a call with invalid arguments gives an error result
+    without running the option.
     """
 
     kind: Literal["option_call"] = "option_call"
@@ -92,11 +106,11 @@ class OptionCallPayload(Stateful):
     invalid_arguments: bool = False
     cut_off: bool = Field(default=False, exclude_if=lambda cut_off: not cut_off)
 
-    arguments: ClassVar = ObjectView("arguments_json", "The arguments of the call.")
+    arguments: ClassVar = ObjectView("arguments_json", "The arguments of the call as an immutable mapping.")
 
     @property
     def unreadable_arguments(self) -> str:
-        """The argument text that is not a JSON object; "" if `arguments` holds all that arrived."""
+        """The text of the arguments if the text is not a JSON object, else ""."""
         text = self.raw_arguments or ""
         if not self.invalid_arguments or not text.strip():
             return ""
@@ -113,11 +127,12 @@ class OptionCallPayload(Stateful):
         return ((name, values[name]) for name in names if name in values)
 
 
-class OptionResultPayload(AtRest):
-    """The value that an option returned, or its error.
+class OptionResultPayload(StoredModel):
+    """The contents of a message of the kind "option_result": what an option returned, or the error of the call.
 
-    `parts` holds text and media for the model, if the option returned such; `result` is None then, and if the option
-    failed.
+    `invocation_id` and `option_name` are the call's. A success has `result`, a JSON value, or `parts` (text and
+    media) and then no `result`. An error has `is_error` True, `error_type` (a short name), `error_message` and perhaps
+    `retryable`; `result` is None then.
     """
 
     kind: Literal["option_result"] = "option_result"
@@ -130,16 +145,18 @@ class OptionResultPayload(AtRest):
     error_message: Text | None = None
     retryable: bool | None = None
 
-    result: ClassVar = JSONView("result_json", "The returned value.")
+    result: ClassVar = JSONView("result_json", "The returned JSON value, immutable; None for an error and for parts.")
 
     def plain_result(self) -> JSONValue:
-        """The result as plain values, which are the caller's own."""
+        """Return the result as new plain dicts, lists and values, which the caller may change."""
         text: str = self.result_json[:]
         return text[1:-1] if text[0] == '"' and "\\" not in text else parse_json(text)
 
     @property
     def error_text(self) -> str:
-        """An error as JSON text that says that it is one."""
+        """The error as JSON text, `{"error": {"type": …, "message": …, "retryable": …}}`, without the fields that are
+        None.
+        """
         error = {"type": self.error_type, "message": self.error_message, "retryable": self.retryable}
         return encode_json({"error": {name: value for name, value in error.items() if value is not None}})
 
@@ -148,9 +165,11 @@ class OptionResultPayload(AtRest):
         if self.is_error and not (self.error_type and self.error_message is not None):
             raise ValueError("an error result needs `error_type` and `error_message`")
         if not self.is_error and (self.error_type, self.error_message, self.retryable) != (None, None, None):
-            raise ValueError("a success carries no error_type, error_message or retryable; set is_error=True")
+            raise ValueError(
+                "a successful result cannot have error_type, error_message or retryable; set is_error=True"
+            )
         if self.is_error and self.result_json != "null":
-            raise ValueError("an error has no `result`; say what went wrong in `error_message`")
+            raise ValueError("an error result cannot have a `result`; put the description into `error_message`")
         if self.parts and self.result_json != "null":
             raise ValueError("a result has `parts` or a `result`, not both; put the value into a text part")
         return self
@@ -160,18 +179,21 @@ KNOWN_PAYLOADS = ("parts", "option_call", "option_result")
 
 
 class UnknownPayload(Kept):
-    """A payload of a kind that this version does not know; no rendering sends it, and each reports it as a loss."""
+    """The contents of a stored message whose kind only a newer version of sabir knows. Created only by loading.
+
+    The contents are written back unchanged by `save` and `dumps`. Renderings leave the message out and report a loss.
+    """
 
     known_kinds = KNOWN_PAYLOADS
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """Always empty: this version reads no parts of it."""
+        """Always an empty tuple."""
         return ()
 
 
 class UnknownHint(str):
-    """A role hint that this version does not know, kept by loading; the message renders as if it had none."""
+    """A role hint that only a newer version of sabir knows. Created only by loading; renderings ignore the hint."""
 
     __slots__ = ()
 
@@ -189,7 +211,7 @@ def _known_or_kept(hint: object) -> object:
 _HINTS = {"type": "string", "enum": list(get_args(RoleHint))}
 _STORED_HINTS = WithJsonSchema({"anyOf": [_HINTS, {"type": "string", "minLength": 1}]})
 Hint = Annotated[RoleHint | UnknownHint, PlainValidator(_known_or_kept), _STORED_HINTS]
-"""A role hint: one of four, or an unknown hint that loading kept."""
+"""A role hint: one of the four known hints, or an unknown hint that loading kept."""
 
 Payload = Annotated[
     PartsPayload | OptionCallPayload | OptionResultPayload | UnknownPayload,
@@ -201,8 +223,23 @@ _PROPERTIES: Mapping[type, str] = {OptionCallPayload: "call", OptionResultPayloa
 """The property of a message that holds a payload."""
 
 
-class Message(AtRest):
-    """One message. `policy` names who made it: the decider of a call, the option that ran for a result."""
+class Message(StoredModel):
+    """One message of a conversation, immutable. Make messages by `user`, `system` and `assistant`, or take them from a
+    reply.
+
+    `policy` names who made the message: "user", "system", the model ("llm" unless an adapter has another `speaks_as`),
+    or the option that returned a result. `role_hint_for_llm` overrides the role that an adapter derives from the
+    policy; None means no override. `step_num` numbers the step of the program, or is None. `origin` is the provider
+    that produced the message, or None. `payload` is a PartsPayload, an OptionCallPayload or an OptionResultPayload.
+    `schema` is the number of the message format. Two messages are equal if all fields are equal, `id` included.
+
+    >>> import sabir
+    >>> message = sabir.user("Hello!")
+    >>> message.kind, message.text, message.policy
+    ('parts', 'Hello!', 'user')
+    >>> message.model_copy(update={"step_num": 2}).step_num
+    2
+    """
 
     schema_number: int = Field(default=SCHEMA, alias="schema", ge=1)
     id: NonEmpty = Field(default_factory=lambda: uuid4().hex)
@@ -227,36 +264,40 @@ class Message(AtRest):
                 if info.mode != "json":
                     raise
                 return handler(_with_tuples(value))
-        return load_as(cls.model_validate, value)
+        return load_stored(cls.model_validate, value)
 
     @staticmethod
     def new_id() -> str:
-        """Return a random id, as each message gets one."""
+        """Return a new random id of 32 hexadecimal digits."""
         return uuid4().hex
 
     @property
     def kind(self) -> Kind:
-        """Which of the three kinds this message is."""
+        """The kind of the message: "parts", "option_call" or "option_result"; "unknown" for a kind of a newer version
+        of sabir.
+        """
         return self.payload.kind
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The parts of a `parts` message or of a result; empty for a call, and for a result without parts."""
+        """The parts of a "parts" message, or of an option result that consists of parts; an empty tuple for other
+        messages.
+        """
         return () if self.payload.kind == "option_call" else self.payload.parts
 
     @property
     def call(self) -> OptionCallPayload | None:
-        """The option call, or None if the message is no option call."""
+        """The option call, or None if the message is not an option call."""
         return self.payload if self.payload.kind == "option_call" else None
 
     @property
     def result(self) -> OptionResultPayload | None:
-        """The option result, or None if the message is no option result."""
+        """The option result, or None if the message is not an option result."""
         return self.payload if self.payload.kind == "option_result" else None
 
     @property
     def text(self) -> str:
-        """The text parts, joined."""
+        """All text parts of the message, joined without separator."""
         return "".join(part.text for part in self.parts if part.kind == "text")
 
     def __repr_args__(self) -> Arguments:
@@ -275,7 +316,7 @@ class Message(AtRest):
         return ((name, value) for name, value in self.__repr_args__() if name != "origin")
 
     def same_content(self, other: "Message") -> bool:
-        """Whether two messages are equal in everything but id and origin."""
+        """Return whether two messages are equal except for their ids and origins."""
         return self._content() == other._content()
 
     def _content(self) -> tuple[object, ...]:
@@ -296,7 +337,7 @@ def _kept(stored: dict[Any, Any]) -> dict[Any, Any]:
         kept["role_hint_for_llm"] = UnknownHint(hint)
     if isinstance(payload, dict) and isinstance(kind := payload.get("kind"), str):
         is_known = kind in KNOWN_PAYLOADS
-        kept["payload"] = keep_parts(payload) if is_known else load_as(UnknownPayload.model_validate, payload)
+        kept["payload"] = keep_parts(payload) if is_known else load_stored(UnknownPayload.model_validate, payload)
     return kept
 
 
@@ -307,7 +348,7 @@ if TYPE_CHECKING:
 
         @property
         def call(self) -> OptionCallPayload:
-            """The option call."""
+            """The option call; never None."""
             ...
 
 else:

@@ -1,4 +1,4 @@
-"""The known facts of models: rows of data by the beginning of a name, and the rows that unknown models follow.
+"""The known facts of models: rows that apply to all models whose names begin with a prefix.
 
 name ──longest prefix──▶ row ──overridden by the caller──▶ ModelInfo
  └── a later version of a known line ──▶ the newest row of that line; `follows` names it
@@ -13,21 +13,24 @@ from typing import Any, Literal, TypeAlias, TypedDict
 from pydantic import Field, ValidationError
 
 from sabir.base.errors import SettingsInvalid, one_line
-from sabir.base.models import Frozen, describe
+from sabir.base.models import Frozen, describe_validation_error
 from sabir.base.values import FrozenDict, JSONObjectDocumentField, JSONText, JSONValue, object_view
 from sabir.vocabulary.media import Modality
 
 ReasoningEffort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+"""How much a model reasons before it answers."""
 FeatureStatus: TypeAlias = Literal["accepted", "ignored", "refused", "unknown"]
-"""Whether a target takes a setting or a feature; `unknown` if nothing documents it."""
+"""Whether a model accepts a setting or a feature: "accepted", "ignored" (accepted without effect), "refused", or
+"unknown" if nothing documents it.
+"""
 
 
 WHILE_REASONING = "+reasoning"
-"""The end of a name in `ModelInfo.rejects` or `.ignores` that counts only while the model reasons."""
+"""The suffix of a name in `ModelInfo.rejects` or `.ignores` that applies only while the model reasons."""
 
 
 class ModelFacts(TypedDict, total=False):
-    """The fields of `ModelInfo` that a caller may override, as a mapping."""
+    """The facts of a model that a program may override: the fields of ModelInfo that it sets in a mapping."""
 
     family: str
     modalities: Sequence[Modality] | None
@@ -43,21 +46,24 @@ class ModelFacts(TypedDict, total=False):
 
 
 class ModelInfo(Frozen):
-    """The known facts of the models whose names begin with `prefix`; data, user-overridable.
+    """What is known of all models whose names begin with `prefix`: limits, supported media and settings, with sources.
 
-    `modalities` are those that the models read; None if unknown, and then no modality is refused. `efforts` are the
-    values of `reasoning_effort` that they accept; None if unknown, and then any is sent. `rejects` names the
-    wire settings that these models refuse, and the features that they lack: "later_system", "results_media",
-    "ending_assistant" (the dialect acts on the last). `ignores` names settings and features that these models accept
-    without an effect; like those in `rejects`, they are not sent, and each is a loss. `accepts` names those with a
-    documented effect; None means all others. A name in these three lists is a setting ("temperature"), a value of one
-    ("option_choice.required"), a form of media ("image.url", "results.image"), a vendor setting ("vendor.user") or a
-    field of streamed requests. "+reasoning" after a name limits it to requests in which the model reasons. `quirks` are
-    added to those of the endpoint.
+    Read the facts with `sabir.models(provider)`; override them with `sabir.adapter(…, model_facts={…})`.
+    `context_tokens` and `output_tokens` are the model's limits. `reasoning` says whether the model can reason. None
+    means unknown.
 
-    `family` names their model line in lists; `Dialect.family` says which models read each other's signed state.
-    `sources` state these facts: a date, a space and a URL each. `follows` is set on the facts of an unknown model: the
-    prefix of the known models from which they are assumed.
+    `modalities` lists the kinds of media that the model reads; with None, every kind is sent. `efforts` lists the
+    accepted values of `reasoning_effort`; with None, any value is sent. `rejects` names settings that the model refuses
+    and features that the model lacks ("later_system", "results_media", "ending_assistant"). `ignores` names settings
+    that the model accepts without effect. Neither is sent, and each is reported as a loss. `accepts` names settings
+    with a documented effect; None means all others.
+
+    A name in these three lists is a setting ("temperature"), a value of a setting ("option_choice.required"), a form of
+    media ("image.url", "results.image"), a vendor setting ("vendor.user") or a field of streamed requests. The suffix
+    "+reasoning" limits a name to requests in which the model reasons. `quirks` names deviations from the dialect.
+
+    `family` is the model's product line. `sources` documents the facts, each as a date, a space and a URL. `follows` is
+    "" for a known model; for an unknown model, it is the prefix of the known model whose facts are assumed.
     """
 
     prefix: str
@@ -77,11 +83,15 @@ class ModelInfo(Frozen):
 
     @property
     def facts(self) -> FrozenDict:
-        """Further facts from the author of the row, as JSON values; core reads none of them."""
+        """Further facts in the row's own words, as JSON values that core does not use."""
         return object_view(self.facts_json)
 
     def status_of(self, *names: str) -> FeatureStatus:
-        """Return whether these models take a setting or a feature; of several names, the first listed one counts."""
+        """Return whether the models accept a setting or a feature; with several names, the first name that a list
+        contains counts.
+
+        If no list contains a name, returns "accepted" if `accepts` is None, else "unknown".
+        """
         lists: tuple[tuple[FeatureStatus, tuple[str, ...]], ...] = (
             ("refused", self.rejects), ("ignored", self.ignores), ("accepted", self.accepts or ()),
         )  # fmt: skip
@@ -89,7 +99,10 @@ class ModelInfo(Frozen):
         return next(listed, "accepted" if self.accepts is None else "unknown")
 
     def overridden(self, facts: "ModelInfo | ModelFacts | None") -> "ModelInfo":
-        """Replace the facts that are set in `facts`; raises SettingsInvalid for an unknown fact or an invalid value."""
+        """Return these facts with each fact in `facts` replaced. `prefix` stays.
+
+        Raises SettingsInvalid for an unknown fact or an invalid value.
+        """
         if not facts:
             return self
         changes: dict[str, Any]
@@ -100,15 +113,15 @@ class ModelInfo(Frozen):
         try:
             return self.model_copy(update={**changes, "prefix": self.prefix})
         except ValidationError as error:
-            raise SettingsInvalid(one_line(f"model_facts: {describe(error)}")) from None
+            raise SettingsInvalid(one_line(f"model_facts: {describe_validation_error(error)}")) from None
 
 
 UNKNOWN_MODEL = ModelInfo(prefix="")
-"""The row of a model that no row names: it knows nothing, so that nothing is refused."""
+"""The facts of a model that no row describes: nothing is known, so every setting and medium is sent."""
 
 
 def longest_first(infos: Iterable[ModelInfo]) -> tuple[ModelInfo, ...]:
-    """The rows in the order in which they are tried: longest prefix first."""
+    """Return the rows sorted by the length of their prefixes, longest first."""
     return tuple(sorted(infos, key=lambda info: (-len(info.prefix), info.prefix)))
 
 

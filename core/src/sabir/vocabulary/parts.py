@@ -1,4 +1,4 @@
-"""The parts of a message of the kind `parts`, and the vendor hints that media and options carry.
+"""The parts of messages (text, media and others), and the hints for providers in media and options.
 
     text · media · reasoning · refusal · opaque · (unknown: kept by a reader older than the writer)
 
@@ -32,7 +32,8 @@ from pydantic import (
 )
 
 from sabir.base.errors import SettingsInvalid, one_line
-from sabir.base.models import AtRest, Frozen, Made, describe, is_loading, load_as
+from sabir.base.models import Frozen, Made, StoredModel, describe_validation_error, is_loading, load_stored
+from sabir.base.renamed import callable_by_old_names
 from sabir.base.shown import Arguments, Plain
 from sabir.base.values import (
     JSONDocumentField,
@@ -58,10 +59,11 @@ from sabir.vocabulary.media import (
 )
 
 Sections: TypeAlias = Mapping[str, Mapping[str, JSONValue]]
-"""Provider name → hints for that provider; "*" for every provider that knows the fields."""
+"""Hints for providers: provider name → that provider's hints; "*" for every provider that knows the fields."""
 SHARED = "*"
+"""The name of the section of hints that is for every provider."""
 LONGEST_URL = 120
-"""The most characters of a data URL that a view of its part shows."""
+"""The number of characters of a data URL that `repr` shows of a MediaPart."""
 
 
 def check_sections(
@@ -106,21 +108,21 @@ def take_hints(text: JSONText, model: type[BaseModel] | None, taker: Taker) -> J
     own, shared = sections.get(provider), sections.get(SHARED, {})
     others = [name for name, section in sections.items() if section and name != SHARED]
     if own is None and others:
-        lose(".vendor", f"its hints are for {', '.join(others)}, not for {provider}")
+        lose(".vendor", f"its vendor hints are for {', '.join(others)}, not for {provider}")
     found = {} if model is None else _validated(model, own or {}, shared, taker)
     meant, fields = (SHARED, shared) if own is None else (provider, own)
     if model is None and own:
-        lose(f".vendor.{provider}", f"{taker.wire} takes no hints ({taker.kind})")
+        lose(f".vendor.{provider}", f"{taker.wire} accepts no hints ({taker.kind})")
         fields = {}
     for name in fields:
         if name not in found:
-            lose(f".vendor.{meant}.{name}", f"{taker.wire} takes no such {name!r} ({taker.kind})")
+            lose(f".vendor.{meant}.{name}", f"{taker.wire} does not accept this {name!r} ({taker.kind})")
     return encode_json({provider: found}) if found else None
 
 
 def with_hints(made: Made, taken: JSONText | None) -> Made:
     """A medium or an option with these hints instead of its own."""
-    return type(made).assembled({**vars(made), "vendor_json": taken}, made.model_fields_set | {"vendor_json"})
+    return type(made).construct_unchecked({**vars(made), "vendor_json": taken}, made.model_fields_set | {"vendor_json"})
 
 
 def _validated(
@@ -146,7 +148,9 @@ def read_section(
         return set_fields(model.model_validate(dict(section)))
     except ValidationError as error:
         known = ", ".join(sorted(model.model_fields))
-        raise SettingsInvalid(one_line(f"{where}: {describe(error)}; it has {known}{otherwise}", 900)) from None
+        raise SettingsInvalid(
+            one_line(f"{where}: {describe_validation_error(error)}; it has {known}{otherwise}", 900)
+        ) from None
 
 
 def set_fields(made: BaseModel) -> dict[str, Any]:
@@ -161,23 +165,28 @@ Text = Annotated[str, StringConstraints(min_length=0)]
 State: TypeAlias = JSONDocumentField | None
 
 
-class Stateful(AtRest):
+class Stateful(StoredModel):
     """A value that may carry signed or server-bound state of its maker."""
 
     state_json: State = Field(default=None, alias="state")
 
-    state: ClassVar = JSONView("state_json", "The maker's state, or None; it must not repeat the part's text.")
+    state: ClassVar = JSONView("state_json", "Signed data of the provider, or None; sent back only to the origin.")
 
     def __brief_args__(self) -> Arguments:
         """All but the maker's state."""
         return ((name, value) for name, value in super().__brief_args__() if name != "state")
 
 
-class Citation(AtRest):
-    """The source of a passage of a text. `start` and `end` are character offsets in the text, the end exclusive."""
+class Citation(StoredModel):
+    """A source that supports a passage of a text part, as the provider reported the source.
+
+    `url`, `title`, `cited_text` (the quoted text of the source) and `file_id` describe the source. `start` and `end`
+    are character offsets of the passage in the part's text; `end` is exclusive. Each field is None if the provider did
+    not report it.
+    """
 
     kind: NonEmpty
-    """The maker's own name for this kind of citation, for example `url_citation`."""
+    """The provider's name for this kind of citation, for example "url_citation"."""
     url: Text | None = None
     title: Text | None = None
     cited_text: Text | None = None
@@ -185,25 +194,31 @@ class Citation(AtRest):
     start: int | None = None
     end: int | None = None
     source_json: State = Field(default=None, alias="source")
-    """The maker's own citation, verbatim."""
+    """The provider's citation, unchanged, as JSON text; see `source`."""
 
-    source: ClassVar = JSONView("source_json", "The maker's own citation, or None.")
+    source: ClassVar = JSONView("source_json", "The citation exactly as the provider sent it, or None.")
 
 
 class TextPart(Stateful):
-    """Text, with the citations that support it."""
+    """A part that is text. `citations` are the sources of passages of the text, if the provider reported any.
+
+    `state` is signed data of the provider, or None.
+    """
 
     kind: Literal["text"] = "text"
     text: Text
     citations: tuple[Citation, ...] = ()
 
 
+@callable_by_old_names
 class MediaPart(Stateful):
-    """An image, a sound, a video or a document, named by one URL.
+    """A part that is an image, a sound, a video or a document. Make parts by `image`, `audio`, `video` and `document`.
 
-    The URL is `http(s)`, a `data:` URL of an allowed type, or `provider-file:<provider>/<id>`; it keeps the
-    string given. `mime` is a free hint, `prompt_hint` a label without meaning to core, `id` a correlation aid.
-    `vendor` maps a provider's name to hints that only that provider knows; "*" is for every provider that knows them.
+    `modality` is "image", "audio", "video" or "document". `url` is an `http(s)` URL, a `data:` URL that contains the
+    bytes, or `provider-file:<provider>/<id>` for a file that was uploaded to a provider. `mime` is the MIME type if
+    known. `prompt_hint` is a label that names the medium. `id` and `name` are an id of your own and the file name.
+    `vendor` maps a provider's name to hints for that provider, and "*" to hints for every provider that knows them.
+    Raises pydantic's ValidationError for a URL that is not allowed.
     """
 
     kind: Literal["media"] = "media"
@@ -215,11 +230,14 @@ class MediaPart(Stateful):
     name: Text | None = None
     vendor_json: Hints = Field(default=None, alias="vendor")
 
-    vendor: ClassVar = ObjectView("vendor_json", "Provider name → its own hints.")
+    vendor: ClassVar = ObjectView("vendor_json", 'Provider name → hints for that provider; "*" for every provider.')
 
     @classmethod
-    def read(cls, modality: Modality, url: str, name: JSONValue = None, **further: Any) -> "MediaPart | None":
-        """The part that a wire's medium is, with `further` fields of it; None for a URL that no part may carry."""
+    def from_wire(cls, modality: Modality, url: str, name: JSONValue = None, **further: Any) -> "MediaPart | None":
+        """Return a media part for a medium that a provider sent, or None if the URL is not allowed.
+
+        `further` are other fields of the part. A `name` that is not a non-empty string is ignored.
+        """
         try:
             return cls(modality=modality, url=url, name=name if name and isinstance(name, str) else None, **further)
         except ValidationError:
@@ -227,31 +245,35 @@ class MediaPart(Stateful):
 
     @property
     def form(self) -> Form:
-        """How its URL carries it: a web address, the bytes themselves, or a provider's file id."""
+        """How the URL gives the content: "url" for a web address, "data" for a `data:` URL, "file" for a provider's
+        file id.
+        """
         scheme = self.url[:5].lower()
         return "url" if scheme.startswith("http") else "data" if scheme == "data:" else "file"
 
     def data_url(self) -> DataURL:
-        """Its URL as a data URL; MediaRefused if it is none."""
-        return DataURL.read(self.url)
+        """Return the `data:` URL of the part, parsed. Raises MediaRefused if the URL is not a `data:` URL."""
+        return DataURL.parse(self.url)
 
     def provider_file(self) -> tuple[str, str]:
-        """The provider and the file id of its URL; MediaRefused if that names no provider's file."""
+        """Return the provider and the file id of a `provider-file:` URL. Raises MediaRefused for any other URL."""
         return split_provider_file(self.url)
 
     @property
     def mime_type(self) -> str | None:
-        """The type that its hint says, in lower case and without parameters; None where it says no whole one."""
+        """The MIME type from `mime` in lower case and without parameters; None if `mime` has no complete MIME type."""
         return mime_type(self.mime)
 
     @property
     def mime_parameters(self) -> str:
-        """The parameters of its hint that say something."""
+        """The parameters of `mime`, such as ";rate=24000", or "". Parameters without effect (`charset=utf-8`) are left
+        out.
+        """
         return type_parameters((self.mime or "").partition(";")[2])
 
     @property
     def likely_mime(self) -> str:
-        """The type that its hint says, else the commonest of its modality."""
+        """The MIME type from `mime`, else the most common MIME type of the modality, such as "image/png"."""
         return self.mime_type or DEFAULT_MIMES[self.modality]
 
     def __repr_args__(self) -> Arguments:
@@ -266,31 +288,37 @@ class MediaPart(Stateful):
 
     @property
     def placeholder(self) -> str:
-        """The words that stand for it where a target does not take it."""
+        """The text that is sent instead of the medium to a model that does not accept the medium."""
         described = self.prompt_hint or self.name or (self.mime or "").strip()
         where = "" if self.form == "data" else f" {shorten(self.url)[1:-1]}"
         return f"[{self.modality} not shown{': ' + described if described else ''}{where}]"
 
 
 class ReasoningPart(Stateful):
-    """A model's reasoning. `text` may be empty where the provider hides it and returns only `state`."""
+    """A part that is a model's reasoning ("thinking"). `text` is "" if the provider hides the text and returns only
+    `state`.
+
+    `state` is the provider's signed or encrypted reasoning, which is sent back only to the message's origin.
+    """
 
     kind: Literal["reasoning"] = "reasoning"
     text: Text = ""
 
 
 class RefusalPart(Stateful):
-    """A model's refusal, in its words."""
+    """A part in which the model refuses to answer. `text` is the model's refusal."""
 
     kind: Literal["refusal"] = "refusal"
     text: Text
 
 
-class OpaquePart(AtRest):
-    """A provider's own block, verbatim, sent back only in its dialect and to its origin.
+class OpaquePart(StoredModel):
+    """A part of a reply that only its provider understands, such as a call of the provider's own web search.
 
-    A block may open or close a pair (a vendor's own call and its output); both halves carry the same `pair_id`, and
-    law 1 (only complete pairs are sent) holds for them as for option calls.
+    `block` is the provider's JSON, unchanged. The part is sent back only to the origin of the message, in the API
+    format that `dialect` names. `pair_id` links two parts, for example a provider's call and its output: `pair` is
+    "opens" for the first and "closes" for the second. A part of an incomplete pair is not sent. `pair_id` and `pair`
+    are both None for a single part.
     """
 
     kind: Literal["opaque"] = "opaque"
@@ -299,7 +327,7 @@ class OpaquePart(AtRest):
     pair_id: NonEmpty | None = None
     pair: Literal["opens", "closes"] | None = None
 
-    block: ClassVar = JSONView("block_json", "The provider's own block.")
+    block: ClassVar = JSONView("block_json", "The provider's JSON value, unchanged.")
 
     @model_validator(mode="after")
     def _pair_is_whole(self) -> "OpaquePart":
@@ -309,13 +337,13 @@ class OpaquePart(AtRest):
 
 
 class Kept(Frozen):
-    """Data that this version does not know, kept verbatim by loading and written back; never constructed otherwise."""
+    """Data that only a newer version of sabir knows. Created only by loading, and written back unchanged."""
 
     known_kinds: ClassVar[tuple[str, ...]] = ()
     kind: Literal["unknown"] = "unknown"
     document_json: JSONDocumentField = Field(alias="document")
 
-    document: ClassVar = ObjectView("document_json", "The stored object, its own kind included.")
+    document: ClassVar = ObjectView("document_json", "The stored JSON object, its `kind` included.")
 
     @model_validator(mode="before")
     @classmethod
@@ -337,7 +365,10 @@ KNOWN_KINDS = ("text", "media", "reasoning", "refusal", "opaque")
 
 
 class UnknownPart(Kept):
-    """A part of a kind that this version does not know, or a medium of an unknown modality or scheme."""
+    """A stored part whose kind, modality or URL scheme only a newer version of sabir knows. Created only by loading.
+
+    `save` and `dumps` write the part back unchanged. Renderings leave the part out and report a loss.
+    """
 
     known_kinds = KNOWN_KINDS
 
@@ -356,14 +387,14 @@ Part = Annotated[
     | Annotated[UnknownPart, Tag("unknown")],
     Discriminator(_tag),
 ]
-"""One part of a message: text, media, reasoning, refusal, opaque, or a newer writer's part kept by loading."""
+"""One part of a message: text, media, reasoning, refusal, opaque, or an unknown part of a newer version of sabir."""
 
 
 def keep_parts(payload: dict[Any, Any]) -> dict[Any, Any]:
     """A stored payload whose media of unknown modalities or URL schemes are made UnknownParts."""
     if not isinstance(parts := payload.get("parts"), list):
         return payload
-    kept = [load_as(UnknownPart.model_validate, part) if _is_newer(part) else part for part in parts]
+    kept = [load_stored(UnknownPart.model_validate, part) if _is_newer(part) else part for part in parts]
     return {**payload, "parts": kept}
 
 

@@ -1,4 +1,4 @@
-"""The reply of a call: messages, finish reason, usage, origin, and the losses of the request and of the decoding.
+"""The reply of a call, the events of a streamed reply, and the errors that have a reply.
 
     reply.messages ──▶ append to the conversation, all of them, before any result
 
@@ -18,7 +18,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from sabir.base.errors import SabirError, one_line
 from sabir.base.failures import CallError, Loss, ResponseInvalid
-from sabir.base.models import AtRest, Frozen
+from sabir.base.models import Frozen, StoredModel
 from sabir.base.shown import Arguments, Plain
 from sabir.base.values import JSONDocumentField, JSONValue, JSONView, encode_json, has_more_values
 from sabir.vocabulary.messages import Message, OptionCall, OptionCallPayload, Origin
@@ -28,29 +28,28 @@ from sabir.vocabulary.settings import Bounds, Target
 FinishReason: TypeAlias = Literal[
     "stop", "option_calls", "native_calls", "length", "content_filter", "paused", "error", "other"
 ]
-"""Why an answer ended.
+"""Why a reply ended.
 
-stop: the answer is whole · option_calls: options are to be called · native_calls: calls of the provider's own, opaque
-parts of the reply, wait for the caller's answer · length: at a limit · content_filter: refused or filtered · paused:
-goes on when the messages are sent again · error: the provider failed · other: none of these, see the raw reason
+stop: complete · option_calls: the model calls options · native_calls: the model calls a provider's own tool that the
+program must answer · length: at a token limit · content_filter: refused or filtered · paused: send the messages again
+to continue · error: the provider failed · other: see the raw reason
 """
 FinishedCalls: TypeAlias = Literal["unknown", "followed", "all"]
-"""The calls whose arguments a wire shows to be finished, in a reply that was cut off.
+"""Which option calls of a cut-off reply have complete arguments, as far as the API shows.
 
-unknown: none of them · followed: blocks arrive one after another, so a call is finished if another block follows it ·
-all: every call, because the reply ended for a reason that cuts no call off
+unknown: no call · followed: every call that another block follows · all: every call
 """
 Output = TypeVar("Output")
 
 MOST_VALUES = Bounds().most_values
-"""The most JSON values of a text that `parse` reads: an answer's bounds count no values inside its texts."""
+"""The largest number of JSON values in a text that `Reply.parse` reads."""
 
 
-class Usage(AtRest):
-    """Tokens of one call; None where the provider did not say.
+class Usage(StoredModel):
+    """The tokens of one call, as the provider reported them. None means that the provider did not report the number.
 
-    `input_tokens` includes tokens read from or written to a cache, `output_tokens` includes reasoning.
-    `details` holds the provider's own figures, verbatim.
+    `input_tokens` includes `cache_read_tokens` and `cache_write_tokens`, which were read from or written to a cache.
+    `output_tokens` includes `reasoning_tokens`.
     """
 
     input_tokens: int | None = None
@@ -62,19 +61,19 @@ class Usage(AtRest):
 
     @property
     def total_tokens(self) -> int | None:
-        """Input and output tokens together, or None if either is unknown."""
+        """The sum of input and output tokens, or None if either is unknown."""
         if self.input_tokens is None or self.output_tokens is None:
             return None
         return self.input_tokens + self.output_tokens
 
-    details: ClassVar = JSONView("details_json", "The provider's own figures, or None.")
+    details: ClassVar = JSONView("details_json", "The provider's usage object, unchanged, or None.")
 
     def __brief_args__(self) -> Arguments:
         """All but the provider's own figures."""
         return ((name, value) for name, value in super().__brief_args__() if name != "details")
 
     @classmethod
-    def counted(
+    def unchecked(
         cls,
         details: Mapping[str, JSONValue],
         *,
@@ -84,7 +83,7 @@ class Usage(AtRest):
         cache_write_tokens: int | None = None,
         reasoning_tokens: int | None = None,
     ) -> "Usage":
-        """One of figures that a decoder has checked already, and the object in which the vendor gave them."""
+        """Return a Usage from numbers that are already validated and the provider's usage object. For dialects."""
         values = {
             "input_tokens": input_tokens,
             "output_tokens": output_tokens,
@@ -93,16 +92,19 @@ class Usage(AtRest):
             "reasoning_tokens": reasoning_tokens,
             "details_json": encode_json(details),
         }
-        return cls.assembled(values, set(values))
+        return cls.construct_unchecked(values, set(values))
 
     def __str__(self) -> str:
-        """The figures in one line."""
+        """Return the input and output tokens as one line, "?" for an unknown number."""
         told = ("?" if tokens is None else tokens for tokens in (self.input_tokens, self.output_tokens))
         return "{} in, {} out".format(*told)
 
 
 class Alternative(Frozen):
-    """A further answer of the same response, where the request asked for more than one."""
+    """A further answer in the same reply, if a vendor setting of the request made the provider return several answers.
+
+    `messages`, `finish_reason` and `raw_finish_reason` mean what they mean in a Reply.
+    """
 
     messages: tuple[Message, ...]
     finish_reason: FinishReason
@@ -110,10 +112,10 @@ class Alternative(Frozen):
 
 
 class FailedMember(Frozen):
-    """A member of a fallback that was asked and did not answer.
+    """A member of a fallback that was tried and failed, before another member answered or all had failed.
 
-    `error` is the class name of the error that it raised, `message` that error's text; `losses` are those of the
-    request made for this member.
+    `target` is the member's target, `error` the class name of the error and `message` the error's text. `losses` are
+    the losses of the request that this member sent.
     """
 
     target: Target
@@ -127,11 +129,22 @@ _CONTENT = ("messages", "origin", "details")
 
 
 class Reply(Frozen):
-    """A provider's whole answer to one request.
+    """A complete answer of a model. Append `reply.messages` to the conversation, all of them, before any option
+    results.
 
-    `finish_reason` is neutral, `raw_finish_reason` the provider's word. `details` holds fields of the response
-    that have no neutral place (a service tier, log probabilities), verbatim. `attempts` counts the requests sent to
-    the provider that answered; `failed_members` are those of a fallback that were asked before and did not answer.
+    `messages` are the reply's messages: text and other parts, and one message per option call. `finish_reason` says why
+    the reply ended, in words common to all providers; `raw_finish_reason` is the provider's word, or None. `usage` is
+    the number of tokens. `origin` is the provider and model that answered. `losses` lists what the request or the
+    reading of the response lost. `alternatives` are further answers if the provider returned several. `attempts` is the
+    number of requests sent to the provider that answered, retries included. `failed_members` are the members of a
+    fallback that failed before.
+
+    >>> import sabir
+    >>> llm, chat = sabir.adapter("echo:m"), [sabir.user("Hello!")]
+    >>> reply = llm.complete_sync(chat)
+    >>> chat += reply.messages
+    >>> reply.text, reply.finish_reason, str(reply.usage)
+    ('Hello!', 'stop', '1 in, 1 out')
     """
 
     messages: tuple[Message, ...]
@@ -145,32 +158,32 @@ class Reply(Frozen):
     attempts: int = 1
     failed_members: tuple[FailedMember, ...] = ()
 
-    details: ClassVar = JSONView("details_json", "The response's further fields, or None.")
+    details: ClassVar = JSONView("details_json", "Further fields of the response, such as log probabilities, or None.")
 
     @cached_property
     def text(self) -> str:
-        """All text of the reply, joined."""
+        """All text of the reply, joined without separator; "" if there is no text."""
         return "".join(message.text for message in self.messages)
 
     @cached_property
     def reasoning(self) -> str:
-        """All reasoning text of the reply, joined."""
+        """All reasoning text of the reply, joined without separator; "" if there is none."""
         return "".join(part.text for message in self.messages for part in message.parts if part.kind == "reasoning")
 
     @cached_property
     def refusal(self) -> str | None:
-        """The model's refusal in its own words, or None."""
+        """The text in which the model refused to answer, or None if the model did not refuse."""
         texts = (part.text for message in self.messages for part in message.parts if part.kind == "refusal")
         return "".join(texts) or None
 
     @cached_property
     def media(self) -> tuple[MediaPart, ...]:
-        """The media that the reply holds."""
+        """The media parts of the reply, such as generated images."""
         return tuple(part for message in self.messages for part in message.parts if part.kind == "media")
 
     @cached_property
     def option_calls(self) -> tuple[OptionCall, ...]:
-        """The option calls that the model chose, in order; the `call` of each is not None."""
+        """The messages of the reply that call options, in order. Answer them with `sabir.answer(reply, options)`."""
         return tuple(cast(OptionCall, message) for message in self.messages if message.kind == "option_call")
 
     def __brief_args__(self) -> Arguments:
@@ -190,10 +203,16 @@ class Reply(Frozen):
                 yield name, counted[name] if name in counted and len(value) > 1 else value
 
     def parse(self, output: type[Output]) -> Output:
-        """The reply's text as an instance of a pydantic model or any type that pydantic validates.
+        """Return the reply's text, which must be JSON, as an instance of `output`: a pydantic model or any type that
+        pydantic validates.
 
-        Raises OutputRefused for a refusal or a filtered reply, OutputTruncated at a length limit, OutputInvalid for
-        text that does not validate or has more JSON values than an answer may have; each carries the reply.
+        Raises OutputRefused if the model refused or the reply was filtered, OutputTruncated if the reply ended at a
+        length limit, and OutputInvalid if the text does not fit or is too large. Each error has the reply as `reply`.
+
+        >>> import sabir
+        >>> llm = sabir.adapter("echo:m")
+        >>> llm.complete_sync("[1, 2, 3]").parse(list[int])
+        [1, 2, 3]
         """
         if self.refusal is not None or self.finish_reason == "content_filter":
             raise OutputRefused(f"the model refused: {one_line(self.refusal or self.text or 'no text', 200)}", self)
@@ -208,11 +227,11 @@ class Reply(Frozen):
                 raise OutputTruncated(message, self) from None
             first = error.errors(include_url=False)[0]
             place = ".".join(str(step) for step in first["loc"]) or "the text"
-            raise OutputInvalid(f"the reply is no {name}: {place}: {first['msg']}", self) from error
+            raise OutputInvalid(f"the reply is not a valid {name}: {place}: {first['msg']}", self) from error
 
 
 class OutputError(SabirError):
-    """A reply is not of the type that `parse` was asked for; `reply` is that reply."""
+    """The base class of the errors of `Reply.parse`. `reply` is the reply whose text is not of the requested type."""
 
     def __init__(self, message: str, reply: Reply) -> None:
         super().__init__(message)
@@ -220,19 +239,28 @@ class OutputError(SabirError):
 
 
 class OutputInvalid(OutputError):
-    """A reply's text does not validate."""
+    """Raised by `Reply.parse` if the reply's text is not valid JSON for the requested type. `reply` is the reply."""
 
 
 class OutputRefused(OutputError):
-    """The model refused, or its provider filtered the reply."""
+    """Raised by `Reply.parse` if the model refused to answer or the provider filtered the reply. `reply` is the
+    reply.
+    """
 
 
 class OutputTruncated(OutputError):
-    """A reply ended at a length limit before its output was whole."""
+    """Raised by `Reply.parse` if the reply ended at a length limit, so the JSON is incomplete. `reply` is the reply.
+
+    Increase `Settings.max_output_tokens`.
+    """
 
 
 class StreamBroken(ResponseInvalid):
-    """A stream ended without its terminal marker, or failed midway; `partial` is the reply as far as it arrived."""
+    """Raised when a stream fails after its first event, or ends without the event that marks the end.
+
+    `partial` is the reply as far as it arrived. The other attributes come from the CallError that broke the stream, if
+    there was such an error.
+    """
 
     def __init__(self, message: str, *, partial: Reply, cause: CallError | None = None, provider: str = "") -> None:
         super().__init__(message, provider=provider)
@@ -244,9 +272,10 @@ class StreamBroken(ResponseInvalid):
 
 
 class AllFailed(CallError):
-    """No member of a fallback answered; `failed_members` describes each member's error, `errors` holds the errors.
+    """Raised by a FallbackAdapter when every member failed, and not all of them with RenderingRefused.
 
-    It is retryable if one of the errors is, after the shortest time that one of them names.
+    `failed_members` describes each member and its error; `errors` holds the error objects. AllFailed is retryable if
+    one of the errors is; `retry_after` is the shortest of their times, or None.
     """
 
     def __init__(self, message: str, *, failed_members: Sequence[FailedMember], errors: Sequence[SabirError]) -> None:
@@ -259,17 +288,22 @@ class AllFailed(CallError):
 
 
 BlockKind: TypeAlias = Literal["text", "reasoning", "refusal", "media", "opaque", "option_call"]
+"""The kind of a block of a stream: a kind of part, or "option_call"."""
 
 
 class ReplyStart(Frozen):
-    """The provider began to answer."""
+    """The first event of a stream: the provider began to answer. `origin` is the provider and model."""
 
     type: Literal["reply-start"] = "reply-start"
     origin: Origin
 
 
 class BlockStart(Frozen):
-    """A block begins; an option call already has its ids."""
+    """The event that begins a block of a stream, which is one part or one option call.
+
+    `index` numbers the block and links its events. `kind` is the kind of the part, or "option_call". `invocation_id`
+    and `option_name` identify an option call; both are "" for a part.
+    """
 
     index: int
     kind: BlockKind
@@ -277,20 +311,22 @@ class BlockStart(Frozen):
     option_name: str = ""
 
     @classmethod
-    def of(cls, index: int, block: Part | OptionCallPayload) -> "BlockStart":
-        """The start of a block."""
+    def unchecked(cls, index: int, block: Part | OptionCallPayload) -> "BlockStart":
+        """Return the start event of a part or an option call."""
         call = block if isinstance(block, OptionCallPayload) else None
         ids = {"invocation_id": call.invocation_id, "option_name": call.option_name} if call else {}
         return cls.model_validate({"index": index, "kind": block.kind, **ids})
 
     @property
     def type(self) -> str:
-        """For example `text-start`."""
+        """The kind of the event, for example "text-start"."""
         return f"{self.kind}-start"
 
 
 class BlockDelta(Frozen):
-    """More characters of a block: of its text, or of a call's argument text."""
+    """The event that adds `text` to the block with the same `index`: to a part's text, or to the JSON of a call's
+    arguments.
+    """
 
     index: int
     kind: BlockKind
@@ -298,41 +334,45 @@ class BlockDelta(Frozen):
 
     @property
     def type(self) -> str:
-        """For example `text-delta`."""
+        """The kind of the event, for example "text-delta"."""
         return f"{self.kind}-delta"
 
     @classmethod
-    def of(cls, index: int, kind: BlockKind, text: str) -> "BlockDelta":
-        """One of values that a decoder has checked already: a stream holds thousands of them."""
-        return cls.assembled({"index": index, "kind": kind, "text": text}, {"index", "kind", "text"})
+    def unchecked(cls, index: int, kind: BlockKind, text: str) -> "BlockDelta":
+        """Return a delta event from values that are already validated. For dialects: creating one this way is
+        faster.
+        """
+        return cls.construct_unchecked({"index": index, "kind": kind, "text": text}, {"index", "kind", "text"})
 
 
 class BlockEnd(Frozen):
-    """The end of a block, with the whole part or call.
+    """The event that ends the block with the same `index`. `block` is the complete part or option call.
 
-    Whether a call may run is known only from the reply: a reply that was cut off may have ended within the call.
+    Run an option call only after the complete reply has arrived: a reply that was cut off may contain an incomplete
+    call.
     """
 
     index: int
     block: Part | OptionCallPayload
     is_finished: bool | None = None
-    """The wire's own mark on an option call: whether its arguments are finished; None if the wire has no such mark."""
+    """Whether the API marked the arguments of an option call as complete; None if the API has no such mark."""
 
     @property
     def kind(self) -> str:
-        """The block's kind."""
+        """The kind of the part, or "option_call"."""
         return self.block.kind
 
     @property
     def type(self) -> str:
-        """For example `text-end`."""
+        """The kind of the event, for example "text-end"."""
         return f"{self.block.kind}-end"
 
 
 class ReplyEnd(Frozen):
-    """The terminal marker: why the reply ended, its token usage, and the further fields of the reply.
+    """The last event of a stream: why the reply ended, and its token usage.
 
-    `finished_calls` describes the wire; it decides which calls may run if the reply was cut off.
+    The other fields mean what they mean in a Reply. `finished_calls` says which option calls are complete if the reply
+    was cut off: "unknown" (no call), "followed" (every call that another block follows) or "all".
     """
 
     type: Literal["reply-end"] = "reply-end"
@@ -347,3 +387,12 @@ class ReplyEnd(Frozen):
 
 
 StreamEvent: TypeAlias = ReplyStart | BlockStart | BlockDelta | BlockEnd | ReplyEnd
+"""One event of a stream. Each event has a `type`, such as "text-delta".
+
+ReplyStart, then BlockStart, BlockDelta and BlockEnd for each part or option call, then ReplyEnd.
+
+>>> import sabir
+>>> with sabir.adapter("echo:m").stream_sync("Hello!") as stream:
+...     [event.type for event in stream]
+['reply-start', 'text-start', 'text-delta', 'text-end', 'reply-end']
+"""

@@ -1,4 +1,4 @@
-"""What a call is made with: the target and the known facts of its model, and one neutral set of settings, strict.
+"""The settings of a call, the same for all providers, and the target that a call goes to.
 
     adapter's settings ──laid_over by the call's──▶ Settings ──SettingsReader──▶ a dialect's request
 
@@ -15,8 +15,8 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_v
 
 from sabir.base.errors import SettingsInvalid, WrongWord, one_line
 from sabir.base.failures import CallError
-from sabir.base.models import Frozen, describe
-from sabir.base.surface import described
+from sabir.base.models import Frozen, describe_validation_error
+from sabir.base.surface import show_arguments
 from sabir.base.values import (
     FrozenDict,
     JSONObjectDocumentField,
@@ -31,8 +31,9 @@ from sabir.vocabulary.models import ReasoningEffort
 from sabir.vocabulary.parts import NonEmpty, Sections, Text, check_sections
 
 FEATURES = ("later_system", "results_media", "ending_assistant")
-"""The features that `ModelInfo.rejects` may name beside wire settings: a system message after the start, media in
-option results, a conversation that ends with the assistant."""
+"""The features that `ModelInfo.rejects` may name besides settings: a system message after the first message, media in
+option results, and a conversation that ends with a message of the assistant.
+"""
 
 
 class Hinted(Protocol):
@@ -40,11 +41,14 @@ class Hinted(Protocol):
 
     @property
     def vendor_json(self) -> JSONText | None:
-        """Its hints, by provider."""
+        """The hints for providers as JSON text, or None."""
 
 
 class Target(Frozen):
-    """The place to which a rendering is sent: provider, dialect, model and endpoint."""
+    """Where a request is sent: provider, dialect (API format), model and endpoint (URL without secrets).
+
+    Read the target from `adapter.target` or `rendering.target`.
+    """
 
     provider: Text
     dialect: Text
@@ -52,17 +56,17 @@ class Target(Frozen):
     endpoint: Text = ""
 
     def __str__(self) -> str:
-        """Provider and model, as a user writes them; the dialect if there is no model."""
+        """Return `provider:model`, or the dialect if there is no model."""
         return f"{self.provider}:{self.model}" if self.model else self.dialect
 
     @property
     def full_name(self) -> str:
-        """`provider.dialect:model`, without the model if it has none."""
+        """The name `provider.dialect:model`, with the dialect's short name; without `:model` if there is no model."""
         spoken = f"{self.provider}.{self.dialect.rpartition('.')[2]}"
         return f"{spoken}:{self.model}" if self.model else spoken
 
     def is_named(self, name: str) -> bool:
-        """Return whether `provider[.dialect][:model]` or "*" names this target."""
+        """Return whether `provider[.dialect][:model]` or "*" means this target."""
         place, _, model = name.partition(":")
         provider, _, dialect = place.partition(".")
         spoken = self.dialect.rpartition(".")[2]
@@ -70,7 +74,7 @@ class Target(Frozen):
         return is_here or name == "*"
 
     def hints_of(self, piece: Hinted) -> Mapping[str, Any]:
-        """The vendor hints of a medium or an option that a rendering left for this target; those that are set."""
+        """Return the hints for this target's provider that a rendering kept in a medium or an option; empty if none."""
         found = {} if piece.vendor_json is None else parse_json(piece.vendor_json).get(self.provider)
         return found if isinstance(found, dict) else {}
 
@@ -82,19 +86,27 @@ WIRE_SETTINGS = (
     "max_output_tokens", "temperature", "top_p", "stop", "seed", "reasoning_effort", "option_choice",
     "parallel_options", "response_format",
 )  # fmt: skip
-"""The settings that dialects encode; core itself obeys the others."""
+"""The names of the settings that a dialect encodes into the request. Core itself applies the other settings."""
 LONGEST_SILENCE = 600.0
-"""The default of `idle` if `timeout` is not set, in seconds."""
-NEVER_READ = "never looked at it"
+"""The default of `Settings.idle` in seconds if `timeout` is not set either."""
+NEVER_READ = "does not read this setting"
 """The reason of the loss of a setting that a dialect did not read; it follows the dialect's name."""
 
 
 class RetryPolicy(Frozen):
-    """When a failed call is sent again; pure: the policy says how long to wait, the driver waits.
+    """How often and after which pauses a failed call is sent again. Pass the policy as
+    `Settings(retries=RetryPolicy(…))`.
 
-    `attempts` counts all requests, the first included. Delays are in seconds: the provider's retry-after if it gave
-    one (a call whose retry-after exceeds `longest_retry_after` is given up), else `first_delay`, doubled at each
-    attempt up to `longest_delay`.
+    `attempts` is the greatest number of requests, the first included (3). Delays are in seconds. If the provider says
+    when to retry (`error.retry_after`), the pause is that long; a time over `longest_retry_after` (120) ends the
+    retries. Else the first pause is `first_delay` (0.5), and each later pause is twice as long, up to `longest_delay`
+    (8). Only errors with `retryable` True are retried.
+
+    >>> import sabir
+    >>> policy = sabir.RetryPolicy(attempts=5, first_delay=1.0)
+    >>> policy.delay(2, sabir.RateLimited("slow down"))
+    2.0
+    >>> llm = sabir.adapter("echo:m", settings=sabir.Settings(retries=policy))
     """
 
     attempts: int = Field(default=3, ge=1)
@@ -103,9 +115,11 @@ class RetryPolicy(Frozen):
     longest_retry_after: float = Field(default=120.0, ge=0, allow_inf_nan=False)
 
     def delay(self, attempt: int, error: CallError, jitter: float = 1.0) -> float | None:
-        """Seconds to wait before the attempt after number `attempt` (from 1), or None to give up.
+        """Return the seconds to wait after attempt number `attempt` (from 1) failed with `error`, or None to stop
+        retrying.
 
-        `jitter` (for example 0.5 … 1.0) scales the policy's own delay; a provider's retry-after is used unchanged.
+        `jitter` is a factor for the policy's own delay, for example a random number from 0.5 to 1.0. A time that the
+        provider gave in `error.retry_after` is not multiplied. The method only computes; the caller waits.
         """
         if attempt >= self.attempts or not error.retryable:
             return None
@@ -116,6 +130,7 @@ class RetryPolicy(Frozen):
 
 
 MEGABYTE = 2**20
+"""The number of bytes in a megabyte."""
 BYTES_PER_VALUE = 128
 """A parsed JSON value takes up to 250 bytes of memory, however few its characters."""
 BYTES_PER_BLOCK = 4096
@@ -125,19 +140,19 @@ LEAST_BLOCKS = 256
 
 
 class Bounds(Frozen):
-    """The largest answer that a call accepts; a larger one raises ResponseInvalid, which names the bound.
+    """The largest response that a call accepts. A larger response raises ResponseInvalid, which names the limit.
 
-    `body_bytes` limits a whole answer, as one body or as a stream; `event_bytes` one event of a stream. Both count
-    decompressed bytes. Python stores a text with characters beyond U+FFFF, such as emoji, in four bytes a character:
-    a body with such characters may have half of its bound, and so may all events with such characters together.
-    `error_bytes` limits how much of an error's body is read; the error of the status is raised whatever its length.
+    `body_bytes` (64 MB) limits the complete response, `event_bytes` (32 MB) one event of a stream; both count
+    decompressed bytes. A response with characters beyond U+FFFF, such as emoji, may have half of the limit, because
+    Python stores such text in four bytes per character. `error_bytes` (1 MB) limits how much of an error response is
+    read; a longer one still raises the error of its status.
 
-    `values` limits the JSON values of a body, of an event, and of all that a stream leaves to be kept; they are counted
-    before parsing. By default they are one for each 128 bytes of `body_bytes`. `blocks` limits the parts, option calls,
-    alternatives and citations of a reply: by default one for each 4,096 bytes of `body_bytes`.
+    `values` limits the number of JSON values in a response, in one event, and in all that a stream adds up to; the
+    default is one per 128 bytes of `body_bytes`. `blocks` limits the number of parts, option calls, alternatives and
+    citations of a reply; the default is one per 4,096 bytes of `body_bytes`.
 
-    A call allocates at most four times `body_bytes`, if `event_bytes` is at most half of it and the others are left at
-    their defaults. The largest of 3,700 recorded replies had 0.7 MB, 1,344 values in one body and 8 option calls.
+    With the defaults of `values` and `blocks`, and `event_bytes` at most half of `body_bytes`, a call allocates at most
+    four times `body_bytes` of memory.
     """
 
     body_bytes: int = Field(default=64 * MEGABYTE, gt=0)
@@ -148,17 +163,23 @@ class Bounds(Frozen):
 
     @property
     def most_values(self) -> int:
-        """The value of `values`, or its default for this `body_bytes`."""
+        """The limit of JSON values: `values`, or the default for `body_bytes` if `values` is None."""
         return self.values or max(LEAST_VALUES, self.body_bytes // BYTES_PER_VALUE)
 
     @property
     def most_blocks(self) -> int:
-        """The value of `blocks`, or its default for this `body_bytes`."""
+        """The limit of parts, calls, alternatives and citations: `blocks`, or the default for `body_bytes` if `blocks`
+        is None.
+        """
         return self.blocks or max(LEAST_BLOCKS, self.body_bytes // BYTES_PER_BLOCK)
 
 
 class ResponseFormat(Frozen):
-    """The JSON schema that the reply's text must satisfy."""
+    """A JSON schema that the text of the reply must satisfy. `Settings(response_format=…)` makes one from a pydantic
+    model class or a schema.
+
+    `name` is the schema's name for the model, `description` explains the schema to the model, or is None.
+    """
 
     name: NonEmpty
     schema_document: JSONObjectDocumentField = Field(alias="schema")
@@ -166,7 +187,7 @@ class ResponseFormat(Frozen):
 
     @property
     def schema_view(self) -> FrozenDict:
-        """The schema as an immutable mapping, its keys in the order given."""
+        """The JSON schema as an immutable mapping, its keys in their original order."""
         return object_view(self.schema_document)
 
 
@@ -194,7 +215,7 @@ def _as_retry_policy(value: object) -> object:
 
 
 class SettingsGiven(TypedDict, total=False):
-    """The arguments of `Settings`: its fields, some in looser types, which pydantic converts."""
+    """The arguments of Settings: the fields, some of which accept more types."""
 
     max_output_tokens: int | None
     temperature: float | None
@@ -220,27 +241,40 @@ class SettingsGiven(TypedDict, total=False):
 
 
 class Settings(Frozen):
-    """The settings of a call; every field may be left out.
+    """The settings of a call. Pass them to `sabir.adapter` for all calls, or to a single call.
 
-    `stop` takes one string or several (an empty list is None); `option_choice` is "auto", "none", "required" or an
-    option's name; `response_format` a pydantic model class or a JSON schema; `retries` a RetryPolicy or the number of
-    retries.
+    The settings of a single call take precedence. Every setting is optional. None means the provider's default, unless
+    the list says otherwise. A setting that a model does not support is not sent, and is reported as a loss.
 
-    Three settings bound the time of a call, in seconds; a call that takes longer raises CallTimedOut, which names the
-    setting. `timeout` bounds a complete call with its retries and pauses, or a stream until its response begins.
-    `idle` bounds the wait for each event of a stream; its default is `timeout`, else 600. `total` bounds any call from
-    its beginning to its end, a stream with the time of its reader included; by default, a stream has no such limit.
-    Without `timeout` and `total`, only the SDK's own timeout bounds each read of a complete call, so a server that
-    sends slowly can keep it waiting for ever.
+    - `max_output_tokens`, `temperature`, `top_p`, `seed`: limits and sampling, as the providers document them.
+    - `stop`: one string or several that end the reply; an empty list counts as None.
+    - `reasoning_effort`: "none", "minimal", "low", "medium", "high", "xhigh" or "max".
+    - `option_choice`: "auto", "none", "required", or the name of the option that the model must call.
+    - `parallel_options`: whether the model may call several options in one reply.
+    - `response_format`: a pydantic model class or a JSON schema that the reply's text must satisfy; see
+      `Reply.parse`.
+    - `timeout`: seconds for a complete call with all retries and pauses, or until a stream's response begins.
+    - `idle`: seconds to wait for each event of a stream; None means `timeout`, else 600.
+    - `total`: seconds for any call from beginning to end, a stream's reader included; None means no limit.
+    - `bounds`: the largest response to accept; None means `Bounds()`.
+    - `retries`: a RetryPolicy, or the number of retries; None means two retries.
+    - `media_labels`: whether a text such as "Media 1: a street map" precedes each medium; None means no.
+    - `unsupported_media`: "placeholder" (the default) sends a text instead of a medium that the model cannot
+      read, "drop" sends nothing.
+    - `vendor`: provider name → settings of that provider, which the provider's plugin validates.
+    - `extra_body`, `extra_headers`: fields of the request's body and headers that are sent unchecked, to the
+      first of several targets.
+    - `extra_body_for`, `extra_headers_for`: the same for a target named `provider[.dialect][:model]`; "*" means
+      every target. Entries for other targets are losses, unless this target has an entry too.
 
-    `bounds` says how long an answer may be.
+    A call that exceeds `timeout`, `idle` or `total` raises CallTimedOut. Without `timeout` and `total`, only the SDK's
+    own timeout limits each read of a complete call. Raises SettingsInvalid for an unknown setting or an invalid value.
 
-    `vendor` maps a provider's name to its own settings, validated by its plugin and never sent to another. `extra_body`
-    and `extra_headers` are sent verbatim, unchecked, to the adapter that has these settings; of several targets (a
-    fallback's members, the models of one conversation) to the first. `extra_body_for` and `extra_headers_for` map the
-    name of a target, `provider[.dialect][:model]`, to the same for it alone; "*" names every target. Fields for other
-    targets are losses, unless there is an entry for this one too.
-    Raises SettingsInvalid, in one line, for an unknown setting or an invalid value.
+    >>> import sabir
+    >>> settings = sabir.Settings(temperature=0, max_output_tokens=1, timeout=30)
+    >>> reply = sabir.adapter("echo:m").complete_sync("Hello there!", settings=settings)
+    >>> reply.finish_reason
+    'length'
     """
 
     max_output_tokens: int | None = Field(default=None, gt=0)
@@ -265,10 +299,9 @@ class Settings(Frozen):
     extra_headers_json: JSONObjectField = Field(default=JSONText("{}"), alias="extra_headers", repr=False)
     extra_headers_for_json: JSONObjectField = Field(default=JSONText("{}"), alias="extra_headers_for", repr=False)
 
-    @described
+    @show_arguments
     def __init__(self, /, **fields: Unpack[SettingsGiven]) -> None:
-        """The settings as given; raises SettingsInvalid in one line, where pydantic's own error takes several."""
-        __tracebackhide__ = True
+        """Create the settings. Raises SettingsInvalid, in one line, for an unknown setting or an invalid value."""
         try:
             super().__init__(**dict[str, Any](fields))
         except ValidationError as error:
@@ -287,14 +320,18 @@ class Settings(Frozen):
                     raise ValueError(f"extra_headers[{name!r}] must be a string")
         return self
 
-    vendor: ClassVar = ObjectView("vendor_json", "Provider name → its own settings.")
-    extra_body: ClassVar = ObjectView("extra_body_json", "Fields sent verbatim in the request's body.")
-    extra_body_for: ClassVar = ObjectView("extra_body_for_json", "Target's name → fields sent verbatim in its bodies.")
-    extra_headers: ClassVar = ObjectView("extra_headers_json", "Headers sent verbatim.")
-    extra_headers_for: ClassVar = ObjectView("extra_headers_for_json", "Target's name → headers sent verbatim to it.")
+    vendor: ClassVar = ObjectView("vendor_json", "Provider name → settings of that provider.")
+    extra_body: ClassVar = ObjectView("extra_body_json", "Fields that are added to the request's body, unchecked.")
+    extra_body_for: ClassVar = ObjectView("extra_body_for_json", "Target's name → fields that are added to its bodies.")
+    extra_headers: ClassVar = ObjectView("extra_headers_json", "Headers that are added to the request, unchecked.")
+    extra_headers_for: ClassVar = ObjectView("extra_headers_for_json", "Target's name → headers that are added for it.")
 
     def laid_over(self, defaults: "Settings") -> "Settings":
-        """Return these settings where they are set and the defaults elsewhere, also for each target's extra fields."""
+        """Merge with default settings: return the defaults, overridden by each setting that was set here.
+
+        `extra_body_for` and `extra_headers_for` are merged target by target; the entry of a target is replaced as a
+        unit.
+        """
         if not self.__pydantic_fields_set__ or not defaults.__pydantic_fields_set__:
             return self if self.__pydantic_fields_set__ else defaults
         values: dict[str, Any] = {name: getattr(self, name) for name in self.model_fields_set}
@@ -304,7 +341,10 @@ class Settings(Frozen):
         return defaults.model_copy(update=values)
 
     def owned_by(self, name: str) -> "Settings":
-        """Return these settings with `extra_body` and `extra_headers` for the target of that name alone."""
+        """Return these settings with `extra_body` and `extra_headers` moved to the target of that name only.
+
+        `name` is `provider[.dialect][:model]`. The fields become an entry of `extra_body_for` and `extra_headers_for`.
+        """
         values = {each: getattr(self, each) for each in self.model_fields_set}
         for extra in ("extra_body", "extra_headers"):
             if fields := getattr(self, extra):
@@ -315,10 +355,13 @@ class Settings(Frozen):
 
     @staticmethod
     def refuse_misnamed(function: str, misnamed: Mapping[str, object], known: tuple[str, ...]) -> None:
-        """Raise WrongWord for the first argument whose name a function does not know, with the right word."""
+        """Raise WrongWord for the first name in `misnamed` that is not in `known`; the message gives sabir's name.
+
+        `function` is the function's name in the message. Libraries call this to explain arguments of other libraries.
+        """
         for name in misnamed:
             if name not in known:
-                raise WrongWord(f"{function}() takes no `{name}`; {_remedy(name, known)}")
+                raise WrongWord(f"{function}() has no argument `{name}`; {_remedy(name, known)}")
 
 
 def _refusal(error: ValidationError) -> str:
@@ -326,7 +369,7 @@ def _refusal(error: ValidationError) -> str:
         if each["type"] == "extra_forbidden" and len(each["loc"]) == 1:
             name = str(each["loc"][0])
             return one_line(f"Settings has no `{name}`; {_remedy(name, _SETTING_NAMES, 'its fields are')}")
-    return one_line(f"Settings: {describe(error)}")
+    return one_line(f"Settings: {describe_validation_error(error)}")
 
 
 class SettingsReader:
@@ -342,7 +385,9 @@ class SettingsReader:
         Raises SettingsInvalid for a name that is no wire setting.
         """
         if name not in WIRE_SETTINGS:
-            raise SettingsInvalid(f"{name!r} is no wire setting; they are {', '.join(WIRE_SETTINGS)}")
+            raise SettingsInvalid(
+                f"{name!r} is not a setting of a request; the settings are {', '.join(WIRE_SETTINGS)}"
+            )
         self._looked_at.add(name)
         return getattr(self._settings, name)
 

@@ -2,44 +2,43 @@
 
     send_message(message) ─▶ the actor `message.receiver` ─▶ its Response        no such receiver: a dead letter, ERROR
 
-    receive(message) ─▶ answered before? ─▶ validated ─▶ mailbox ─▶ handler ─▶ Response
-                              │                 │           │          └ raised, too late, given up ─▶ ErrorResponse
+    receive(message) ─▶ answered before? ─▶ validated ─▶ mailbox ─▶ handler ─▶ validated ─▶ Response
+                              │                 │           │          └ raised, too late, interrupted ─▶ ErrorResponse
                               └ that answer     └ ERROR     └ full ─▶ ERROR
 
-Heartbeats, status and stop are answered while another message is handled. A handler is a method `on_<type>`.
+Heartbeats, status, restart and stop are answered while another message is handled. A handler is a method `on_<type>`.
+It runs in a task of its own: a cancellation within it is its error, and only one from outside ends its message.
 """
 
 import asyncio
-from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
+from functools import cached_property
 from inspect import CORO_CREATED, getcoroutinestate, iscoroutine
+from itertools import takewhile
 from time import monotonic
-from typing import Any, ClassVar, TypeAlias, TypeVar, Unpack
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
-from sabir import Adapter, Option, Settings
-from sabir import adapter as make_adapter
-from sabir.authoring import OptionLike, one_line
-from sabir_session import Store
+from pydantic import BaseModel
+from sabir.authoring import one_line
 from sabir_session.state.codec import now
 
 from sabir_actors import data as typed
-from sabir_actors.adapters import Adapters
 from sabir_actors.errors import ActorError, ErrorCode
-from sabir_actors.observers import Observers, log, logger, spanned
-from sabir_actors.phases import AEIOUY_CHAIN, Chain
-from sabir_actors.policies import RestartPolicy
+from sabir_actors.observers import log, logger, spanned
 from sabir_actors.protocol import AEIOUY, AnyMessage, Message, Response, data_of, validate_message
-from sabir_actors.queues import ThreadQueue
+from sabir_actors.resources import SharedResources
 
-THREADS, SUPERVISOR = "threads", "supervisor"
-"""Ids of the actors that every system has."""
-DEAD_LETTERS = 1000
-"""How many messages without a receiver are kept for inspection; all are counted."""
+THREADS = "threads"
+"""Id of the actor of threads that every system has."""
 MAILBOX = 1000
 """How many messages may wait at one actor."""
 REMEMBERED = 1000
 """How many answers an actor keeps for messages delivered twice, and how many failed messages for RETRY; the answers of
 a thread are in its journal too."""
+CLEANUP = 1.0
+"""Seconds that an interrupted handler has to clean up; then the actor continues without waiting for it."""
 Handled: TypeAlias = typed.Data | Mapping[str, Any] | Response
 """A handler's result: the data of the response, or a whole response."""
 
@@ -48,10 +47,11 @@ class Actor:
     """The base of all actors. A subclass handles messages of a type by a coroutine method `on_<type>`, lower case.
 
     An ActorError that it raises becomes an ERROR of its code. Any other exception is logged, reported to the
-    supervisor, and becomes an ERROR; the actor continues.
+    supervisor, and becomes an ERROR; the actor continues. So does a cancellation that comes from the handler itself,
+    and a response whose data does not fit its type. The envelope of a response is that of the answer to its message.
     """
 
-    immediate: ClassVar[frozenset[str]] = frozenset({"HEARTBEAT", "STOP"})
+    immediate: ClassVar[frozenset[str]] = frozenset({"HEARTBEAT", "STOP", "RESTART"})
     """Types that are handled at once, even while another message is handled."""
 
     def __init__(
@@ -67,8 +67,15 @@ class Actor:
         self._ending: asyncio.Task[None] | None = None
         self._began = monotonic()
         self._running: dict[str, asyncio.Task[Response]] = {}
-        self._given_up: dict[str, ErrorCode] = {}
-        """Id of an abandoned message → the reason."""
+        self._handlers: dict[str, asyncio.Future[Handled]] = {}
+        """Id of a message → its running handler, in the order in which they began."""
+        self._may_begin = asyncio.Event()
+        """Set unless the actor is restarting: no waiting message begins then."""
+        self._may_begin.set()
+        self._restarting = 0
+        """How many RESTARTs are being handled."""
+        self._given_up: dict[str, ActorError] = {}
+        """Id of an interrupted message → the error that answers it."""
         self._answers: OrderedDict[str, Response] = OrderedDict()
         self._failed: OrderedDict[str, Message] = OrderedDict()
 
@@ -102,7 +109,9 @@ class Actor:
                 return refusal
             running = asyncio.ensure_future(self.system.spanned(message, self._answer))
             self._running[message.id] = running
-            late = running.get_loop().call_later(self._longest, self._give_up, message.id, ErrorCode.TIMEOUT)
+            reason = f"{message.type} was not done in {self._longest:g} s at actor {self.actor_id}"
+            error = ActorError(ErrorCode.TIMEOUT, reason, retryable=True)
+            late = running.get_loop().call_later(self._longest, self._give_up, message.id, error)
             running.add_done_callback(lambda _: self._done(message.id, late))
         return await asyncio.shield(running)
 
@@ -131,13 +140,10 @@ class Actor:
         try:
             response = await self._outcome(message)
         except asyncio.CancelledError:
-            code = self._given_up.get(message.id)
-            if code is None:
+            error = self._given_up.get(message.id)
+            if error is None:
                 raise
-            reason = f"{message.type} was given up at actor {self.actor_id} before it was done"
-            if code is ErrorCode.TIMEOUT:
-                reason = f"{message.type} was not done in {self._longest:g} s at actor {self.actor_id}"
-            response = message.error(ActorError(code, reason, retryable=code is ErrorCode.TIMEOUT))
+            response = message.error(error)
         self._given_up.pop(message.id, None)
         if response.is_error and message.type != "RETRY":
             _keep(self._failed, message.id, message)
@@ -154,7 +160,11 @@ class Actor:
             return await self._in_turn(message)
         except ActorError as error:
             return message.error(error)
-        except Exception as error:
+        except (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError):
+            raise
+        except BaseException as error:
+            if isinstance(error, BaseExceptionGroup) and error.subgroup((KeyboardInterrupt, SystemExit)):
+                raise
             reason = one_line(f"Error processing message: {type(error).__name__}: {error}")
             logger.error("%s %s failed at %s: %s", message.type, message.id, self.actor_id, reason)
             logger.debug("%s %s failed", message.type, message.id, exc_info=True)
@@ -167,6 +177,7 @@ class Actor:
         if message.type in self.immediate:
             return await self._handle(message)
         async with self._turn:
+            await self._may_begin.wait()
             self._check_works()
             return await self._handle(message)
 
@@ -175,8 +186,47 @@ class Actor:
         handler: Callable[[Message], Awaitable[Handled]] | None = getattr(self, name, None)
         if handler is None or message.type != message.type.upper():
             raise ActorError(ErrorCode.UNKNOWN_TYPE, f"Unknown message type: {message.type}")
-        given = await handler(message)
-        return given if isinstance(given, Response) else message.response(given)
+        return self._checked(message, await self._performed(message, handler))
+
+    async def _performed(self, message: Message, handler: Callable[[Message], Awaitable[Handled]]) -> Handled:
+        """Run a handler in a task of its own; a cancellation of the present task interrupts the handler.
+
+        Raises HandlerCancelled if the handler, or a task that it waits for, was cancelled otherwise.
+        """
+        work = asyncio.ensure_future(handler(message))
+        self._handlers[message.id] = work
+        try:
+            await asyncio.wait([work])
+        except asyncio.CancelledError:
+            work.cancel()
+            work.add_done_callback(_ignore_result)
+            await asyncio.wait([work], timeout=CLEANUP)
+            if not work.done():
+                logger.warning("a handler of %s at %s does not end; nobody waits", message.type, self.actor_id)
+            elif message.id in self._given_up and not work.cancelled() and work.exception() is None:
+                return work.result()  # it was done nevertheless
+            raise
+        finally:
+            del self._handlers[message.id]
+        if work.cancelled():
+            raise HandlerCancelled("the handler, or a task that it waits for, was cancelled, and not by its caller")
+        return work.result()
+
+    def _checked(self, message: Message, result: object) -> Response:
+        """Return the response of a handler's result; raise HandlerInvalid if its data does not fit its type."""
+        if isinstance(result, Response):
+            response = message.answered_by(result)
+        elif isinstance(result, Mapping):
+            response = message.response(result)
+        elif isinstance(result, BaseModel) and not isinstance(result, Message):
+            response = message.response(result.model_dump(mode="json"))
+        else:
+            raise HandlerInvalid(f"the handler returned a {type(result).__name__}; return data or a Response")
+        try:
+            validate_message(response, self.phases)
+        except ActorError as error:
+            raise HandlerInvalid(f"the handler's response is invalid: {error}") from None
+        return response
 
     async def stop(self) -> None:
         """Take no more messages; messages being handled are finished, then the actor calls `stopping`."""
@@ -188,28 +238,41 @@ class Actor:
         async with self._turn:
             try:
                 await self.stopping()
-            except Exception as error:
+            except (Exception, asyncio.CancelledError) as error:
                 logger.warning("actor %s did not end well: %s", self.actor_id, one_line(f"{error!r}"))
 
     def abandon(self, *message_ids: str) -> None:
-        """Cancel the messages being handled, or only these; their senders get an ERROR (STOPPED)."""
+        """Interrupt the messages being handled, or only these; their senders get an ERROR (STOPPED)."""
         for message_id in message_ids or tuple(self._running):
-            self._give_up(message_id, ErrorCode.STOPPED)
+            reason = f"the message {message_id} was given up at actor {self.actor_id} before it was done"
+            self._give_up(message_id, ActorError(ErrorCode.STOPPED, reason))
 
-    def _give_up(self, message_id: str, code: ErrorCode) -> None:
+    def _give_up(self, message_id: str, error: ActorError) -> None:
+        """Interrupt a message, and answer it with that error."""
         task = self._running.get(message_id)
         if task is not None and not task.done() and message_id not in self._given_up:
-            self._given_up[message_id] = code
+            self._given_up[message_id] = error
             work = task.get_coro()
             if not iscoroutine(work) or getcoroutinestate(work) != CORO_CREATED:
                 task.cancel()  # a task that has not begun checks this itself
 
-    async def drained(self) -> None:
-        """Wait until all taken messages are answered, and a stopped actor has finished stopping."""
+    async def drained(self, within: float | None = None) -> None:
+        """Wait until all accepted messages are answered, and a stopped actor has finished stopping.
+
+        After `within` seconds, if given, the messages and `stopping` are interrupted.
+        """
+        until = None if within is None else monotonic() + within
         while self._running:
-            await asyncio.wait(list(self._running.values()))
+            late = until is not None and monotonic() >= until
+            if late:
+                self.abandon()
+            await asyncio.wait(list(self._running.values()), timeout=CLEANUP if late else _left(until))
         if self._ending is not None:
-            await asyncio.wait([self._ending])
+            await asyncio.wait([self._ending], timeout=_left(until))
+            if not self._ending.done():
+                logger.warning("actor %s does not end; it is interrupted", self.actor_id)
+                self._ending.cancel()
+                await asyncio.wait([self._ending], timeout=CLEANUP)
 
     # What every actor answers
 
@@ -225,10 +288,35 @@ class Actor:
         return typed.StopComplete(actor_id=self.actor_id, stopped_at=now())
 
     async def on_restart(self, message: Message) -> Handled:
-        """Forget volatile state, and continue under the same id."""
+        """Discard volatile state, and continue under the same id.
+
+        Messages that are being handled may end within the policy's `patience`; then they are interrupted. No waiting
+        message begins before the restart is complete.
+        """
         self._check_meant(message)
-        await self.restarting()
+        self._restarting += 1
+        self._may_begin.clear()
+        try:
+            await self._interrupt_before(message.id)
+            await self.restarting()
+        finally:
+            self._restarting -= 1
+            if not self._restarting:
+                self._may_begin.set()
         return typed.RestartComplete(actor_id=self.actor_id, restarted_at=now())
+
+    async def _interrupt_before(self, message_id: str) -> None:
+        """Wait for the handlers that began before a message's; interrupt those that do not end."""
+        earlier = list(takewhile(lambda each: each != message_id, self._handlers))
+        handlers = [self._handlers[each] for each in earlier]
+        if handlers:
+            await asyncio.wait(handlers, timeout=self.system.restarts.patience)
+        for each in (each for each in earlier if each in self._handlers):
+            reason = f"the message {each} was interrupted by a RESTART of actor {self.actor_id}; send it again"
+            self._give_up(each, ActorError(ErrorCode.STOPPED, reason, retryable=True))
+        late = [work for work in handlers if not work.done()]
+        if late:
+            await asyncio.wait(late, timeout=CLEANUP)
 
     async def on_error(self, message: Message) -> Handled:
         """Handle an error that another actor reports."""
@@ -246,9 +334,10 @@ class Actor:
         if again.attempt > again.max_attempts:
             reason = f"attempt {again.attempt} of {again.max_attempts}: no further one is made"
             raise ActorError(ErrorCode.RETRIES_EXHAUSTED, reason)
-        found = await self._handle(original)
-        self._failed.pop(original.id, None)
-        return message.response(found.data, found.type)
+        response = await self._handle(original)
+        if not response.is_error:
+            self._failed.pop(original.id, None)
+        return response
 
     async def restarting(self) -> None:
         """A subclass's actions at a restart."""
@@ -263,6 +352,25 @@ class Actor:
             raise ActorError(ErrorCode.INVALID_MESSAGE, reason)
 
 
+class HandlerCancelled(Exception):
+    """A handler's own cancellation."""
+
+
+class HandlerInvalid(Exception):
+    """A handler's result is not a valid response."""
+
+
+def _ignore_result(work: "asyncio.Future[Any]") -> None:
+    """Retrieve the exception of a handler that nobody waits for, so that asyncio does not log it."""
+    with suppress(asyncio.CancelledError):
+        work.exception()
+
+
+def _left(until: float | None) -> float | None:
+    """Return the seconds until a time, None for no limit."""
+    return None if until is None else max(0.0, until - monotonic())
+
+
 Kept = TypeVar("Kept")
 
 
@@ -274,45 +382,16 @@ def _keep(kept: OrderedDict[str, Kept], key: str, value: Kept) -> None:
         kept.popitem(last=False)
 
 
-class ActorHost:
+class ActorHost(SharedResources):
     """Holds actors: it has their shared resources, finds them, and delivers messages to them."""
 
-    def __init__(
-        self,
-        model: str | None = None,
-        *,
-        options: Iterable[OptionLike] = (),
-        settings: Settings | None = None,
-        chains: Sequence[Chain] = (),
-        store: Store | None = None,
-        recovers: bool = True,
-        queue: ThreadQueue | None = None,
-        restarts: RestartPolicy | None = None,
-        adapters: Callable[[str], Adapter] = make_adapter,
-        **observers: Unpack[Observers],
-    ) -> None:
-        self.model = model
-        """The model of agents whose phase names none."""
-        self.options: Mapping[str, Option] = {option.name: option for option in Option.all_of(options)}
-        self.settings = settings
-        self.chains: Mapping[str, Chain] = {chain.name: chain for chain in (AEIOUY_CHAIN, *chains)}
-        self.store = store
-        if queue is not None and store is None:
-            reason = "a queue gives threads to processes that share a store; give ActorSystem(store=…) that store"
-            raise ActorError(ErrorCode.INVALID_CONFIG, reason)
-        self.queue = queue
-        self.recovers = recovers
-        self.adapters = Adapters(adapters)
-        """The adapters of agents."""
-        self.dead_letters: deque[AnyMessage] = deque(maxlen=DEAD_LETTERS)
-        self.dead_count = 0
-        """How many messages had no receiver."""
-        self.supervisor_id: str | None = SUPERVISOR
-        self.restarts = restarts or RestartPolicy()
-        self.watch = observers.get("watch")
-        self._actors: dict[str, Actor] = {}
-        self._trace = observers.get("trace")
-        self._spans = observers.get("spans")
+    @cached_property
+    def _actors(self) -> dict[str, Actor]:
+        """Id → actor, in the order in which they were added."""
+        return {}
+
+    _leaves_at: float | None = None
+    """The time at which messages that are being handled are interrupted, once the system stops."""
 
     def add(self, actor: Actor) -> None:
         """Add an actor; raises ActorError if another has its id."""
@@ -372,18 +451,47 @@ class ActorHost:
         return await self.send_message(told)
 
     async def stop(self) -> None:
-        """Stop every actor, the latest first, and close their adapters; each finishes the messages being handled."""
+        """Stop every actor, the latest first, and close their adapters.
+
+        Messages that are being handled may end within the policy's `leaving` seconds; then all that are left are
+        interrupted. What does not end within a second after that is left behind, and logged.
+        """
+        self._leaves_at = monotonic() + self.restarts.leaving
         await self.let_go(THREADS)  # its runs wait for the others
         if self.queue is not None:
-            await self.queue.aclose()
+            await self._bounded(self.queue.aclose(), "the queue")
         for actor_id in reversed(self.actors()):
+            if not self._seconds_left():
+                break
             await self.let_go(actor_id)
-        await self.adapters.aclose()
+        await asyncio.gather(*map(self.let_go, self.actors()))
+        await self._bounded(self.adapters.aclose(), "the adapters")
 
     async def let_go(self, actor_id: str) -> None:
-        """Stop one actor, wait until it has answered its messages, and remove it."""
+        """Stop one actor, wait until it has answered its messages, and remove it.
+
+        Messages that are being handled may end within the policy's `leaving` seconds; then they are interrupted.
+        """
         actor = self._actors.get(actor_id)
         if actor is not None:
             await actor.stop()
-            await actor.drained()
+            await actor.drained(self._seconds_left())
             self.remove(actor_id)
+
+    def _seconds_left(self) -> float:
+        """Return the seconds that messages may still take."""
+        return self.restarts.leaving if self._leaves_at is None else max(0.0, self._leaves_at - monotonic())
+
+    async def _bounded(self, closing: Coroutine[Any, Any, object], name: str) -> None:
+        """Close a resource; interrupt the closing when the time of leaving is over."""
+        task = asyncio.ensure_future(closing)
+        try:
+            await asyncio.wait([task], timeout=self._seconds_left() + CLEANUP)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        if task.done():
+            task.result()
+            return
+        task.cancel()
+        logger.warning("%s did not close in %g s; it is left behind", name, self.restarts.leaving)

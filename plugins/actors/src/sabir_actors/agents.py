@@ -16,7 +16,7 @@ import sabir
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from sabir import Adapter, Option, Origin, SabirError, Settings, SettingsInvalid, Usage
 from sabir import Message as ModelMessage
-from sabir.authoring import describe, one_line
+from sabir.authoring import describe_validation_error, one_line
 from sabir.errors import CallError, OutputInvalid, OutputTruncated, PluginError
 from sabir_session import (
     Event,
@@ -34,7 +34,7 @@ from sabir_actors import data as typed
 from sabir_actors.actor import Actor, ActorHost, Handled
 from sabir_actors.adapters import Shared
 from sabir_actors.errors import ActorError, ErrorCode
-from sabir_actors.phases import Phase, PhaseReply
+from sabir_actors.phases import AGENTS, Phase, PhaseReply
 from sabir_actors.protocol import Message, data_of
 from sabir_actors.state import ThreadView
 
@@ -54,13 +54,15 @@ class Agent:
     @cached_property
     def settings(self) -> Settings:
         """The settings of its requests; raises ActorError (INVALID_CONFIG) for an invalid setting."""
-        config = self.config
-        given: dict[str, Any] = {"temperature": config.temperature, "max_output_tokens": config.max_tokens}
-        named = {name: each for name, each in given.items() if each is not None}
-        try:
-            return Settings(response_format=self.output, **named)
-        except SettingsInvalid as error:
-            raise ActorError(ErrorCode.INVALID_CONFIG, f"the agent's configuration is wrong: {error}") from None
+        return settings_of(self.config, response_format=self.output)
+
+
+def settings_of(config: typed.AgentConfig | typed.AgentChange, **more: Any) -> Settings:
+    """Return the settings of a configuration or a change; raise ActorError (INVALID_CONFIG) for an invalid value."""
+    try:
+        return Settings(**config.settings, **more)
+    except SettingsInvalid as error:
+        raise ActorError(ErrorCode.INVALID_CONFIG, f"the agent's configuration is wrong: {error}") from None
 
 
 class AgentManagerActor(Actor):
@@ -115,7 +117,7 @@ class AgentManagerActor(Actor):
 
     async def _asked(self, message: Message, asked: typed.ProcessWithAgent) -> typed.AgentResponse:
         began = monotonic()
-        agent_id = asked.agent_id or next(iter(self.agents), "")
+        agent_id = asked.agent_id or self._agent_of(message)
         agent = self._agent(agent_id)
         try:
             response = await self._evaluated(agent, asked, message)
@@ -137,6 +139,7 @@ class AgentManagerActor(Actor):
             options=self._options(agent.config),
             settings=self._settings(agent),
             session=self.session,
+            recorder=self.system.apart if self.session is not None and self.session.has_journal else None,
             resume=earlier is not None,
             evaluation_id=earlier,
             watch=partial(self._said, message) if asked.stream else None,
@@ -158,6 +161,24 @@ class AgentManagerActor(Actor):
             return None
         of_run = [each for each in self.session.select_all(InnerMessage) if each.prompt_key == key]
         return of_run[-1].evaluation_id if of_run else None
+
+    def _agent_of(self, message: Message) -> str:
+        """Return the id of the agent of the sender's phase, or of the only agent.
+
+        Raises ActorError (UNKNOWN_AGENT) if there are several and the sender is not a phase with one of them.
+        """
+        if message.sender in self.agents:
+            return message.sender
+        if len(self.agents) == 1 and not self._is_phase(message.sender):
+            return next(iter(self.agents))
+        known = ", ".join(self.agents) or "none"
+        reason = f"{message.type} names no agent, and its sender {message.sender!r} is not a phase with an agent here"
+        raise ActorError(ErrorCode.UNKNOWN_AGENT, f"{reason}; give agent_id; there are {known}")
+
+    def _is_phase(self, actor_id: str | None) -> bool:
+        """Return whether an id is that of a phase of the thread that has these agents."""
+        thread_id, _, name = self.actor_id.rpartition("/")
+        return name == AGENTS and (actor_id or "").rpartition("/")[0] == thread_id and bool(thread_id)
 
     def _agent(self, agent_id: str) -> Agent:
         found = self.agents.get(agent_id)
@@ -199,14 +220,15 @@ def config_of(view: ThreadView, phase: Phase, system: ActorHost, origins: Sequen
     config = typed.AgentConfig(model=model, tools=list(tools))
     for change in view.configs.get(phase.name, ()):
         config = changed(config, change)
-        if change.model is not None:
+        if change.model:
             config = config.model_copy(update={"model": continued_model(change.model, origins)})
     return config
 
 
 def changed(config: typed.AgentConfig, change: typed.AgentChange) -> typed.AgentConfig:
-    """A configuration with the fields of a change."""
-    return config.model_copy(update=change.model_dump(exclude_unset=True, exclude_none=True))
+    """Return a configuration with the fields of a change; a field of null is unset."""
+    fields = {**config.model_dump(exclude_unset=True), **change.model_dump(exclude_unset=True)}
+    return typed.AgentConfig(**{name: value for name, value in fields.items() if value is not None})
 
 
 def read_turns(turns: Sequence[typed.Turn]) -> list[ModelMessage]:
@@ -220,7 +242,7 @@ def _conversation(config: typed.AgentConfig, asked: typed.ProcessWithAgent) -> l
     try:
         turns = _TURNS.validate_python(asked.context.get("messages") or [])
     except ValidationError as error:
-        reason = one_line(f"the context's messages are no conversation: {describe(error)}")
+        reason = one_line(f"the context's messages are no conversation: {describe_validation_error(error)}")
         raise ActorError(ErrorCode.INVALID_MESSAGE, reason) from None
     return [*told, *read_turns(turns), sabir.user(asked.input)]
 

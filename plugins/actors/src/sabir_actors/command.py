@@ -263,7 +263,7 @@ async def _followed(order: _Order, thread_id: str, is_going: Callable[[ThreadVie
     """Show a thread while it runs, then its result; returns 1 if it failed."""
     with _table(order) as show:
         while True:
-            view = order.stored().view(thread_id)
+            view = await asyncio.to_thread(order.stored().view, thread_id)
             show(view)
             if not is_going(view):
                 break

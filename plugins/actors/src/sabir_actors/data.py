@@ -4,9 +4,11 @@ Fields that a type does not define are kept: a newer sender may have more. Times
 and `uptime` are seconds. A model is a copy of a message's data: changing it does not change the message.
 """
 
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from sabir import Settings, SettingsInvalid
 from sabir_session.state.codec import UTCDatetime
 
 Time: TypeAlias = UTCDatetime
@@ -159,24 +161,79 @@ class PhaseProcessed(OfPhase):
     usage: JSONObject = {}
 
 
-class AgentConfig(Data):
-    """An agent's configuration: `model` as `sabir.adapter` takes it, `tools` the names of its options."""
+SETTINGS: frozenset[str] = frozenset(field.alias or name for name, field in Settings.model_fields.items()) - {
+    "response_format"
+}
+"""Names of the settings that a configuration may hold. `response_format` is the output type of the agent's phase."""
+_SAME = "max_output_tokens", "max_tokens"
+"""The name of a setting in `sabir.Settings`, and in a configuration."""
+
+
+class _Configured(Data):
+    """The fields of a configuration; further fields are settings by their names in `sabir.Settings`."""
+
+    temperature: float | None = None
+    max_tokens: int | None = Field(default=None, gt=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rename(cls, given: object) -> object:
+        """Store `max_output_tokens` as `max_tokens`, so that the latest change of either holds."""
+        setting, name = _SAME
+        if not isinstance(given, Mapping) or setting not in given:
+            return given
+        if name in given and given[name] != given[setting]:
+            raise ValueError(f"{setting} and {name} name the same setting; give one of them")
+        fields = {key: value for key, value in given.items() if key != setting}
+        return {**fields, name: given[setting]}
+
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
+        unknown = sorted(set(self.model_extra or {}) - SETTINGS)
+        if unknown:
+            known = ", ".join([*type(self).model_fields, *sorted(SETTINGS - set(type(self).model_fields) - {_SAME[0]})])
+            raise ValueError(f"a configuration has no field {unknown[0]!r}; its fields are {known}")
+        return self
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings that are set, by their names in `sabir.Settings`."""
+        named = {"temperature": self.temperature, _SAME[0]: self.max_tokens, **(self.model_extra or {})}
+        return {name: value for name, value in named.items() if value is not None}
+
+
+class AgentConfig(_Configured):
+    """An agent's configuration: `model` as `sabir.adapter` takes it, `tools` the names of its options.
+
+    It may hold any other setting of `sabir.Settings` except `response_format`; an unknown field is refused.
+    """
 
     model: Name
     system_prompt: str | None = None
-    temperature: float | None = None
-    max_tokens: int | None = Field(default=None, gt=0)
     tools: list[Name] = []
 
 
-class AgentChange(Data):
-    """The changed fields of an agent's configuration."""
+class AgentChange(_Configured):
+    """The changed fields of an agent's configuration. A setting or system prompt of null is unset.
 
-    model: Name | None = None
+    It may hold any other setting of `sabir.Settings` except `response_format`; an unknown field is refused.
+    """
+
+    model: Name = ""
     system_prompt: str | None = None
-    temperature: float | None = None
-    max_tokens: int | None = Field(default=None, gt=0)
-    tools: list[Name] | None = None
+    tools: list[Name] = []
+
+    @classmethod
+    def stored(cls, fields: Mapping[str, Any]) -> Self:
+        """Read a change from a journal; drop fields that its writer stored although they had no effect."""
+        known = {name: value for name, value in fields.items() if name in cls.model_fields or name in SETTINGS}
+        known = {name: value for name, value in known.items() if value is not None or name not in ("model", "tools")}
+        try:
+            change = cls.model_validate(known)
+            Settings(**change.settings)
+            return change
+        except (ValidationError, SettingsInvalid):
+            return cls.model_validate({name: value for name, value in known.items() if name in cls.model_fields})
 
 
 class InitializePhase(OfPhase):
@@ -226,7 +283,7 @@ class ContextPrepared(OfPhase):
 
 
 class ProcessWithAgent(Data):
-    """Asks an agent to answer; without an id, the actor's only agent."""
+    """Asks an agent to answer; without an id, the agent of the phase that sends it, or else the actor's only agent."""
 
     input: str
     context: JSONObject = {}

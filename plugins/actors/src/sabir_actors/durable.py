@@ -1,4 +1,4 @@
-"""DurableQueue: threads on many machines, handed out by the queues of sabir-durable (the extra `durable`).
+"""DurableQueue: threads on many machines, handed out by the queues of sabir_runtime.durable (the extra `durable`).
 
     worker     ActorSystem("provider:model", store=PostgresStore(url), queue=DurableQueue(url))       as many as wanted
     program    ActorSystem(store=PostgresStore(url), queue=DurableQueue(url, at_once=0))              asks, runs nothing
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, ClassVar
 from sabir import Message, assistant
 from sabir.authoring import one_line
 from sabir.errors import SettingsInvalid
-from sabir_durable import DurableFault, DurableRunner, holds_run
 from sabir_runtime import BaseContext
+from sabir_runtime.durable import DurableFault, DurableRunner, holds_run
 
 from sabir_actors.queues import Perform
 

@@ -120,7 +120,9 @@ class PhaseActor(Actor):
             raise
 
     async def _is_mended(self, error: ErrorResponse, message: Message) -> bool:
-        """Report to the supervisor; returns whether it restarted the agents."""
+        """Return whether the agents were restarted: before, which interrupted them, or by the supervisor now."""
+        if error.error_code == ErrorCode.STOPPED and error.data.get("retryable"):
+            return True
         supervisor = self.system.supervisor_id
         if supervisor is None:
             return False

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self, Typ
 from uuid import uuid4
 
 from pydantic import BaseModel, Field, PlainSerializer, PlainValidator, ValidationError, WithJsonSchema, model_validator
-from sabir.authoring import Frozen, FrozenDict, Text, describe, encode_json, one_line
+from sabir.authoring import Frozen, FrozenDict, Text, describe_validation_error, encode_json, one_line
 from sabir_session.state.codec import now
 
 from sabir_actors import data as typed
@@ -108,6 +108,10 @@ class Message(_Envelope):
         found = response_data.model_dump(mode="json") if isinstance(response_data, BaseModel) else response_data
         return Response(type=response_type or self.get_response_type(), data=found, **self._answering())
 
+    def answered_by(self, response: "Response") -> "Response":
+        """Return a response with the envelope of the answer to this message, whatever its own envelope says."""
+        return response.model_copy(update=self._answering())
+
     def error(self, error: ActorError) -> "ErrorResponse":
         """The ERROR that says why it failed, and whether it may succeed later."""
         return ErrorResponse(
@@ -183,7 +187,7 @@ class ErrorResponse(Response):
         try:
             typed.ErrorData.model_validate(self.data)
         except ValidationError as error:
-            raise ValueError(f"its data is wrong: {describe(error)}") from None
+            raise ValueError(f"its data is wrong: {describe_validation_error(error)}") from None
         return self
 
     @property
@@ -222,7 +226,9 @@ def validate_message(message: AnyMessage, phases: Collection[str] = AEIOUY) -> b
     except ValidationError as error:
         missing = [each["loc"] for each in error.errors(include_url=False) if each["type"] == "missing"]
         if not missing:
-            raise _invalid(f"{message.type} message has data that is wrong: {describe(error)}") from None
+            raise _invalid(
+                f"{message.type} message has data that is wrong: {describe_validation_error(error)}"
+            ) from None
         place = ".".join(map(str, missing[0]))
         held = ", ".join(message.data) or "nothing"
         raise _invalid(f"{message.type} message must contain {place!r} field; its data has {held}") from None
@@ -257,18 +263,18 @@ def deserialize_message(text: str | bytes) -> AnyMessage:
     try:
         found = json.loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
-        raise _invalid(f"the text is no message: it is no JSON: {error}") from None
+        raise _invalid(f"the text is not a message: it is no JSON: {error}") from None
     if not isinstance(found, dict):
-        raise _invalid(f"the text is no message: it is a JSON value of type {type(found).__name__}, not an object")
+        raise _invalid(f"the text is not a message: it is a JSON value of type {type(found).__name__}, not an object")
     kind = found.get("envelope", _guessed(found))
     model = _CLASSES.get(kind) if isinstance(kind, str) else None
     if model is None:
         shown = repr(kind) if isinstance(kind, str) else f"a value of type {type(kind).__name__}"
-        raise _invalid(f"the text is no message: its envelope is {shown}; expected one of {', '.join(_CLASSES)}")
+        raise _invalid(f"the text is not a message: its envelope is {shown}; expected one of {', '.join(_CLASSES)}")
     try:
         return model.model_validate(found)
     except ValidationError as error:
-        raise _invalid(f"the text is no message: {describe(error)}") from None
+        raise _invalid(f"the text is not a message: {describe_validation_error(error)}") from None
 
 
 def _guessed(found: Mapping[str, Any]) -> str:

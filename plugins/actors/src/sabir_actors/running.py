@@ -11,6 +11,7 @@ waits for another's model: each has its own phase actor and agents, made when ne
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from sabir.authoring import one_line
@@ -151,8 +152,7 @@ class ThreadRuns:
         self._is_stopped = True
         if self._looking is not None:
             self._looking.cancel()
-        for thread in list(self.threads.held.values()):
-            await self.halt(thread)
+        await asyncio.gather(*map(self.halt, list(self.threads.held.values())))
 
     async def halt(self, thread: Thread) -> None:
         """Interrupt the run of a thread, and the actors that it waits for."""
@@ -171,7 +171,7 @@ class ThreadRuns:
         assert self.queue is not None
         try:
             if thread.view.run is None:
-                thread.record("queued", self.beginning(thread))
+                await self.threads.apart(lambda: thread.record("queued", self.beginning(thread)))
             if thread.view.run is not None:
                 await self.queue.put(thread.thread_id, thread.view.run)
         except SabirError as error:
@@ -231,7 +231,7 @@ class ThreadRuns:
         pause = PAUSE
         while True:
             try:
-                return step()
+                return await self.threads.apart(step)
             except PositionTaken:
                 continue
             except (ActorError, SessionError) as error:
@@ -247,10 +247,11 @@ class ThreadRuns:
             try:
                 while thread.view.status == "processing" and (phase := thread.view.current_phase):
                     await self._run_phase(thread, phase)
-                if thread.view.status == "processing":
-                    thread.record("completed", {})
-            except Exception as error:
-                fail(thread, error)
+                await self.threads.apart(lambda: _complete(thread))
+            except (Exception, asyncio.CancelledError) as error:
+                if _is_interrupted(error):
+                    raise
+                await self.threads.apart(partial(fail, thread, error))
         except RecordingFailed as error:
             logger.warning("thread %s could not be recorded: %s", thread.thread_id, error)
             await self._let_go(thread)
@@ -260,7 +261,7 @@ class ThreadRuns:
 
     async def _run_phase(self, thread: Thread, name: str) -> None:
         view, chain = thread.view, self.chain(thread.view.chain)
-        actor = self._phase_actor(thread, chain, chain.phase(name))
+        actor = await self._phase_actor(thread, chain, chain.phase(name))
         said: dict[str, Any] = {
             "thread_id": view.thread_id,
             "phase_type": name,
@@ -269,14 +270,15 @@ class ThreadRuns:
         said["context"] = context_of(view)
         request = self._request("PROCESS_PHASE", said, actor.actor_id, view.correlation_id)
         response = raised(await self.system.send_message(request))
-        thread.record("phase_done", dict(response.data))
+        await self.threads.apart(lambda: _finish(thread, dict(response.data)))
         await self._let_go_of(thread, actor)
 
-    def _phase_actor(self, thread: Thread, chain: Chain, phase: Phase) -> PhaseActor:
+    async def _phase_actor(self, thread: Thread, chain: Chain, phase: Phase) -> PhaseActor:
         """The actor of a phase, made only for this thread, with the agent of its configuration."""
         thread_id, system = thread.thread_id, self.system
         if thread.agents is None:
-            thread.agents = AgentManagerActor(f"{thread_id}/{AGENTS}", system, thread.session)
+            session = await self.threads.apart(thread.agents_session)
+            thread.agents = AgentManagerActor(f"{thread_id}/{AGENTS}", system, session)
             system.add(thread.agents)
             thread.actors.append(thread.agents)
         actor = PhaseActor(f"{thread_id}/{phase.name}", system, chain, phase, thread.agents)
@@ -325,7 +327,7 @@ class ThreadRuns:
             looks += 1
             try:
                 held = [each for each in self.threads.held.values() if each.is_mine]
-                for thread in await asyncio.to_thread(lambda these: [each for each in these if each.is_behind], held):
+                for thread in await self.threads.apart(partial(_behind, held)):
                     await self._look_at(thread)
                 if self.queue is not None and self.queue.performs and looks % SWEEP == 0:
                     await self.sweep()
@@ -335,7 +337,7 @@ class ThreadRuns:
     async def _look_at(self, thread: Thread) -> None:
         """Interrupt the run of a thread that is over, or that another process took."""
         try:
-            thread.refresh()
+            await self.threads.apart(thread.refresh)
         except (ActorError, SessionError) as error:
             logger.debug("thread %s could not be looked at: %s", thread.thread_id, error)
             return
@@ -350,7 +352,7 @@ class ThreadRuns:
         A process may die after it recorded a run and before it put it. A thread that has a run is not given another.
         """
         known, self._swept = self._swept, {}
-        for thread_id in await asyncio.to_thread(self.threads.names):
+        for thread_id in await self.threads.apart(self.threads.names):
             try:
                 self._swept[thread_id] = await self._sweep(thread_id, known.get(thread_id))
             except (ActorError, SessionError) as error:
@@ -361,13 +363,37 @@ class ThreadRuns:
         assert self.threads.store is not None
         if known is not None and known[1] in ENDS:
             return known
-        length = await asyncio.to_thread(self.threads.store.length, f"{JOURNAL}{thread_id}")
+        length = await self.threads.apart(partial(self.threads.store.length, f"{JOURNAL}{thread_id}"))
         if not length:
             return length, "created"
         if known is not None and known[0] == length and known[1] != "processing":
             return known
-        thread = self.threads.open(thread_id)
+        thread = await self.threads.apart(partial(self.threads.open, thread_id))
         has_stayed = known is None or known[0] == length
         if thread.view.status == "processing" and has_stayed and thread_id not in self.threads.held:
             await self.put(thread)
         return length, thread.view.status
+
+
+def _behind(threads: list[Thread]) -> list[Thread]:
+    """Return the threads to whose journals others wrote."""
+    return [each for each in threads if each.is_behind]
+
+
+def _finish(thread: Thread, done: dict[str, Any]) -> None:
+    """Record that a phase is done; raise PositionTaken if the thread is over or another process runs it."""
+    if not thread.is_mine:
+        raise PositionTaken(f"thread {thread.thread_id} is over, or is run by another process")
+    thread.record("phase_done", done)
+
+
+def _complete(thread: Thread) -> None:
+    """Record that the last phase is done, unless the thread was paused or ended meanwhile."""
+    if thread.view.status == "processing":
+        thread.record("completed", {})
+
+
+def _is_interrupted(error: BaseException) -> bool:
+    """Return whether an error is the cancellation of the present task from outside."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0

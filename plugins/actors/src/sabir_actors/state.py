@@ -9,6 +9,7 @@ An event and the response that answers its message are one record: both are writ
 """
 
 from collections.abc import Mapping
+from copy import copy
 from datetime import datetime
 from typing import Any, ClassVar, Literal, TypeAlias
 from uuid import UUID, uuid5
@@ -129,6 +130,15 @@ class ThreadView:
             reason = f"thread {self.thread_id} is {self.status}; it becomes {after} only from {allowed}"
             raise ActorError(ErrorCode.INVALID_STATE, reason, thread_id=self.thread_id, status=self.status)
 
+    def after(self, event: ThreadEvent) -> "ThreadView":
+        """Return the state after one more event; this one, which others may be reading, does not change."""
+        view = copy(self)
+        for name in ("outputs", "seconds", "usage", "answers"):
+            setattr(view, name, dict(getattr(self, name)))
+        view.configs = {phase: list(changes) for phase, changes in self.configs.items()}
+        view.take(event)
+        return view
+
     def take(self, event: ThreadEvent) -> None:
         """Apply one event, from a journal or just written."""
         said = event.data
@@ -140,7 +150,7 @@ class ThreadView:
             self.seconds[phase] = said["processing_time"]
             self.usage[phase] = said.get("usage") or {}
         elif event.what == "agent_updated":
-            self.configs.setdefault(said["phase_type"], []).append(AgentChange.model_validate(said["config"]))
+            self.configs.setdefault(said["phase_type"], []).append(AgentChange.stored(said["config"]))
         elif event.what in MOVES:
             self.status = MOVES[event.what][1]
             self.cause = said if event.what in ("failed", "terminated") else self.cause

@@ -6,7 +6,8 @@ outlive the process.
 
 from typing import Self
 
-from sabir_actors.actor import SUPERVISOR, THREADS, ActorHost
+from sabir_actors.actor import THREADS, ActorHost
+from sabir_actors.resources import SUPERVISOR
 from sabir_actors.supervisor import SupervisorActor
 from sabir_actors.threads import ThreadActor
 

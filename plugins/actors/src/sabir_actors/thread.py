@@ -11,7 +11,8 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from sabir.authoring import one_line
 from sabir_session import (
@@ -23,16 +24,19 @@ from sabir_session import (
     Store,
     StoreError,
     append_item,
+    enable_inner_message_recording,
 )
 from sabir_session.state.codec import Codec, names_of, now
 
 from sabir_actors.actor import Actor
 from sabir_actors.agents import AgentManagerActor
+from sabir_actors.apart import StoreThread
 from sabir_actors.errors import ActorError, ErrorCode
 from sabir_actors.observers import logger
 from sabir_actors.protocol import Message, Response, deserialize_message
 from sabir_actors.state import ThreadEvent, ThreadView, What
 
+Given = TypeVar("Given")
 JOURNAL = "thread:"
 """The prefix of the names of threads' journals."""
 APPENDED: frozenset[What] = frozenset({"phase_done", "failed"})
@@ -104,7 +108,15 @@ class Thread:
             if what not in APPENDED or self.journal is None or not self.journal.catch_up():
                 raise
             return self.record(what, said, message, response)
-        self.view.take(event)
+        self.view = self.view.after(event)
+
+    def agents_session(self) -> Session:
+        """Return the session of the agents' records; the event loop may use it, because no other step does."""
+        if self.journal is None:
+            return self.session
+        session = Session(journal=self.journal)
+        enable_inner_message_recording(session)
+        return session
 
     def answer_to(self, message: Message) -> Response | None:
         """The earlier response to a message, from any process."""
@@ -160,11 +172,11 @@ class ThreadJournal:
             events = [_EVENT_CODEC.decode(body) for kind, body in news if kind in _EVENT_NAMES]
         except ValueError as error:
             raise JournalInvalid(f"a record of {self._name!r} is no event of a thread: {error}") from None
-        if self._is_lost or len(events) < len(news):
+        if self._is_lost or len(events) < len(news) or self._thread.journal is not self:
             self._is_lost = True
             return False
         for event in events:
-            self._thread.view.take(event)
+            self._thread.view = self._thread.view.after(event)
         self._is_lost = not self._thread.is_mine
         if not self._is_lost:
             self._opened = opened
@@ -174,14 +186,21 @@ class ThreadJournal:
 class KnownThreads:
     """The threads of one process: those in memory, and those of its store."""
 
-    def __init__(self, store: Store | None, runner: str) -> None:
+    def __init__(self, store: Store | None, runner: str, thread: StoreThread) -> None:
         self.store, self.runner = store, runner
         self.held: dict[str, Thread] = {}
         """The threads that run here; without a store, all threads."""
+        self._thread = thread
+        self._used: WeakValueDictionary[str, Thread] = WeakValueDictionary()
+        """Threads that are being used: a thread is one object, so that two steps see each other's changes."""
+
+    async def apart(self, step: Callable[[], Given]) -> Given:
+        """Return the result of a step that may use the store; it does not run in the event loop's thread."""
+        return step() if self.store is None else await self._thread(step)
 
     def open(self, thread_id: str) -> Thread:
-        """A thread in its journal's present state; raises ActorError (UNKNOWN_THREAD) if there is none."""
-        thread = self.held.get(thread_id)
+        """Open a thread in its journal's present state; raise ActorError (UNKNOWN_THREAD) if there is none."""
+        thread = self.held.get(thread_id) or self._used.get(thread_id)
         with _reading(thread_id):
             if thread is not None:
                 thread.refresh()
@@ -192,15 +211,32 @@ class KnownThreads:
         return thread
 
     def made(self, thread_id: str) -> Thread:
-        """The thread in memory, or one with its journal, which is made if it does not exist."""
+        """Return the thread in memory, or one with its journal, which is made if it does not exist."""
+        thread = self.held.get(thread_id) or self._used.get(thread_id)
+        if thread is None:
+            with _reading(thread_id):
+                thread = Thread(thread_id, self.store, self.runner)
+            self._used[thread_id] = thread
+        elif self.store is not None:
+            with _reading(thread_id):
+                thread.read() if thread.is_behind and not thread.is_mine else thread.refresh()
+        return thread if self.store is not None else self.held.setdefault(thread_id, thread)
+
+    def view(self, thread_id: str) -> ThreadView:
+        """Read the state of a thread; raise ActorError (UNKNOWN_THREAD) if there is none. Any thread may call this."""
+        if self.store is None:
+            return self.open(thread_id).view
         with _reading(thread_id):
-            found = self.held.get(thread_id) or Thread(thread_id, self.store, self.runner)
-        return found if self.store is not None else self.held.setdefault(thread_id, found)
+            has_records = self.store.length(f"{JOURNAL}{thread_id}")
+            view = Thread(thread_id, self.store, self.runner).view if has_records else ThreadView()
+        if not view.exists:
+            raise unknown(thread_id)
+        return view
 
     def ids(self) -> list[str]:
         """Ids of all threads; a journal without a record belongs to a thread that was not created."""
         stored = [name for name in self.names() if self.store is not None and self.store.length(f"{JOURNAL}{name}")]
-        return sorted({*self.held, *stored})
+        return sorted({*tuple(self.held), *stored})
 
     def names(self) -> list[str]:
         """Thread ids of the journals in the store."""
@@ -231,12 +267,12 @@ def done(message: Message, thread: Thread, step: Callable[[Thread], Response]) -
         return response
 
 
-def fail(thread: Thread, error: Exception) -> None:
+def fail(thread: Thread, error: BaseException) -> None:
     """Record a thread's failure; raises RecordingFailed for a failure of the journal, not of the thread."""
     if isinstance(error, RecordingFailed):
         raise error
     if not isinstance(error, ActorError):
-        logger.exception("thread %s failed", thread.thread_id)
+        logger.error("thread %s failed", thread.thread_id, exc_info=error)
         error = ActorError(ErrorCode.FAILED, one_line(f"{type(error).__name__}: {error}"))
     if error.code is ErrorCode.RECORDING_FAILED:
         raise RecordingFailed(str(error)) from error

@@ -16,7 +16,7 @@ from sabir_session.state.codec import now
 
 from sabir_actors import data as typed
 from sabir_actors.actor import Actor, ActorHost, Handled
-from sabir_actors.agents import Agent, AgentManagerActor, changed, config_of
+from sabir_actors.agents import Agent, AgentManagerActor, changed, config_of, settings_of
 from sabir_actors.errors import ActorError, ErrorCode
 from sabir_actors.observers import logger
 from sabir_actors.phases import AEIOUY_CHAIN
@@ -33,8 +33,10 @@ class ThreadActor(Actor):
 
     def __init__(self, actor_id: str, system: ActorHost, store: Store | None = None) -> None:
         super().__init__(actor_id, system)
-        self.threads = KnownThreads(store, runner=str(uuid4()))
+        self.threads = KnownThreads(store, str(uuid4()), system.apart)
         self.runs = ThreadRuns(system, self.threads, self._request)
+        self._moved_threads: list[Thread] = []
+        """Threads whose change was recorded for a message that is not answered yet."""
 
     async def recover(self) -> list[str]:
         """Continue every processing thread of the store.
@@ -42,7 +44,7 @@ class ThreadActor(Actor):
         Returns their ids. Threads that cannot continue here are logged.
         """
         going = []
-        for thread_id in self.threads.ids():
+        for thread_id in await self.threads.apart(self.threads.ids):
             try:
                 if await self.go_on(thread_id):
                     going.append(thread_id)
@@ -56,7 +58,7 @@ class ThreadActor(Actor):
         Raises ActorError (INVALID_CONFIG), without changing the thread, if its chain, its model or an option of its
         agents is not known here.
         """
-        thread = self.threads.open(thread_id)
+        thread = await self.threads.apart(lambda: self.threads.open(thread_id))
         if thread.view.status != "processing":
             return False
         if self.system.queue is not None:
@@ -67,14 +69,26 @@ class ThreadActor(Actor):
         return True
 
     def thread_ids(self) -> list[str]:
-        """Ids of all threads, including those in the store."""
+        """Return the ids of all threads, including those in the store, which is read in the caller's thread."""
         return self.threads.ids()
 
     def view(self, thread_id: str) -> ThreadView:
-        """The state of a thread; raises ActorError (UNKNOWN_THREAD) if there is none."""
-        return self.threads.open(thread_id).view
+        """Return the state of a thread; raise ActorError (UNKNOWN_THREAD) if there is none.
+
+        The store is read in the caller's thread; in an event loop, ask for the status by a message instead.
+        """
+        return self.threads.view(thread_id)
 
     # Messages
+
+    async def _answer(self, message: Message) -> Response:
+        """Answer a message, then run the threads that it started, also if its handler was interrupted meanwhile."""
+        try:
+            return await super()._answer(message)
+        finally:
+            moved, self._moved_threads = self._moved_threads, []
+            for thread in moved:
+                await self.runs.go_on(thread)
 
     async def on_create_thread(self, message: Message) -> Handled:
         """Make a thread; it is not started."""
@@ -113,28 +127,41 @@ class ThreadActor(Actor):
 
     async def on_get_thread_status(self, message: Message) -> Handled:
         """A thread's status, and its result."""
-        return status_of(self.threads.open(data_of(message, typed.OfThread).thread_id).view)
+        thread_id = data_of(message, typed.OfThread).thread_id
+        return status_of((await self.threads.apart(lambda: self.threads.open(thread_id))).view)
 
     async def on_update_agent_config(self, message: Message) -> Handled:
         """Change the configuration of a phase's agent, `<thread>/<phase>`, from its next run on."""
         wanted = data_of(message, typed.UpdateAgentConfig)
+        settings_of(wanted.config)
         thread_id, _, phase = wanted.agent_id.rpartition("/")
-        probe = AgentManagerActor("probe", self.system)
+        view = await self.threads.apart(lambda: self._unanswered(message, thread_id))
+        if view is not None and self.runs.performs:
+            await self._probe(view, phase, wanted.config)
 
         def update(thread: Thread) -> Response:
             if thread.view.is_over:
                 reason = f"thread {thread_id} is {thread.view.status}; its agents are asked no more"
                 raise ActorError(ErrorCode.INVALID_STATE, reason, thread_id=thread_id, status=thread.view.status)
-            found = self.runs.chain(thread.view.chain).phase(phase)
-            if self.runs.performs:
-                probe.add_agent(phase, Agent(changed(config_of(thread.view, found, self.system), wanted.config)))
+            self.runs.chain(thread.view.chain).phase(phase)
             response = message.response(typed.AgentConfigUpdated(agent_id=wanted.agent_id))
             said = {"phase_type": phase, "config": wanted.config.model_dump(mode="json", exclude_unset=True)}
             thread.record("agent_updated", said, message, response)
             return response
 
+        return await self._changed(message, thread_id, update)
+
+    def _unanswered(self, message: Message, thread_id: str) -> ThreadView | None:
+        """Return the state of a thread that is not over; None if the message has an answer already."""
+        thread = self.threads.open(thread_id)
+        return None if thread.view.is_over or thread.answer_to(message) else thread.view
+
+    async def _probe(self, view: ThreadView, phase: str, change: typed.AgentChange) -> None:
+        """Raise ActorError (INVALID_CONFIG) if a phase's agent cannot be made with that change."""
+        present = config_of(view, self.runs.chain(view.chain).phase(phase), self.system)
+        probe = AgentManagerActor("probe", self.system)
         try:
-            return await self._changed(message, thread_id, update)
+            probe.add_agent(phase, Agent(changed(present, change)))
         finally:
             await probe.stop()
 
@@ -153,14 +180,10 @@ class ThreadActor(Actor):
                 told["current_phase"] = view.current_phase
             response = message.response(answer.model_validate(told))
             thread.record(what, {**said, **(self.runs.beginning(thread) if is_run else {})}, message, response)
-            moved.append(thread)
+            self._moved_threads.append(thread)
             return response
 
-        moved: list[Thread] = []
-        response = await self._changed(message, data_of(message, typed.OfThread).thread_id, move)
-        for thread in moved:
-            await self.runs.go_on(thread)
-        return response
+        return await self._changed(message, data_of(message, typed.OfThread).thread_id, move)
 
     async def _changed(
         self,
@@ -170,23 +193,27 @@ class ThreadActor(Actor):
         opened: Callable[[str], Thread] | None = None,
     ) -> Response:
         """Apply a message once: a message recorded before has its answer in the journal."""
-        is_again = False
-        while True:
-            thread = (opened or self.threads.open)(thread_id)
-            found = thread.answer_to(message)
-            if found is not None:
-                if thread.view.status == "processing":
-                    await self.runs.go_on(thread)
-                return found
-            try:
-                return done(message, thread, step)
-            except PositionTaken:  # another wrote to the journal in between
-                continue
-            except RecordingFailed as error:  # it may have been written nevertheless
-                if is_again:
-                    reason = f"thread {thread_id}: {error}"
-                    raise ActorError(ErrorCode.RECORDING_FAILED, reason, retryable=True) from None
-                is_again = True
+
+        def change() -> Response:
+            is_again = False
+            while True:
+                thread = (opened or self.threads.open)(thread_id)
+                answer = thread.answer_to(message)
+                if answer is not None:
+                    if thread.view.status == "processing":
+                        self._moved_threads.append(thread)
+                    return answer
+                try:
+                    return done(message, thread, step)
+                except PositionTaken:  # another wrote to the journal in between
+                    continue
+                except RecordingFailed as error:  # it may have been written nevertheless
+                    if is_again:
+                        reason = f"thread {thread_id}: {error}"
+                        raise ActorError(ErrorCode.RECORDING_FAILED, reason, retryable=True) from None
+                    is_again = True
+
+        return await self.threads.apart(change)
 
     async def stopping(self) -> None:
         """Interrupt every run; runs with a store continue when a process opens it again."""

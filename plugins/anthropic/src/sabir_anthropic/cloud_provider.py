@@ -19,7 +19,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from sabir.authoring import Access, Credential, KeySource, PostingClient, SDKProvider, WireRequest
+from sabir.authoring import Access, Credential, KeySource, SDKProvider, UserSDKConnection, WireRequest
 from sabir.errors import CallError, SettingsInvalid
 
 from sabir_anthropic.dialect import CLOUD, MESSAGES
@@ -59,13 +59,13 @@ class CloudProvider(SDKProvider):
         """Return the URL of a region, as the SDK makes it."""
         raise NotImplementedError
 
-    def own(self, access: Access, key: KeySource) -> "CloudConnection":
+    def connect_own_clients(self, access: Access, key: KeySource) -> "CloudConnection":
         """Over the SDK's clients, made at the first send."""
         if callable(access.api_key):
             key = KeySource(self.name, partial(self._ask, access.api_key), self.credentials)
         return CloudConnection(self.name, self.client_name, key, access.base_url)
 
-    def given(self, client: object) -> UsersConnection:
+    def connect_user_client(self, client: object) -> UsersConnection:
         """Over the user's own client for this cloud."""
         return UsersCloudConnection(self.name, self.client_name, client)
 
@@ -160,7 +160,7 @@ class _SDKClient:
         await self._http_client.aclose()
 
 
-class CloudConnection(PostingClient):
+class CloudConnection(UserSDKConnection):
     """A connection over the SDK's clients for a cloud: one sync client, and an async client for each event loop."""
 
     module = "anthropic"
@@ -222,4 +222,4 @@ class UsersCloudConnection(UsersConnection):
     def __init__(self, name: str, client_name: str, client: object) -> None:
         super().__init__(name, ERRORS, client)
         self.kinds = (f"anthropic.{client_name}", f"anthropic.Async{client_name}")
-        self.remedy = f"a sync call takes an {client_name}, await takes an Async{client_name}"
+        self.remedy = f"sync calls need an {client_name}, async calls an Async{client_name}"

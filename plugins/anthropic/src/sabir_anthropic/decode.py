@@ -20,12 +20,12 @@ from sabir.authoring import (
     JSONValue,
     KnownPart,
     ReplyBuilder,
-    fields,
-    first_count,
-    items,
-    left_over,
-    text,
-    without,
+    first_whole_number,
+    list_or_empty,
+    object_or_empty,
+    text_or_empty,
+    unknown_fields,
+    without_fields,
 )
 
 from sabir_anthropic.encode import RENAMED
@@ -62,7 +62,7 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     found = scope.read_object(body)
     raise_reported(found, scope)
     if not isinstance(found.get("content"), list):
-        raise scope.invalid("answered without content; expected a list of blocks: send the request again")
+        raise scope.invalid_answer("answered without content; expected a list of blocks: send the request again")
     blocks = (decode_block(block, scope) for block in found["content"])
     return ReplyBuilder(scope, blocks).finish(**read_end(found, scope))
 
@@ -70,19 +70,19 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
 def raise_reported(found: Fields, scope: DecodeScope) -> None:
     """Raise the CallError for the `error` of a response or an event; do nothing if it has no error."""
     if error := found.get("error"):
-        request_id = text(found.get("request_id")) or scope.request_id
+        request_id = text_or_empty(found.get("request_id")) or scope.request_id
         raise ERRORS.report(error, replace(scope, request_id=request_id))
 
 
 def origin_of(found: Fields, scope: DecodeScope) -> Origin:
     """The origin that a response names."""
-    return scope.origin(text(found.get("model")), text(found.get("id")) or None)
+    return scope.origin(text_or_empty(found.get("model")), text_or_empty(found.get("id")) or None)
 
 
 def read_end(found: Fields, scope: DecodeScope) -> dict[str, Any]:
     """The fields of a reply, or of a stream's ReplyEnd, from everything in a response but its blocks."""
-    raw = text(found.get("stop_reason"))
-    changes = map(fields, scope.each_counted(items(found.get("input_transformations"))))
+    raw = text_or_empty(found.get("stop_reason"))
+    changes = map(object_or_empty, scope.count_each(list_or_empty(found.get("input_transformations"))))
     return {
         "finish_reason": FINISH_REASONS.get(raw, "other"),
         "raw_finish_reason": raw or None,
@@ -91,13 +91,13 @@ def read_end(found: Fields, scope: DecodeScope) -> dict[str, Any]:
         "losses": tuple(
             Loss(
                 kind="dropped",
-                path=text(change.get("path")) or f"input_transformations[{index}]",
-                reason=f"the server removed it ({text(change.get('reason')) or 'for no reason given'})",
+                path=text_or_empty(change.get("path")) or f"input_transformations[{index}]",
+                reason=f"the server removed it ({text_or_empty(change.get('reason')) or 'for no reason given'})",
             )
             for index, change in enumerate(changes)
             if change.get("type") == "thinking_dropped"
         ),
-        "details": left_over(found, PLACED) or None,
+        "details": unknown_fields(found, PLACED) or None,
         # Blocks come one after another. The end of a block is no mark: a block that was cut off gets one too, and its
         # `input` holds the members that were complete.
         "finished_calls": "followed",
@@ -109,71 +109,73 @@ def read_usage(figures: JSONValue) -> Usage:
 
     The vendor counts cached input separately; here `input` includes it.
     """
-    found = fields(figures)
+    found = object_or_empty(figures)
     if not found:
         return Usage()
-    iterations = [fields(each) for each in items(found.get("iterations"))]
-    counted = [found, *(each for each in iterations if text(each.get("type")) in BILLED_APART)]
+    iterations = [object_or_empty(each) for each in list_or_empty(found.get("iterations"))]
+    counted = [found, *(each for each in iterations if text_or_empty(each.get("type")) in BILLED_APART)]
     fresh, read, written, output = (_sum(counted, name) for name in _COUNTS)
-    return Usage.counted(
+    return Usage.unchecked(
         found,
         input_tokens=None if fresh is None else fresh + (read or 0) + (written or 0),
         output_tokens=output,
         cache_read_tokens=read,
         cache_write_tokens=written,
-        reasoning_tokens=_sum([fields(each.get("output_tokens_details")) for each in counted], "thinking_tokens"),
+        reasoning_tokens=_sum(
+            [object_or_empty(each.get("output_tokens_details")) for each in counted], "thinking_tokens"
+        ),
     )
 
 
 def _sum(counted: Sequence[Fields], name: str) -> int | None:
-    figures = [figure for each in counted if (figure := first_count(each.get(name))) is not None]
+    figures = [figure for each in counted if (figure := first_whole_number(each.get(name))) is not None]
     return sum(figures) if figures else None
 
 
 def decode_block(block: JSONValue, scope: DecodeScope) -> Block:
     """The part or option call for a content block; an opaque part if its shape is unknown."""
-    found = fields(block)
-    reader = READERS.get(text(found.get("type")))
+    found = object_or_empty(block)
+    reader = READERS.get(text_or_empty(found.get("type")))
     return (reader(found, scope) if reader else None) or opaque_block(block)
 
 
 def _text(found: Fields, scope: DecodeScope) -> Block | None:
     if not isinstance(found.get("text"), str):
         return None
-    citations = tuple([_citation(each) for each in scope.each_counted(items(found.get("citations")))])
-    return TextPart(text=found["text"], citations=citations, state=left_over(found, _TEXT_FIELDS) or None)
+    citations = tuple([_citation(each) for each in scope.count_each(list_or_empty(found.get("citations")))])
+    return TextPart(text=found["text"], citations=citations, state=unknown_fields(found, _TEXT_FIELDS) or None)
 
 
 def _citation(source: JSONValue) -> Citation:
     """A citation; the vendor's offsets refer to the document, not to the text, and stay in the source."""
-    found = fields(source)
+    found = object_or_empty(source)
     return Citation(
-        kind=text(found.get("type")) or "citation",
-        url=text(found.get("url")) or None,
-        title=text(found.get("title")) or text(found.get("document_title")) or None,
-        cited_text=text(found.get("cited_text")) or None,
-        file_id=text(found.get("file_id")) or None,
+        kind=text_or_empty(found.get("type")) or "citation",
+        url=text_or_empty(found.get("url")) or None,
+        title=text_or_empty(found.get("title")) or text_or_empty(found.get("document_title")) or None,
+        cited_text=text_or_empty(found.get("cited_text")) or None,
+        file_id=text_or_empty(found.get("file_id")) or None,
         source=source,
     )
 
 
 def _thinking(found: Fields, scope: DecodeScope) -> Block | None:
-    return ReasoningPart(text=text(found.get("thinking")), state=without(found, "thinking"))
+    return ReasoningPart(text=text_or_empty(found.get("thinking")), state=without_fields(found, "thinking"))
 
 
 def _call(found: Fields, scope: DecodeScope) -> Block | None:
-    name, state = text(found.get("name")), left_over(found, _CALL_FIELDS)
+    name, state = text_or_empty(found.get("name")), unknown_fields(found, _CALL_FIELDS)
     names = scope.argument_names.get(scope.option_names.get(name, name), {})
-    if renamed := {wire: own for wire, own in names.items() if wire in fields(found.get("input"))}:
+    if renamed := {wire: own for wire, own in names.items() if wire in object_or_empty(found.get("input"))}:
         state[RENAMED] = renamed
-    return scope.read_call(text(found.get("id")), name, found.get("input"), state or None)
+    return scope.read_call(text_or_empty(found.get("id")), name, found.get("input"), state or None)
 
 
 def opaque_block(block: JSONValue) -> OpaquePart:
     """A block, verbatim; it opens or closes a pair if blocks of its type do."""
-    found = fields(block)
-    opens, closes = text(found.get("type")) in OPENERS, text(found.get("type")).endswith(CLOSER)
-    pair_id = text(found.get("id" if opens else "tool_use_id")) if opens or closes else ""
+    found = object_or_empty(block)
+    opens, closes = text_or_empty(found.get("type")) in OPENERS, text_or_empty(found.get("type")).endswith(CLOSER)
+    pair_id = text_or_empty(found.get("id" if opens else "tool_use_id")) if opens or closes else ""
     pair: Literal["opens", "closes"] = "opens" if opens else "closes"
     return OpaquePart(dialect=NAME, block=block, pair_id=pair_id or None, pair=pair if pair_id else None)
 

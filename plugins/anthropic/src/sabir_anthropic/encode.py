@@ -12,7 +12,17 @@ from operator import itemgetter
 from typing import Any, TypeAlias
 
 from sabir import MediaPart, OpaquePart, ReasoningPart, TextPart
-from sabir.authoring import Entry, JSONValue, KnownPart, LossLog, Turn, TurnScope, fields, text, without
+from sabir.authoring import (
+    Entry,
+    JSONValue,
+    KnownPart,
+    LossLog,
+    Turn,
+    TurnScope,
+    object_or_empty,
+    text_or_empty,
+    without_fields,
+)
 
 from sabir_anthropic.schema import NAMES
 
@@ -26,8 +36,8 @@ EMPTY = "(empty)"
 """The text that replaces a user's message of white space only, which the wire refuses."""
 WITHIN_RESULTS = frozenset({"browser_state", "document", "image", "search_result", "tool_reference"})
 """Types of the vendor's own blocks that an option's result may hold."""
-BLANK = "the wire takes no text of white space alone"
-WHITE_END = "an assistant's message may not end with white space"
+BLANK = "the API does not accept text that is only white space"
+WHITE_END = "an assistant message may not end with white space"
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
@@ -47,7 +57,7 @@ def _shown(pieces: Iterable[KnownPart], entry: Entry, scope: TurnScope, losses: 
         block: JSONValue = None
         if isinstance(piece, TextPart):
             if piece.citations and entry.keeps_state:
-                losses.lose("dropped", "only an assistant's text is cited", piece, entry, ".citations")
+                losses.lose("dropped", "only text of the assistant can have citations", piece, entry, ".citations")
             block = {"type": "text", "text": piece.text}
         elif isinstance(piece, MediaPart):
             block = _MEDIA[piece.modality](piece, entry, scope, losses)
@@ -62,7 +72,9 @@ def _worded(placed: list[Placed], losses: LossLog) -> list[Placed]:
     """The blocks without texts of white space only, which the wire takes only beside another text."""
     blank = []
     for index, (block, piece, _) in enumerate(placed):
-        said = piece.text if isinstance(piece, TextPart) else piece and text(fields(block).get("text"))
+        said = (
+            piece.text if isinstance(piece, TextPart) else piece and text_or_empty(object_or_empty(block).get("text"))
+        )
         if said and not said.isspace():
             return placed
         if said:
@@ -77,7 +89,7 @@ def _ended(placed: list[Placed], losses: LossLog) -> list[Placed]:
     while placed:
         block, piece, entry = placed[-1]
         if isinstance(piece, ReasoningPart):
-            _drop(placed, -1, "nothing that this thinking led to is left in its turn", losses)
+            _drop(placed, -1, "nothing that followed this thinking in its turn was sent", losses)
             continue
         if entry.keeps_state or not isinstance(piece, TextPart):
             break
@@ -101,11 +113,11 @@ def _speakers(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
     for entry in turn.entries:
         blocks = [*map(_BLOCK, _worded(_shown(entry.pieces, entry, scope, losses), losses))]
         if not blocks and turn.side == "user":
-            losses.add("synthesized", f"{EMPTY!r} stands for a message of white space", message=entry.message)
+            losses.add("synthesized", f"{EMPTY!r} was sent for a message of white space", message=entry.message)
             blocks = [{"type": "text", "text": EMPTY}]
         said += [{"role": turn.side, "content": blocks}] if blocks else []
     if (turn.follows, turn.side) == ("system", "user"):
-        reason = f"only the assistant may speak after a system message: {EMPTY!r} stands for what is left out there"
+        reason = f"only an assistant message may follow a system message; {EMPTY!r} was sent for the missing one"
         losses.add("synthesized", reason, message=turn.entries[0].message)
         said.insert(0, {"role": "assistant", "content": [{"type": "text", "text": EMPTY}]})
     return said
@@ -146,10 +158,14 @@ def _document(piece: MediaPart, entry: Entry, scope: TurnScope, losses: LossLog)
         except ValueError:
             data = ""
         if not data.strip():
-            said = scope.stand_in(f"the document is no text of UTF-8, though of the type {mime}", piece, entry, losses)
+            said = scope.placeholder_or_drop(
+                f"the document has the type {mime}, but is not UTF-8 text", piece, entry, losses
+            )
             return {"type": "text", "text": said} if said else None
         if mime != "text/plain":
-            losses.lose("rewritten", f"the wire takes {mime} as text/plain", piece, entry)
+            losses.lose(
+                "rewritten", f"{mime} was sent as text/plain, the only text type that the API accepts", piece, entry
+            )
         source = {"type": "text", "media_type": "text/plain", "data": data}
     title = {"title": piece.name} if piece.name else {}
     return {"type": "document", "source": source, **title, **scope.target.hints_of(piece)}
@@ -169,14 +185,14 @@ def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
     # The API refuses a result that does not repeat its call's. https://platform.claude.com/docs/en/agents-and-tools/tool-use/browser-use-tool
     if toolset := entry.call_state.get("toolset_name"):
         found["toolset_name"] = toolset
-    taken, reason, fitting = WITHIN_RESULTS, "the wire takes no such block within a result", list[KnownPart]()
+    taken, reason, fitting = WITHIN_RESULTS, "the API does not accept this kind of block in a result", list[KnownPart]()
     if result.is_error:
-        taken, reason = frozenset(), f"{scope.target.dialect} takes only text in an error result"
+        taken, reason = frozenset(), f"{scope.target.dialect} accepts only text in an error result"
     for piece in entry.pieces:
         if isinstance(piece, MediaPart) and result.is_error:
-            shown = scope.stand_in(reason, piece, entry, losses)
+            shown = scope.placeholder_or_drop(reason, piece, entry, losses)
             fitting += [TextPart(text=shown)] if shown else []
-        elif isinstance(piece, OpaquePart) and text(fields(piece.block).get("type")) not in taken:
+        elif isinstance(piece, OpaquePart) and text_or_empty(object_or_empty(piece.block).get("type")) not in taken:
             losses.lose("dropped", reason, piece, entry)
         else:
             fitting.append(piece)
@@ -219,13 +235,18 @@ def _call(entry: Entry, losses: LossLog) -> Item:
     said = {"type": "tool_use", "id": entry.wire_id, "name": entry.wire_name}
     if RENAMED not in state and (entry.keeps_state or all(map(NAMES.whole.fullmatch, arguments))):
         return {**state, **said, "input": arguments}
-    own = {name: wire for wire, name in fields(state.get(RENAMED)).items()}
-    named = {own.get(name, name if entry.keeps_state else NAMES.fitted(name)): name for name in arguments}
+    own = {name: wire for wire, name in object_or_empty(state.get(RENAMED)).items()}
+    named = {own.get(name, name if entry.keeps_state else NAMES.fit(name)): name for name in arguments}
     for wire, name in named.items():
         if wire != name:
             path = f"payload.arguments.{name}"
-            losses.add("rewritten", f"the wire takes {wire!r} for {name!r}", message=entry.message, path=path)
-    return {**without(state, RENAMED), **said, "input": {wire: arguments[name] for wire, name in named.items()}}
+            losses.add(
+                "rewritten",
+                f"the name {name!r} was sent as {wire!r}, which the API accepts",
+                message=entry.message,
+                path=path,
+            )
+    return {**without_fields(state, RENAMED), **said, "input": {wire: arguments[name] for wire, name in named.items()}}
 
 
 def _text(piece: TextPart, entry: Entry, losses: LossLog) -> Item:
@@ -236,7 +257,7 @@ def _text(piece: TextPart, entry: Entry, losses: LossLog) -> Item:
         return found
     sources = [citation.source for citation in piece.citations if citation.source is not None]
     if len(sources) < len(piece.citations):
-        losses.lose("dropped", "citations go back only as the vendor gave them", piece, entry, ".citations")
+        losses.lose("dropped", "citations are only sent back in the vendor's own form", piece, entry, ".citations")
     return {**found, "citations": sources} if sources else found
 
 

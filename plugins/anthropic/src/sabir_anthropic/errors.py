@@ -51,7 +51,10 @@ ERRORS = ErrorTable(
     ),
     modules=("anthropic",),
     settings=SETTINGS,
-    raised=(("APIError", None, ""), ("AnthropicError", errors.InvalidRequest, "was not asked, for the SDK refuses to")),
+    raised=(
+        ("APIError", None, ""),
+        ("AnthropicError", errors.InvalidRequest, "was not called, because the SDK refuses to"),
+    ),
 )
 
 

@@ -17,7 +17,17 @@ from itertools import groupby
 from typing import Any, ClassVar, TypeAlias
 
 from sabir import MediaPart, TextPart
-from sabir.authoring import DecodeScope, Fields, History, JSONValue, KnownPart, Leaf, fields, text, without
+from sabir.authoring import (
+    DecodeScope,
+    Fields,
+    History,
+    JSONValue,
+    KnownPart,
+    PartReader,
+    object_or_empty,
+    text_or_empty,
+    without_fields,
+)
 
 from sabir_anthropic.decode import decode_block, opaque_block
 from sabir_anthropic.encode import TOLD
@@ -31,27 +41,27 @@ _OPTION_FIELDS = frozenset({"cache_control", "description", "input_schema", "nam
 _RESULT_FIELDS = frozenset({"content", "is_error", "tool_use_id", "toolset_name", "type"})
 """Fields of a result; its toolset is the one of its call."""
 _SOURCE_FIELDS = frozenset({"type", "media_type", "data", "url", "file_id"})
-_NO_PLACE = "it has no place in a message"
+_NO_PLACE = "a message cannot store it"
 
 
 def _image(found: Fields, scope: DecodeScope) -> MediaPart | None:
-    return MediaPart.read("image", _url(fields(found.get("source")), scope))
+    return MediaPart.from_wire("image", _url(object_or_empty(found.get("source")), scope))
 
 
 def _document(found: Fields, scope: DecodeScope) -> MediaPart | None:
-    hints, url = scope.read_hints(found, DocumentHints), _url(fields(found.get("source")), scope)
-    return None if hints is None else MediaPart.read("document", url, found.get("title"), vendor=hints)
+    hints, url = scope.read_hints(found, DocumentHints), _url(object_or_empty(found.get("source")), scope)
+    return None if hints is None else MediaPart.from_wire("document", url, found.get("title"), vendor=hints)
 
 
 def _url(source: Fields, scope: DecodeScope) -> str:
     """The URL of a source; empty if no part may carry it."""
     match source.get("type"):
         case "base64":
-            return f"data:{text(source.get('media_type'))};base64,{text(source.get('data'))}"
+            return f"data:{text_or_empty(source.get('media_type'))};base64,{text_or_empty(source.get('data'))}"
         case "text" if source.get("media_type") == "text/plain":
-            return f"data:text/plain;base64,{base64.b64encode(text(source.get('data')).encode()).decode()}"
+            return f"data:text/plain;base64,{base64.b64encode(text_or_empty(source.get('data')).encode()).decode()}"
         case "url":
-            return text(source.get("url"))
+            return text_or_empty(source.get("url"))
         case "file":
             return scope.file_url(source.get("file_id"))
     return ""
@@ -66,9 +76,9 @@ class _History(History):
     }  # fmt: skip
     verbatim = frozenset({"cache_breakpoints", "version"})
     leaves: ClassVar = {
-        "text": Leaf.of_text(),
-        "image": Leaf("", _image, frozenset({"source"})),
-        "document": Leaf("", _document, frozenset({"source", "title", *DocumentHints.model_fields})),
+        "text": PartReader.for_text(),
+        "image": PartReader("", _image, frozenset({"source"})),
+        "document": PartReader("", _document, frozenset({"source", "title", *DocumentHints.model_fields})),
     }
     says_nothing: ClassVar = {"type": ("custom",), "is_error": (False,)}
 
@@ -89,8 +99,8 @@ class _History(History):
             if isinstance(part := self.part(block, place), TextPart):
                 parts.append(part)
             else:
-                self.lose("dropped", place, "a system message holds nothing but text")
-        self.say("system", parts, path)
+                self.add_loss("dropped", place, "a system message can contain only text")
+        self.add_message("system", parts, path)
 
     def conversation(self, given: JSONValue) -> None:
         """All messages."""
@@ -99,7 +109,7 @@ class _History(History):
         self.read_messages(messages)
 
     def _content(self, message: Fields, path: str) -> Blocks:
-        self.lose_unknown(message, {"role", "content"}, path, _NO_PLACE)
+        self.add_losses_of_unknown_fields(message, {"role", "content"}, path, _NO_PLACE)
         return self._blocks(message.get("content"), f"{path}.content", self._places.get(path, ""))
 
     def system(self, message: Fields, path: str) -> None:
@@ -111,18 +121,18 @@ class _History(History):
         blocks = self._content(message, path)
         for is_result, group in groupby(blocks, key=lambda each: each[0].get("type") == "tool_result"):
             if not is_result:
-                self.say("user", [self._shown(*each) for each in group], path)
+                self.add_message("user", [self._shown(*each) for each in group], path)
                 continue
             for each in group:
                 self._result(*each)
         if not blocks:
-            self.say("user", (), path)
+            self.add_message("user", (), path)
 
     def _shown(self, block: Fields, path: str) -> KnownPart:
         """The part for a block; an opaque part, verbatim, where no other part can express all of the block."""
         kind, said = block.get("type"), {name for name, value in block.items() if value is not None}
         if kind in ("image", "document"):
-            further = fields(block.get("source")).keys() - _SOURCE_FIELDS
+            further = object_or_empty(block.get("source")).keys() - _SOURCE_FIELDS
             if further or said - {"type", *self.leaves[kind].known}:
                 return opaque_block(block)
         return self.part(block, path) or opaque_block(block)
@@ -130,15 +140,15 @@ class _History(History):
     def _result(self, block: Fields, path: str) -> None:
         """The result of a call: a text, or texts and media, or what went wrong."""
         call_id = History.expect_name(block.get("tool_use_id"), f"{path}.tool_use_id")
-        self.lose_unknown(block, _RESULT_FIELDS, path, _NO_PLACE)
+        self.add_losses_of_unknown_fields(block, _RESULT_FIELDS, path, _NO_PLACE)
         content = block.get("content") or ""
         parts = [self._shown(*each) for each in self._blocks(content, f"{path}.content")]
         if not block.get("is_error"):
-            self.answer(call_id, content if isinstance(content, str) else parts, path)
+            self.add_result(call_id, content if isinstance(content, str) else parts, path)
             return
         first = parts[0].text if parts and isinstance(parts[0], TextPart) else ""
         rest = parts[1:] if first else [part for part in parts if not isinstance(part, TextPart)]
-        self.answer(call_id, rest, path, is_error=True, error_type=TOLD, error_message=first)
+        self.add_result(call_id, rest, path, is_error=True, error_type=TOLD, error_message=first)
 
     def assistant(self, message: Fields, path: str) -> None:
         """The model's parts and option calls, as in a reply."""
@@ -153,9 +163,9 @@ class _History(History):
         given = [content] if isinstance(content, str) else History.expect(content, list, path)
         found = []
         for index, each in enumerate(given):
-            block = {"type": "text", "text": each} if isinstance(each, str) else fields(each)
+            block = {"type": "text", "text": each} if isinstance(each, str) else object_or_empty(each)
             self._mark(block, place if index == len(given) - 1 else "", f"{path}[{index}]")
-            found.append((without(block, "cache_control"), f"{path}[{index}]"))
+            found.append((without_fields(block, "cache_control"), f"{path}[{index}]"))
         return found
 
     def _mark(self, block: Fields, place: str, path: str) -> None:
@@ -163,13 +173,13 @@ class _History(History):
         given = block.get("cache_control")
         if given in (None, {}):
             return
-        marker = fields(given)
+        marker = object_or_empty(given)
         is_known = marker.get("type") == "ephemeral" and not marker.keys() - {"type", "ttl"}
         if not (place and is_known) or marker.get("ttl", "5m") not in ("5m", "1h"):
-            self.lose("dropped", f"{path}.cache_control", "a marker at this place is no setting")
+            self.add_loss("dropped", f"{path}.cache_control", "a cache marker at this place has no setting in sabir")
             return
         self._breakpoints[place] = {"at": place, "ttl": marker["ttl"]} if "ttl" in marker else place
-        self.put_vendor("cache_breakpoints", list(self._breakpoints.values()))
+        self.set_vendor_setting("cache_breakpoints", list(self._breakpoints.values()))
 
     def tools(self, given: JSONValue) -> None:
         """The declarations: options, and tools of the vendor's own."""
@@ -183,34 +193,46 @@ class _History(History):
         places = [(own is None, at) for at, (tool, own) in enumerate(declared) if not tool.get("defer_loading")]
         last = max(places, default=(False, None))[1]
         for index, (found, own) in enumerate(declared):
-            path, name, description = f"tools[{index}]", text(found.get("name")), text(found.get("description"))
+            path, name, description = (
+                f"tools[{index}]",
+                text_or_empty(found.get("name")),
+                text_or_empty(found.get("description")),
+            )
             self._mark(found, "options" if index == last else "", path)
             if own is not None and self.add_option(name, description, found.get("input_schema"), own):
-                self.lose_unknown(found, _OPTION_FIELDS, path, "an option has no place for it")
+                self.add_losses_of_unknown_fields(found, _OPTION_FIELDS, path, "an option cannot store it")
             else:
-                self.add_vendor_tool(without(found, "cache_control"), path)
+                self.add_vendor_tool(without_fields(found, "cache_control"), path)
 
     def choice(self, given: JSONValue) -> None:
         """Which option is to be chosen, and whether several may be."""
         found = History.expect(given, dict, "tool_choice")
-        kind, alone = text(found.get("type")), found.get("disable_parallel_tool_use")
-        name = text(found.get("name")) if kind == "tool" else ""
+        kind, alone = text_or_empty(found.get("type")), found.get("disable_parallel_tool_use")
+        name = text_or_empty(found.get("name")) if kind == "tool" else ""
         known = {"type", "disable_parallel_tool_use", *(("name",) if kind == "tool" else ())}
-        if found.keys() - known or not isinstance(alone, bool | None) or not self.choose(_CHOICES.get(kind, ""), name):
-            self.put_vendor("tool_choice", given)
+        if (
+            found.keys() - known
+            or not isinstance(alone, bool | None)
+            or not self.set_option_choice(_CHOICES.get(kind, ""), name)
+        ):
+            self.set_vendor_setting("tool_choice", given)
         elif isinstance(alone, bool):
-            self.put("parallel_options", not alone, "tool_choice")
+            self.set_setting("parallel_options", not alone, "tool_choice")
 
     def output(self, given: JSONValue) -> None:
         """The schema that replies are held to; what stands beside it stays the vendor's."""
         found = History.expect(given, dict, "output_config")
-        form = fields(found.get("format"))
+        form = object_or_empty(found.get("format"))
         schema = form.get("schema")
-        name = text(fields(schema).get("title")) or "output"
-        if form.get("type") == "json_schema" and form.keys() == {"type", "schema"} and self.hold_to(name, schema):
-            found = without(found, "format")
+        name = text_or_empty(object_or_empty(schema).get("title")) or "output"
+        if (
+            form.get("type") == "json_schema"
+            and form.keys() == {"type", "schema"}
+            and self.set_response_format(name, schema)
+        ):
+            found = without_fields(found, "format")
         if found:
-            self.put_vendor("output_config", found)
+            self.set_vendor_setting("output_config", found)
 
     readers: ClassVar = {
         "system": leading, "messages": conversation, "tools": tools, "output_config": output, "tool_choice": choice,
@@ -226,9 +248,9 @@ def _closed(messages: list[JSONValue]) -> int:
 
     Negative if there is no closed prefix.
     """
-    roles = [text(fields(message).get("role")) for message in messages]
-    last = fields(messages[-1]).get("content") if messages else None
-    kinds = {text(fields(block).get("type")) for block in last} if isinstance(last, list) else set()
+    roles = [text_or_empty(object_or_empty(message).get("role")) for message in messages]
+    last = object_or_empty(messages[-1]).get("content") if messages else None
+    kinds = {text_or_empty(object_or_empty(block).get("type")) for block in last} if isinstance(last, list) else set()
     at = len(messages) - (3 if kinds == {"tool_result"} else 2)
     if at < 0 or ("tool_result" in kinds and len(kinds) > 1):
         return -1

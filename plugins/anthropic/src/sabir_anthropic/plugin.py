@@ -13,7 +13,7 @@ CLAUDE = "Claude's provider is 'anthropic': write 'anthropic:model'"
 
 
 def __getattr__(name: str) -> AnthropicProvider:
-    row = Row.packaged("sabir_anthropic", name)
+    row = Row.load_packaged("sabir_anthropic", name)
     if row is None:
         raise AttributeError(f"module {__name__!r} has no provider {name!r}")
     return AnthropicProvider(row)

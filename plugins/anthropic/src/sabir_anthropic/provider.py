@@ -9,7 +9,7 @@ signs that.
 import json
 from typing import TYPE_CHECKING, Any
 
-from sabir.authoring import Access, KeySource, PostingClient, PostingConnection, Row, RowProvider, WireRequest
+from sabir.authoring import Access, GeneratedSDKConnection, KeySource, Row, RowProvider, UserSDKConnection, WireRequest
 
 from sabir_anthropic.dialect import CLOUD, MESSAGES
 from sabir_anthropic.errors import ERRORS, read_fault
@@ -52,11 +52,11 @@ class AnthropicProvider(RowProvider):
         """The one dialect."""
         return MESSAGES
 
-    def own(self, access: Access, key: KeySource) -> "SDKConnection":
+    def connect_own_clients(self, access: Access, key: KeySource) -> "SDKConnection":
         """Over the SDK's clients, made at the first send."""
         return SDKConnection(self.name, ERRORS, key, self.url_of(access), is_vendor=self.is_vendor(access))
 
-    def given(self, client: object) -> "UsersConnection":
+    def connect_user_client(self, client: object) -> "UsersConnection":
         """Over the user's own client."""
         return UsersConnection(self.name, ERRORS, client)
 
@@ -67,18 +67,20 @@ class AnthropicProvider(RowProvider):
         return super().quirks(access)
 
 
-class SDKConnection(PostingConnection):
+class SDKConnection(GeneratedSDKConnection):
     """The SDK's own clients."""
 
     module, client_name = "anthropic", "Anthropic"
 
 
-class UsersConnection(PostingClient):
+class UsersConnection(UserSDKConnection):
     """The user's own client, for the vendor or for a cloud."""
 
     module = "anthropic"
     kinds = ("anthropic.SyncAPIClient", "anthropic.AsyncAPIClient")
-    remedy = "a waiting call takes an Anthropic client, await takes an AsyncAnthropic, or a cloud's of its kind"
+    remedy = (
+        "sync calls need an Anthropic client, async calls an AsyncAnthropic (or the cloud clients of the same kind)"
+    )
 
     def what(self, request: WireRequest) -> dict[str, Any]:
         """Return the path and the body: bytes, or for a cloud's client the object that it makes a request from."""

@@ -17,18 +17,18 @@ from typing import Any
 from sabir import ResponseFormat
 from sabir.authoring import (
     JSON_OBJECT,
+    Insertion,
     JSONValue,
     LossKind,
     ReasoningEffort,
     RequestScope,
-    Splice,
     TurnScope,
     encode_json,
-    fields,
-    first_count,
+    first_whole_number,
     fit_effort,
     fit_schema,
-    without,
+    object_or_empty,
+    without_fields,
 )
 
 from sabir_anthropic.encode import WHITE_END, encode_system
@@ -127,7 +127,7 @@ class _Request:
         config = {name: value for name, value in neutral.items() if value} | vendor.pop("output_config", {})
         for name, setting in (("effort", "reasoning_effort"), ("format", "response_format")):
             if neutral[name] and config[name] != neutral[name]:
-                self.lose("dropped", "the vendor setting output_config takes its place", setting)
+                self.lose("dropped", "the vendor setting output_config replaces it", setting)
         found = {
             "model": scope.target.model,
             "max_tokens": self._limit,
@@ -144,7 +144,7 @@ class _Request:
             if marker := self._markers.get(place):
                 text = b"," + encode_json(marker)[1:-1].encode()
                 path = f"settings.vendor.{scope.target.provider}.cache_breakpoints"
-                scope.splices.append(Splice(place, b"}]}", text, path))
+                scope.splices.append(Insertion(place, b"}]}", text, path))
         self._close(is_formatted="format" in config)
         return {name: value for name, value in found.items() if value not in (None, [], {})} | vendor
 
@@ -155,14 +155,14 @@ class _Request:
         the prompt, or twice its thinking budget. The request is marked as streamed if it may otherwise take too long.
         """
         scope, most = self._scope, most_at_once(self._scope.target.model)
-        limit: int | None = scope.take("max_output_tokens")
+        limit: int | None = scope.setting("max_output_tokens")
         if limit is None:
             limit = scope.model_info.output_tokens or UNKNOWN_MODEL
             if BEYOND_CONTEXT in self._rejects:
                 by_effort = BUDGETS.get(scope.settings.take("reasoning_effort") or "", 0)
-                budget = first_count(fields(self._vendor.get("thinking")).get("budget_tokens")) or 0
+                budget = first_whole_number(object_or_empty(self._vendor.get("thinking")).get("budget_tokens")) or 0
                 limit = min(limit, max(most, 2 * budget, 2 * by_effort if "thinking.adaptive" in self._rejects else 0))
-            reason = f"the wire wants a maximum, and none was set: {limit}; set max_output_tokens for another"
+            reason = f"the API requires max_output_tokens and none was set, so {limit} was sent"
             self.lose("synthesized", reason, "max_output_tokens")
         scope.only_as_stream = limit > most
         return limit
@@ -171,7 +171,7 @@ class _Request:
         """Return the field `thinking`, from the vendor setting or the neutral effort, and set the effort to send."""
         given, thinking = self._vendor.pop("thinking", None), self._neutral_thinking()
         if given is not None and thinking and self._effort is None and thinking != given:
-            self.lose("dropped", "the vendor setting thinking takes its place", "reasoning_effort")
+            self.lose("dropped", "the vendor setting thinking replaces it", "reasoning_effort")
         return given or thinking
 
     def _neutral_thinking(self) -> Fields:
@@ -195,7 +195,7 @@ class _Request:
         wanted = BUDGETS[effort]
         budget = max(min(wanted, self._limit // 2), LEAST_BUDGET)
         if budget >= self._limit:
-            reason = f"a limit of {self._limit} tokens leaves no room for the least budget of {LEAST_BUDGET}"
+            reason = f"a limit of {self._limit} tokens is less than the smallest thinking budget, {LEAST_BUDGET}"
             self.lose("dropped", reason, "reasoning_effort")
             return {}
         if budget < wanted and self._scope.settings.take("max_output_tokens"):
@@ -206,18 +206,22 @@ class _Request:
     def _samplers(self, *, is_newer: bool) -> dict[str, Any]:
         """Temperature, `top_p` and `top_k`: only in the older version of the API, and only if the model takes them."""
         model, thinks = self._scope.target.model, self.thinking.get("type") in ("enabled", "adaptive")
-        found = {setting: self._scope.take(setting) for setting in ("temperature", "top_p")}
+        found = {setting: self._scope.setting(setting) for setting in ("temperature", "top_p")}
         temperature, top_p = found.values()
         found["top_k"] = self._vendor.pop("top_k", None)
         both = None not in (temperature, top_p) and "temperature_with_top_p" in self._rejects
-        newer = f"only the older version of the API has it: vendor setting version={OLDER!r}"
+        newer = f"only the older API version accepts it; choose it with the vendor setting version={OLDER!r}"
         for setting, is_refused, reason in (
             *((setting, is_newer, newer) for setting in found),
-            ("temperature", (temperature or 0) > 1, "the wire takes at most 1"),
-            ("temperature", thinks and temperature != 1, "a thinking model takes no other than 1"),
-            ("top_p", thinks and (top_p or 0) < _LEAST_TOP_P, f"a thinking model takes none below {_LEAST_TOP_P}"),
-            ("top_p", both, f"{model} refuses it beside temperature"),
-            ("top_k", thinks, "a thinking model takes none"),
+            ("temperature", (temperature or 0) > 1, "the API accepts at most 1"),
+            ("temperature", thinks and temperature != 1, "a model that thinks accepts only 1"),
+            (
+                "top_p",
+                thinks and (top_p or 0) < _LEAST_TOP_P,
+                f"a model that thinks accepts no value below {_LEAST_TOP_P}",
+            ),
+            ("top_p", both, f"{model} refuses it together with temperature"),
+            ("top_k", thinks, "a model that thinks does not accept it"),
             ("top_k", "top_k" in self._rejects, f"{model} refuses it"),
         ):
             if is_refused and found[setting] is not None:
@@ -229,7 +233,7 @@ class _Request:
         given = self._scope.neutral_fields({"stop": "stop"}, absent=("seed",)).get("stop", ())
         for index, stop in enumerate(given):
             if not stop.strip():
-                self.lose("dropped", "the wire takes no stop text of white space alone", f"stop[{index}]")
+                self.lose("dropped", "the API does not accept a stop text that is only white space", f"stop[{index}]")
         return [stop for stop in given if stop.strip()]
 
     def _options(self) -> Iterator[dict[str, Any]]:
@@ -239,23 +243,25 @@ class _Request:
             if hints.get("strict"):
                 refusal = fitted.refusal or self._strict.add(fitted.optional, fitted.unions, tools=1)
                 if refusal:
-                    self._scope.losses.add("downgraded", f"it is sent without strict: {refusal}", path=path)
-                    fitted, hints = fit_schema(option.parameters, PARAMETERS), without(hints, "strict")
+                    self._scope.losses.add("downgraded", f"it was sent without `strict`: {refusal}", path=path)
+                    fitted, hints = fit_schema(option.parameters, PARAMETERS), without_fields(hints, "strict")
             if fitted.names:
                 self._scope.argument_names[option.name] = fitted.names
             parameters = fitted.parameters(self._scope.losses, path)
             yield {**self._scope.declare(option), "input_schema": parameters, **hints}
 
     def _format(self) -> dict[str, Any] | None:
-        wanted: ResponseFormat | None = self._scope.take("response_format")
+        wanted: ResponseFormat | None = self._scope.setting("response_format")
         if wanted is None:
             return None
         if wanted == JSON_OBJECT:
-            self.lose("dropped", "the wire has no JSON without a schema; ask for it in a message", "response_format")
+            self.lose(
+                "dropped", "the API has no JSON mode without a schema; ask for JSON in a message", "response_format"
+            )
             return None
         fitted = fit_schema(wanted.schema_view, REPLY)
         if refusal := fitted.refusal or self._strict.add(fitted.optional, fitted.unions):
-            self.lose("dropped", f"the wire has no such schema: {refusal}", "response_format")
+            self.lose("dropped", f"the API does not accept this schema: {refusal}", "response_format")
             return None
         fitted.report(self._scope.losses, "settings.response_format.schema")
         if wanted.description:
@@ -264,16 +270,16 @@ class _Request:
 
     def _choice(self, tools: Sequence[Fields]) -> dict[str, Any]:
         """The choice of an option and whether several may be called at once; losses where nothing is offered."""
-        given = {setting: self._scope.take(setting) for setting in ("option_choice", "parallel_options")}
+        given = {setting: self._scope.setting(setting) for setting in ("option_choice", "parallel_options")}
         choice, parallel = given.values()
         found = {} if choice is None else self._chosen(choice, tools)
         if "tool_choice" in self._vendor or not tools:
-            taken = "the vendor setting tool_choice takes its place"
+            taken = "the vendor setting tool_choice replaces it"
             for setting in (setting for setting, value in given.items() if value is not None):
-                self.lose("dropped", taken if "tool_choice" in self._vendor else "no option is offered", setting)
+                self.lose("dropped", taken if "tool_choice" in self._vendor else "no options were passed", setting)
             return {}
         if parallel is not None and found.get("type") == "none":
-            self.lose("dropped", "no option may be chosen", "parallel_options")
+            self.lose("dropped", "options may not be chosen", "parallel_options")
             return found
         return found if parallel is None else {"type": "auto", **found, "disable_parallel_tool_use": not parallel}
 
@@ -284,9 +290,9 @@ class _Request:
         if choice != "required" and not any(tool.get("name") == name for tool in tools):
             raise self._scope.not_offered(choice)
         if tools and "forced_choice" in self._rejects:
-            refusal = f"{self._scope.target.model} cannot be made to choose"
+            refusal = f"{self._scope.target.model} cannot be forced to call a tool"
         elif tools and self.thinking.get("type") == "enabled":
-            refusal = "a model that thinks by a budget cannot be made to choose"
+            refusal = "a model that thinks by a budget cannot be forced to call a tool"
         else:
             return {"type": "any"} if choice == "required" else {"type": "tool", "name": name}
         self.lose("downgraded", refusal, "option_choice")
@@ -297,8 +303,8 @@ class _Request:
 
         https://platform.claude.com/docs/en/build-with-claude/prompt-caching
         """
-        wholes = [fields(each) or {"at": each} for each in self._vendor.pop("cache_breakpoints", ())]
-        given = {each["at"]: {"type": "ephemeral", **without(each, "at")} for each in wholes}
+        wholes = [object_or_empty(each) or {"at": each} for each in self._vendor.pop("cache_breakpoints", ())]
+        given = {each["at"]: {"type": "ephemeral", **without_fields(each, "at")} for each in wholes}
         if automatic := self._vendor.pop("cache_control", None):
             if "end" in given and (len(given) == len(PLACES) - 1 or given["end"] != automatic):
                 self.lose("dropped", "the breakpoint at the end marks the same block", "cache_control")
@@ -307,9 +313,9 @@ class _Request:
         is_short = False
         for place in sorted(given, key=PLACES.index):
             if is_short and given[place].get("ttl") == LONGEST:
-                reason = f"no marker of {LONGEST} may follow one of less, as that at {place!r} does"
+                reason = f"a marker of {LONGEST} may not follow a shorter one, and {place!r} has a shorter one"
                 self.lose("downgraded", reason, "cache_breakpoints")
-                given[place] = without(given[place], "ttl")
+                given[place] = without_fields(given[place], "ttl")
             is_short = is_short or given[place].get("ttl") != LONGEST
         return {place: {"cache_control": marker} for place, marker in given.items()}
 
@@ -319,7 +325,7 @@ class _Request:
         at = next((index for index in reversed(range(len(blocks))) if not blocks[index].get("defer_loading")), None)
         marker = self._markers.get(place, {})
         if marker and at is None:
-            self.lose("dropped", f"there are no {place} to mark", "cache_breakpoints")
+            self.lose("dropped", f"the request has no {place} to mark for the cache", "cache_breakpoints")
         return blocks if at is None or not marker else [*blocks[:at], {**blocks[at], **marker}, *blocks[at + 1 :]]
 
     def _close(self, *, is_formatted: bool) -> None:
@@ -334,14 +340,14 @@ class _Request:
             return
         rejects_end = "ending_assistant" in self._rejects
         reasons = {
-            "the wire wants a message of the user's": scope.last_side is None,
-            f"{scope.target.model} takes no conversation that ends with the assistant": rejects_end,
-            "a thinking model begins its answer itself": self.thinking.get("type") == "enabled",
-            "a reply that is held to a schema is begun by nobody else": is_formatted,
-            "nothing is left of what followed the assistant": last is None,
+            "the API requires a user message": scope.last_side is None,
+            f"{scope.target.model} does not accept a conversation that ends with an assistant message": rejects_end,
+            "the beginning of an answer cannot be given to a model that thinks": self.thinking.get("type") == "enabled",
+            "the beginning of an answer cannot be given when a schema is set": is_formatted,
+            "nothing after the last assistant message could be sent": last is None,
             WHITE_END: bool(part and part.kind == "text" and part.text[-1:].isspace()),
         }
         if reason := next((reason for reason, holds in reasons.items() if holds), ""):
             said = BEGIN if scope.last_side is None else GO_ON
             scope.closing.append({"role": "user", "content": [{"type": "text", "text": said}]})
-            scope.losses.add("synthesized", f"{reason}: {said!r} stands at the end", path="messages")
+            scope.losses.add("synthesized", f"{reason}; {said!r} was added at the end", path="messages")

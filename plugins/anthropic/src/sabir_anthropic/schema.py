@@ -64,9 +64,9 @@ class StrictSchemas:
     def add(self, optional: int, unions: int, *, tools: int = 0) -> str:
         """Count a schema of a tool or of the reply, unless it exceeds a limit; return which one, or ""."""
         counts = {
-            f"strict tools, the vendor takes {MOST_TOOLS}": (self.tools + tools, MOST_TOOLS),
-            f"optional properties, the vendor takes {MOST_OPTIONAL}": (self.optional + optional, MOST_OPTIONAL),
-            f"properties with unions, the vendor takes {MOST_UNIONS}": (self.unions + unions, MOST_UNIONS),
+            f"strict tools, and the API accepts {MOST_TOOLS}": (self.tools + tools, MOST_TOOLS),
+            f"optional properties, and the API accepts {MOST_OPTIONAL}": (self.optional + optional, MOST_OPTIONAL),
+            f"properties with unions, and the API accepts {MOST_UNIONS}": (self.unions + unions, MOST_UNIONS),
         }
         refusal = next((f"it would be {count} {what}" for what, (count, most) in counts.items() if count > most), "")
         if not refusal:

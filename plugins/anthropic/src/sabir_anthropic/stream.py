@@ -17,7 +17,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sabir import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
-from sabir.authoring import BlockKind, DecodeScope, Fields, ServerEvent, decode_json, fields, items, left_over, text
+from sabir.authoring import (
+    BlockKind,
+    DecodeScope,
+    Fields,
+    ServerEvent,
+    decode_json,
+    list_or_empty,
+    object_or_empty,
+    text_or_empty,
+    unknown_fields,
+)
 
 from sabir_anthropic.decode import REASONING, decode_block, origin_of, raise_reported, read_end
 
@@ -37,19 +47,19 @@ class _Growing:
 
     def take(self, delta: Fields) -> str:
         """Add a delta; return the characters to show."""
-        kind = text(delta.get("type"))
+        kind = text_or_empty(delta.get("type"))
         name = TEXTS.get(kind)
         if name is not None:
-            more = text(delta.get(name))
+            more = text_or_empty(delta.get(name))
             self.words.setdefault(name, []).append(more)
             return more
         if kind == "citations_delta":
-            self.block["citations"] = cited = items(self.block.get("citations"))
+            self.block["citations"] = cited = list_or_empty(self.block.get("citations"))
             cited.append(delta.get("citation"))
             return ""
         for name, value in delta.items():  # a signature, a compaction or any other: whole fields of the block
             # A value that is not a text does not replace a text.
-            has_text = name in self.words or bool(text(self.block.get(name)))
+            has_text = name in self.words or bool(text_or_empty(self.block.get(name)))
             if name != "type" and value is not None and (isinstance(value, str) or not has_text):
                 self.block[name] = value
                 if name != "partial_json":
@@ -60,7 +70,7 @@ class _Growing:
         """The block as the vendor would have sent it at once; an input that is not JSON stays a text."""
         words = {name: "".join(pieces) for name, pieces in self.words.items()}
         arguments = words.pop("partial_json", "")
-        whole = self.block | {name: text(self.block.get(name)) + said for name, said in words.items()}
+        whole = self.block | {name: text_or_empty(self.block.get(name)) + said for name, said in words.items()}
         if arguments.strip():
             try:
                 whole["input"] = decode_json(arguments)
@@ -93,15 +103,15 @@ class MessagesDecoder:
             return
         found = self._scope.read_object(data)
         raise_reported(found, self._scope)
-        name = text(found.get("type")) or event.event
+        name = text_or_empty(found.get("type")) or event.event
         reader = self._readers.get(name)
         # Events without a meaning here, such as `ping` and future types, begin no message.
         if not self._is_started and (reader or name == "message_start"):
             self._is_started = True
-            self._message = dict(fields(found.get("message")))
+            self._message = dict(object_or_empty(found.get("message")))
             yield ReplyStart(origin=origin_of(self._message, self._scope))
-        if fields(found.get("delta")).get("type") not in TEXTS:
-            self._scope.count_kept(data)
+        if object_or_empty(found.get("delta")).get("type") not in TEXTS:
+            self._scope.count_stored_values(data)
         if reader:
             yield from reader(found)
 
@@ -110,11 +120,11 @@ class MessagesDecoder:
         return ()
 
     def _begun(self, found: Fields) -> Iterator[StreamEvent]:
-        block = dict(fields(found.get("content_block")))
-        kind = KINDS.get(text(block.get("type")), "opaque")
-        index, name = self._index(found), text(block.get("name"))
-        ids = {"invocation_id": text(block.get("id")), "option_name": self._scope.option_names.get(name, name)}
-        if model := fields(block.get("to")).get("model"):  # a fallback: a whole body names it
+        block = dict(object_or_empty(found.get("content_block")))
+        kind = KINDS.get(text_or_empty(block.get("type")), "opaque")
+        index, name = self._index(found), text_or_empty(block.get("name"))
+        ids = {"invocation_id": text_or_empty(block.get("id")), "option_name": self._scope.option_names.get(name, name)}
+        if model := object_or_empty(block.get("to")).get("model"):  # a fallback: a whole body names it
             self._message["model"] = model
         self._growing[index] = _Growing(block, kind)
         yield BlockStart(index=index, kind=kind, **(ids if kind == "option_call" else {}))
@@ -122,19 +132,21 @@ class MessagesDecoder:
     def _index(self, found: Fields) -> int:
         index = found.get("index")
         if type(index) is not int or index < 0:
-            raise self._scope.invalid(f"streamed a block at the index {index!r}; send the request again")
+            raise self._scope.invalid_answer(f"streamed a block at the index {index!r}; send the request again")
         return index
 
     def _block(self, found: Fields) -> tuple[int, _Growing]:
         index = self._index(found)
         if index not in self._growing:
-            raise self._scope.invalid(f"streamed more of block {index}, which is not open; send the request again")
+            raise self._scope.invalid_answer(
+                f"streamed more of block {index}, which is not open; send the request again"
+            )
         return index, self._growing[index]
 
     def _grown(self, found: Fields) -> tuple[StreamEvent, ...]:
         index, growing = self._block(found)
-        shown = growing.take(fields(found.get("delta")))
-        return (BlockDelta.of(index, growing.kind, shown),) if shown and growing.kind != "opaque" else ()
+        shown = growing.take(object_or_empty(found.get("delta")))
+        return (BlockDelta.unchecked(index, growing.kind, shown),) if shown and growing.kind != "opaque" else ()
 
     def _done(self, found: Fields) -> Iterator[StreamEvent]:
         index, growing = self._block(found)
@@ -143,8 +155,13 @@ class MessagesDecoder:
 
     def _changed(self, found: Fields) -> tuple[StreamEvent, ...]:
         """Read the fields that end a message. Usage figures are totals; a missing one keeps its earlier value."""
-        usage = {**fields(self._message.get("usage")), **left_over(fields(found.get("usage")), ())}
-        self._message |= left_over(found, ("type", "delta")) | left_over(fields(found.get("delta")), ())
+        usage = {
+            **object_or_empty(self._message.get("usage")),
+            **unknown_fields(object_or_empty(found.get("usage")), ()),
+        }
+        self._message |= unknown_fields(found, ("type", "delta")) | unknown_fields(
+            object_or_empty(found.get("delta")), ()
+        )
         self._message["usage"] = usage
         return ()
 
@@ -158,7 +175,7 @@ class MessagesDecoder:
 def frame_event(headers: Mapping[str, str], payload: bytes) -> ServerEvent | None:
     """The event of a frame: the base64 content of its payload, or the exception that its headers name."""
     try:
-        found = fields(decode_json(payload))
+        found = object_or_empty(decode_json(payload))
         if isinstance(found.get("bytes"), str):
             return ServerEvent(base64.b64decode(found["bytes"], validate=True).decode("utf-8", "replace"))
     except ValueError:

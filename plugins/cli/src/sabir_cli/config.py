@@ -8,20 +8,18 @@ The file holds no key: a provider finds that in the environment, or where its ve
 
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, NamedTuple, Self
 
-import platformdirs
 import sabir
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
-from sabir.authoring import ReasoningEffort, describe
+from sabir.authoring import ReasoningEffort, describe_validation_error
 
+from sabir_cli.folders import as_folder, default_home, file_path, read, variable_of
 from sabir_cli.output import UsageError
 
-APP = "sabir"
 MODEL_FACTS = "model_facts"
 """The tables of the file that `sabir_cli.facts` reads; they have no variable and no row."""
 BUILT_IN = "default"
@@ -31,18 +29,8 @@ BUILT_IN = "default"
 def _as_model(text: str) -> str:
     provider, _, model = text.partition(":")
     if not (provider and model):
-        raise ValueError(f"{text!r} names no model; write provider:model")
+        raise ValueError(f"{text!r} is not a model string; write provider:model")
     return text
-
-
-def _as_folder(path: Path) -> Path:
-    try:
-        expanded = path.expanduser()
-    except RuntimeError as error:  # ~somebody, who is not there
-        raise ValueError(f"{str(path)!r}: {error}") from None
-    if not expanded.is_absolute():
-        raise ValueError(f"{str(path)!r} depends on the folder of the day; write the whole path, or begin with ~")
-    return expanded
 
 
 class Defaults(BaseModel):
@@ -62,9 +50,7 @@ class Defaults(BaseModel):
     """How much a model thinks that can."""
     markdown: bool = True
     """Whether a terminal is shown Markdown as laid out text."""
-    home: Annotated[Path, AfterValidator(_as_folder)] = Field(
-        default_factory=lambda: platformdirs.user_data_path(APP, appauthor=False)
-    )
+    home: Annotated[Path, AfterValidator(as_folder)] = Field(default_factory=default_home)
     """The folder where conversations are kept."""
 
     @classmethod
@@ -92,16 +78,6 @@ class Row(NamedTuple):
     whence: str
 
 
-def file_path() -> Path:
-    """Where the user's file is, or would be."""
-    return platformdirs.user_config_path(APP, appauthor=False) / "config.toml"
-
-
-def variable_of(name: str) -> str:
-    """The variable of the environment that goes before the file."""
-    return f"SABIR_{name.upper()}"
-
-
 def gather(environment: Mapping[str, str] | None = None, path: Path | None = None) -> list[Row]:
     """Every setting with its value; raises UsageError as `Defaults.load` does. An empty variable counts for nothing."""
     environment, path = os.environ if environment is None else environment, path or file_path()
@@ -119,18 +95,6 @@ def gather(environment: Mapping[str, str] | None = None, path: Path | None = Non
         else:
             rows.append(Row(name, getattr(built_in, name), BUILT_IN))
     return rows
-
-
-def read(path: Path) -> dict[str, object]:
-    """What a file holds, unchecked; nothing where it is not there. UsageError if it cannot be read or is no TOML."""
-    try:
-        return tomllib.loads(path.read_text("utf-8-sig"))
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise UsageError(f"{str(path)!r} cannot be read: {error.strerror}; make it readable, or remove it") from None
-    except ValueError as error:  # no UTF-8, or no TOML
-        raise UsageError(f"{str(path)!r} is no TOML: {error}; mend it, or remove it") from None
 
 
 _SECRET_NAME = re.compile(
@@ -161,4 +125,4 @@ def check(name: str, value: object, source: str) -> object:
     try:
         return getattr(Defaults.model_validate({name: value}), name)
     except ValidationError as error:
-        raise UsageError(f"{source}: {describe(error).replace('Value error, ', '')}") from None
+        raise UsageError(f"{source}: {describe_validation_error(error).replace('Value error, ', '')}") from None

@@ -13,9 +13,11 @@ from pydantic_core import to_jsonable_python
 from rich.text import Text
 from sabir.authoring import one_line, printable
 
-from sabir_cli.config import BUILT_IN, NAMES, Row, check, file_path, gather, read, variable_of
+from sabir_cli.config import BUILT_IN, NAMES, Row, check, gather
+from sabir_cli.exits import Exit
+from sabir_cli.folders import file_path, read, variable_of
 from sabir_cli.inputs import JSONFlag
-from sabir_cli.output import Exit, Output, UsageError, replace_file
+from sabir_cli.output import Output, UsageError, replace_file
 from sabir_cli.sheet import Sheet
 
 Action: TypeAlias = Literal["show", "set", "unset", "path"]
@@ -33,7 +35,7 @@ def config(
     *,
     as_json: JSONFlag = False,
 ) -> int:
-    """Show or change what holds where a command line says nothing.
+    """Show or change default settings.
 
     A flag goes before the environment (SABIR_MODEL for example), and that before the file. No key is kept there.
     """

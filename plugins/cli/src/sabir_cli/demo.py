@@ -30,9 +30,12 @@ from rich.text import Text
 from sabir.authoring import printable
 
 from sabir_cli.conversation import Spoken, describe_call, describe_result, needs_loop, speak
+from sabir_cli.exits import Exit
 from sabir_cli.facts import open_adapter
+from sabir_cli.failures import exit_of, explain
 from sabir_cli.inputs import EMBEDDED, JSONFlag, OptionFlags, choose_model, known_models, load_options
-from sabir_cli.output import LOSS_STYLES, Exit, Output, exit_of, explain
+from sabir_cli.losses import describe_loss
+from sabir_cli.output import LOSS_STYLES, Output
 from sabir_cli.providers import first_missing, has_key, spoken_dialects
 from sabir_cli.render import View, show
 from sabir_cli.sheet import Sheet
@@ -185,7 +188,8 @@ class _Demonstration:
 
     def _view(self, name: str, note: str | None) -> View:
         try:
-            return View(name, open_adapter(name).render(self.messages, options=self.options), note=note)
+            rendering = open_adapter(name).render(self.messages, options=self.options)
+            return View(name, rendering, note=note, messages=self.messages)
         except Exception as error:  # a plugin's own code: its errors stop no other plugin
             self.code = self.code or exit_of(error)
             return View(name, error=explain(error), note=note)
@@ -248,7 +252,7 @@ class _Demonstration:
     def _usage(self, spoken: Spoken) -> None:
         self._say("", spoken.summary())
         for loss in spoken.reply.losses:
-            self._say("", f"loss: {loss}")
+            self._say("", f"loss: {describe_loss(loss, self.messages)}")
         self.document.setdefault("tokens_per_second", spoken.rate)
 
     def _sent(self, provider: str, **found: Any) -> None:  # whatever JSON holds
@@ -307,12 +311,12 @@ def _label(label: str) -> Text:
 
 
 def _lost(view: View) -> Text:
-    """How many losses of each kind, in a line; a refusal is one too."""
+    """Return the number of losses of each kind in one line; a refusal counts as losing all."""
     if view.error is not None:
         return Text(f"all of it: {printable(view.error)}", style="red")
     counts = Counter(loss.kind for loss in view.losses)
     if not counts:
-        return Text("none", style="green")
+        return Text("none", style="dim")
     return Text(", ").join(Text(f"{count} {kind}", style=LOSS_STYLES[kind]) for kind, count in counts.items())
 
 

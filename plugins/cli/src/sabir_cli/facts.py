@@ -9,9 +9,10 @@ from pathlib import Path
 
 import sabir
 from pydantic import ValidationError
-from sabir.authoring import describe, split_model
+from sabir.authoring import describe_validation_error, split_model
 
-from sabir_cli.config import MODEL_FACTS, file_path, read
+from sabir_cli.config import MODEL_FACTS
+from sabir_cli.folders import file_path, read
 from sabir_cli.output import UsageError
 
 
@@ -33,7 +34,7 @@ def stored_facts(path: Path | None = None) -> dict[str, sabir.ModelInfo]:
         try:
             facts[name] = sabir.ModelInfo.model_validate({**table, "prefix": prefix})
         except ValidationError as error:
-            raise UsageError(f"{where}, {name!r}: {describe(error)}") from None
+            raise UsageError(f"{where}, {name!r}: {describe_validation_error(error)}") from None
     return facts
 
 

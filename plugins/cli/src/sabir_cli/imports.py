@@ -25,8 +25,9 @@ from sabir import DecodedHistory, RenderingRefused
 from sabir.authoring import JSONValue, one_line
 from sabir.errors import HistoryInvalid
 
+from sabir_cli.exits import Exit
 from sabir_cli.inputs import STDIN_TOO, JSONFlag, read_bytes
-from sabir_cli.output import Exit, Output, UsageError, refuse_replacing
+from sabir_cli.output import Output, UsageError, refuse_replacing
 from sabir_cli.providers import spoken_dialects
 
 _SPACE = re.compile(r"[ \t\r\n]*")

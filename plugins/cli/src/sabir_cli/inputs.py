@@ -11,15 +11,17 @@ import stat
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import sabir
 from cyclopts import Parameter
-from sabir import Option
+from sabir import SabirError
 from sabir.authoring import one_line
 
-from sabir_cli.config import Defaults
 from sabir_cli.output import UsageError
+
+if TYPE_CHECKING:  # `sabir chat --help` imports this module, and not the library
+    from sabir import Option
 
 MODEL_VARIABLE = "SABIR_MODEL"
 EMBEDDED = "local"
@@ -56,6 +58,8 @@ def choose_model(given: str | None) -> str:
 
     Raises ProviderMissing if none is named and none is embedded, and UsageError for a settings file that is wrong.
     """
+    from sabir_cli.config import Defaults
+
     return given or Defaults.load().model or embedded_model()
 
 
@@ -75,7 +79,7 @@ def split_place(name: str) -> tuple[str, str | None]:
     return provider, dialect or None
 
 
-def model_rows(name: str) -> tuple[sabir.ModelInfo, ...]:
+def model_rows(name: str) -> "tuple[sabir.ModelInfo, ...]":
     """Return the known facts of the models of `provider` or `provider.dialect`."""
     return sabir.models(*split_place(name))
 
@@ -89,9 +93,9 @@ def known_models(name: str) -> list[str]:
     return [info.prefix for info in sorted(named, key=lambda info: (-(info.context_tokens or 0), len(info.prefix)))]
 
 
-def load_options(specs: Iterable[str] | None) -> tuple[sabir.Option, ...]:
+def load_options(specs: Iterable[str] | None) -> "tuple[Option, ...]":
     """The options that `module:function` specifications name; OptionInvalid says which one is wrong, and how."""
-    return Option.all_of([_load_option(spec) for spec in specs or ()])
+    return sabir.Option.all_of([_load_option(spec) for spec in specs or ()])
 
 
 def read_pipe(what: str) -> bytes:
@@ -147,18 +151,16 @@ def _piped() -> list[str]:
     return [text] if text else []
 
 
-def _load_option(spec: str) -> sabir.Option:
+def _load_option(spec: str) -> "Option":
     found = load_named(spec, "--option", "function", sabir.errors.OptionInvalid)
     try:
-        (option,) = Option.all_of([found])
+        (option,) = sabir.Option.all_of([found])
     except sabir.errors.OptionInvalid as error:
         raise sabir.errors.OptionInvalid(f"--option {spec!r}: {error}") from None
     return option
 
 
-def load_named(
-    spec: str, flag: str, what: str, refused: type[sabir.SabirError] = UsageError
-) -> Any:  # it may be anything
+def load_named(spec: str, flag: str, what: str, refused: type[SabirError] = UsageError) -> Any:  # it may be anything
     """What `module:name` names; `refused`, in the flag's name, for what cannot be found."""
     module_name, colon, path = spec.partition(":")
     if not (colon and module_name and path):
@@ -173,7 +175,7 @@ def load_named(
     return found
 
 
-def _import_from_here(module_name: str, given: str, refused: type[sabir.SabirError]) -> Any:  # it holds anything
+def _import_from_here(module_name: str, given: str, refused: type[SabirError]) -> Any:  # it holds anything
     """The module, from the working folder before all others; afterwards that folder is where it was.
 
     Left on the path, a file in it would take the place of a library's module that is imported later.

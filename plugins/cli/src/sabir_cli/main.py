@@ -1,51 +1,60 @@
 """The `sabir` command: its parts, further commands, and the boundary at which an error becomes one line and a code.
 
     tokens ──▶ app ──▶ a command ──▶ code
-                └── any error ──▶ "sabir: what is wrong; how to mend it" ──▶ code (see output.py)
+                └── any error ──▶ "sabir: what is wrong; the remedy" ──▶ code (see failures.py)
 
-Further commands come from the entry-point group `sabir.commands`, each loaded alone, and only when it is asked for:
+A command's module is imported when the command is used:
 
-    sabir acme …  ──▶ loads `acme`              sabir --help ──▶ loads all, to say what they do
+    sabir --help, sabir --version ──▶ front.py, which imports no command
+    sabir chat …                  ──▶ sabir_cli.chat.command
+    sabir acme …                  ──▶ the entry point `acme` of the group `sabir.commands`
 
 An entry point names a typed function, whose signature and docstring become the command, or a cyclopts App. A broken
-one, and one that does not finish loading, stands in the help page as broken and stops no other; asked for, it fails
-in one line.
+one, and one that does not finish loading, does not affect other commands. It fails in one line when it is used.
 """
 
 import os
+import signal
 import sys
-import traceback
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from importlib.metadata import EntryPoint, version
-from typing import Annotated
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from importlib.metadata import EntryPoint
+from typing import TYPE_CHECKING, Annotated
 
-import sabir
-from cyclopts import App, Parameter
-from sabir.authoring import load_point, one_line
-from sabir.errors import PluginError
+from sabir_cli import front
+from sabir_cli.ascii import use_ascii_where_needed
+from sabir_cli.exits import DEBUG_VARIABLE, Exit, help_text
 
-from sabir_cli.chat import chat, chats
-from sabir_cli.configure import config
-from sabir_cli.demo import demo
-from sabir_cli.imports import import_
-from sabir_cli.new_plugin import new_plugin
-from sabir_cli.output import DEBUG_VARIABLE, Exit, Output, exit_of, explain, help_text, use_ascii_where_needed
-from sabir_cli.providers import models, providers
-from sabir_cli.render import render
-from sabir_cli.telling import telling
+if TYPE_CHECKING:
+    from cyclopts import App
 
-HELP = "One typed message vocabulary for language models; every provider a plugin."
+    from sabir_cli.output import Output
+
+COMMANDS: Mapping[str, str] = {
+    "chat": "sabir_cli.chat.command:chat",
+    "chats": "sabir_cli.chat.chats:chats",
+    "config": "sabir_cli.configure:config",
+    "demo": "sabir_cli.demo:demo",
+    "import": "sabir_cli.imports:import_",
+    "models": "sabir_cli.providers:models",
+    "new-plugin": "sabir_cli.new_plugin:new_plugin",
+    "providers": "sabir_cli.providers:providers",
+    "render": "sabir_cli.render:render",
+}
+"""The command's own subcommands → where they are."""
 
 
-def build(output: Output) -> App:
-    """The command with its own subcommands."""
+def build(output: "Output") -> "App":
+    """Return the command with its own subcommands, none of which is imported yet."""
+    from cyclopts import App
+
     app = App(
         name="sabir",
-        help=HELP,
+        help=front.HELP,
         help_format="plaintext",
         help_epilogue=help_text(),
-        version=lambda: f"sabir-cli {version('sabir-cli')}, sabir {version('sabir')}",
+        version=front.version_text,
         console=output.out,
         error_console=output.err,
         exit_on_error=False,
@@ -53,9 +62,9 @@ def build(output: Output) -> App:
         result_action="return_value",
         suppress_keyboard_interrupt=False,
     )
-    for command in (chat, chats, config, demo, import_, models, new_plugin, providers, render):
-        app.command(command)
-    app.register_install_completion_command(help="Install completion for your shell (bash, zsh, fish, PowerShell).")
+    for name, place in COMMANDS.items():
+        app.command(place, name=name)
+    app.register_install_completion_command(help=front.FLAGS["--install-completion"])
     return app
 
 
@@ -64,22 +73,58 @@ def main(tokens: Sequence[str] | None = None) -> int:
     tokens = sys.argv[1:] if tokens is None else list(tokens)
     for stream in (sys.stdout, sys.stderr):
         use_ascii_where_needed(stream)
-    output = Output()
     try:
-        app = build(output)
-        attach(app, tokens, output)
-        with telling(output, tokens):
-            result = app(tokens)
+        if text := front.text_for(tokens, COMMANDS):
+            sys.stdout.write(text)
+            sys.stdout.flush()
+            return Exit.OK
+        result = _run(tokens)
         sys.stdout.flush()
     except SystemExit as left:  # a command of another package may leave this way
         return left.code if isinstance(left.code, int) else Exit.FAILED if left.code else Exit.OK
     except BaseException as error:
-        return _report(error, output)
+        return _report(error)
     return int(result) if isinstance(result, int) else Exit.OK
 
 
-def _report(error: BaseException, output: Output) -> int:
+def _run(tokens: Sequence[str]) -> object:
+    from sabir_cli.output import Output
+    from sabir_cli.telling import telling
+
+    output = Output()
+    app = build(output)
+    attach(app, tokens, output)
+    with telling(output, tokens), signals_raise():
+        return app(tokens)
+
+
+@contextmanager
+def signals_raise() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP raise SystemExit in the `with` block, so that the terminal gets its cursor and echo back.
+
+    A handler that is set already stays, as in a program that calls `main`, and outside the main thread nothing is set.
+    """
+
+    def leave(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    changed = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+    for number in changed:
+        signal.signal(number, leave)
+    try:
+        yield
+    finally:
+        for number in changed:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _report(error: BaseException) -> int:
     """Print the error in one line; returns its exit code."""
+    from sabir_cli.failures import exit_of, explain
+    from sabir_cli.output import Output
+
     code = exit_of(error)
     with suppress(OSError):
         if code is Exit.PIPE:  # the interpreter's last flush goes nowhere
@@ -87,35 +132,43 @@ def _report(error: BaseException, output: Output) -> int:
             with suppress(ValueError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         elif code is Exit.INTERRUPTED:
-            output.err.print()
+            Output().err.print()
         else:
             if os.environ.get(DEBUG_VARIABLE):
+                import traceback
+
                 traceback.print_exception(error)
-            output.error(explain(error))
+            Output().error(explain(error))
     return code
 
 
-def attach(app: App, tokens: Sequence[str], output: Output) -> None:
+def attach(app: "App", tokens: Sequence[str], output: "Output") -> None:
     """Add the installed commands that the command line may mean."""
-    asked = next((token for token in tokens if not token.startswith("-")), None)
-    if asked is not None and asked in app:
+    named = next((token for token in tokens if not token.startswith("-")), None)
+    if named in COMMANDS:
         return
+    import sabir
+    from sabir.errors import PluginError
+
     try:
         points = sabir.commands()
     except PluginError as error:
         output.error(f"no further command was loaded: {error}")
         return
-    meant = [point for point in points if point.name == asked]
-    for point in meant or points:
+    matches = [point for point in points if point.name == named]
+    for point in matches or points:
         if point.name in app:
-            output.error(f"command {point.name!r} of {_source(point)} was left out: sabir has one of that name")
+            output.error(front.left_out(point))
         else:
-            _add(app, point, named=bool(meant))
+            _add(app, point, named=bool(matches))
 
 
-def _add(app: App, point: EntryPoint, *, named: bool) -> None:
+def _add(app: "App", point: EntryPoint, *, named: bool) -> None:
+    from sabir.authoring import load_entry_point, one_line
+    from sabir.errors import PluginError
+
     try:
-        loaded = load_point(point, named=named)
+        loaded = load_entry_point(point, named=named)
         with PluginError.blaming(f"{point.name!r} is no command"):
             if not callable(loaded):
                 raise TypeError(f"{point.value} is {type(loaded).__name__}, neither a function nor a cyclopts App")
@@ -126,12 +179,11 @@ def _add(app: App, point: EntryPoint, *, named: bool) -> None:
 
 
 def _broken(point: EntryPoint, reason: str) -> Callable[..., None]:
+    from cyclopts import Parameter
+    from sabir.errors import PluginError
+
     def fail(*arguments: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
         remedy = "reinstall or remove it"
-        raise PluginError(f"command {point.name!r} of {_source(point)} cannot be loaded: {reason}; {remedy}")
+        raise PluginError(f"command {point.name!r} of {front.source(point)} cannot be loaded: {reason}; {remedy}")
 
     return fail
-
-
-def _source(point: EntryPoint) -> str:
-    return f"{point.dist.name} {point.dist.version}" if point.dist else point.value

@@ -22,8 +22,9 @@ from cyclopts import Parameter
 from rich.text import Text
 from sabir.authoring import Access
 
+from sabir_cli.exits import Exit
 from sabir_cli.inputs import JSONFlag
-from sabir_cli.output import Exit, Output, UsageError
+from sabir_cli.output import Output, UsageError
 
 WORKED, COMPATIBLE = "template", "compatible_template"
 URL = "https://api.acme.example/v1"

@@ -1,4 +1,4 @@
-"""The output of commands, and how they end: answers on standard output, everything about them on standard error.
+"""The output of commands: answers on standard output, everything about them on standard error.
 
     out  ◀── the requested output: text, tables, JSON      a pipe gets only this
     err  ◀── calls, results, usage, losses, errors         dim on a terminal, plain elsewhere
@@ -7,30 +7,25 @@ With `--json` standard output holds one JSON document and standard error only er
 NO_COLOR, widths the terminal and COLUMNS, which rich handles. A model's or a server's text cannot control a terminal:
 control characters are shown, not obeyed. A pipe gets a model's text unchanged.
 
-    error ──exit_of──▶ code      error ──explain──▶ one line      what codes mean ──help_text──▶ the help page
+`sabir chat --help` imports this module, so it does not import pydantic or the rest of the library.
 """
 
-import codecs
-import io
 import json
-import locale
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from enum import IntEnum
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 from uuid import uuid4
 
-from cyclopts import CycloptsError, UnusedCliTokensError
-from cyclopts.completion import ShellDetectionError
-from pydantic import ValidationError
 from rich.console import Console, RenderableType
 from rich.text import Text
-from sabir import CallError, Loss, RenderingRefused, SabirError
-from sabir.authoring import describe, one_line, printable
-from sabir.errors import OutputError, PluginError
+from sabir import SabirError
+from sabir.authoring import one_line, printable
+
+if TYPE_CHECKING:
+    from sabir import Loss
 
 LOSS_STYLES = {
     "dropped": "red", "downgraded": "yellow", "relocated": "cyan",
@@ -100,12 +95,15 @@ class Output:
             self.end_line()
             self.err.print(Text(printable(text), style=style), soft_wrap=not self.err.is_terminal)
 
-    def losses(self, losses: Iterable[Loss]) -> None:
-        """The losses, a line each, on standard error; each once, however often the content is sent."""
+    def losses(self, losses: "Iterable[Loss]", describe: "Callable[[Loss], str]" = str, *, again: bool = False) -> None:
+        """Print a line for each loss on standard error; once, however often the content is sent, unless `again`.
+
+        `describe` returns the text of a loss.
+        """
         for loss in losses:
-            if loss not in self._reported:
+            if again or loss not in self._reported:
                 self._reported.add(loss)
-                self.note(f"loss   {loss}", LOSS_STYLES[loss.kind])
+                self.note(f"loss   {describe(loss)}", LOSS_STYLES[loss.kind])
 
     def document(self, value: Any) -> None:  # whatever JSON holds
         """The document of `--json`."""
@@ -131,108 +129,8 @@ class Output:
         self.err.print(line, soft_wrap=not self.err.is_terminal)
 
 
-ASCII = str.maketrans({
-    "·": "-", "…": "...", "▶": ">", "▸": ">", "→": "->", "─": "-", "━": "-", "│": "|", "•": "*", "×": "x",
-    "–": "-", "—": "-", "‘": "'", "’": "'", "“": '"', "”": '"', "\N{NO-BREAK SPACE}": " ",
-})  # fmt: skip
-"""What stands for a sign of ours where an encoding lacks it; for every other character that is a question mark."""
-
-
-def use_ascii_where_needed(stream: object) -> None:
-    """Have a stream of text write what its encoding lacks as ASCII instead of raising an error.
-
-    A terminal in a locale of ASCII is sent nothing else, though Python's UTF-8 mode would encode everything.
-    """
-    if isinstance(stream, io.TextIOWrapper):
-        codecs.register_error("sabir.ascii", _replaced)
-        is_ascii = stream.isatty() and codecs.lookup(locale.getencoding()).name == "ascii"
-        stream.reconfigure(encoding="ascii" if is_ascii else None, errors="sabir.ascii")
-
-
-def _replaced(error: UnicodeError) -> tuple[str, int]:
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    lacking = error.object[error.start : error.end].translate(ASCII)
-    return "".join(sign if sign.isascii() else "?" for sign in lacking), error.end
-
-
-DEBUG_VARIABLE = "SABIR_DEBUG"
-"""Set it, and faults of a program show their traceback."""
-
-
-class Exit(IntEnum):
-    """How the process ended."""
-
-    OK = 0
-    FAILED = 1
-    USAGE = 2
-    PLUGIN = 3
-    CALL = 4
-    BUG = 70
-    INTERRUPTED = 130
-    PIPE = 141
-
-
 class UsageError(SabirError):
     """The command line asks for something that cannot be; the message says what to write instead."""
-
-
-class Row(NamedTuple):
-    """One code, its meaning, and the errors that end in it."""
-
-    code: Exit
-    meaning: str
-    errors: tuple[type[BaseException], ...] = ()
-
-
-ROWS = (
-    Row(Exit.OK, "done"),
-    Row(Exit.FAILED, "losses that --strict refuses, or a reply that failed", (RenderingRefused, OutputError)),
-    Row(Exit.PLUGIN, "a provider or a plugin is missing or broken", (PluginError,)),
-    Row(Exit.CALL, "a call to a provider failed", (CallError,)),
-    Row(
-        Exit.USAGE,
-        "wrong arguments or input: a file, a history, an option, a setting",
-        (CycloptsError, ShellDetectionError, SabirError, ValidationError, OSError),
-    ),
-    Row(Exit.INTERRUPTED, "interrupted", (KeyboardInterrupt,)),
-    Row(Exit.PIPE, "nobody reads the output any more", (BrokenPipeError,)),
-    Row(Exit.BUG, "a fault of this program or of a plugin; SABIR_DEBUG=1 shows where", (Exception,)),
-)
-"""Errors are looked up by their most specific class, wherever it stands."""
-
-
-def exit_of(error: BaseException) -> Exit:
-    """The code of an error: that of the first of its classes, most specific first, that a row names."""
-    for kind in type(error).__mro__:
-        for row in ROWS:
-            if kind in row.errors:
-                return row.code
-    return Exit.BUG
-
-
-def explain(error: BaseException) -> str:
-    """An error's text for the user: what is wrong, and the remedy."""
-    if isinstance(error, CycloptsError):
-        command = " ".join(("sabir", *(error.command_chain or ())))
-        if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
-            return f"{error.unused_tokens[0]!r} is too many; quote a text of several words (see `{command} --help`)"
-        return f"{str(error).rstrip('.')} (see `{command} --help`)"
-    if isinstance(error, ValidationError):
-        return f"{error.title}: {describe(error)}"
-    if isinstance(error, SabirError):
-        return str(error)
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename!r}: {error.strerror}" if error.filename else error.strerror
-    if exit_of(error) is Exit.BUG:
-        return f"unexpected {type(error).__name__}: {error}; set {DEBUG_VARIABLE}=1 to see where"
-    return str(error)
-
-
-def help_text() -> str:
-    """The table as the help page shows it."""
-    rows = sorted(ROWS, key=lambda row: row.code)
-    return "Exit codes:\n" + "\n".join(f"{row.code.value:>5}  {row.meaning}" for row in rows)
 
 
 def refuse_replacing(named: str, path: Path, *, may_replace: bool, otherwise: str = "", remedy: str = "") -> None:

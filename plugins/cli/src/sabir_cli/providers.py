@@ -19,10 +19,12 @@ from rich.text import Text
 from sabir.authoring import Credential, Dialect, KeySource, Tables, printable
 from sabir.errors import PluginError
 
-from sabir_cli.config import file_path
+from sabir_cli.exits import Exit
 from sabir_cli.facts import with_facts
+from sabir_cli.failures import exit_of
+from sabir_cli.folders import file_path
 from sabir_cli.inputs import JSONFlag, model_rows
-from sabir_cli.output import Exit, Output, exit_of
+from sabir_cli.output import Output
 from sabir_cli.sheet import Sheet
 
 SIDES = ("system", "user", "assistant", "results")
@@ -211,7 +213,7 @@ def models(
     *,
     as_json: JSONFlag = False,
 ) -> int:
-    """List known models. Each row applies to all models whose names begin so.
+    """List known models. Each row applies to all models whose names start with it.
 
     A later model of a known line is treated like the newest row of that line; any other name is passed on as it is.
     Facts in the settings file go before the installed ones; a note names them.

@@ -24,13 +24,16 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 from sabir import DecodedHistory, Loss, Rendering
-from sabir.authoring import JSONValue, decode_json, describe, load_as, printable
+from sabir.authoring import JSONValue, decode_json, describe_validation_error, load_stored, printable
 from sabir.errors import HistoryInvalid, NotJSON
 
+from sabir_cli.dialects import target_label
+from sabir_cli.exits import Exit
 from sabir_cli.facts import open_adapter
 from sabir_cli.imports import is_document
 from sabir_cli.inputs import STDIN_TOO, JSONFlag, OptionFlags, choose_model, load_options, read_bytes
-from sabir_cli.output import LOSS_STYLES, Exit, Output
+from sabir_cli.losses import describe_loss, explain_with
+from sabir_cli.output import LOSS_STYLES, Output
 
 STRICT = frozenset({"dropped", "downgraded"})
 """Kinds of loss that `--strict` refuses."""
@@ -54,6 +57,8 @@ class View:
     rendering: Rendering | None = None
     error: str | None = None
     note: str | None = None
+    messages: Sequence[sabir.Message] = ()
+    """The messages that the losses name."""
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -106,10 +111,15 @@ def _refusals(views: Sequence[View], strict: bool) -> Iterator[str]:
     refused = [view.title for view in views if view.error is not None]
     if refused:
         yield f"{', '.join(refused)} cannot take this history at all"
-    lost = [(view.title, loss) for view in views for loss in view.losses if strict and loss.kind in STRICT]
+    lost = [
+        (view.title, describe_loss(loss, view.messages))
+        for view in views
+        for loss in view.losses
+        if strict and loss.kind in STRICT
+    ]
     if lost:
         more = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
-        yield f"--strict: {lost[0][0]} would lose something: {lost[0][1]}{more}"
+        yield f"--strict: {lost[0][0]} cannot accept everything: {lost[0][1]}{more}"
 
 
 def _read(file: str) -> DecodedHistory:
@@ -132,9 +142,9 @@ def _document(data: bytes) -> DecodedHistory | None:
     if not is_document(found):
         return None
     try:
-        return load_as(DecodedHistory.model_validate, found)
+        return load_stored(DecodedHistory.model_validate, found)
     except ValidationError as error:
-        raise HistoryInvalid(f"it is not what `sabir import --json` gave: {describe(error)}") from None
+        raise HistoryInvalid(f"it is not what `sabir import --json` gave: {describe_validation_error(error)}") from None
 
 
 def _with_options(history: DecodedHistory, given: Sequence[sabir.Option]) -> DecodedHistory:
@@ -145,11 +155,12 @@ def _with_options(history: DecodedHistory, given: Sequence[sabir.Option]) -> Dec
 
 
 def _view(adapter: sabir.ModelAdapter, history: DecodedHistory) -> View:
-    title = str(adapter.target)
+    title = target_label(adapter.target)
     try:
-        return View(title, adapter.render(history.messages, options=history.options, settings=history.settings))
+        rendering = adapter.render(history.messages, options=history.options, settings=history.settings)
+        return View(title, rendering, messages=history.messages)
     except sabir.RenderingRefused as error:
-        return View(title, error=str(error))
+        return View(title, error=explain_with(error, history.messages))
 
 
 class Line(NamedTuple):
@@ -202,7 +213,7 @@ def _panel(view: View, width: int) -> RenderableType:
     if view.error is not None:
         rows.append(Text(printable(view.error), style="red"))
     else:
-        rows += _losses(view.losses)
+        rows += _losses(view.losses, view.messages)
     if view.note:
         rows.append(Text(printable(view.note), style="dim"))
     return Group(*rows)
@@ -214,13 +225,13 @@ def _body(rendering: Rendering, width: int) -> Iterator[RenderableType]:
         yield Padding(text, (0, 0, 0, line.indent), expand=False)
 
 
-def _losses(losses: Sequence[Loss]) -> Iterator[RenderableType]:
-    if not losses:
-        yield Text("losses: none", style="green")
-        return
-    yield Text(f"losses: {len(losses)}", style="bold")
+def _losses(losses: Sequence[Loss], messages: Sequence[sabir.Message]) -> Iterator[RenderableType]:
+    if losses:
+        yield Text(f"losses: {len(losses)}", style="bold")
     for loss in losses:
-        yield Padding(Text(printable(str(loss)), style=LOSS_STYLES[loss.kind]), (0, 0, 0, 2), expand=False)
+        yield Padding(
+            Text(printable(describe_loss(loss, messages)), style=LOSS_STYLES[loss.kind]), (0, 0, 0, 2), expand=False
+        )
 
 
 def _lines(value: JSONValue, start: Line, end: str, width: int) -> Iterator[Line]:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.padding import Padding
-from rich.table import Table
+from rich.segment import Segment
 from rich.text import Text
 
 GAP = 2
@@ -29,40 +29,65 @@ class Sheet:
         self._titles = titles
         self._plain = frozenset(plain)
         self._right = frozenset(right)
-        self._rows: list[tuple[Text, ...]] = []
+        self._rows: list[tuple[str | Text, ...]] = []
 
     def add(self, *cells: str | Text) -> None:
         """One more row, a cell for each title."""
-        self._rows.append(tuple(Text(cell) if isinstance(cell, str) else cell for cell in cells))
+        self._rows.append(cells)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The table, or the records."""
-        if self._narrowest() <= options.max_width:
-            yield self._table()
+        widths = [max(map(_width, column)) for column in self._columns()]
+        if self._fits(widths, options.max_width):
+            others = sum(widths[:-1]) + GAP * (len(widths) - 1)
+            yield from self._table(console, [*widths[:-1], min(widths[-1], options.max_width - others)])
         else:
-            for name, *facts in self._rows:
+            for name, *facts in (tuple(map(_as_text, row)) for row in self._rows):
                 yield Text(name.plain, style="bold", overflow="fold")
                 for line in self._lines(console, facts, max(1, options.max_width - GAP)):
                     yield Padding(line, (0, 0, 0, GAP), expand=False)
 
-    def _narrowest(self) -> int:
-        """The columns that the table takes where only its last column is folded, between words."""
-        *widths, last = (max(map(cell_len, column)) for column in self._columns())
-        word = max(cell_len(word) for cell in self._columns()[-1] for word in (*cell.split(), ""))
-        return sum(widths) + GAP * len(widths) + min(last, max(word, NARROWEST))
+    def _fits(self, widths: Sequence[int], room: int) -> bool:
+        """Return whether a table fits where only its last column is folded, between words."""
+        *others, last = widths
+        left_over = room - sum(others) - GAP * len(others)
+        if last <= left_over:
+            return True
+        words = (word for cell in self._columns()[-1] for word in cell.split())
+        return max(NARROWEST, *map(_width, words)) <= left_over
+
+    def _cells(self) -> Sequence[Sequence[str | Text]]:
+        return [*zip(*self._rows, strict=True)] or [()] * len(self._titles)
 
     def _columns(self) -> Sequence[Sequence[str]]:
-        return [[title, *(row[number].plain for row in self._rows)] for number, title in enumerate(self._titles)]
+        return [[title, *(map(_plain, column))] for title, column in zip(self._titles, self._cells(), strict=True)]
 
-    def _table(self) -> Table:
-        table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold underline")
-        for number, title in enumerate(self._titles):
-            is_last = number == len(self._titles) - 1
-            table.add_column(title, no_wrap=not is_last, overflow="fold", style="" if number else "bold")
-            table.columns[-1].justify = "right" if title in self._right else "left"
+    def _table(self, console: Console, widths: Sequence[int]) -> Iterator[Text | Segment]:
+        """Yield the lines of the table: thousands of rows at once, which rich's own tables take seconds for."""
+        bold = console.get_style("bold")
+        is_right = [title in self._right for title in self._titles]
+        yield from self._line(console, [Text(title, "bold underline") for title in self._titles], widths)
         for row in self._rows:
-            table.add_row(*row)
-        return table
+            texts = [cell for cell in row if isinstance(cell, str)]
+            if len(texts) == len(row) and _width(texts[-1]) <= widths[-1]:
+                name, *others = map(_aligned, texts, widths, is_right)
+                yield Segment(name, bold)
+                yield Segment(f"{' ' * GAP}{(' ' * GAP).join(others)}".rstrip() + "\n")
+            else:
+                yield from self._line(console, [Text.assemble(row[0], style="bold"), *map(_as_text, row[1:])], widths)
+
+    def _line(self, console: Console, cells: Sequence[Text], widths: Sequence[int]) -> Iterator[Text]:
+        """Yield the lines of one row, its last cell folded."""
+        *begun, last = cells
+        folded = last.wrap(console, max(1, widths[-1]), overflow="fold") or [Text()]
+        for number, part in enumerate(folded):
+            part.rstrip()
+            line = Text()
+            for column, cell in enumerate(begun):
+                aligned = Text(" " * widths[column]) if number else cell.copy()
+                aligned.align("right" if self._titles[column] in self._right else "left", widths[column])
+                line.append_text(aligned).append(" " * GAP)
+            yield line.append_text(part)
 
     def _lines(self, console: Console, facts: Sequence[Text], width: int) -> Iterator[Text]:
         """The facts of one record, as many to a line as fit; one that fits in no line has lines of its own."""
@@ -85,3 +110,21 @@ class Sheet:
                     yield Text.assemble(" " * GAP * bool(number), part)
         if line:
             yield line
+
+
+def _width(text: str) -> int:
+    """Return the columns of a text; most have one for each character."""
+    return len(text) if text.isascii() and text.isprintable() else cell_len(text)
+
+
+def _as_text(cell: str | Text) -> Text:
+    return Text(cell) if isinstance(cell, str) else cell
+
+
+def _plain(cell: str | Text) -> str:
+    return cell if isinstance(cell, str) else cell.plain
+
+
+def _aligned(text: str, width: int, is_right: bool) -> str:
+    blank = " " * (width - _width(text))
+    return blank + text if is_right else text + blank

@@ -25,7 +25,7 @@ from sabir.authoring import (
     Tables,
     Turn,
     TurnScope,
-    left_over,
+    unknown_fields,
 )
 from sabir.errors import HistoryInvalid, SettingsInvalid
 
@@ -74,7 +74,7 @@ def decode_history(body: bytes, scope: DecodeScope) -> sabir.DecodedHistory:
     return sabir.DecodedHistory(
         messages=tuple(messages),
         options=tuple(sabir.Option.from_schema(**each) for each in found["options"]),
-        settings=sabir.Settings(**found["settings"], extra_body=left_over(found, KNOWN_FIELDS)),
+        settings=sabir.Settings(**found["settings"], extra_body=unknown_fields(found, KNOWN_FIELDS)),
         model=found["model"],
     )
 

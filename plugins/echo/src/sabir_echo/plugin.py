@@ -8,7 +8,16 @@ import json
 import re
 
 from sabir import ModelInfo
-from sabir.authoring import Access, Credential, Dialect, InProcessConnection, JSONValue, Provider, Served, WireRequest
+from sabir.authoring import (
+    Access,
+    Credential,
+    Dialect,
+    InProcessConnection,
+    InProcessResponse,
+    JSONValue,
+    Provider,
+    WireRequest,
+)
 
 from sabir_echo.dialect import PLAIN
 
@@ -46,15 +55,15 @@ class Echo:
         return (ModelInfo(prefix="", family="echo", modalities=()),)
 
 
-def serve(request: WireRequest) -> Served:
+def serve(request: WireRequest) -> InProcessResponse:
     """The answer to the last message."""
     asked = json.loads(request.body)
     said = next(item["text"] for item in reversed(asked["messages"]) if "text" in item)
     if failure := re.fullmatch(r"fail ([45]\d\d)", said):
-        return Served(int(failure[1]), [json.dumps({"error": f"you asked for {failure[1]}"}).encode()])
+        return InProcessResponse(int(failure[1]), [json.dumps({"error": f"you asked for {failure[1]}"}).encode()])
     pieces = answer(asked, said)
     events = [f"data: {json.dumps(piece)}\n\n".encode() for piece in pieces]
-    return Served(200, events if request.streaming else [json.dumps(pieces).encode()])
+    return InProcessResponse(200, events if request.streaming else [json.dumps(pieces).encode()])
 
 
 def answer(asked: JSONValue, said: str) -> list[JSONValue]:

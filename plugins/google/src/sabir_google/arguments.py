@@ -14,7 +14,16 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from sabir.authoring import DecodeScope, Fields, JSONValue, fields, items, one_line, text, without
+from sabir.authoring import (
+    DecodeScope,
+    Fields,
+    JSONValue,
+    list_or_empty,
+    object_or_empty,
+    one_line,
+    text_or_empty,
+    without_fields,
+)
 from sabir.errors import ResponseInvalid
 
 Path: TypeAlias = tuple[str | int, ...]
@@ -52,7 +61,7 @@ def join_calls(parts: Iterable[Any], scope: DecodeScope) -> list[Any]:
 
 def is_piece(part: JSONValue) -> bool:
     """Whether a part is a call that may continue, or whose arguments come in pieces."""
-    call = fields(fields(part).get("functionCall"))
+    call = object_or_empty(object_or_empty(part).get("functionCall"))
     return call.get("willContinue") is True or bool(call.get("partialArgs"))
 
 
@@ -72,22 +81,22 @@ class GrowingCall:
 
     def is_continued_by(self, part: JSONValue) -> bool:
         """Whether a part continues this call: it names no other call. Only an empty piece continues a whole call."""
-        call = fields(part).get("functionCall")
+        call = object_or_empty(part).get("functionCall")
         if not isinstance(call, dict):
             return False
         if self.is_whole:
             return not any(call.values())
-        return all(text(call.get(name)) in ("", self._call.get(name, "")) for name in ("name", "id"))
+        return all(text_or_empty(call.get(name)) in ("", self._call.get(name, "")) for name in ("name", "id"))
 
     def take(self, part: Fields) -> str:
         """Add a piece; return the argument text that it added, as far as it is known before the end."""
-        call = fields(part["functionCall"])
-        self._beside |= without(part, "functionCall")
+        call = object_or_empty(part["functionCall"])
+        self._beside |= without_fields(part, "functionCall")
         self._call |= {name: value for name, value in call.items() if name not in _PIECES and value}
         if self.is_whole:
             return ""
-        more = [self._put((name,), value) for name, value in fields(call.get("args")).items()]
-        more += [self._take(fields(piece)) for piece in items(call.get("partialArgs"))]
+        more = [self._put((name,), value) for name, value in object_or_empty(call.get("args")).items()]
+        more += [self._take(object_or_empty(piece)) for piece in list_or_empty(call.get("partialArgs"))]
         self.is_whole = call.get("willContinue") is not True
         return "".join([*more, self._text.end()] if self.is_whole else more)
 
@@ -107,7 +116,7 @@ class GrowingCall:
             return ""
         for name, kinds in _VALUES.items():
             if name in piece and type(piece[name]) in kinds:
-                if path := _path(text(place)):
+                if path := _path(text_or_empty(place)):
                     return self._put(path, None if name == "nullValue" else piece[name])
                 raise self._damaged(place, "is no JSON path such as $.a[0].b")
         raise self._damaged(place, f"holds none of {', '.join(_VALUES)}")
@@ -141,7 +150,7 @@ class GrowingCall:
 
     def _damaged(self, place: JSONValue, why: str) -> ResponseInvalid:
         said = f"streamed arguments of {self._call.get('name')!r} at {one_line(ascii(place), 80)}, which {why}"
-        return self._scope.invalid(f"{said}: send the request again")
+        return self._scope.invalid_answer(f"{said}: send the request again")
 
 
 class _Text:

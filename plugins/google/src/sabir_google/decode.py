@@ -36,12 +36,12 @@ from sabir.authoring import (
     Modality,
     ReplyBuilder,
     decode_json,
-    fields,
-    first_count,
-    items,
-    left_over,
-    text,
-    without,
+    first_whole_number,
+    list_or_empty,
+    object_or_empty,
+    text_or_empty,
+    unknown_fields,
+    without_fields,
 )
 from sabir.errors import NotJSON, ResponseInvalid
 
@@ -88,12 +88,12 @@ _PLACED = frozenset({"candidates", "modelVersion", "responseId", "usageMetadata"
 def decode(body: bytes, scope: DecodeScope) -> Reply:
     """A whole response → reply; raises ResponseInvalid, or the CallError that the body reports."""
     found = read_response(body, scope)
-    candidates = [fields(candidate) for candidate in items(found.get("candidates"))]
+    candidates = [object_or_empty(candidate) for candidate in list_or_empty(found.get("candidates"))]
     if not candidates and not found.keys() & {"promptFeedback", "usageMetadata"}:
-        raise scope.invalid("answered without candidates; expected at least one: send the request again")
+        raise scope.invalid_answer("answered without candidates; expected at least one: send the request again")
     answers = []
-    for each in scope.each_counted(candidates):
-        parts = scope.each_counted(join_calls(parts_of(each), scope))
+    for each in scope.count_each(candidates):
+        parts = scope.count_each(join_calls(parts_of(each), scope))
         answers.append(cite([part_block(part, scope) for part in parts], each, scope))
     return ReplyBuilder(scope, answers[0] if answers else ()).finish(**read_end(found, candidates, answers, scope))
 
@@ -104,7 +104,7 @@ def read_response(body: bytes | str, scope: DecodeScope) -> Fields:
         found = scope.read_object(body)
     except ResponseInvalid:
         try:
-            found = {"error": fields(items(decode_json(body))[0]).get("error")}
+            found = {"error": object_or_empty(list_or_empty(decode_json(body))[0]).get("error")}
         except (NotJSON, IndexError):
             found = {}
         if not found.get("error"):
@@ -116,7 +116,9 @@ def read_response(body: bytes | str, scope: DecodeScope) -> Fields:
 
 def origin_of(found: Fields, scope: DecodeScope) -> Origin:
     """The origin that a response names."""
-    return scope.origin(text(found.get("modelVersion")) or None, text(found.get("responseId")) or None)
+    return scope.origin(
+        text_or_empty(found.get("modelVersion")) or None, text_or_empty(found.get("responseId")) or None
+    )
 
 
 def read_end(
@@ -127,7 +129,7 @@ def read_end(
     A response without candidates ended because its prompt was blocked.
     """
     reasons = [_finish(each, blocks) for each, blocks in zip(candidates, answers, strict=True)]
-    blocked = text(fields(found.get("promptFeedback")).get("blockReason"))
+    blocked = text_or_empty(object_or_empty(found.get("promptFeedback")).get("blockReason"))
     if not reasons:
         reasons = [("content_filter" if blocked else "other", blocked or None)]
     origin, told = origin_of(found, scope), [_told(candidate) for candidate in candidates]
@@ -142,13 +144,13 @@ def read_end(
             )
             for blocks, (reason, raw) in zip(answers[1:], reasons[1:], strict=True)
         ),
-        "details": {**left_over(found, _PLACED), **({"candidates": told} if any(told) else {})} or None,
+        "details": {**unknown_fields(found, _PLACED), **({"candidates": told} if any(told) else {})} or None,
         "finished_calls": "all" if reasons[0][1] in _CALLS_ARE_WHOLE else "followed",
     }
 
 
 def _finish(candidate: Fields, blocks: Collection[Block]) -> tuple[FinishReason, str | None]:
-    raw = text(candidate.get("finishReason"))
+    raw = text_or_empty(candidate.get("finishReason"))
     reason = FINISH_REASONS.get(raw, "other")
     calls = reason == "stop" and any(block.kind == "option_call" for block in blocks)
     return "option_calls" if calls else reason, raw or None
@@ -156,34 +158,34 @@ def _finish(candidate: Fields, blocks: Collection[Block]) -> tuple[FinishReason,
 
 def _told(candidate: Fields) -> Fields:
     """The fields of a candidate beside its blocks and its finish reason."""
-    told = left_over(candidate, {"content", "finishReason"})
-    if content := left_over(fields(candidate.get("content")), {"parts", "role"}):
+    told = unknown_fields(candidate, {"content", "finishReason"})
+    if content := unknown_fields(object_or_empty(candidate.get("content")), {"parts", "role"}):
         told["content"] = content
     return {} if told == {"index": 0} else told
 
 
 def read_usage(figures: JSONValue) -> Usage:
     """The tokens of a call: tokens that the vendor's own tools put into the prompt are input, thoughts are output."""
-    found = fields(figures)
+    found = object_or_empty(figures)
     if not found:
         return Usage()
-    return Usage.counted(
+    return Usage.unchecked(
         found,
         input_tokens=_sum(found, "promptTokenCount", "toolUsePromptTokenCount"),
         output_tokens=_sum(found, "candidatesTokenCount", "thoughtsTokenCount"),
-        cache_read_tokens=first_count(found.get("cachedContentTokenCount")),
-        reasoning_tokens=first_count(found.get("thoughtsTokenCount")),
+        cache_read_tokens=first_whole_number(found.get("cachedContentTokenCount")),
+        reasoning_tokens=first_whole_number(found.get("thoughtsTokenCount")),
     )
 
 
 def _sum(found: Fields, *names: str) -> int | None:
-    figures = [figure for name in names if (figure := first_count(found.get(name))) is not None]
+    figures = [figure for name in names if (figure := first_whole_number(found.get(name))) is not None]
     return sum(figures) if figures else None
 
 
 def parts_of(candidate: Fields) -> list[Any]:
     """Return the parts of a candidate, plain, without empty ones: these may not be sent back."""
-    parts = map(plain_part, items(fields(candidate.get("content")).get("parts")))
+    parts = map(plain_part, list_or_empty(object_or_empty(candidate.get("content")).get("parts")))
     return [part for part in parts if part != {}]
 
 
@@ -196,7 +198,7 @@ def plain_part(part: Any) -> Any:
 
 def part_block(part: JSONValue, scope: DecodeScope) -> Block:
     """The block for one part."""
-    found = fields(part)
+    found = object_or_empty(part)
     reader = next((reader for name, reader in READERS.items() if name in found), None)
     return (reader(found, scope) if reader else None) or _opaque(part)
 
@@ -206,8 +208,8 @@ def _text(part: Fields, scope: DecodeScope) -> Block | None:
     if not isinstance(said, str):
         return None
     if part.get("thought") is True:
-        return ReasoningPart(text=said, state=_state(part=without(part, "text", "thought")))
-    return TextPart(text=said, state=_state(part=without(part, "text")))
+        return ReasoningPart(text=said, state=_state(part=without_fields(part, "text", "thought")))
+    return TextPart(text=said, state=_state(part=without_fields(part, "text")))
 
 
 def _state(**beside: Fields) -> Fields | None:
@@ -216,19 +218,24 @@ def _state(**beside: Fields) -> Fields | None:
 
 
 def _call(part: Fields, scope: DecodeScope) -> Block:
-    call = fields(part["functionCall"])
-    state = _state(part=without(part, "functionCall"), call=left_over(call, ("name", "args")))
-    return scope.read_call(text(call.get("id")) or None, text(call.get("name")), call.get("args"), state)
+    call = object_or_empty(part["functionCall"])
+    state = _state(part=without_fields(part, "functionCall"), call=unknown_fields(call, ("name", "args")))
+    return scope.read_call(
+        text_or_empty(call.get("id")) or None, text_or_empty(call.get("name")), call.get("args"), state
+    )
 
 
 def _media(part: Fields, scope: DecodeScope) -> Block | None:
     """A medium that the model made; None if it was made while thinking or no part may carry its type."""
-    blob = fields(part["inlineData"])
-    mime, data = text(blob.get("mimeType")), text(blob.get("data")).replace("-", "+").replace("_", "/")
-    state = _state(part=without(part, "inlineData"), blob=without(blob, "mimeType", "data"))
+    blob = object_or_empty(part["inlineData"])
+    mime, data = (
+        text_or_empty(blob.get("mimeType")),
+        text_or_empty(blob.get("data")).replace("-", "+").replace("_", "/"),
+    )
+    state = _state(part=without_fields(part, "inlineData"), blob=without_fields(blob, "mimeType", "data"))
     if part.get("thought") or not data:
         return None
-    return MediaPart.read(modality_of(mime), DataURL.of_base64(data, mime), state=state)
+    return MediaPart.from_wire(modality_of(mime), DataURL.from_base64(data, mime), state=state)
 
 
 def modality_of(mime: str) -> Modality:
@@ -241,9 +248,9 @@ def modality_of(mime: str) -> Modality:
 
 
 def _opaque(part: JSONValue) -> OpaquePart:
-    found = fields(part)
+    found = object_or_empty(part)
     kind = next((name for name in PAIRS if name in found), "")
-    pair_id = text(fields(found.get(kind)).get("id")) if kind else ""
+    pair_id = text_or_empty(object_or_empty(found.get(kind)).get("id")) if kind else ""
     return OpaquePart(dialect=NAME, block=part, pair_id=pair_id or None, pair=PAIRS[kind] if pair_id else None)
 
 
@@ -255,8 +262,8 @@ def cite(blocks: Sequence[Block], candidate: Fields, scope: DecodeScope) -> list
     """Return the blocks of a candidate, its texts with the citations from its metadata."""
     texts = {place: block.text for place, block in enumerate(blocks) if isinstance(block, TextPart) and block.text}
     found: dict[int, list[Citation]] = {}
-    for place, citation in scope.each_counted(_citations(texts, candidate)) if texts else ():
-        scope.count_copied(len(citation.source_json or ""))
+    for place, citation in scope.count_each(_citations(texts, candidate)) if texts else ():
+        scope.count_copied_bytes(len(citation.source_json or ""))
         found.setdefault(place, []).append(citation)
     return [
         block.model_copy(update={"citations": tuple(found[place])}) if place in found else block
@@ -265,19 +272,27 @@ def cite(blocks: Sequence[Block], candidate: Fields, scope: DecodeScope) -> list
 
 
 def _citations(texts: Mapping[int, str], candidate: Fields) -> Iterator[tuple[int, Citation]]:
-    grounding, metadata = fields(candidate.get("groundingMetadata")), fields(candidate.get("citationMetadata"))
-    chunks, supports = items(grounding.get("groundingChunks")), items(grounding.get("groundingSupports"))
-    sources = [*items(metadata.get("citations")), *items(metadata.get("citationSources"))]
+    grounding, metadata = (
+        object_or_empty(candidate.get("groundingMetadata")),
+        object_or_empty(candidate.get("citationMetadata")),
+    )
+    chunks, supports = (
+        list_or_empty(grounding.get("groundingChunks")),
+        list_or_empty(grounding.get("groundingSupports")),
+    )
+    sources = [*list_or_empty(metadata.get("citations")), *list_or_empty(metadata.get("citationSources"))]
     if (len(supports) + len(sources)) * sum(map(len, texts.values())) > MOST_SEARCHED:
         texts = dict.fromkeys(texts, "")
-    for support in map(fields, supports):
-        place, start, end = _locate(texts, fields(support.get("segment")))
-        named = [at for at in items(support.get("groundingChunkIndices")) if isinstance(at, int)]
-        for chunk in [fields(chunks[at]) for at in named if 0 <= at < len(chunks)] or [{}]:
-            kind, about = next(((name, fields(value)) for name, value in chunk.items() if value), ("grounding", {}))
+    for support in map(object_or_empty, supports):
+        place, start, end = _locate(texts, object_or_empty(support.get("segment")))
+        named = [at for at in list_or_empty(support.get("groundingChunkIndices")) if isinstance(at, int)]
+        for chunk in [object_or_empty(chunks[at]) for at in named if 0 <= at < len(chunks)] or [{}]:
+            kind, about = next(
+                ((name, object_or_empty(value)) for name, value in chunk.items() if value), ("grounding", {})
+            )
             whole = {"support": support, "chunk": chunk}
-            yield place, _citation(kind or "grounding", about, start, end, whole, text(about.get("text")))
-    for source in map(fields, sources):
+            yield place, _citation(kind or "grounding", about, start, end, whole, text_or_empty(about.get("text")))
+    for source in map(object_or_empty, sources):
         place, start, end = _locate(texts, source)
         yield place, _citation("citation", source, start, end, source)
 
@@ -285,7 +300,7 @@ def _citations(texts: Mapping[int, str], candidate: Fields) -> Iterator[tuple[in
 def _citation(
     kind: str, about: Fields, start: int | None, end: int | None, source: Fields, cited: str = ""
 ) -> Citation:
-    url, title = text(about.get("uri")) or None, text(about.get("title")) or None
+    url, title = text_or_empty(about.get("uri")) or None, text_or_empty(about.get("title")) or None
     return Citation(kind=kind, url=url, title=title, cited_text=cited or None, start=start, end=end, source=source)
 
 
@@ -295,7 +310,7 @@ def _locate(texts: Mapping[int, str], segment: Fields) -> tuple[int, int | None,
     The part that it names is tried first. The vendor's offsets are sometimes off by one, and it does not count a
     stream's parts: then the nearest occurrence of the segment's own words decides.
     """
-    named = first_count(segment.get("partIndex"), 0)
+    named = first_whole_number(segment.get("partIndex"), 0)
     places = sorted(texts, key=lambda place: place != named)
     for place in places:
         if span := _span(texts[place], segment):
@@ -305,8 +320,8 @@ def _locate(texts: Mapping[int, str], segment: Fields) -> tuple[int, int | None,
 
 def _span(said: str, segment: Fields) -> tuple[int, int] | None:
     """A segment's start and end in characters; None if the text does not contain it."""
-    data, words = said.encode(), text(segment.get("text"))
-    first, last = first_count(segment.get("startIndex"), 0) or 0, first_count(segment.get("endIndex"))
+    data, words = said.encode(), text_or_empty(segment.get("text"))
+    first, last = first_whole_number(segment.get("startIndex"), 0) or 0, first_whole_number(segment.get("endIndex"))
     start = len(data[:first].decode(errors="replace"))
     if last is not None and first < last <= len(data):
         cut = data[first:last].decode(errors="replace")

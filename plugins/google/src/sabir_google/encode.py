@@ -22,7 +22,7 @@ from functools import lru_cache
 from typing import Any
 
 from sabir import MediaPart, OpaquePart, OptionResultPayload, ReasoningPart, RefusalPart, TextPart
-from sabir.authoring import Entry, Fields, JSONValue, KnownPart, LossLog, Turn, TurnScope, fields
+from sabir.authoring import Entry, Fields, JSONValue, KnownPart, LossLog, Turn, TurnScope, object_or_empty
 
 from sabir_google.settings import camel, spelled
 
@@ -101,7 +101,7 @@ def _typed(piece: KnownPart, entry: Entry, scope: TurnScope, losses: LossLog) ->
     if url.startswith(FILES) or _type_at(url, piece):
         return (piece,)
     reason = f"{scope.target.dialect} wants a document's type; pass mime=, for example 'application/pdf'"
-    words = scope.stand_in(reason, piece, entry, losses)
+    words = scope.placeholder_or_drop(reason, piece, entry, losses)
     return (TextPart(text=words),) if words else ()
 
 
@@ -171,7 +171,7 @@ def _piece(piece: KnownPart, entry: Entry, scope: TurnScope, losses: LossLog) ->
     if isinstance(piece, RefusalPart):
         return [{"text": piece.text}]
     state = entry.state_of(piece)
-    beside = fields(state.get("part")) if state else state
+    beside = object_or_empty(state.get("part")) if state else state
     if isinstance(piece, MediaPart):
         return _own_media(piece, state, entry, scope, losses)
     if not piece.text and "thoughtSignature" not in beside:
@@ -185,21 +185,21 @@ def _own_media(piece: MediaPart, state: Fields, entry: Entry, scope: TurnScope, 
     """A medium of the model's own; a placeholder text for one from elsewhere."""
     if entry.keeps_state:
         data = piece.data_url()
-        blob = {"mimeType": data.type, "data": data.base64, **fields(state.get("blob"))}
-        return [{"inlineData": blob, **fields(state.get("part"))}]
+        blob = {"mimeType": data.type, "data": data.base64, **object_or_empty(state.get("blob"))}
+        return [{"inlineData": blob, **object_or_empty(state.get("part"))}]
     reason = f"{scope.target.dialect} takes a model's media only back to where they came from"
-    return [{"text": said}] if (said := scope.stand_in(reason, piece, entry, losses)) else []
+    return [{"text": said}] if (said := scope.placeholder_or_drop(reason, piece, entry, losses)) else []
 
 
 def _call(entry: Entry, losses: LossLog) -> Item:
     state = entry.call_state
-    call = {**fields(state.get("call")), **_identity(entry), "args": entry.arguments_value(losses)}
-    return {"functionCall": call, **fields(state.get("part"))}
+    call = {**object_or_empty(state.get("call")), **_identity(entry), "args": entry.arguments_value(losses)}
+    return {"functionCall": call, **object_or_empty(state.get("part"))}
 
 
 def _identity(entry: Entry) -> Item:
     """Return the name of a call, or of a result's call, and its id if the call came with one of the vendor's."""
-    own_id, call = fields(entry.call_state.get("call")).get("id"), (entry.call or entry).message.call
+    own_id, call = object_or_empty(entry.call_state.get("call")).get("id"), (entry.call or entry).message.call
     is_rewritten = call is not None and entry.wire_id != call.invocation_id
     return {**({"id": entry.wire_id if is_rewritten else own_id} if own_id else {}), "name": entry.wire_name}
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from sabir import errors
-from sabir.authoring import ErrorRule, ErrorTable, Failure, Fields, fields, items, text
+from sabir.authoring import ErrorRule, ErrorTable, Failure, Fields, list_or_empty, object_or_empty, text_or_empty
 
 _EXACT = {
     errors.CallTimedOut: "DEADLINE_EXCEEDED",
@@ -36,22 +36,24 @@ _DELAY = re.compile(r"(\d{1,9}(?:\.\d+)?)s")
 
 
 def _by_details(found: Failure, status: int | None) -> type[errors.CallError] | None:
-    if any(text(detail.get("reason")) in _KEY_REASONS for detail in _details(found, "ErrorInfo")):
+    if any(text_or_empty(detail.get("reason")) in _KEY_REASONS for detail in _details(found, "ErrorInfo")):
         return errors.AuthenticationFailed
-    violations = (each for detail in _details(found, "QuotaFailure") for each in items(detail.get("violations")))
-    is_of_a_day = any("PerDay" in text(fields(each).get("quotaId")) for each in violations)
+    violations = (
+        each for detail in _details(found, "QuotaFailure") for each in list_or_empty(detail.get("violations"))
+    )
+    is_of_a_day = any("PerDay" in text_or_empty(object_or_empty(each).get("quotaId")) for each in violations)
     return errors.QuotaExceeded if is_of_a_day else None
 
 
 def _details(found: Failure, name: str) -> Iterator[Fields]:
-    for detail in map(fields, items(found.body.get("details"))):
-        if text(detail.get("@type")).endswith(f".{name}"):
+    for detail in map(object_or_empty, list_or_empty(found.body.get("details"))):
+        if text_or_empty(detail.get("@type")).endswith(f".{name}"):
             yield detail
 
 
 def _delay(found: Failure) -> float | None:
     """Seconds to wait, from the detail RetryInfo."""
-    delays = (_DELAY.fullmatch(text(detail.get("retryDelay"))) for detail in _details(found, "RetryInfo"))
+    delays = (_DELAY.fullmatch(text_or_empty(detail.get("retryDelay"))) for detail in _details(found, "RetryInfo"))
     return next((float(delay[1]) for delay in delays if delay), None)
 
 
@@ -82,7 +84,7 @@ ERRORS = ErrorTable(
         ErrorRule.by_codes({code: kind for kind, codes in _VAGUE.items() for code in codes.split()}),
     ),
     modules=("google.auth.exceptions",),
-    raised=(("GoogleAuthError", errors.AuthenticationFailed, "got no access from Google's credentials; renew them"),),
+    raised=(("GoogleAuthError", errors.AuthenticationFailed, "Google's credentials were refused; renew them"),),
     settings=SETTINGS,
     wait=_delay,
 )

@@ -24,10 +24,10 @@ from sabir.authoring import (
     JSONValue,
     KnownPart,
     encode_json,
-    fields,
-    items,
-    text,
-    without,
+    list_or_empty,
+    object_or_empty,
+    text_or_empty,
+    without_fields,
 )
 from sabir.errors import HistoryInvalid, ResponseInvalid
 
@@ -47,7 +47,7 @@ _OBJECTS = frozenset(
 """Fields of a part whose own fields also have two spellings."""
 _DECLARED = frozenset({"name", "description", "parameters", "parametersJsonSchema"})
 _CHOICES: Mapping[str, str] = {mode: choice for choice, mode in MODES.items()}
-_NO_PLACE = "it has no place in a message"
+_NO_PLACE = "a message cannot store it"
 
 
 class _History(History):
@@ -64,21 +64,23 @@ class _History(History):
 
     def system(self, system: JSONValue) -> None:
         """The leading system message."""
-        self.lose_unknown(fields(system), {"parts", "role"}, "systemInstruction", _NO_PLACE)
-        given = [system] if isinstance(system, str) else fields(system).get("parts")
+        self.add_losses_of_unknown_fields(object_or_empty(system), {"parts", "role"}, "systemInstruction", _NO_PLACE)
+        given = [system] if isinstance(system, str) else object_or_empty(system).get("parts")
         parts = []
         for index, each in enumerate(given if isinstance(given, list) else [given]):
-            said = each if isinstance(each, str) else fields(each).get("text")
+            said = each if isinstance(each, str) else object_or_empty(each).get("text")
             if isinstance(said, str):
                 parts.append(TextPart(text=said))
-                self.lose_unknown(fields(each), {"text"}, f"systemInstruction.parts[{index}]", _NO_PLACE)
+                self.add_losses_of_unknown_fields(
+                    object_or_empty(each), {"text"}, f"systemInstruction.parts[{index}]", _NO_PLACE
+                )
             else:
-                self.lose("dropped", f"systemInstruction.parts[{index}]", "a system message takes texts alone")
-        self.say("system", parts, "systemInstruction")
+                self.add_loss("dropped", f"systemInstruction.parts[{index}]", "a system message accepts only text")
+        self.add_message("system", parts, "systemInstruction")
 
     def _wholes(self, content: Fields, path: str) -> list[Any]:
-        self.lose_unknown(content, {"role", "parts"}, path, _NO_PLACE)
-        return [_part(each) for each in History.listed(content, "parts")]
+        self.add_losses_of_unknown_fields(content, {"role", "parts"}, path, _NO_PLACE)
+        return [_part(each) for each in History.list_at(content, "parts")]
 
     def model_content(self, content: Fields, path: str) -> None:
         """The model's parts and option calls."""
@@ -86,15 +88,19 @@ class _History(History):
         try:
             parts = join_calls(self._wholes(content, path), self.scope)
         except ResponseInvalid:
-            raise HistoryInvalid(f"{path} holds a call in pieces whose paths do not fit; give its args whole") from None
+            raise HistoryInvalid(
+                f"{path} contains a call in pieces whose paths do not match; pass the complete args"
+            ) from None
         for index, part in enumerate(parts):
-            call = fields(fields(part).get("functionCall"))
-            if "functionCall" in fields(part):
+            call = object_or_empty(object_or_empty(part).get("functionCall"))
+            if "functionCall" in object_or_empty(part):
                 History.expect_name(call.get("name"), f"{path}.parts[{index}].functionCall.name")
             block = part_block(part, self.scope)
             blocks.append(block)
             if isinstance(block, OptionCallPayload):
-                self.waiting.append((text(call.get("id")), text(call.get("name")), block.invocation_id))
+                self.waiting.append(
+                    (text_or_empty(call.get("id")), text_or_empty(call.get("name")), block.invocation_id)
+                )
         self.extend(blocks, path)
 
     def user_content(self, content: Fields, path: str) -> None:
@@ -104,39 +110,39 @@ class _History(History):
         for index, part in enumerate(parts):
             place = f"{path}.parts[{index}]"
             if isinstance(part, dict) and "functionResponse" in part:
-                self.lose_unknown(part, {"functionResponse"}, place, _NO_PLACE)
+                self.add_losses_of_unknown_fields(part, {"functionResponse"}, place, _NO_PLACE)
                 self._result(History.expect(part["functionResponse"], dict, f"{place}.functionResponse"), place)
             elif (read := _said(part, self.scope)) is not None:
                 said.append(read)
-        if said or not any("functionResponse" in fields(part) for part in parts):
-            self.say("user", said, path)
+        if said or not any("functionResponse" in object_or_empty(part) for part in parts):
+            self.add_message("user", said, path)
 
     def _result(self, found: Fields, path: str) -> None:
         where = f"{path}.functionResponse"
-        name, wire_id = History.expect_name(found.get("name"), f"{where}.name"), text(found.get("id"))
-        self.lose_unknown(found, {"id", "name", "response", "parts"}, where, _NO_PLACE)
+        name, wire_id = History.expect_name(found.get("name"), f"{where}.name"), text_or_empty(found.get("id"))
+        self.add_losses_of_unknown_fields(found, {"id", "name", "response", "parts"}, where, _NO_PLACE)
         answered = next((each for each in self.waiting if (each[0] == wire_id if wire_id else each[1] == name)), None)
         if answered:
             self.waiting.remove(answered)
         call_id = answered[2] if answered else wire_id or f"{path} {name}"
         said = self._response(History.expect(found.get("response") or {}, dict, f"{where}.response"), where)
-        media = [_said(_part(each), self.scope) for each in items(found.get("parts"))]
+        media = [_said(_part(each), self.scope) for each in list_or_empty(found.get("parts"))]
         kept: list[KnownPart] = [part for part in media if isinstance(part, MediaPart)]
         if len(kept) < len(media):
-            self.lose("dropped", f"{where}.parts", "not all of it is a medium")
+            self.add_loss("dropped", f"{where}.parts", "not all of it is a medium")
         if kept:
             result = said.get("result")
             if result not in (None, {}) and not isinstance(result, str):
-                self.lose("rewritten", f"{where}.response", "beside media it is JSON text")
+                self.add_loss("rewritten", f"{where}.response", "a result with media contains its value as JSON text")
                 result = encode_json(result)
             said |= {"result": None, "parts": [TextPart(text=result), *kept] if isinstance(result, str) else kept}
-        self.answer(call_id, (), path, self.scope.option_names.get(name, name), **said)
+        self.add_result(call_id, (), path, self.scope.option_names.get(name, name), **said)
 
     def _response(self, response: Fields, path: str) -> dict[str, Any]:
         """The payload fields of a result: an error, an output, or the whole response."""
         if response.keys() == {"error"}:
             error = response["error"]
-            inner = {"message": error, "type": PLAIN_ERROR} if isinstance(error, str) else fields(error)
+            inner = {"message": error, "type": PLAIN_ERROR} if isinstance(error, str) else object_or_empty(error)
             said = {"error_type": inner.get("type"), "error_message": inner.get("message"), "is_error": True}
             with suppress(ValidationError):
                 if {"type", "message"} <= inner.keys() <= {"type", "message", "retryable"}:
@@ -146,7 +152,7 @@ class _History(History):
         if response.keys() == {"output"}:
             return {"result": response["output"]}
         if response.keys() & {"output", "error"}:
-            self.lose("rewritten", f"{path}.response", "the whole renders as its output")
+            self.add_loss("rewritten", f"{path}.response", "the complete object was sent as its output")
         return {"result": dict(response)}
 
     def tools(self, given: JSONValue) -> None:
@@ -154,11 +160,11 @@ class _History(History):
         for index, each in enumerate([given] if isinstance(given, dict) else History.expect(given, list, "tools")):
             path = f"tools[{index}]"
             tool = spelled(History.expect(each, dict, path))
-            for place, declared in enumerate(items(tool.get("functionDeclarations"))):
-                if not self._option(spelled(fields(declared))):
+            for place, declared in enumerate(list_or_empty(tool.get("functionDeclarations"))):
+                if not self._option(spelled(object_or_empty(declared))):
                     whole = {"functionDeclarations": [declared]}
                     self.add_vendor_tool(whole, f"{path}.functionDeclarations[{place}]")
-            if rest := without(tool, "functionDeclarations"):
+            if rest := without_fields(tool, "functionDeclarations"):
                 self.add_vendor_tool(rest, path)
 
     def _option(self, declared: Fields) -> bool:
@@ -166,12 +172,12 @@ class _History(History):
         schema = declared.get("parametersJsonSchema") or _json_schema(declared.get("parameters"))
         said = {name: value for name, value in declared.items() if value and name not in _DECLARED}
         vendor = _hints(said, OptionHints, self.scope)
-        name, description = text(declared.get("name")), text(declared.get("description"))
+        name, description = text_or_empty(declared.get("name")), text_or_empty(declared.get("description"))
         return vendor is not None and self.add_option(name, description, schema, vendor)
 
     def read_setting(self, name: str, value: JSONValue) -> None:
         """A field of the request without its own reader, under the name of its vendor setting."""
-        self.put_vendor(_SNAKE.get(name, name), value, name)
+        self.set_vendor_setting(_SNAKE.get(name, name), value, name)
 
     def generation(self, given: JSONValue) -> None:
         """How the model generates."""
@@ -180,31 +186,31 @@ class _History(History):
         if config.get("responseMimeType") != "application/json":
             pass
         elif not config.keys() & {"responseJsonSchema", "responseSchema"}:
-            self.hold_to_json()
-            config = without(config, "responseMimeType")
-        elif self.hold_to(text(fields(schema).get("title")) or DEFAULT_NAME, schema):
-            config = without(config, "responseMimeType", "responseJsonSchema")
+            self.set_json_response()
+            config = without_fields(config, "responseMimeType")
+        elif self.set_response_format(text_or_empty(object_or_empty(schema).get("title")) or DEFAULT_NAME, schema):
+            config = without_fields(config, "responseMimeType", "responseJsonSchema")
         for name, value in config.items():
             if name in _NEUTRAL:
-                self.put(_NEUTRAL[name], value, name, "generationConfig")
+                self.set_setting(_NEUTRAL[name], value, name, "generationConfig")
             elif name in _SNAKE and name not in map(camel, TOP_LEVEL):
-                self.put_vendor(_SNAKE[name], value, name, "generationConfig")
+                self.set_vendor_setting(_SNAKE[name], value, name, "generationConfig")
             else:
-                self.put_extra(name, value, "generationConfig")
+                self.set_extra_body(name, value, "generationConfig")
 
     def choice(self, given: JSONValue) -> None:
         """Which option is to be chosen."""
         config = spelled(History.expect(given, dict, "toolConfig"))
-        calling = spelled(fields(config.get("functionCallingConfig")))
-        allowed: Collection[Any] = items(calling.get("allowedFunctionNames"))
-        mode = _CHOICES.get(text(calling.get("mode")).upper(), "")
+        calling = spelled(object_or_empty(config.get("functionCallingConfig")))
+        allowed: Collection[Any] = list_or_empty(calling.get("allowedFunctionNames"))
+        mode = _CHOICES.get(text_or_empty(calling.get("mode")).upper(), "")
         is_known = calling.keys() <= {"mode", "allowedFunctionNames"} and len(allowed) <= 1
         if allowed:
             is_known, mode = is_known and mode == "required", ""
-        if is_known and calling and self.choose(mode, text(next(iter(allowed), ""))):
-            config = without(config, "functionCallingConfig")
+        if is_known and calling and self.set_option_choice(mode, text_or_empty(next(iter(allowed), ""))):
+            config = without_fields(config, "functionCallingConfig")
         if config:
-            self.put_vendor("tool_config", config)
+            self.set_vendor_setting("tool_config", config)
 
     readers: ClassVar = {
         "systemInstruction": system, "contents": History.read_messages, "tools": tools, "generationConfig": generation,
@@ -226,7 +232,7 @@ def _part(part: JSONValue) -> Any:
 
 def _said(part: Any, scope: DecodeScope) -> KnownPart | None:
     """A part of the user: a text, a medium, or an opaque part of this dialect; None for an empty text."""
-    found = fields(part)
+    found = object_or_empty(part)
     if found.keys() == {"text"} and isinstance(found["text"], str):
         return TextPart(text=found["text"]) if found["text"] else None
     return _medium(found, scope) or OpaquePart(dialect=NAME, block=part)
@@ -234,7 +240,7 @@ def _said(part: Any, scope: DecodeScope) -> KnownPart | None:
 
 def _named(values: Any) -> Any:
     """An object of the wire with field names as in hints: `startOffset` is `start_offset`."""
-    found = fields(values)
+    found = object_or_empty(values)
     snake = {re.sub("[A-Z]", lambda each: f"_{each[0].lower()}", name): value for name, value in found.items()}
     return snake if isinstance(values, dict) else values
 
@@ -247,21 +253,21 @@ def _hints(said: Fields, model: type[Frozen], scope: DecodeScope) -> Mapping[str
 
 def _medium(found: Fields, scope: DecodeScope) -> MediaPart | None:
     """A medium with its hints; None for a part that has further fields or is not a medium."""
-    blob, file = fields(found.get("inlineData")), fields(found.get("fileData"))
-    mime = text(blob.get("mimeType") or file.get("mimeType")).lower()
-    said = {name: _named(value) for name, value in without(found, "inlineData", "fileData").items()}
+    blob, file = object_or_empty(found.get("inlineData")), object_or_empty(found.get("fileData"))
+    mime = text_or_empty(blob.get("mimeType") or file.get("mimeType")).lower()
+    said = {name: _named(value) for name, value in without_fields(found, "inlineData", "fileData").items()}
     vendor = _hints(said, MEDIA_HINTS.get(modality_of(mime), Frozen), scope)
     if vendor is None or len(found) != len(said) + 1:
         return None
     if blob.keys() == {"mimeType", "data"}:
-        data = text(blob["data"]).replace("-", "+").replace("_", "/")
-        return MediaPart.read(modality_of(mime), DataURL.of_base64(data, mime), vendor=vendor)
-    uri = text(file.get("fileUri"))
+        data = text_or_empty(blob["data"]).replace("-", "+").replace("_", "/")
+        return MediaPart.from_wire(modality_of(mime), DataURL.from_base64(data, mime), vendor=vendor)
+    uri = text_or_empty(file.get("fileUri"))
     if file.keys() - {"mimeType", "fileUri"} or not mime:
         return None
     if uri.startswith(FILES) or not uri.startswith(("http://", "https://")):
         uri = scope.file_url(uri.removeprefix(FILES))
-    read = MediaPart.read(modality_of(mime), uri, vendor=vendor)
+    read = MediaPart.from_wire(modality_of(mime), uri, vendor=vendor)
     return read and read.model_copy(update={"mime": mime})
 
 

@@ -22,18 +22,18 @@ from weakref import ref
 
 from sabir.authoring import (
     Access,
+    CapturedRequest,
     ClientConnection,
     Connection,
     Credential,
     Dialect,
     ErrorTable,
-    Kept,
     KeySource,
     Library,
-    OwnConnection,
+    OwnClientConnection,
     SDKProvider,
     WireRequest,
-    environment_checked,
+    explaining_environment_errors,
 )
 from sabir.errors import SettingsInvalid
 
@@ -63,17 +63,17 @@ def http_options(**further: Any) -> "HttpOptions":
     from google.genai.types import HttpOptions
     from httpx2 import AsyncClient, Client
 
-    with environment_checked(NAME):
+    with explaining_environment_errors(NAME):
         client, async_client = Client(), AsyncClient()
     asked, asked_later = ref(client), ref(async_client)
 
     def look(request: "httpx2.Request") -> None:
         if _MARK in request.headers:
-            raise Kept(request, asked())
+            raise CapturedRequest(request, asked())
 
     async def look_later(request: "httpx2.Request") -> None:
         if _MARK in request.headers:
-            raise Kept(request, asked_later())
+            raise CapturedRequest(request, asked_later())
 
     client.event_hooks, async_client.event_hooks = {"request": [look]}, {"request": [look_later]}
     return HttpOptions(httpx_client=client, httpx_async_client=async_client, **further)
@@ -101,11 +101,11 @@ class GoogleProvider(SDKProvider):
             return access.base_url or (VERTEX_URL if self.quirks(access) else self.url)
         return super().url_of(access)
 
-    def own(self, access: Access, key: KeySource) -> Connection:
+    def connect_own_clients(self, access: Access, key: KeySource) -> Connection:
         """Over the SDK's clients, made at the first send."""
         return SDKConnection(NAME, ERRORS, key, self.url_of(access))
 
-    def given(self, client: object) -> Connection:
+    def connect_user_client(self, client: object) -> Connection:
         """Over the user's own client."""
         return UsersConnection(NAME, ERRORS, client)
 
@@ -114,7 +114,7 @@ class GoogleProvider(SDKProvider):
         return frozenset({VERTEX} if getattr(access.client, "vertexai", False) else ())
 
 
-class SDKConnection(OwnConnection["genai.Client", "genai.Client"]):
+class SDKConnection(OwnClientConnection["genai.Client", "genai.Client"]):
     """The SDK's clients for one endpoint, made at the first send."""
 
     def library(self) -> Library:
@@ -174,7 +174,7 @@ class UsersConnection(ClientConnection):
             with _looking():
                 client.models.generate_content(**_call(marked, client, _NOWHERE))
             self._looked_at.add("waiting")
-        with Kept.caught() as found:
+        with CapturedRequest.caught() as found:
             client.models.generate_content(**_call(marked, client))
         return _send(found, request)
 
@@ -185,7 +185,7 @@ class UsersConnection(ClientConnection):
             with _looking():
                 await client.aio.models.generate_content(**_call(marked, client, _NOWHERE))
             self._looked_at.add("async")
-        with Kept.caught() as found:
+        with CapturedRequest.caught() as found:
             await client.aio.models.generate_content(**_call(marked, client))
         return await _send(found, request)
 
@@ -196,7 +196,7 @@ def _looking() -> Iterator[None]:
 
     Any exception other than missing access means that another HTTP client tried the address.
     """
-    with Kept.caught() as found:
+    with CapturedRequest.caught() as found:
         try:
             yield
         except Exception as error:
@@ -206,7 +206,7 @@ def _looking() -> Iterator[None]:
         raise SettingsInvalid(_UNSEEN)
 
 
-def _send(found: list[Kept], request: WireRequest) -> Any:
+def _send(found: list[CapturedRequest], request: WireRequest) -> Any:
     """Send the ready bytes as the user's client would send its own; of an async client, the answer is awaited."""
     if not found:
         raise SettingsInvalid(_UNSEEN)

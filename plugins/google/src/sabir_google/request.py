@@ -100,7 +100,7 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     tools = [*_declarations(scope), *vendor.pop("tools", ())]
     choice = _choice(scope, offers=any(tool.keys() & _DECLARING for tool in tools))
     if choice and "functionCallingConfig" in (vendor.get("tool_config") or {}):
-        scope.losses.add("dropped", "the vendor setting tool_config takes its place", path="settings.option_choice")
+        scope.losses.add("dropped", "the vendor setting tool_config replaces it", path="settings.option_choice")
     found: dict[str, Any] = {
         "systemInstruction": {"parts": parts} if (parts := system_parts(scope.system)) else None,
         "tools": tools,
@@ -114,9 +114,9 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
 def _close(scope: RequestScope) -> None:
     """Add a user content at the end where the wire requires one: nobody spoke, or the model may not speak last."""
     if scope.last_side is None:
-        reason = "the wire wants a content of the user's, and there is none"
+        reason = "the API requires a user message, and there is none"
     elif scope.last_side == "assistant" and "ending_assistant" in scope.model_info.rejects:
-        reason = f"{scope.target.model} takes no conversation that ends with the model"
+        reason = f"{scope.target.model} does not accept a conversation that ends with a model message"
     else:
         return
     scope.losses.add("synthesized", reason, path="contents")
@@ -127,8 +127,8 @@ def _thinking(scope: RequestScope, vendor: dict[str, Any]) -> dict[str, Any]:
     """Return how much the model thinks: a level from Gemini 3 on and for unknown models, else a number of tokens."""
     path, model = "settings.reasoning_effort", scope.target.model
     if vendor.keys() & {"thinkingBudget", "thinkingLevel"}:
-        if scope.take("reasoning_effort") is not None:
-            scope.losses.add("dropped", "the vendor setting thinking_config takes its place", path=path)
+        if scope.setting("reasoning_effort") is not None:
+            scope.losses.add("dropped", "the vendor setting thinking_config replaces it", path=path)
         return vendor
     has_levels = generation(model) not in (1, 2)
     effort = fit_effort(scope, unknown=LEVELS if has_levels else tuple(BUDGETS))
@@ -157,7 +157,7 @@ def _choice(scope: RequestScope, *, offers: bool) -> dict[str, Any]:
 
     The vendor's own tools do not count as options: the vendor refuses a choice beside them alone (pydantic-ai#5791).
     """
-    choice = scope.take("option_choice")
+    choice = scope.setting("option_choice")
     if choice is None:
         return {}
     config: dict[str, Any] = {"mode": MODES.get(choice, "ANY")}
@@ -165,7 +165,7 @@ def _choice(scope: RequestScope, *, offers: bool) -> dict[str, Any]:
         config["allowedFunctionNames"] = [scope.name_choice(choice)]
     if offers:
         return {"functionCallingConfig": config}
-    scope.losses.add("dropped", "no option is offered", path="settings.option_choice")
+    scope.losses.add("dropped", "no options were passed", path="settings.option_choice")
     return {}
 
 
@@ -174,21 +174,21 @@ def _format(scope: RequestScope) -> dict[str, Any]:
 
     Beside a `$ref` the vendor takes no other keyword, so they are a loss there.
     """
-    wanted: ResponseFormat | None = scope.take("response_format")
+    wanted: ResponseFormat | None = scope.setting("response_format")
     if wanted is None:
         return {}
     if wanted == JSON_OBJECT:
         return {"responseMimeType": "application/json"}
     path, fitted = "settings.response_format", fit_schema(wanted.schema_view, REPLY)
     if fitted.refusal:
-        scope.losses.add("dropped", f"the wire takes no such schema: {fitted.refusal}", path=path)
+        scope.losses.add("dropped", f"the API does not accept this schema: {fitted.refusal}", path=path)
         return {}
     fitted.report(scope.losses, f"{path}.schema")
     schema = fitted.schema
     said = {"title": wanted.name if wanted.name != DEFAULT_NAME else "", "description": wanted.description or ""}
     for keyword, value in said.items():
         if value and "$ref" in schema:
-            reason = f"a schema that is a $ref takes no {keyword} beside it"
+            reason = f"a schema with $ref cannot also contain {keyword}"
             scope.losses.add("dropped", reason, path=f"{path}.{keyword}")
         elif value:
             schema.setdefault(keyword, value)

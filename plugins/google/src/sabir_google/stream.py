@@ -23,13 +23,13 @@ from sabir.authoring import (
     Fields,
     ReplyBuilder,
     ServerEvent,
-    fields,
-    first_count,
+    first_whole_number,
     has_more_values,
-    items,
-    left_over,
-    text,
-    without,
+    list_or_empty,
+    object_or_empty,
+    text_or_empty,
+    unknown_fields,
+    without_fields,
 )
 
 from sabir_google.arguments import GrowingCall, is_piece
@@ -83,31 +83,31 @@ class _Candidate:
             yield from self._add(part, scope)
 
     def _add(self, part: Any, scope: DecodeScope) -> Iterable[StreamEvent]:
-        words = fields(part).get("text")
+        words = object_or_empty(part).get("text")
         if isinstance(words, str) and len(part) == 1:  # as most parts are
             return self._grow(part, "text", words, scope) if words else ()
         if is_piece(part) or (self.calling is not None and self.calling.call.is_continued_by(part)):
             return self._call(part, scope)
         block = part_block(part, scope)
         if isinstance(block, TextPart | ReasoningPart):
-            return () if ReplyBuilder.leaves_out(block) else self._grow(part, block.kind, block.text, scope)
+            return () if ReplyBuilder.is_empty(block) else self._grow(part, block.kind, block.text, scope)
         index = len(self.grown)
         scope.count_blocks()
         self.grown.append(block)
-        return BlockStart.of(index, block), BlockEnd(index=index, block=block)
+        return BlockStart.unchecked(index, block), BlockEnd(index=index, block=block)
 
     def _call(self, part: Fields, scope: DecodeScope) -> Iterator[StreamEvent]:
         """A piece of a call, which may begin it and may end it."""
         calling = self.calling
         if calling is None or not calling.call.is_continued_by(part):
-            begun = part_block({"functionCall": without(part["functionCall"], "args")}, scope)
-            calling = self.calling = _Calling(GrowingCall(scope), BlockStart.of(len(self.grown), begun))
+            begun = part_block({"functionCall": without_fields(part["functionCall"], "args")}, scope)
+            calling = self.calling = _Calling(GrowingCall(scope), BlockStart.unchecked(len(self.grown), begun))
             scope.count_blocks()
             self.grown.append(calling)
             yield calling.start
         index, was_whole, more = calling.start.index, calling.call.is_whole, calling.call.take(part)
         if more:
-            yield BlockDelta.of(index, "option_call", more)
+            yield BlockDelta.unchecked(index, "option_call", more)
         if calling.call.is_whole and not was_whole:
             block = self.grown[index] = calling.whole(scope)
             yield BlockEnd(index=index, block=block)
@@ -119,11 +119,11 @@ class _Candidate:
         last = self.grown[index] if self.grown else None
         if is_plain and isinstance(last, _Growing) and last.is_plain and last.kind == kind:
             last.words.append(more)
-            return (BlockDelta.of(index, kind, more),) if more else ()
+            return (BlockDelta.unchecked(index, kind, more),) if more else ()
         scope.count_blocks()
         self.grown.append(_Growing(part, kind, is_plain, [more]))
         start = BlockStart(index=index + 1, kind=kind)
-        return (start, BlockDelta.of(index + 1, kind, more)) if more else (start,)
+        return (start, BlockDelta.unchecked(index + 1, kind, more)) if more else (start,)
 
     def blocks(self, scope: DecodeScope) -> list[Block]:
         """All blocks, whole."""
@@ -133,7 +133,7 @@ class _Candidate:
 
 def _merge(held: dict[str, Any], found: Fields, *, but: str = "") -> None:
     """Merge a chunk's fields over earlier ones: objects field by field, nulls are ignored."""
-    for name, value in left_over(found, (but,)).items():
+    for name, value in unknown_fields(found, (but,)).items():
         if isinstance(value, dict) and isinstance(held.get(name), dict):
             _merge(held[name], value)
         else:
@@ -156,13 +156,13 @@ class GenerateContentDecoder:
             return
         found = read_response(event.data, self._scope)
         if not self._is_repeated(event.data):
-            self._scope.count_kept(event.data)
+            self._scope.count_stored_values(event.data)
         _merge(self._response, found, but="candidates")
         if not self._is_started:
             self._is_started = True
             yield ReplyStart(origin=origin_of(found, self._scope))
-        for candidate in map(fields, items(found.get("candidates"))):
-            index = first_count(candidate.get("index")) or 0
+        for candidate in map(object_or_empty, list_or_empty(found.get("candidates"))):
+            index = first_whole_number(candidate.get("index")) or 0
             held = self._candidates.get(index) or self._candidates.setdefault(index, _Candidate())
             for each in held.take(candidate, self._scope):
                 if index == next(iter(self._candidates)):  # only the first candidate's blocks become events
@@ -180,7 +180,7 @@ class GenerateContentDecoder:
     def close(self) -> Iterator[StreamEvent]:
         """The ends of the texts and of the reply; no events without the terminal marker."""
         candidates = list(self._candidates.values())
-        is_blocked = text(fields(self._response.get("promptFeedback")).get("blockReason"))
+        is_blocked = text_or_empty(object_or_empty(self._response.get("promptFeedback")).get("blockReason"))
         if not any(candidate.told.get("finishReason") for candidate in candidates) and not is_blocked:
             return
         answers = [candidate.blocks(self._scope) for candidate in candidates]

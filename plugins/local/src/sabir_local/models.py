@@ -36,7 +36,7 @@ TEMPLATES: Mapping[str, str] = {"smollm2": "template.jinja"}
 """Part of a model's name, in lower case → this package's template for it; other weights contain their own."""
 MAGIC = b"GGUF"
 SUFFIX = ".gguf"
-REMEDY = f"`sabir local fetch` (of sabir-cli) brings them, or set {VARIABLE} to a .gguf file"
+REMEDY = f"`sabir local fetch` (from sabir-cli) downloads them, or set {VARIABLE} to a .gguf file"
 _NAME = re.compile(r"\w[\w.+-]*")
 
 
@@ -98,7 +98,7 @@ def find_model(name: str) -> Path:
     if name.lower().startswith(EMBEDDED) or os.environ.get(VARIABLE):
         return find_weights()
     known = ", ".join(model.name for model in models_here()) or "none"
-    remedy = "`sabir local fetch FILE.gguf --name NAME` makes a file known, local:path/to/FILE.gguf names it outright"
+    remedy = "`sabir local fetch FILE.gguf --name NAME` adds a file; local:path/to/FILE.gguf uses it directly"
     raise WeightsMissing(f"no model {name!r} on this machine; here: {known}; {remedy}", provider="local")
 
 
@@ -136,7 +136,7 @@ def make_known(file: Path, name: str | None = None) -> Model:
     name = name or re.sub(re.escape(SUFFIX) + "$", "", path.name, flags=re.IGNORECASE)
     if not _NAME.fullmatch(name) or name.lower() == EMBEDDED or name.lower().endswith(SUFFIX):
         remedy = f"give another by --name: letters, digits and . _ + -, without {SUFFIX}, and not {EMBEDDED!r}"
-        raise SettingsInvalid(f"{name!r} can name no model of yours; {remedy}")
+        raise SettingsInvalid(f"{name!r} cannot be the name of your model; {remedy}")
     link = _links() / f"{name}{SUFFIX}"
     link.parent.mkdir(parents=True, exist_ok=True)
     fresh = link.with_name(f".{name}.{os.getpid()}")

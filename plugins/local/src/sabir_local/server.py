@@ -123,7 +123,7 @@ class LocalServer:
         with self._lock:
             if not self.is_running:
                 if self._child is not None and self._child.exit_code is not None:
-                    _logger.warning("the embedded server ended by itself (%s); starting it anew", self._child.exit_code)
+                    _logger.warning("the embedded server stopped (%s); starting it again", self._child.exit_code)
                 self._end_child()
                 self._child, self._address = self._start()
             return self._address

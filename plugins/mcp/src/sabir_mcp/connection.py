@@ -192,7 +192,9 @@ class Connection:
 
         if self._leave.is_set():
             answer.close()
-            raise ServerLost(self._say("its block was left; call options within `async with options_from_mcp(…)`"))
+            raise ServerLost(
+                self._say("its `async with options_from_mcp(…)` block has ended; call options inside the block")
+            )
         if self._excesses.fatal:
             answer.close()
             raise ServerLost(self._say(f"the connection was closed: {self._excesses.fatal}"))
@@ -205,7 +207,9 @@ class Connection:
         finally:
             request.cancel()  # does nothing if it is done
         if not request.done():
-            raise ServerTimedOut(self._say(f"no answer to {what} within {seconds:g} s; give it longer by {setting}="))
+            raise ServerTimedOut(
+                self._say(f"no answer to {what} within {seconds:g} s; allow more time with {setting}=")
+            )
         try:
             return request.result()
         except asyncio.CancelledError:
@@ -263,4 +267,4 @@ def _misfit(error: ValidationError) -> str:
     if kinds:
         return f"holds content of kind {kinds[0]!r:.100}, which the protocol does not know"
     places = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in faults)
-    return f"is none that the protocol allows: {one_line(places, 300)}"
+    return f"does not follow the protocol: {one_line(places, 300)}"

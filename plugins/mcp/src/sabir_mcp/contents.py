@@ -61,7 +61,7 @@ def _parts(block: Any) -> Iterator[ResultPart]:
     """Convert one block; Any, because a later SDK may have kinds that this one does not."""
     reader = READERS.get(getattr(block, "type", ""))
     if reader is None:
-        yield TextPart(text=f"[content of a kind that is not known here: {_json(_document(block))}]")
+        yield TextPart(text=f"[unknown kind of content: {_json(_document(block))}]")
     else:
         yield from reader(block)
 
@@ -101,9 +101,9 @@ def _medium(modality: Modality, mime: str, data: str, *, name: str | None = None
     try:
         beginning = base64.b64decode(payload, validate=True)[:64]
     except ValueError as error:
-        return _left_out(modality, mime, data, f"holds broken base64: {error}")
+        return _left_out(modality, mime, data, f"contains invalid base64: {error}")
     mime_type = mime.partition(";")[0].strip().lower() or DataURL.sniff(beginning) or UNKNOWN_BYTES
-    url = DataURL.of_base64(payload, mime_type)
+    url = DataURL.from_base64(payload, mime_type)
     try:
         MediaURL(url).check()
     except MediaRefused as error:
@@ -164,7 +164,7 @@ def _described(parts: list[ResultPart]) -> str:
 
 def _in_words(part: MediaPart) -> str:
     mime = part.url.removeprefix("data:").partition(";")[0]
-    return f"[{part.modality} of type {mime}, left out: an error holds text alone]"
+    return f"[{part.modality} of type {mime}, removed: an error can contain only text]"
 
 
 def _document(block: Any) -> Any:

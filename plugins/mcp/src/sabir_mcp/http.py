@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 from pydantic_core import from_json, to_json
-from sabir.authoring import environment_checked
+from sabir.authoring import explaining_environment_errors
 
 from sabir_mcp.limits import Limits, excess_of, excess_text
 from sabir_mcp.streams import StoredResults
@@ -49,7 +49,7 @@ async def http_transport(
 
     timeout = httpx2.Timeout(CONNECT_TIMEOUT, read=READ_TIMEOUT)
     headers = {"accept-encoding": "identity"}
-    with environment_checked(urlsplit(url).hostname or "server"):
+    with explaining_environment_errors(urlsplit(url).hostname or "server"):
         http_client = httpx2.AsyncClient(timeout=timeout, headers=headers, event_hooks={"response": [check]})
     async with (
         http_client as client,

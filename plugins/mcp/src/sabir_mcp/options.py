@@ -142,7 +142,7 @@ async def _open(connection: Connection, options: MCPOptions, seconds: float) -> 
         raise ServerUnreachable(str(error)) from error
     except Exception as error:
         connection.hurry()
-        late = f"no list of its options within {seconds:g} s; raise connect_timeout="
+        late = f"did not list its options within {seconds:g} s; raise connect_timeout="
         reason = late if limit.expired() else reason_of(error)
         raise ServerUnreachable(f"MCP server {connection.name!r} cannot be reached: {reason}") from error
 

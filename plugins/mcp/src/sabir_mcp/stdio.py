@@ -165,7 +165,7 @@ class ProcessTransport:
             return jsonrpc_message_adapter.validate_python(from_json(text), by_name=False), ""
         except ValueError:
             if not self._ignores_lines:
-                logger.warning("MCP server %r writes lines to stdout that are no messages", parameters.command)
+                logger.warning("MCP server %r writes lines to stdout that are not messages", parameters.command)
             self._ignores_lines = True
             return None, ""
 

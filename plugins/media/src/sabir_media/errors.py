@@ -55,4 +55,4 @@ def public_name(url: str) -> str:
 
 def refusal(error: type[MediaRefused], url: str, reason: str, remedy: str) -> MediaRefused:
     """An error of that kind, ready to raise: the URL, the reason and the remedy in one line."""
-    return error(one_line(f"{public_name(url)} is not fetched: {reason}; {remedy}"))
+    return error(one_line(f"{public_name(url)} was not fetched: {reason}; {remedy}"))

@@ -25,10 +25,8 @@ from sabir import (
     Reply,
     ReplyStream,
     SyncReplyStream,
-    Target,
 )
 from sabir.authoring import (
-    AsyncClosing,
     CallArguments,
     DataURL,
     MediaURL,
@@ -36,10 +34,9 @@ from sabir.authoring import (
     Performer,
     Relay,
     Script,
-    SyncClosing,
     TokenCount,
+    WrappedAdapter,
     as_messages,
-    counting,
 )
 
 from sabir_media.fetcher import GuardedFetcher
@@ -55,7 +52,7 @@ class Derived(NamedTuple):
     messages: list[Message]
     losses: tuple[Loss, ...] = ()
 
-    def told(self, reply: Reply) -> Reply:
+    def adapt_reply(self, reply: Reply) -> Reply:
         """The reply, telling what was rewritten too."""
         return reply.model_copy(update={"losses": (*self.losses, *reply.losses)}) if self.losses else reply
 
@@ -75,35 +72,22 @@ class _Kept(NamedTuple):
     losses: tuple[Loss, ...]
 
 
-class FetchingAdapter(AsyncClosing, SyncClosing):
+class FetchingAdapter(WrappedAdapter):
     """An adapter that fetches media for another; made by `fetching`.
 
-    Its methods raise the wrapped adapter's errors, and MediaRefused for media that cannot be fetched.
+    Its methods raise the wrapped adapter's errors, and MediaRefused for media that cannot be fetched. `render` fetches
+    nothing: call `fetch_media` first to render the bytes of media.
     """
 
     def __init__(self, adapter: Adapter, fetcher: Fetcher) -> None:
-        self._adapter = adapter
+        super().__init__(adapter)
         self._fetcher = fetcher
         self._kept: dict[int, _Kept] = {}
         self._lock = Lock()
 
-    @property
-    def target(self) -> Target:
-        """The wrapped adapter's."""
-        return self._adapter.target
-
-    @property
-    def speaks_as(self) -> str:
-        """The policy on whose behalf the wrapped adapter speaks."""
-        return str(getattr(self._adapter, "speaks_as", "llm"))
-
     def __repr__(self) -> str:
-        """With the wrapped adapter."""
-        return f"fetching({self._adapter!r})"
-
-    def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
-        """The wrapped adapter's rendering of the unchanged messages: call `fetch_media` first to render their bytes."""
-        return self._adapter.render(messages, **how)
+        """Show the wrapped adapter."""
+        return f"fetching({self.inner!r})"
 
     async def fetch_media(self, messages: Messages) -> list[Message]:
         """The messages, with media as bytes if the target takes them only so."""
@@ -113,69 +97,53 @@ class FetchingAdapter(AsyncClosing, SyncClosing):
         """As `fetch_media`, waiting."""
         return self._fetched_sync(as_messages(messages), {}).messages
 
-    async def send(self, rendering: Rendering) -> Reply:
-        """Send a rendering as it is."""
-        return await self._adapter.send(rendering)
-
-    def send_sync(self, rendering: Rendering) -> Reply:
-        """As `send`, waiting."""
-        return self._adapter.send_sync(rendering)
-
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """Fetch, render and send."""
         derived = await self._fetched(*_prepared(messages, how))
         with derived.blamed():
-            return derived.told(await self._adapter.complete(derived.messages, **how))
+            return derived.adapt_reply(await self.inner.complete(derived.messages, **how))
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """As `complete`, waiting."""
         derived = self._fetched_sync(*_prepared(messages, how))
         with derived.blamed():
-            return derived.told(self._adapter.complete_sync(derived.messages, **how))
+            return derived.adapt_reply(self.inner.complete_sync(derived.messages, **how))
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
         """Fetch, render and send; the reply as it comes. Media are fetched when its first event is asked for."""
         if isinstance(messages, Rendering):
-            return self._adapter.stream(messages, **how)
+            return self.inner.stream(messages, **how)
         given, how = _prepared(messages, how)
         wanted = self._wanted(given, how)
 
         async def opened() -> tuple[Derived, ReplyStream]:
             derived = await self._fetched(given, how)
-            return derived, self._adapter.stream(derived.messages, **how)
+            return derived, self.inner.stream(derived.messages, **how)
 
         if not any(wanted.values()):  # nothing to fetch: a refusal is raised here
             derived = self._derived(given, how, wanted, {})
-            relay = _Fetching(derived, self._adapter.stream(derived.messages, **how))
+            relay = _Fetching(derived, self.inner.stream(derived.messages, **how))
         else:
-            relay = _Fetching(Derived(given), self._adapter.stream(given, **_loosely(how)), opened)
+            relay = _Fetching(Derived(given), self.inner.stream(given, **_loosely(how)), opened)
         return ReplyStream(relay, relay.start)
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
         """As `stream`, waiting; media are fetched at once."""
         if isinstance(messages, Rendering):
-            return self._adapter.stream_sync(messages, **how)
+            return self.inner.stream_sync(messages, **how)
         derived = self._fetched_sync(*_prepared(messages, how))
-        relay = _Fetching(derived, self._adapter.stream_sync(derived.messages, **how))
+        relay = _Fetching(derived, self.inner.stream_sync(derived.messages, **how))
         return SyncReplyStream(relay, relay.start)
 
     async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
-        """Fetch, and count; raises SettingsInvalid if the wrapped adapter cannot count."""
+        """Fetch media, and count the tokens; raises SettingsInvalid if the wrapped adapter cannot count."""
         derived = await self._fetched(*_prepared(messages, how))
-        return await counting(self._adapter).count_tokens(derived.messages, **how)
+        return await super().count_tokens(derived.messages, **how)
 
     def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
-        """As `count_tokens`, waiting."""
+        """Fetch media, and count the tokens; the sync form of `count_tokens`."""
         derived = self._fetched_sync(*_prepared(messages, how))
-        return counting(self._adapter).count_tokens_sync(derived.messages, **how)
-
-    async def aclose(self) -> None:
-        """Close the wrapped adapter."""
-        await self._adapter.aclose()
-
-    def close(self) -> None:
-        """Close the wrapped adapter."""
-        self._adapter.close()
+        return super().count_tokens_sync(derived.messages, **how)
 
     async def _fetched(self, messages: list[Message], how: CallArguments) -> Derived:
         wanted = self._wanted(messages, how)
@@ -208,7 +176,7 @@ class FetchingAdapter(AsyncClosing, SyncClosing):
     def _lost(self, messages: list[Message], how: CallArguments) -> set[tuple[str, str]]:
         """Message id and path of everything that the target does not take as it is."""
         try:
-            losses = self._adapter.render(messages, **_loosely(how)).losses
+            losses = self.inner.render(messages, **_loosely(how)).losses
         except RenderingRefused as refused:
             losses = refused.losses
         return {(loss.message_id, loss.path) for loss in losses if loss.kind in ("dropped", "downgraded")}
@@ -234,9 +202,9 @@ class FetchingAdapter(AsyncClosing, SyncClosing):
         urls, losses = {}, []
         for index, part in wanted.items():
             medium = fetched[part.url]
-            urls[index] = MediaURL(DataURL.of(medium.data, medium.mime)).check()
+            urls[index] = MediaURL(DataURL.from_bytes(medium.data, medium.mime)).check()
             reason = (
-                f"{self.target.dialect} takes no such {part.modality} by URL; {MediaURL(part.url).shown} was fetched"
+                f"{self.target.dialect} accepts no such {part.modality} by URL; {MediaURL(part.url).shown} was fetched"
             )
             losses.append(Loss(kind="rewritten", message_id=message.id, path=f"parts[{index}]", reason=reason))
         key = id(message)
@@ -259,9 +227,9 @@ class _Fetching(Relay):
         self._derived = derived
         self._opened = opened
 
-    def told(self, reply: Reply) -> Reply:
+    def adapt_reply(self, reply: Reply) -> Reply:
         """The reply, telling what was rewritten too."""
-        return self._derived.told(reply)
+        return self._derived.adapt_reply(reply)
 
     async def start(self) -> tuple[Script[Reply], Performer]:
         """Fetch, and open the stream."""
@@ -306,7 +274,7 @@ def _urls(wanted: Wanted) -> Iterable[str]:
 
 def _stand_in(part: MediaPart) -> str:
     """A data URL of the type that a part has, or may have."""
-    return DataURL.of(b"\0", part.likely_mime)
+    return DataURL.from_bytes(b"\0", part.likely_mime)
 
 
 def _replaced(message: Message, urls: Mapping[int, str]) -> Message:

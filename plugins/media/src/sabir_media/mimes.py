@@ -78,7 +78,9 @@ def claimed_mime(url: str, content_type: str | None, allowed: frozenset[str]) ->
         return None
     mime = plain_mime(content_type)
     if mime is None:
-        raise refusal(TypeRefused, url, f"the server calls it {content_type[:80]!r}, which is no type", _OWN_WAY)
+        raise refusal(
+            TypeRefused, url, f"the server calls it {content_type[:80]!r}, which is not a MIME type", _OWN_WAY
+        )
     if mime in _SAYS_NOTHING:
         return None
     return _allowed(url, mime, allowed)
@@ -93,7 +95,7 @@ def settled_mime(url: str, claimed: str | None, data: bytes, allowed: frozenset[
     seen = DataURL.sniff(data)
     if claimed is None:
         if seen is None:
-            raise refusal(TypeRefused, url, "neither the server nor the bytes tell its type", _OWN_WAY)
+            raise refusal(TypeRefused, url, "its type is unknown: neither the server nor the bytes say it", _OWN_WAY)
         return _allowed(url, seen, allowed)
     if _agree(claimed, seen, data):
         return claimed

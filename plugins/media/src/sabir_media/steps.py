@@ -116,7 +116,12 @@ _FAILURES: tuple[tuple[type[Exception], type[FetchFailed], str, str], ...] = (
     (httpcore2.TimeoutException, FetchTimedOut, "the time limit passed", "raise timeout, or download it yourself"),
     (httpcore2.ConnectError, FetchFailed, "no connection ({error})", "check the URL and the network"),
     (httpcore2.NetworkError, FetchFailed, "the connection broke ({error})", _LATER),
-    (httpcore2.ProtocolError, FetchFailed, "the server broke off or speaks no HTTP ({error})", "check the URL"),
+    (
+        httpcore2.ProtocolError,
+        FetchFailed,
+        "the server closed the connection, or does not speak HTTP ({error})",
+        "check the URL",
+    ),
     (OSError, FetchFailed, "its host was not found ({error})", "check the URL and the network"),
     (UnicodeError, FetchFailed, "its host was not found ({error})", "check the URL"),
 )

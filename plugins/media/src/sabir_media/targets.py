@@ -186,7 +186,7 @@ def read_target(url: str, rules: Rules) -> Target:
     try:
         parsed = httpx2.URL(url).copy_with(fragment=None)
     except (httpx2.InvalidURL, ValueError) as error:
-        raise refusal(AddressRefused, url, f"it is no URL ({error})", "correct it") from None
+        raise refusal(AddressRefused, url, f"it is not a URL ({error})", "correct it") from None
     host = parsed.raw_host.decode("ascii").removesuffix(".")
     port = int(authority["port"] or _DEFAULT_PORTS[parsed.scheme])
     address = _read_host(url, host, authority["host"])
@@ -204,7 +204,7 @@ def redirected(target: Target, location: str, rules: Rules) -> Target:
     try:
         url = urljoin(target.url, location)
     except ValueError as error:
-        reason = f"it redirects to what is no URL ({error})"
+        reason = f"it redirects to something that is not a URL ({error})"
         raise refusal(AddressRefused, target.url, reason, "use the final URL") from None
     return read_target(url, rules)
 
@@ -218,10 +218,10 @@ def _read_authority(url: str) -> re.Match[str]:
         raise refusal(AddressRefused, url, "only http:// and https:// are fetched", "pass the bytes instead")
     text = re.split(r"[/?#]", rest, maxsplit=1)[0]
     if "@" in text:
-        raise refusal(AddressRefused, url, "it holds a user name or password", "remove what stands before the @")
+        raise refusal(AddressRefused, url, "it holds a user name or password", "remove everything before the @")
     match = _AUTHORITY.fullmatch(text)
     if match is None:
-        raise refusal(AddressRefused, url, "it names no plain host and port", "write it as http(s)://host/path")
+        raise refusal(AddressRefused, url, "it has no plain host and port", "write it as http(s)://host/path")
     return match
 
 
@@ -231,7 +231,7 @@ def _read_host(url: str, host: str, spelling: str) -> Address | None:
         reason = f"its host {host!r} is an IPv4 address in disguise"
         raise refusal(AddressRefused, url, reason, "write four decimal numbers, or a name")
     if address is None and not _NAME.fullmatch(host):
-        raise refusal(AddressRefused, url, f"its host {host!r} is no host name", "correct it")
+        raise refusal(AddressRefused, url, f"its host {host!r} is not a host name", "correct it")
     return address
 
 

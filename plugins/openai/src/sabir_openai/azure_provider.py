@@ -77,14 +77,14 @@ class AzureProvider(SDKProvider):
         below = "/openai" if DATED.match(self._version(access)) else "/openai/v1"
         return parts._replace(path=_SUFFIX.sub(below, parts.path, count=1)).geturl()
 
-    def own(self, access: Access, key: KeySource) -> Connection:
+    def connect_own_clients(self, access: Access, key: KeySource) -> Connection:
         """Over the SDK's clients, made at the first send."""
         if callable(access.api_key):
             key = KeySource(self.name, partial(_ask_for_token, access.api_key), self.credentials)
         is_known = super().url_of(access) != UNKNOWN
         return AzureConnection(self.name, key, self.url_of(access), version=self._version(access), is_known=is_known)
 
-    def given(self, client: object) -> Connection:
+    def connect_user_client(self, client: object) -> Connection:
         """Over the user's own client."""
         return UsersConnection(self.name, ERRORS, client)
 

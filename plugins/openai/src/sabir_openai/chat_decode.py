@@ -31,11 +31,11 @@ from sabir.authoring import (
     JSONValue,
     KnownPart,
     ReplyBuilder,
-    fields,
-    first_count,
-    items,
-    left_over,
-    text,
+    first_whole_number,
+    list_or_empty,
+    object_or_empty,
+    text_or_empty,
+    unknown_fields,
 )
 
 from sabir_openai.errors import ERRORS
@@ -69,8 +69,8 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     """A whole response → reply; ResponseInvalid, or the CallError that the body reports."""
     found = scope.read_object(body)
     raise_reported(found, scope)
-    if not items(found.get("choices")):
-        raise scope.invalid("answered without choices; expected at least one: send the request again")
+    if not list_or_empty(found.get("choices")):
+        raise scope.invalid_answer("answered without choices; expected at least one: send the request again")
     placed, end = read_answer(found, scope)
     return _built(placed, scope).finish(**end)
 
@@ -81,8 +81,8 @@ def raise_reported(found: Fields, scope: DecodeScope) -> None:
     The error is at the top, in the first choice (OpenRouter), beside the usage (Groq), or it is the whole object (vLLM,
     Mistral). It counts beside choices too: what they hold was cut off.
     """
-    choices = map(fields, items(found.get("choices")))
-    places = [found, fields(found.get("x_groq")), *(choice for choice in choices if index_of(choice) == 0)]
+    choices = map(object_or_empty, list_or_empty(found.get("choices")))
+    places = [found, object_or_empty(found.get("x_groq")), *(choice for choice in choices if index_of(choice) == 0)]
     error = next((place["error"] for place in places if place.get("error")), None)
     if error is None and "choices" not in found and (found.get("message") or found.get("detail")):
         error = found
@@ -92,21 +92,21 @@ def raise_reported(found: Fields, scope: DecodeScope) -> None:
 
 def origin_of(found: Fields, scope: DecodeScope) -> Origin:
     """The origin that a body or a chunk names."""
-    return scope.origin(text(found.get("model")) or None, text(found.get("id")) or None)
+    return scope.origin(text_or_empty(found.get("model")) or None, text_or_empty(found.get("id")) or None)
 
 
 def read_answer(found: Fields, scope: DecodeScope) -> tuple[tuple[Placed, ...], dict[str, Any]]:
     """The first choice's blocks, and the other fields of a reply or ReplyEnd; choices may come in any order."""
     origin = origin_of(found, scope)
-    choices = [fields(choice) for choice in scope.each_counted(items(found.get("choices")))]
+    choices = [object_or_empty(choice) for choice in scope.count_each(list_or_empty(found.get("choices")))]
     first, *others = [_read_choice(choice, scope) for choice in sorted(choices, key=index_of)]
-    details = left_over(found, _BODY_FIELDS)
+    details = unknown_fields(found, _BODY_FIELDS)
     if further := [left for *_, left in (first, *others) if left]:
         details["choices"] = further
     return first[0], {
         "finish_reason": first[1],
         "raw_finish_reason": first[2],
-        "usage": read_usage(found.get("usage") or fields(found.get("x_groq")).get("usage")),
+        "usage": read_usage(found.get("usage") or object_or_empty(found.get("x_groq")).get("usage")),
         "origin": origin,
         "alternatives": tuple(
             Alternative(messages=_built(placed, scope).messages(origin), finish_reason=reason, raw_finish_reason=raw)
@@ -129,16 +129,16 @@ def _built(placed: Iterable[Placed], scope: DecodeScope) -> ReplyBuilder:
 def message_blocks(message: Fields, scope: DecodeScope) -> tuple[tuple[Placed, ...], dict[str, Any]]:
     """An assistant message's blocks in their order, and its remaining fields."""
     reader = _Message(message, scope)
-    return tuple(sorted(scope.each_counted(reader.blocks()), key=itemgetter(0))), reader.left
+    return tuple(sorted(scope.count_each(reader.blocks()), key=itemgetter(0))), reader.left
 
 
 def _read_choice(
     choice: Fields, scope: DecodeScope
 ) -> tuple[tuple[Placed, ...], FinishReason, str | None, dict[str, Any]]:
     """A choice's blocks, finish reason (neutral and raw), and remaining fields."""
-    blocks, further = message_blocks(fields(choice.get("message")), scope)
-    raw = text(choice.get("finish_reason")) or None
-    left = left_over(choice, _CHOICE_FIELDS)
+    blocks, further = message_blocks(object_or_empty(choice.get("message")), scope)
+    raw = text_or_empty(choice.get("finish_reason")) or None
+    left = unknown_fields(choice, _CHOICE_FIELDS)
     if further:
         left["message"] = further
     return blocks, _finish_reason(raw, blocks), raw, {"index": index_of(choice), **left} if left else {}
@@ -159,7 +159,7 @@ class _Message:
     def __init__(self, message: Fields, scope: DecodeScope) -> None:
         self.message = message
         self.scope = scope
-        self.left = left_over(message, _MESSAGE_FIELDS)
+        self.left = unknown_fields(message, _MESSAGE_FIELDS)
         for name, shape in _SHAPES.items():
             if (value := message.get(name)) is not None and not isinstance(value, shape):
                 self.left[name] = value
@@ -170,7 +170,7 @@ class _Message:
         if further:
             yield from self._reasoning()
         yield from self._content()
-        if refusal := text(self.message.get("refusal")):
+        if refusal := text_or_empty(self.message.get("refusal")):
             yield REFUSAL, RefusalPart(text=refusal)
         if further:
             yield from self._sound()
@@ -178,12 +178,12 @@ class _Message:
         yield from self._calls()
 
     def _reasoning(self) -> Iterator[Placed]:
-        name = next((name for name in REASONING_FIELDS if text(self.message.get(name))), None)
+        name = next((name for name in REASONING_FIELDS if text_or_empty(self.message.get(name))), None)
         said = self.left.pop(name) if name else ""
         also = next((other for other in REASONING_FIELDS if said and self.left.get(other) == said), None)
         if also:
             del self.left[also]
-        details = self.left.pop("reasoning_details") if items(self.message.get("reasoning_details")) else None
+        details = self.left.pop("reasoning_details") if list_or_empty(self.message.get("reasoning_details")) else None
         if not name:
             said = "".join(map(detail_text, details or ()))
         state = {"field": name, "also": also, "details": details}
@@ -193,7 +193,7 @@ class _Message:
 
     def _content(self) -> Iterator[Placed]:
         content = self.message.get("content")
-        annotations = list(self.scope.each_counted(items(self.message.get("annotations"))))
+        annotations = list(self.scope.count_each(list_or_empty(self.message.get("annotations"))))
         if isinstance(content, str) and not annotations:
             yield CONTENT, TextPart(text=content)
             return
@@ -209,7 +209,7 @@ class _Message:
 
     def _chunk(self, chunk: JSONValue) -> KnownPart:
         """One part of a content array; a part of an unknown type or shape is kept verbatim."""
-        found = fields({"type": "text", "text": chunk} if isinstance(chunk, str) else chunk)
+        found = object_or_empty({"type": "text", "text": chunk} if isinstance(chunk, str) else chunk)
         match found.get("type"):
             case "text" if isinstance(said := found.get("text"), str):
                 state = {"chunk": chunk} if found.keys() - {"type", "text"} else None
@@ -217,17 +217,23 @@ class _Message:
             case "refusal" if isinstance(said := found.get("refusal"), str):
                 return RefusalPart(text=said)
             case "thinking":
-                thoughts = (text(fields(inner).get("text")) for inner in items(found.get("thinking")))
+                thoughts = (
+                    text_or_empty(object_or_empty(inner).get("text")) for inner in list_or_empty(found.get("thinking"))
+                )
                 return ReasoningPart(text="".join(thoughts), state={"chunk": chunk})
             case "image_url" if picture := _picture(found):
                 return picture
         return OpaquePart(dialect=self.scope.target.dialect, block=chunk)
 
     def _sound(self) -> Iterator[Placed]:
-        audio = fields(self.message.get("audio"))
-        data, transcript = text(audio.get("data")), text(audio.get("transcript"))
-        state = {"audio": left_over(audio, {"data", "transcript"})}
-        if data and (sound := MediaPart.read("audio", DataURL.sniffed(data, "application/octet-stream"), state=state)):
+        audio = object_or_empty(self.message.get("audio"))
+        data, transcript = text_or_empty(audio.get("data")), text_or_empty(audio.get("transcript"))
+        state = {"audio": unknown_fields(audio, {"data", "transcript"})}
+        if data and (
+            sound := MediaPart.from_wire(
+                "audio", DataURL.with_sniffed_type(data, "application/octet-stream"), state=state
+            )
+        ):
             del self.left["audio"]
             yield SOUND, sound
         if transcript:
@@ -235,41 +241,50 @@ class _Message:
 
     def _pictures(self) -> Iterator[Placed]:
         """Pictures beside the content, as OpenRouter and others send them."""
-        found = items(self.message.get("images"))
+        found = list_or_empty(self.message.get("images"))
         pictures = [picture for each in found if (picture := _picture(each))]
         if found and len(pictures) == len(found):
             del self.left["images"]
             yield from enumerate(pictures, PICTURES)
 
     def _calls(self) -> Iterator[Placed]:
-        found = items(self.message.get("tool_calls"))
+        found = list_or_empty(self.message.get("tool_calls"))
         for place, call in enumerate(found, CALLS):
-            if decoded := self._call(fields(call)):
+            if decoded := self._call(object_or_empty(call)):
                 yield place, decoded
             else:
                 self.left.setdefault("tool_calls", []).append(call)
         if isinstance(legacy := self.message.get("function_call"), dict):
-            yield CALLS + len(found), self.scope.read_call("", text(legacy.get("name")), legacy.get("arguments"))
+            yield (
+                CALLS + len(found),
+                self.scope.read_call("", text_or_empty(legacy.get("name")), legacy.get("arguments")),
+            )
 
     def _call(self, call: Fields) -> OptionCallPayload | None:
-        function, wire_id = call.get("function"), text(call.get("id"))
-        further = left_over(call, _CALL_FIELDS)
+        function, wire_id = call.get("function"), text_or_empty(call.get("id"))
+        further = unknown_fields(call, _CALL_FIELDS)
         state: dict[str, Any] = {"further": further} if further else {}
         if isinstance(custom := call.get("custom"), dict):
-            arguments = {"input": text(custom.get("input"))}
-            return self.scope.read_call(wire_id, text(custom.get("name")), arguments, {"type": "custom", **state})
+            arguments = {"input": text_or_empty(custom.get("input"))}
+            return self.scope.read_call(
+                wire_id, text_or_empty(custom.get("name")), arguments, {"type": "custom", **state}
+            )
         if not isinstance(function, dict):
             return None
-        return self.scope.read_call(wire_id, text(function.get("name")), function.get("arguments"), state or None)
+        return self.scope.read_call(
+            wire_id, text_or_empty(function.get("name")), function.get("arguments"), state or None
+        )
 
 
 def detail_text(detail: JSONValue) -> str:
     """Return the text of a detail of reasoning; "" for an encrypted one."""
-    return next((said for name in DETAIL_TEXTS if (said := text(fields(detail).get(name)))), "")
+    return next((said for name in DETAIL_TEXTS if (said := text_or_empty(object_or_empty(detail).get(name)))), "")
 
 
 def _picture(block: JSONValue) -> MediaPart | None:
-    return MediaPart.read("image", text(fields(fields(block).get("image_url")).get("url")))
+    return MediaPart.from_wire(
+        "image", text_or_empty(object_or_empty(object_or_empty(block).get("image_url")).get("url"))
+    )
 
 
 def thinking_text(chunk: Fields) -> str | None:
@@ -277,22 +292,22 @@ def thinking_text(chunk: Fields) -> str | None:
     passages = chunk.get("thinking")
     if chunk.get("type") != "thinking" or not isinstance(passages, list):
         return None
-    texts = [text(fields(passage).get("text")) for passage in passages]
+    texts = [text_or_empty(object_or_empty(passage).get("text")) for passage in passages]
     is_plain = [{"type": "text", "text": each} for each in texts] == passages
     return "".join(texts) if is_plain else None
 
 
 def read_citation(annotation: JSONValue) -> Citation:
     """The citation for an annotation of either dialect."""
-    found = fields(annotation)
-    kind = text(found.get("type")) or "annotation"
-    about = fields(found.get(kind)) or found
+    found = object_or_empty(annotation)
+    kind = text_or_empty(found.get("type")) or "annotation"
+    about = object_or_empty(found.get(kind)) or found
     start, end = about.get("start_index"), about.get("end_index")
     return Citation(
         kind=kind,
-        url=text(about.get("url")) or None,
-        title=text(about.get("title")) or text(about.get("filename")) or None,
-        file_id=text(about.get("file_id")) or None,
+        url=text_or_empty(about.get("url")) or None,
+        title=text_or_empty(about.get("title")) or text_or_empty(about.get("filename")) or None,
+        file_id=text_or_empty(about.get("file_id")) or None,
         start=start if isinstance(start, int) else None,
         end=end if isinstance(end, int) else None,
         source=annotation,
@@ -305,28 +320,28 @@ def read_usage(figures: JSONValue) -> Usage:
     Some endpoints count reasoning (xAI) or sound (Mistral) only in the total, though these tokens are billed. What only
     the total counts is added: sound to the input, everything else to the output.
     """
-    found = fields(figures)
+    found = object_or_empty(figures)
     if not found:
         return Usage()
-    read = fields(found.get("prompt_tokens_details") or found.get("input_tokens_details"))
-    made = fields(found.get("completion_tokens_details") or found.get("output_tokens_details"))
-    sent = first_count(found.get("prompt_tokens"), found.get("input_tokens"))
-    written = first_count(found.get("completion_tokens"), found.get("output_tokens"))
-    reasoning = first_count(made.get("reasoning_tokens"), found.get("reasoning_tokens"))
+    read = object_or_empty(found.get("prompt_tokens_details") or found.get("input_tokens_details"))
+    made = object_or_empty(found.get("completion_tokens_details") or found.get("output_tokens_details"))
+    sent = first_whole_number(found.get("prompt_tokens"), found.get("input_tokens"))
+    written = first_whole_number(found.get("completion_tokens"), found.get("output_tokens"))
+    reasoning = first_whole_number(made.get("reasoning_tokens"), found.get("reasoning_tokens"))
     if sent is not None and written is not None:
-        uncounted = (first_count(found.get("total_tokens")) or 0) - sent - written
-        sound = first_count(read.get("audio_tokens")) or 0
+        uncounted = (first_whole_number(found.get("total_tokens")) or 0) - sent - written
+        sound = first_whole_number(read.get("audio_tokens")) or 0
         if 0 < sound <= uncounted:
             sent, uncounted = sent + sound, uncounted - sound
         written += max(uncounted, 0)
-    return Usage.counted(
+    return Usage.unchecked(
         found,
         input_tokens=sent,
         output_tokens=written,
-        cache_read_tokens=first_count(
+        cache_read_tokens=first_whole_number(
             *(read.get("cached_tokens"), found.get("prompt_cache_hit_tokens")),
             *(found.get(name) for name in ("cached_tokens", "num_cached_tokens", "cache_read_input_tokens")),
         ),
-        cache_write_tokens=first_count(read.get("cache_write_tokens"), found.get("cache_creation_input_tokens")),
+        cache_write_tokens=first_whole_number(read.get("cache_write_tokens"), found.get("cache_creation_input_tokens")),
         reasoning_tokens=reasoning,
     )

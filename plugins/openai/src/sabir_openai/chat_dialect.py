@@ -64,22 +64,22 @@ TABLES = replace(_TABLES, variants=VARIANTS)
 """Assistant audio is taken because its id goes back; audio from elsewhere becomes a placeholder."""
 
 QUIRKS: Mapping[str, str] = {
-    "max_tokens": "the output limit is called max_tokens, except for OpenAI's own reasoning models",
+    "max_tokens": "the output limit is named max_tokens, except for OpenAI's own reasoning models",
     "system_role": "instructions have the role system, never developer",
     "plain_text": "content without media is one string; a refusal is text",
-    "joins_turns": "neighbouring messages of one side become one, for the roles must alternate",
-    "no_calls": "calls and results of a history are texts, for the endpoint has no options",
-    "echoes_reasoning": "an assistant's reasoning, and content of the endpoint's own kinds, goes back with it",
-    "json_object": "a reply can be held to JSON, not to a schema",
+    "joins_turns": "neighbouring messages of one side are joined, because the roles must alternate",
+    "no_calls": "calls and results of a history are sent as text, because the endpoint has no options",
+    "echoes_reasoning": "an assistant's reasoning, and content of the endpoint's own kinds, is sent back",
+    "json_object": "a reply can be restricted to JSON, but not to a schema",
     "random_seed": "the seed is called random_seed",
     "no_strict": "options are declared without `strict`",
-    "needs_reasoning": "an assistant's message with calls must have `reasoning_content`, if only an empty one",
-    "thinking_type": 'reasoning is turned off by {"thinking": {"type": "disabled"}}, not by an effort',
+    "needs_reasoning": "an assistant message with calls must have `reasoning_content`, which may be empty",
+    "thinking_type": 'reasoning is turned off with {"thinking": {"type": "disabled"}} instead of an effort',
     "document_url": "a document is a part of the type `document_url`, with its URL or data URL",
     "file_url": "a document is a part of the type `file_url`, with its URL or bare base64",
     "file_data_url": "`file_data` of a document may be its URL",
     "video_url": "a video is a part of the type `video_url`, with its URL or data URL",
-    "results_image": "a result may hold images",
+    "results_image": "a result may contain images",
     "call_ids_9": "ids of calls have exactly nine letters or digits",
 }
 """Deviations of compatible endpoints, by name."""

@@ -20,10 +20,10 @@ from sabir.authoring import (
     Turn,
     TurnScope,
     encode_json,
-    fields,
-    items,
-    text,
-    without,
+    list_or_empty,
+    object_or_empty,
+    text_or_empty,
+    without_fields,
 )
 
 from sabir_openai.settings import is_openai
@@ -67,8 +67,8 @@ def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
     messages = _SIDES[turn.side](turn, scope, losses)
     if messages and "joins_turns" in scope.quirks and _ROLES.get(turn.follows or "") == messages[0]["role"]:
         role = "assistant" if messages[0]["role"] == "user" else "user"
-        reason = f"{scope.target} wants roles to alternate, and nothing of the message between is sent"
-        losses.add("synthesized", f"{reason}: {FILLER!r} stands there", message=turn.entries[0].message)
+        reason = f"{scope.target} requires alternating roles, and the message between these two is empty"
+        losses.add("synthesized", f"{reason}; {FILLER!r} was sent instead", message=turn.entries[0].message)
         messages = [{"role": role, "content": FILLER}, *messages]
     return messages
 
@@ -99,7 +99,7 @@ def _part(piece: KnownPart, scope: TurnScope) -> Wire:
     hints = scope.target.hints_of(piece)
     if "detail" in hints:
         part["image_url"]["detail"] = hints["detail"]
-    return {**part, **without(hints, "detail")} if hints else part
+    return {**part, **without_fields(hints, "detail")} if hints else part
 
 
 def base64_url(piece: MediaPart) -> str:
@@ -179,14 +179,16 @@ def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> str | list[Wire]
 
 def _told_result(entry: Entry, scope: TurnScope, losses: LossLog) -> str:
     """Return a result as text, for an endpoint that takes no calls."""
-    losses.add("downgraded", f"{scope.target} takes no results; the result renders as text", message=entry.message)
+    losses.add(
+        "downgraded", f"{scope.target} accepts no tool results; the result was sent as text", message=entry.message
+    )
     result = _result(entry, scope, losses)
     return f"[result of {entry.wire_name}]\n{result if isinstance(result, str) else encode_json(result)}"
 
 
 def _told_call(entry: Entry, scope: TurnScope, losses: LossLog) -> Wire:
     """Return a call as a text part, for an endpoint that takes no calls."""
-    losses.add("downgraded", f"{scope.target} takes no calls; the call renders as text", message=entry.message)
+    losses.add("downgraded", f"{scope.target} accepts no tool calls; the call was sent as text", message=entry.message)
     return {"type": "text", "text": f"[call of {entry.wire_name}: {call_arguments(entry, scope, losses)}]"}
 
 
@@ -220,25 +222,25 @@ class _Answer:
     def take(self, piece: KnownPart, entry: Entry) -> None:
         """Put one piece where it belongs."""
         if self.calls and piece.kind != "reasoning":
-            self.losses.lose("relocated", "calls come last in a message", piece, entry)
+            self.losses.lose("relocated", "calls must come last in a message", piece, entry)
         state = {} if isinstance(piece, OpaquePart) else entry.state_of(piece)
         chunk = piece.block if isinstance(piece, OpaquePart) else state.get("chunk")
         if chunk is not None and "echoes_reasoning" in self.scope.quirks:
             self.parts.append(FrozenDict(chunk) if type(chunk) is dict else chunk)
         elif isinstance(piece, OpaquePart):
-            self.losses.lose("dropped", f"{self.scope.target} takes back no block of this kind", piece, entry)
+            self.losses.lose("dropped", f"{self.scope.target} does not accept this kind of block back", piece, entry)
         elif isinstance(piece, TextPart):
             if "chunk" in state:
-                self.losses.lose("withheld", f"{self.scope.target} takes back a text alone", piece, entry, ".state")
-            sound_id = fields(self.further.get("audio")).get("id") if self.further else None
+                self.losses.lose("withheld", f"{self.scope.target} accepts only text back", piece, entry, ".state")
+            sound_id = object_or_empty(self.further.get("audio")).get("id") if self.further else None
             if piece.text and (sound_id is None or state.get("transcript_of") != sound_id):
                 self.parts.append({"type": "text", "text": piece.text})
         elif isinstance(piece, MediaPart):
-            self._audio(piece, text(fields(state.get("audio")).get("id")), entry)
+            self._audio(piece, text_or_empty(object_or_empty(state.get("audio")).get("id")), entry)
         elif isinstance(piece, ReasoningPart):
             self._reasoning(piece, state, entry)
         elif "plain_text" in self.scope.quirks:
-            self.losses.lose("downgraded", "the refusal renders as text", piece, entry)
+            self.losses.lose("downgraded", "the refusal was sent as text", piece, entry)
             self._text(piece.text)
         else:
             self.parts.append({"type": "refusal", "refusal": piece.text})
@@ -252,25 +254,27 @@ class _Answer:
         if identifier and "audio" not in self.further:
             self.further["audio"] = {"id": identifier}
             return
-        reason = f"{self.scope.target.dialect} takes an assistant's sound only by its id, where it came from"
-        self._text(self.scope.stand_in(reason, piece, entry, self.losses))
+        reason = f"{self.scope.target.dialect} accepts an assistant's audio only by its id, and only where it came from"
+        self._text(self.scope.placeholder_or_drop(reason, piece, entry, self.losses))
 
     def _reasoning(self, piece: ReasoningPart, state: Mapping[str, Any], entry: Entry) -> None:
-        name, details = text(state.get("field")), items(state.get("details"))
+        name, details = text_or_empty(state.get("field")), list_or_empty(state.get("details"))
         if not name and not details and "needs_reasoning" in self.scope.quirks:
             name = REASONING_FIELD
         if "echoes_reasoning" in self.scope.quirks and (name or details):
-            for each in filter(None, (name, text(state.get("also")))):
+            for each in filter(None, (name, text_or_empty(state.get("also")))):
                 self.further[each] = self.further.get(each, "") + piece.text
             if details:
                 self.further["reasoning_details"] = [*self.further.get("reasoning_details", ()), *details]
         else:
-            self.losses.lose("dropped", f"{self.scope.target} takes no reasoning back", piece, entry)
+            self.losses.lose("dropped", f"{self.scope.target} does not accept its reasoning back", piece, entry)
 
     def messages(self) -> list[Wire]:
         """The message; an empty list if it has no content left."""
         for part, piece, entry in self.refusals if len(self.parts) > 1 else ():
-            self.losses.lose("downgraded", "a refusal stands alone in its message; it renders as text", piece, entry)
+            self.losses.lose(
+                "downgraded", "a refusal must be the only part of its message; it was sent as text", piece, entry
+            )
             said = part["refusal"]
             part.clear()
             part.update(type="text", text=said)
@@ -293,7 +297,7 @@ class _Answer:
         if REASONING_FIELD in self.further:
             return
         self.further[REASONING_FIELD] = ""
-        reason = f"{self.scope.target} requires reasoning beside calls: an empty text is sent"
+        reason = f"{self.scope.target} requires reasoning in messages with calls; an empty text was sent"
         first = next(entry for entry in self.turn.entries if entry.wire_id)
         self.losses.add("synthesized", reason, message=first.message, path=REASONING_FIELD)
 
@@ -301,11 +305,11 @@ class _Answer:
 def _call(entry: Entry, scope: TurnScope, losses: LossLog) -> Wire:
     state = entry.call_state
     if state.get("type") == "custom":
-        kind, inner = "custom", {"input": text(entry.arguments_value(losses).get("input"))}
+        kind, inner = "custom", {"input": text_or_empty(entry.arguments_value(losses).get("input"))}
     else:
         kind, inner = "function", {"arguments": call_arguments(entry, scope, losses)}
     made = {"id": entry.wire_id, "type": kind, kind: {"name": entry.wire_name, **inner}}
-    return {**made, **fields(state.get("further"))} if state else made
+    return {**made, **object_or_empty(state.get("further"))} if state else made
 
 
 def call_arguments(entry: Entry, scope: TurnScope, losses: LossLog) -> str:
@@ -315,8 +319,10 @@ def call_arguments(entry: Entry, scope: TurnScope, losses: LossLog) -> str:
     (responses). Servers that parse the calls of a history refuse it: https://github.com/vllm-project/vllm/issues/43995
     """
     call, origin = entry.message.call, None if entry.keeps_state else entry.message.origin
-    if origin and origin.dialect == CUSTOM_CALLS and call and fields(call.state).get("type") == "custom":
-        losses.add("downgraded", "the custom call renders as a function call", message=entry.message, path="payload")
+    if origin and origin.dialect == CUSTOM_CALLS and call and object_or_empty(call.state).get("type") == "custom":
+        losses.add(
+            "downgraded", "the custom tool call was sent as a function call", message=entry.message, path="payload"
+        )
     return entry.arguments_text(scope.target, losses, verbatim=is_openai(scope))
 
 

@@ -5,7 +5,7 @@ import json
 from contextlib import suppress
 from typing import Any
 
-from sabir.authoring import Fields, JSONValue, fields, left_over, text
+from sabir.authoring import Fields, JSONValue, object_or_empty, text_or_empty, unknown_fields
 
 from sabir_openai.chat_decode import DETAIL_TEXTS, REASONING_FIELDS
 
@@ -49,7 +49,7 @@ class Details:
 
     def take(self, piece: Fields) -> None:
         """Add a piece."""
-        key = text(piece.get("type")), key_of(piece)
+        key = text_or_empty(piece.get("type")), key_of(piece)
         detail = self._latest.get(key)
         if detail is None or not _continues(piece, detail):
             detail = self._latest[key] = {}
@@ -67,7 +67,7 @@ class Details:
 
 def _continues(piece: Fields, detail: Fields) -> bool:
     """Return whether a piece of reasoning belongs to an earlier detail of its type and index."""
-    ids = {text(each.get("id")) for each in (piece, detail)} - {""}
+    ids = {text_or_empty(each.get("id")) for each in (piece, detail)} - {""}
     is_more = bool(piece.get("signature")) or not detail.get("signature")
     grows = "signature" in piece or any(name in piece for name in DETAIL_TEXTS)
     return len(ids) < 2 and is_more and grows and not piece.get("data")
@@ -87,18 +87,18 @@ class Call:
 
     def take(self, delta: Fields) -> str:
         """Add a delta; return the argument text that it added."""
-        self.id = self.id or text(delta.get("id"))
+        self.id = self.id or text_or_empty(delta.get("id"))
         self.kind = "custom" if isinstance(delta.get("custom"), dict) else self.kind
-        inner = fields(delta.get(self.kind))
-        name = text(inner.get("name"))
+        inner = object_or_empty(delta.get(self.kind))
+        name = text_or_empty(inner.get("name"))
         # Some endpoints repeat the name in every chunk.
         self.name += name if name != self.name else ""
         more = inner.get("input" if self.kind == "custom" else "arguments")
         if isinstance(more, dict):
             self.parsed = more
-        self.further |= left_over(delta, _OWN_FIELDS)
-        self.arguments.append(text(more))
-        return text(more)
+        self.further |= unknown_fields(delta, _OWN_FIELDS)
+        self.arguments.append(text_or_empty(more))
+        return text_or_empty(more)
 
     def whole(self) -> dict[str, Any]:
         """The call as in a response that is not streamed."""

@@ -22,12 +22,12 @@ from sabir.authoring import (
     History,
     JSONValue,
     KnownPart,
-    Leaf,
+    PartReader,
     Row,
-    fields,
     fit_schema,
-    text,
-    without,
+    object_or_empty,
+    text_or_empty,
+    without_fields,
 )
 from sabir.errors import HistoryInvalid
 
@@ -39,9 +39,9 @@ from sabir_openai.settings import ChatOptionHints, ChatSettings, FileHints, Imag
 _SOUNDS: Mapping[str, str] = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 _CHOSEN: Mapping[str, Sequence[str]] = {"function": ("name", "arguments"), "custom": ("name", "input")}
 """Kind of a call → the fields of its inner object; the call's other fields are its state."""
-_OLDER = "the older form becomes today's"
-_NO_PLACE = "a message has no place for it"
-_NO_CHOICE = "the choice of an option has no place for it"
+_OLDER = "the older form was converted to today's form"
+_NO_PLACE = "a message cannot store it"
+_NO_CHOICE = "an option choice cannot store it"
 
 
 _HINTS: Mapping[str, type[BaseModel]] = {
@@ -64,7 +64,7 @@ class RequestHistory(History):
 
     def __init__(self, found: Fields, scope: DecodeScope) -> None:
         super().__init__(found, scope)
-        row = Row.packaged("sabir_openai", scope.target.provider)
+        row = Row.load_packaged("sabir_openai", scope.target.provider)
         self._own = row.own_settings if row else FrozenDict()
         self._renamed = {field: name for entry in (row.entries if row else ()) for name, field in entry.renames.items()}
         """Field → the neutral setting that the row renames to it."""
@@ -73,11 +73,11 @@ class RequestHistory(History):
     def read_setting(self, name: str, value: JSONValue) -> None:
         """As in every history; a field of the row's endpoint becomes the setting that it is there."""
         if name in self._renamed and name not in self.neutral:
-            self.put(str(self._renamed[name]), value, name)
+            self.set_setting(str(self._renamed[name]), value, name)
         else:
             super().read_setting(name, value)
 
-    def put_vendor(self, name: str, value: JSONValue, field: str = "", within: str = "") -> None:
+    def set_vendor_setting(self, name: str, value: JSONValue, field: str = "", within: str = "") -> None:
         """As in every history; the settings that only the row's endpoint has are vendor settings too."""
         try:
             is_own = name in self._own and settings_with(self.vendor_model, self._own).model_validate({name: value})
@@ -86,20 +86,20 @@ class RequestHistory(History):
         if is_own:
             self._vendor[name] = value
         else:
-            super().put_vendor(name, value, field, within)
+            super().set_vendor_setting(name, value, field, within)
 
     def part(self, content: JSONValue, path: str) -> KnownPart | None:
         """As in every history; the part of a medium gets its hints."""
-        whole = fields(content)
-        kind = text(whole.get("type"))
+        whole = object_or_empty(content)
+        kind = text_or_empty(whole.get("type"))
         if kind not in _HINTS:
             return super().part(content, path)
         inner = whole.get(kind)
         place = inner if isinstance(inner, dict) else whole
         hints = self._hints({**whole, "detail": place.get("detail")}, _HINTS[kind])
-        bare = without(whole, *hints.keys() - {"detail"})
+        bare = without_fields(whole, *hints.keys() - {"detail"})
         if "detail" in hints:
-            bare = {**bare, kind: without(inner, "detail")} if place is inner else without(bare, "detail")
+            bare = {**bare, kind: without_fields(inner, "detail")} if place is inner else without_fields(bare, "detail")
         part = super().part(bare, path)
         return part.model_copy(update={"vendor": {self.scope.target.provider: hints}}) if part and hints else part
 
@@ -117,16 +117,16 @@ class RequestHistory(History):
 
         Returns whether the declaration is an option.
         """
-        found = fields(declared)
+        found = object_or_empty(declared)
         hints = self._hints(found, model)
-        parameters = fields(found.get("parameters")) or {"type": "object", "properties": {}}
-        said = without(hints, "strict") if hints.get("strict") is self._default_strict(parameters) else hints
+        parameters = object_or_empty(found.get("parameters")) or {"type": "object", "properties": {}}
+        said = without_fields(hints, "strict") if hints.get("strict") is self._default_strict(parameters) else hints
         vendor = {self.scope.target.provider: said} if said else None
-        name, description = text(found.get("name")), text(found.get("description"))
+        name, description = text_or_empty(found.get("name")), text_or_empty(found.get("description"))
         # A declaration that a field other than a hint loads later is not an option that every model may choose.
         is_option = bool(found) and ("defer_loading" in hints or not found.get("defer_loading"))
         if is_option and self.add_option(name, description, found.get("parameters"), vendor):
-            self.lose_unknown(found, {*_OPTION_FIELDS, *hints}, path, "an option has no place for it")
+            self.add_losses_of_unknown_fields(found, {*_OPTION_FIELDS, *hints}, path, "an option cannot store it")
             return True
         self.add_vendor_tool(tool, path)
         return False
@@ -141,56 +141,56 @@ class RequestHistory(History):
         if kind not in ("text", "json_object"):
             return False
         if kind == "json_object":
-            self.hold_to_json()
-        self.lose_unknown(form, {"type"}, path, "a format has no place for it")
+            self.set_json_response()
+        self.add_losses_of_unknown_fields(form, {"type"}, path, "a response format cannot store it")
         return True
 
     def hold_to_format(self, found: Fields, path: str) -> bool:
         """Set the schema that replies must match; return whether a neutral setting can express it."""
-        name, description = text(found.get("name")), text(found.get("description")) or None
-        if found.keys() - _FORMAT_FIELDS or not self.hold_to(name, found.get("schema"), description):
+        name, description = text_or_empty(found.get("name")), text_or_empty(found.get("description")) or None
+        if found.keys() - _FORMAT_FIELDS or not self.set_response_format(name, found.get("schema"), description):
             return False
         stated = found.get("strict")
         if isinstance(stated, bool) and stated is bool(fit_schema(found["schema"], STRICT).refusal):
-            reason = "rendering decides it: strict where the schema's meaning stays the same"
-            self.lose("rewritten", f"{path}.strict", reason)
+            reason = "rendering chooses `strict` itself, where the schema keeps its meaning"
+            self.add_loss("rewritten", f"{path}.strict", reason)
         return True
 
 
 def _image(found: Fields, scope: DecodeScope) -> MediaPart | None:
-    return MediaPart.read("image", text(found.get("url")))
+    return MediaPart.from_wire("image", text_or_empty(found.get("url")))
 
 
 def _sound(found: Fields, scope: DecodeScope) -> MediaPart | None:
-    form, data = text(found.get("format")), text(found.get("data"))
+    form, data = text_or_empty(found.get("format")), text_or_empty(found.get("data"))
     if not form:
-        return MediaPart.read("audio", _url(text(found.get("url")) or data, "audio/mpeg"))
-    return MediaPart.read("audio", f"data:{_SOUNDS.get(form, f'audio/{form}')};base64,{data}") if data else None
+        return MediaPart.from_wire("audio", _url(text_or_empty(found.get("url")) or data, "audio/mpeg"))
+    return MediaPart.from_wire("audio", f"data:{_SOUNDS.get(form, f'audio/{form}')};base64,{data}") if data else None
 
 
 def _file(found: Fields, scope: DecodeScope) -> MediaPart | None:
-    data = text(found.get("file_data"))
+    data = text_or_empty(found.get("file_data"))
     url = _url(data, "application/pdf") if data else scope.file_url(found.get("file_id"))
-    return MediaPart.read("document", url, found.get("filename"))
+    return MediaPart.from_wire("document", url, found.get("filename"))
 
 
-def _linked(field: str, name: str) -> Leaf:
+def _linked(field: str, name: str) -> PartReader:
     """Return the leaf of a document whose URL, or base64, is in a field or in an object of it, beside its name."""
 
     def read(found: Fields, scope: DecodeScope) -> MediaPart | None:
-        url = text(found.get(field)) or text(fields(found.get(field)).get("url"))
-        return MediaPart.read("document", _url(url, "application/pdf"), found.get(name))
+        url = text_or_empty(found.get(field)) or text_or_empty(object_or_empty(found.get(field)).get("url"))
+        return MediaPart.from_wire("document", _url(url, "application/pdf"), found.get(name))
 
-    return Leaf("", read, frozenset({field, name}))
+    return PartReader("", read, frozenset({field, name}))
 
 
 def _video(found: Fields, scope: DecodeScope) -> MediaPart | None:
-    return MediaPart.read("video", text(found.get("url")))
+    return MediaPart.from_wire("video", text_or_empty(found.get("url")))
 
 
 def _url(data: str, mime: str) -> str:
     """Return the URL that a text is; base64 becomes a data URL, by default of that MIME type."""
-    return data if "://" in data[:32] or not data else DataURL.sniffed(data, mime)
+    return data if "://" in data[:32] or not data else DataURL.with_sniffed_type(data, mime)
 
 
 class _History(RequestHistory):
@@ -203,13 +203,13 @@ class _History(RequestHistory):
         "parallel_tool_calls": "parallel_options",
     }
     leaves: ClassVar = {
-        "text": Leaf.of_text(),
-        "image_url": Leaf("image_url", _image, frozenset({"url"})),
-        "input_audio": Leaf("input_audio", _sound, frozenset({"data", "format", "url"})),
-        "file": Leaf("file", _file, frozenset({"file_data", "file_id", "filename"})),
+        "text": PartReader.for_text(),
+        "image_url": PartReader("image_url", _image, frozenset({"url"})),
+        "input_audio": PartReader("input_audio", _sound, frozenset({"data", "format", "url"})),
+        "file": PartReader("file", _file, frozenset({"file_data", "file_id", "filename"})),
         "document_url": _linked("document_url", "document_name"),
         "file_url": _linked("file_url", "file_name"),
-        "video_url": Leaf("video_url", _video, frozenset({"url"})),
+        "video_url": PartReader("video_url", _video, frozenset({"url"})),
     }
 
     def __init__(self, found: Fields, scope: DecodeScope) -> None:
@@ -219,9 +219,9 @@ class _History(RequestHistory):
 
     def said(self, message: Fields, path: str) -> None:
         """Instructions, under either name, or what the user says."""
-        self.lose_unknown(message, {"role", "content"}, path, _NO_PLACE)
+        self.add_losses_of_unknown_fields(message, {"role", "content"}, path, _NO_PLACE)
         policy = "user" if message["role"] == "user" else "system"
-        self.say(policy, self.parts(message.get("content"), f"{path}.content"), path)
+        self.add_message(policy, self.parts(message.get("content"), f"{path}.content"), path)
 
     def assistant(self, message: Fields, path: str) -> None:
         """The model's parts and option calls, as from decoding its response."""
@@ -234,32 +234,32 @@ class _History(RequestHistory):
             calls = sum(isinstance(block, OptionCallPayload) for block in blocks)
             blocks.insert(len(blocks) - calls, sound)
         if left.get("prefix") is True and "prefix" in self._own and message is self.found["messages"][-1]:
-            self.put_vendor("prefix", left.pop("prefix"))
+            self.set_vendor_setting("prefix", left.pop("prefix"))
         said = self.extend(blocks, path)
-        self.lose_unknown(left, (), path, _NO_PLACE)
+        self.add_losses_of_unknown_fields(left, (), path, _NO_PLACE)
         if message.get("function_call") is not None and (call := said[-1].call):
             self.unanswered.setdefault(call.option_name, []).append(call.invocation_id)
-            self.lose("rewritten", f"{path}.function_call", _OLDER)
+            self.add_loss("rewritten", f"{path}.function_call", _OLDER)
 
     def _kept_sound(self, left: dict[str, Any]) -> MediaPart | None:
         """Audio that the vendor stores, by its id."""
-        name = text(fields(left.get("audio")).get("id"))
-        part = MediaPart.read("audio", self.scope.file_url(name)) if name else None
+        name = text_or_empty(object_or_empty(left.get("audio")).get("id"))
+        part = MediaPart.from_wire("audio", self.scope.file_url(name)) if name else None
         if part is not None:
             del left["audio"]
         return part and part.model_copy(update={"state": {"audio": {"id": name}}})
 
     def _check_calls(self, message: Fields, path: str) -> None:
-        for index, call in enumerate(History.listed(message, "tool_calls", path)):
+        for index, call in enumerate(History.list_at(message, "tool_calls", path)):
             place = f"{path}.tool_calls[{index}]"
             kind = "custom" if "custom" in History.expect(call, dict, place) else "function"
             chosen: dict[str, Any] = History.expect(call.get(kind), dict, f"{place}.{kind}")
             History.expect_name(chosen.get("name"), f"{place}.{kind}.name")
-            self.lose_unknown(chosen, _CHOSEN[kind], f"{place}.{kind}", _NO_PLACE)
+            self.add_losses_of_unknown_fields(chosen, _CHOSEN[kind], f"{place}.{kind}", _NO_PLACE)
             if call.get("index") not in (None, index):
-                self.lose("dropped", f"{place}.index", _NO_PLACE)
-            if not text(call.get("id")):
-                self.lose("synthesized", f"{place}.id", "it is missing; one is made up")
+                self.add_loss("dropped", f"{place}.index", _NO_PLACE)
+            if not text_or_empty(call.get("id")):
+                self.add_loss("synthesized", f"{place}.id", "it is missing, so one was generated")
         if message.get("function_call") is not None:
             place = f"{path}.function_call"
             History.expect_name(History.expect(message["function_call"], dict, place).get("name"), f"{place}.name")
@@ -267,28 +267,32 @@ class _History(RequestHistory):
     def tool(self, message: Fields, path: str) -> None:
         """The result of one call; its content is text, which no flag calls an error."""
         call_id = History.expect_name(message.get("tool_call_id"), f"{path}.tool_call_id")
-        said, name = message.get("content") or "", text(message.get("name"))
+        said, name = message.get("content") or "", text_or_empty(message.get("name"))
         known = {"role", "content", "tool_call_id", *(("name",) if name == self.names.get(call_id, name) else ())}
-        self.lose_unknown(message, known, path, _NO_PLACE)
-        self.answer(call_id, said if isinstance(said, str) else self.parts(said, f"{path}.content"), path, name)
+        self.add_losses_of_unknown_fields(message, known, path, _NO_PLACE)
+        self.add_result(call_id, said if isinstance(said, str) else self.parts(said, f"{path}.content"), path, name)
 
     def function(self, message: Fields, path: str) -> None:
         """The result of a call in the older form: the first of that option that has none."""
         name = History.expect_name(message.get("name"), f"{path}.name")
         waiting = self.unanswered.get(name)
         call_id = waiting.pop(0) if waiting else f"call_{uuid4().hex}"
-        self.lose_unknown(message, {"role", "content", "name"}, path, _NO_PLACE)
-        self.lose("rewritten", path, _OLDER)
+        self.add_losses_of_unknown_fields(message, {"role", "content", "name"}, path, _NO_PLACE)
+        self.add_loss("rewritten", path, _OLDER)
         said = "" if message.get("content") is None else History.expect(message["content"], str, f"{path}.content")
-        self.answer(call_id, said, path, name)
+        self.add_result(call_id, said, path, name)
 
     def tools(self, given: JSONValue) -> None:
         """Options, and tools of the vendor's own."""
         for index, tool in enumerate(History.expect(given, list, "tools")):
-            declared = fields(tool).get("function") if fields(tool).get("type", "function") == "function" else None
+            declared = (
+                object_or_empty(tool).get("function")
+                if object_or_empty(tool).get("type", "function") == "function"
+                else None
+            )
             if self.offer(tool, declared, ChatOptionHints, f"tools[{index}].function"):
-                self.lose_unknown(
-                    fields(tool), {"type", "function"}, f"tools[{index}]", "an option has no place for it"
+                self.add_losses_of_unknown_fields(
+                    object_or_empty(tool), {"type", "function"}, f"tools[{index}]", "an option cannot store it"
                 )
 
     def functions(self, given: JSONValue) -> None:
@@ -296,37 +300,39 @@ class _History(RequestHistory):
         for index, function in enumerate(History.expect(given, list, "functions")):
             path = f"functions[{index}]"
             self.offer({"type": "function", "function": function}, function, ChatOptionHints, path)
-            self.lose("rewritten", path, _OLDER)
+            self.add_loss("rewritten", path, _OLDER)
 
     def older_choice(self, choice: JSONValue) -> None:
         """The function that the model must call, in the older form."""
-        self.lose("rewritten", "function_call", _OLDER)
-        if not self.choose(choice, text(fields(choice).get("name"))):
-            self.put_extra("function_call", choice)
+        self.add_loss("rewritten", "function_call", _OLDER)
+        if not self.set_option_choice(choice, text_or_empty(object_or_empty(choice).get("name"))):
+            self.set_extra_body("function_call", choice)
         else:
-            self.lose_unknown(fields(choice), {"name"}, "function_call", _NO_CHOICE)
+            self.add_losses_of_unknown_fields(object_or_empty(choice), {"name"}, "function_call", _NO_CHOICE)
 
     def choice(self, choice: JSONValue) -> None:
         """The option that the model must choose."""
-        found = fields(choice)
-        kind = text(found.get("type"))
-        inner = fields(found.get(kind))
-        if not self.choose("required" if choice == "any" else choice, text(inner.get("name"))):
-            self.put_vendor("tool_choice", choice)
+        found = object_or_empty(choice)
+        kind = text_or_empty(found.get("type"))
+        inner = object_or_empty(found.get(kind))
+        if not self.set_option_choice("required" if choice == "any" else choice, text_or_empty(inner.get("name"))):
+            self.set_vendor_setting("tool_choice", choice)
         else:
-            self.lose_unknown(found, {"type", kind}, "tool_choice", _NO_CHOICE)
-            self.lose_unknown(inner, {"name"}, f"tool_choice.{kind}", _NO_CHOICE)
+            self.add_losses_of_unknown_fields(found, {"type", kind}, "tool_choice", _NO_CHOICE)
+            self.add_losses_of_unknown_fields(inner, {"name"}, f"tool_choice.{kind}", _NO_CHOICE)
 
     def format(self, wanted: JSONValue) -> None:
         """The schema that replies must match."""
-        found = fields(wanted)
-        schema, path = fields(found.get("json_schema")), "response_format.json_schema"
+        found = object_or_empty(wanted)
+        schema, path = object_or_empty(found.get("json_schema")), "response_format.json_schema"
         if self.hold_to_type(found, "response_format"):
             return
         if found.get("type") == "json_schema" and self.hold_to_format(schema, path):
-            self.lose_unknown(found, {"type", "json_schema"}, "response_format", "a format has no place for it")
+            self.add_losses_of_unknown_fields(
+                found, {"type", "json_schema"}, "response_format", "a response format cannot store it"
+            )
         else:
-            self.put_extra("response_format", wanted)
+            self.set_extra_body("response_format", wanted)
 
     readers: ClassVar = {
         "messages": RequestHistory.read_messages, "tools": tools, "functions": functions,

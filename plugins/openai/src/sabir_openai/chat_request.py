@@ -11,14 +11,14 @@ from sabir import ResponseFormat, TextPart
 from sabir.authoring import (
     JSON_OBJECT,
     IdentifierRule,
+    Insertion,
     JSONValue,
     ReasoningEffort,
     RequestScope,
-    Splice,
-    fields,
     fit_effort,
     fit_schema,
-    without,
+    object_or_empty,
+    without_fields,
 )
 
 from sabir_openai.schema import LOOSE, STRICT
@@ -71,7 +71,7 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     names = {setting: _renamed(name, scope) for setting, name in FIELDS.items()}
     body: dict[str, Any] = {"model": scope.target.model} | scope.neutral_fields(names, stops=MOST_STOPS, take=take)
     if "thinking_type" in scope.quirks and body.get("reasoning_effort") == "none":
-        body = without(body, "reasoning_effort") | {"thinking": {"type": "disabled"}}
+        body = without_fields(body, "reasoning_effort") | {"thinking": {"type": "disabled"}}
     if scope.options and (rule := scope.model_info.facts.get(OPTIONS_ON_CHAT)):
         body |= _without_reasoning(scope, body.get("reasoning_effort"), str(rule))
     tools = [*encode_options(scope), *vendor.pop("tools", ())]
@@ -80,7 +80,7 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     body |= encode_choice(scope, tools, _declared) | _format(scope)
     for name in body.keys() & vendor.keys():
         setting = next((setting for setting, field in names.items() if field == name), _REPLACED.get(name, name))
-        scope.losses.add("dropped", f"the vendor setting {name} takes its place", path=f"settings.{setting}")
+        scope.losses.add("dropped", f"the vendor setting {name} replaces it", path=f"settings.{setting}")
     return body | vendor
 
 
@@ -88,30 +88,32 @@ def _without_reasoning(scope: RequestScope, effort: ReasoningEffort | None, rule
     """Return the effort with which a model of that rule takes options; leave the options out if it has none."""
     if effort == "none" or (effort is None and rule == "unless_it_reasons"):
         return {}
-    reason = f"{scope.target.model} takes no options on {scope.target.dialect} while it reasons"
+    reason = f"{scope.target.model} accepts no tools on {scope.target.dialect} while it reasons"
     if "none" in (scope.model_info.efforts or ()):
         remedy = "openai.responses takes both"
-        scope.losses.add("downgraded", f"{reason}: 'none' is sent; {remedy}", path="settings.reasoning_effort")
+        scope.losses.add(
+            "downgraded", f"{reason}; reasoning was turned off ('none'); {remedy}", path="settings.reasoning_effort"
+        )
         return {"reasoning_effort": "none"}
-    scope.losses.add("dropped", f"{reason}, which it always does; use openai.responses", path="options")
+    scope.losses.add("dropped", f"{reason}, and it always reasons; use openai.responses", path="options")
     scope.options = ()
     return {}
 
 
 def _turns_reasoning_off(vendor: Mapping[str, Any]) -> bool:
     """Return whether the settings that only some endpoints have turn reasoning off."""
-    reasoning = fields(vendor.get("reasoning"))
+    reasoning = object_or_empty(vendor.get("reasoning"))
     is_off = reasoning.get("effort") == "none" or reasoning.get("enabled") is False
-    return is_off or fields(vendor.get("thinking")).get("type") == "disabled"
+    return is_off or object_or_empty(vendor.get("thinking")).get("type") == "disabled"
 
 
 def _mark_prefix(scope: RequestScope) -> None:
     """Mark the assistant's last message as the beginning of the reply; a loss if the last message is another's."""
     path = f"settings.vendor.{scope.target.provider}.prefix"
     if scope.last_side == "assistant":
-        scope.splices.append(Splice("end", b"}", b',"prefix":true', path))
+        scope.splices.append(Insertion("end", b"}", b',"prefix":true', path))
     else:
-        scope.losses.add("dropped", "the last message is not the assistant's", path=path)
+        scope.losses.add("dropped", "the last message is not an assistant message", path=path)
 
 
 def take(scope: RequestScope, setting: str) -> Any:
@@ -122,10 +124,10 @@ def take(scope: RequestScope, setting: str) -> Any:
     reasons = scope.model_info.reasoning and scope.settings.take("reasoning_effort") not in (None, "none")
     is_sampling = setting in _SAMPLING and setting not in scope.model_info.rejects
     if is_sampling and reasons and scope.settings.take(setting) is not None:
-        reason = f"{scope.target.model} takes it only while it does not reason"
+        reason = f"{scope.target.model} accepts it only without reasoning"
         scope.losses.add("dropped", reason, path=f"settings.{setting}")
         return None
-    return scope.take(setting)
+    return scope.setting(setting)
 
 
 def _renamed(name: str, scope: RequestScope) -> str:
@@ -152,10 +154,10 @@ def encode_options(scope: RequestScope) -> list[dict[str, Any]]:
         is_plain = not strict.narrows and _strict_is_known(scope)
         is_strict = hints.get("strict", is_plain) and not strict.refusal
         if hints.get("strict") and strict.refusal:
-            scope.losses.add("downgraded", f"it is sent without strict: {strict.refusal}", path=path)
-            hints = without(hints, "strict")
+            scope.losses.add("downgraded", f"it was sent without `strict`: {strict.refusal}", path=path)
+            hints = without_fields(hints, "strict")
         if is_strict and not scope.supports("strict", f"options[{index}].strict"):
-            is_strict, hints = False, without(hints, "strict")
+            is_strict, hints = False, without_fields(hints, "strict")
         fitted = strict if is_strict else fit_schema(option.parameters, LOOSE)
         function = {**scope.declare(option), "parameters": fitted.parameters(scope.losses, path)}
         declared.append(
@@ -170,7 +172,7 @@ def _strict_is_known(scope: RequestScope) -> bool:
 
 
 def encode_choice(scope: RequestScope, tools: list[dict[str, Any]], declared: Declared) -> dict[str, Any]:
-    """The choice of an option and whether several may be called at once; losses if no option is offered.
+    """The choice of an option and whether several may be called at once; losses if no options were passed.
 
     `declared` gives a tool's name and, for a choice by name, the wire value. Raises SettingsInvalid for a
     name that is not offered.
@@ -181,7 +183,7 @@ def encode_choice(scope: RequestScope, tools: list[dict[str, Any]], declared: De
         wire_name = scope.option_names.get(choice, choice)
         said = next((said for name, said in map(declared, tools) if name == wire_name), None)
         if said is None and has_tool(scope, choice):
-            reason = f"{scope.target.dialect} does not have the tool {choice!r}"
+            reason = f"{scope.target.dialect} has no tool {choice!r}"
             scope.losses.add("dropped", reason, path="settings.option_choice")
         elif said is None:
             raise scope.not_offered(choice)
@@ -190,13 +192,13 @@ def encode_choice(scope: RequestScope, tools: list[dict[str, Any]], declared: De
     if tools:
         return dict(found.values())
     for setting in found:
-        scope.losses.add("dropped", "no option is offered", path=f"settings.{setting}")
+        scope.losses.add("dropped", "no options were passed", path=f"settings.{setting}")
     return {}
 
 
 def _declared(tool: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     kind = str(tool.get("type"))
-    name = fields(tool.get(kind)).get("name")
+    name = object_or_empty(tool.get(kind)).get("name")
     return name, {"type": kind, kind: {"name": name}}
 
 
@@ -207,11 +209,13 @@ def _format(scope: RequestScope) -> dict[str, Any]:
     if "json_object" not in scope.quirks:
         if not (form := encode_format(wanted, scope)):
             return {}
-        schema = {"json_schema": without(form, "type")} if form["type"] == "json_schema" else {}
+        schema = {"json_schema": without_fields(form, "type")} if form["type"] == "json_schema" else {}
         return {"response_format": {"type": form["type"], **schema}}
     if wanted == JSON_OBJECT:
         return {"response_format": {"type": "json_object"}}
-    reason = f"{scope.target} holds replies to JSON, not to a schema; say the schema in the instructions"
+    reason = (
+        f"{scope.target} can restrict replies to JSON, but not to a schema; describe the schema in the instructions"
+    )
     scope.losses.add("dropped", reason, path="settings.response_format.schema")
     return {"response_format": {"type": "json_object"}}
 
@@ -230,14 +234,16 @@ def encode_format(wanted: ResponseFormat, scope: RequestScope) -> dict[str, Any]
     path, strict = "settings.response_format", fit_schema(wanted.schema_view, STRICT)
     fitted = fit_schema(wanted.schema_view, LOOSE) if strict.refusal else strict
     if fitted.refusal:
-        scope.losses.add("dropped", f"the wire takes no such schema: {fitted.refusal}", path=path)
+        scope.losses.add("dropped", f"the API does not accept this schema: {fitted.refusal}", path=path)
         return {}
     if strict.refusal:
-        reason = f"replies may miss the schema, for it cannot be strict: {strict.refusal}"
+        reason = f"replies may not match the schema, because the schema cannot be strict: {strict.refusal}"
         scope.losses.add("downgraded", reason, path=path)
     fitted.report(scope.losses, f"{path}.schema")
-    name = FORMAT_NAMES.fitted(wanted.name)
+    name = FORMAT_NAMES.fit(wanted.name)
     if name != wanted.name:
-        scope.losses.add("rewritten", f"the wire takes {name!r} for {wanted.name!r}", path=f"{path}.name")
+        scope.losses.add(
+            "rewritten", f"the name {wanted.name!r} was sent as {name!r}, which the API accepts", path=f"{path}.name"
+        )
     schema = {"type": "json_schema", "name": name, "schema": fitted.schema, "strict": not strict.refusal}
     return schema | {"description": wanted.description} if wanted.description else schema

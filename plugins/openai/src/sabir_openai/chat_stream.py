@@ -12,7 +12,17 @@ from typing import Any
 from uuid import uuid4
 
 from sabir import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
-from sabir.authoring import BlockKind, DecodeScope, Fields, JSONValue, ServerEvent, fields, items, left_over, text
+from sabir.authoring import (
+    BlockKind,
+    DecodeScope,
+    Fields,
+    JSONValue,
+    ServerEvent,
+    list_or_empty,
+    object_or_empty,
+    text_or_empty,
+    unknown_fields,
+)
 
 from sabir_openai import chat_decode
 from sabir_openai.chat_growing import (
@@ -59,18 +69,18 @@ class ChatDecoder:
         if chunk != self._head:  # it is the same in nearly every chunk
             self._head = chunk
             self._body |= {name: value for name, value in chunk.items() if value not in (None, "")}
-        for found in map(fields, items(choices)):
+        for found in map(object_or_empty, list_or_empty(choices)):
             number = chat_decode.index_of(found)
             choice = self._choices.get(number) or self._begun_choice(number)
             if not choice.is_text(found):
-                self._scope.count_kept(data)
+                self._scope.count_stored_values(data)
             for place, kind, more in choice.take(found):
                 if number != 0:
                     continue
                 if place not in self._open:
                     yield from self._begun(place, kind, more, choice)
                 elif more:
-                    yield BlockDelta.of(place, kind, more)
+                    yield BlockDelta.unchecked(place, kind, more)
 
     def _begun_choice(self, number: int) -> "_Choice":
         self._scope.count_blocks()
@@ -89,7 +99,7 @@ class ChatDecoder:
             yield BlockStart(index=place, kind=kind, invocation_id=call.id, option_name=name)
         self._open.add(place)
         if more:
-            yield BlockDelta.of(place, kind, more)
+            yield BlockDelta.unchecked(place, kind, more)
 
     def close(self) -> Iterator[StreamEvent]:
         """Yield the ends of all blocks and of the reply; nothing if choice 0 has no finish reason."""
@@ -105,7 +115,7 @@ class ChatDecoder:
         placed, end = chat_decode.read_answer(whole, self._scope)
         for place, block in placed:
             if place not in self._open:
-                yield BlockStart.of(place, block)
+                yield BlockStart.unchecked(place, block)
             yield BlockEnd(index=place, block=block)
         yield ReplyEnd(**end)
 
@@ -142,15 +152,17 @@ class _Choice:
         """Return whether a chunk's part of a choice only adds text, which takes no more memory than its characters."""
         delta = found.get("delta", found)
         return not found.get("logprobs") and all(
-            name in TEXT_FIELDS and isinstance(value, str | None) for name, value in fields(delta).items()
+            name in TEXT_FIELDS and isinstance(value, str | None) for name, value in object_or_empty(delta).items()
         )
 
     def take(self, found: Fields) -> Iterator[Grown]:
         """Add a chunk's part of this choice; yields the blocks that grew."""
-        for name, value in left_over(found, _REPEATED_FIELDS).items():
+        for name, value in unknown_fields(found, _REPEATED_FIELDS).items():
             is_list = name == "logprobs"
-            self.found[name] = grown(dict(fields(self.found.get(name))), fields(value)) if is_list else value
-        delta = left_over(self._delta_of(found), ("role",))
+            self.found[name] = (
+                grown(dict(object_or_empty(self.found.get(name))), object_or_empty(value)) if is_list else value
+            )
+        delta = unknown_fields(self._delta_of(found), ("role",))
         for name, value in delta.items():
             match name:
                 case "content":
@@ -163,7 +175,7 @@ class _Choice:
                 case "reasoning_details" if isinstance(value, list):
                     yield from self._reasoning(value, delta)
                 case "function_call" if isinstance(value, dict):
-                    self.message[name] = grown(dict(fields(self.message.get(name))), fields(value))
+                    self.message[name] = grown(dict(object_or_empty(self.message.get(name))), object_or_empty(value))
                 case _ if isinstance(value, str):
                     yield from self._text(name, value)
                 case _:
@@ -172,7 +184,7 @@ class _Choice:
     def _delta_of(self, found: Fields) -> Fields:
         """Return what a chunk adds: its delta, or without one the whole message, unless pieces of it came before."""
         has_begun = self.message or self.chunks or self.calls
-        return fields(found.get("delta") if "delta" in found or has_begun else found.get("message"))
+        return object_or_empty(found.get("delta") if "delta" in found or has_begun else found.get("message"))
 
     def _text(self, name: str, value: str) -> Iterator[Grown]:
         if not isinstance(self.message.get(name), Words):
@@ -186,7 +198,7 @@ class _Choice:
 
     def _reasoning(self, pieces: list[Any], delta: Fields) -> Iterator[Grown]:
         """Add pieces of details; their text is the reasoning where no other field has it."""
-        for piece in map(fields, pieces):
+        for piece in map(object_or_empty, pieces):
             self._details.take(piece)
             more = chat_decode.detail_text(piece)
             if more and self._reasoning_field is None and not any(map(delta.get, chat_decode.REASONING_FIELDS)):
@@ -194,7 +206,7 @@ class _Choice:
 
     def _chunk(self, chunk: JSONValue) -> Iterator[Grown]:
         """Add a chunk of content, which is a text or an object."""
-        found = {"type": "text", "text": chunk} if isinstance(chunk, str) else fields(chunk)
+        found = {"type": "text", "text": chunk} if isinstance(chunk, str) else object_or_empty(chunk)
         more = found.get("text")
         if (thought := chat_decode.thinking_text(found)) is not None:
             if not self.chunks or not isinstance(self.chunks[-1], Thinking):
@@ -211,7 +223,7 @@ class _Choice:
             yield chat_decode.CONTENT + len(self.chunks) - 1, "text", more
 
     def _audio(self, value: Fields) -> Iterator[Grown]:
-        data, transcript = text(value.get("data")), text(value.get("transcript"))
+        data, transcript = text_or_empty(value.get("data")), text_or_empty(value.get("transcript"))
         self.audio |= {name: item for name, item in value.items() if name not in ("data", "transcript")}
         if data:
             self.sounds.append(data)
@@ -221,7 +233,7 @@ class _Choice:
             yield chat_decode.TRANSCRIPT, "text", transcript
 
     def _calls(self, deltas: list[Any]) -> Iterator[Grown]:
-        for delta in map(fields, deltas):
+        for delta in map(object_or_empty, deltas):
             place = self._place_of(delta)
             if place == len(self.calls):
                 index = key_of(delta)
@@ -242,8 +254,8 @@ class _Choice:
         one; without both, the last call, if the delta has no name. A name begins a call: a delta with a new id but
         without a name continues the call at its index, then the call with its id, then, without an index, the last.
         """
-        index, wire_id = key_of(delta), text(delta.get("id"))
-        is_named = any(text(fields(delta.get(kind)).get("name")) for kind in ("function", "custom"))
+        index, wire_id = key_of(delta), text_or_empty(delta.get("id"))
+        is_named = any(text_or_empty(object_or_empty(delta.get(kind)).get("name")) for kind in ("function", "custom"))
         if index is None and not wire_id:
             return len(self.calls) - bool(self.calls and not is_named)
         place = self._latest.get((index, wire_id or ANY), -1)
@@ -277,7 +289,7 @@ class _Choice:
             joined = (each.joined() if isinstance(each, Thinking) else settled(each) for each in self.chunks)
             message["content"] = [{"type": "text", "text": each} if isinstance(each, str) else each for each in joined]
         if self.audio or self.sounds:
-            message["audio"] = {**fields(settled(self.audio)), "data": joined_sound(self.sounds)}
+            message["audio"] = {**object_or_empty(settled(self.audio)), "data": joined_sound(self.sounds)}
         if self.calls:
             message["tool_calls"] = [call.whole() for call in self.calls]
-        return {**fields(settled(self.found)), "message": message}
+        return {**object_or_empty(settled(self.found)), "message": message}

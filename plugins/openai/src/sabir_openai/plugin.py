@@ -10,7 +10,7 @@ azure = AzureProvider()
 
 
 def __getattr__(name: str) -> CompatibleProvider:
-    row = Row.packaged("sabir_openai", name)
+    row = Row.load_packaged("sabir_openai", name)
     if row is None:
         raise AttributeError(f"module {__name__!r} has no provider {name!r}")
     return CompatibleProvider(row)

@@ -17,11 +17,11 @@ from sabir.authoring import (
     Connection,
     Credential,
     Dialect,
+    GeneratedSDKConnection,
     KeySource,
-    PostingClient,
-    PostingConnection,
     Row,
     RowProvider,
+    UserSDKConnection,
     WireRequest,
 )
 
@@ -67,11 +67,11 @@ class CompatibleProvider(RowProvider):
         """Return the dialect of that short name."""
         return dialect_of(short_name)
 
-    def own(self, access: Access, key: KeySource) -> Connection:
+    def connect_own_clients(self, access: Access, key: KeySource) -> Connection:
         """Return a connection over the SDK's clients, which are made at the first send."""
         return SDKConnection(self.name, ERRORS, key, self.url_of(access), is_vendor=self.is_vendor(access))
 
-    def given(self, client: object) -> Connection:
+    def connect_user_client(self, client: object) -> Connection:
         """Return a connection over the user's own client."""
         return UsersConnection(self.name, ERRORS, client)
 
@@ -87,19 +87,19 @@ def dialect_of(short_name: str) -> Dialect:
     return CHAT
 
 
-class SDKConnection(PostingConnection):
+class SDKConnection(GeneratedSDKConnection):
     """The SDK's own clients; only OpenAI itself gets organisation and project."""
 
     module, client_name = "openai", "OpenAI"
     vendor_headers = ("OpenAI-Organization", "OpenAI-Project")
 
 
-class UsersConnection(PostingClient):
+class UsersConnection(UserSDKConnection):
     """The user's own client, which may be Azure's."""
 
     module = "openai"
     kinds = ("openai.OpenAI", "openai.AsyncOpenAI")
-    remedy = "the waiting calls take an OpenAI client, await takes an AsyncOpenAI"
+    remedy = "sync calls need an OpenAI client, async calls an AsyncOpenAI"
 
     def what(self, request: WireRequest) -> dict[str, Any]:
         """The arguments of the SDK's call; for an Azure client without a deployment, the path gets the deployment.

@@ -21,11 +21,11 @@ from sabir.authoring import (
     JSONValue,
     ReplyBuilder,
     encode_json,
-    fields,
-    items,
-    left_over,
-    text,
-    without,
+    list_or_empty,
+    object_or_empty,
+    text_or_empty,
+    unknown_fields,
+    without_fields,
 )
 from sabir.errors import CallError
 
@@ -81,14 +81,15 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     found = scope.read_object(body)
     raise_reported(found, scope)
     if not isinstance(found.get("output"), list):
-        raise scope.invalid("answered without output; expected a list of items: send the request again")
-    if not found["output"] and (status := text(found.get("status"))) in UNMADE:
-        said = f"{scope.target} answered {status!r}: response {text(found.get('id'))} is made in the background"
+        raise scope.invalid_answer("answered without output; expected a list of items: send the request again")
+    if not found["output"] and (status := text_or_empty(found.get("status"))) in UNMADE:
+        response_id = text_or_empty(found.get("id"))
+        said = f"{scope.target} answered {status!r}: response {response_id} is being generated in the background"
         remedy = "stream it, fetch it later by that id, or leave out `background`"
         provider, request_id = scope.target.provider, scope.request_id
         raise CallError(f"{said}; {remedy}", provider=provider, code=status, request_id=request_id)
     blocks, builder = [], ReplyBuilder(scope)
-    for item in scope.each_counted(found["output"]):
+    for item in scope.count_each(found["output"]):
         for block in item_blocks(item, scope):
             blocks.append(block)
             builder.add(block, is_finished=is_finished(item))
@@ -103,15 +104,15 @@ def raise_reported(found: Fields, scope: DecodeScope) -> None:
 
 def origin_of(found: Fields, scope: DecodeScope) -> Origin:
     """The origin that a response names."""
-    return scope.origin(text(found.get("model")), text(found.get("id")) or None)
+    return scope.origin(text_or_empty(found.get("model")), text_or_empty(found.get("id")) or None)
 
 
 def read_end(response: Fields, blocks: Collection[Block], scope: DecodeScope) -> dict[str, Any]:
     """The fields of a reply, or of a stream's ReplyEnd, from everything in a response but its items."""
-    status = text(response.get("status"))
-    raw = text(fields(response.get("incomplete_details")).get("reason")) or status
+    status = text_or_empty(response.get("status"))
+    raw = text_or_empty(object_or_empty(response.get("incomplete_details")).get("reason")) or status
     reason = FINISH_REASONS.get(raw, "other")
-    changes = scope.each_counted(items(response.get("input_transformations")))
+    changes = scope.count_each(list_or_empty(response.get("input_transformations")))
     return {
         "finish_reason": _reason_of(blocks) if reason == "stop" else reason,
         "raw_finish_reason": raw or None,
@@ -121,11 +122,11 @@ def read_end(response: Fields, blocks: Collection[Block], scope: DecodeScope) ->
             Loss(
                 kind="dropped",
                 path=f"input_transformations[{index}]",
-                reason=f"the server removed {text(change.get('id'))} ({text(change.get('reason'))})",
+                reason=f"the server removed {text_or_empty(change.get('id'))} ({text_or_empty(change.get('reason'))})",
             )
-            for index, change in enumerate(map(fields, changes))
+            for index, change in enumerate(map(object_or_empty, changes))
         ),
-        "details": left_over(response, PLACED) or None,
+        "details": unknown_fields(response, PLACED) or None,
     }
 
 
@@ -136,8 +137,8 @@ def _reason_of(blocks: Collection[Block]) -> FinishReason:
         return "content_filter"
     parts = [block for block in blocks if isinstance(block, OpaquePart) and block.pair is not None]
     answered = {part.pair_id for part in parts if part.pair == "closes"}
-    for call in (fields(part.block) for part in parts if part.pair_id not in answered):
-        is_hosted = fields(call.get("environment")).get("type") == "container_reference"
+    for call in (object_or_empty(part.block) for part in parts if part.pair_id not in answered):
+        is_hosted = object_or_empty(call.get("environment")).get("type") == "container_reference"
         if not is_hosted and call.get("execution") != "server":  # the vendor's server answers those
             return "native_calls"
     return "option_calls" if "option_call" in kinds else "stop"
@@ -145,61 +146,65 @@ def _reason_of(blocks: Collection[Block]) -> FinishReason:
 
 def is_finished(item: JSONValue) -> bool | None:
     """Return the wire's mark on an item of an option call: whether the model finished it, or None without a mark."""
-    found = fields(item)
-    return STATUSES.get(text(found.get("status"))) if found.get("type") == "function_call" else None
+    found = object_or_empty(item)
+    return STATUSES.get(text_or_empty(found.get("status"))) if found.get("type") == "function_call" else None
 
 
 def item_blocks(item: JSONValue, scope: DecodeScope) -> list[Block]:
     """Return the blocks of one output item: one for each content part of a message, one for any other item."""
-    reader = READERS.get(text(fields(item).get("type")))
+    reader = READERS.get(text_or_empty(object_or_empty(item).get("type")))
     return [opaque_item(item)] if reader is None else reader(item, scope)
 
 
 def _message(item: Fields, scope: DecodeScope) -> list[Block]:
-    head = without(item, "content")
-    contents = items(item.get("content"))
+    head = without_fields(item, "content")
+    contents = list_or_empty(item.get("content"))
     if len(contents) > 1:  # each of them keeps the head
-        scope.count_copied(len(contents) * len(encode_json(head)))
-    blocks = [_content(content, head, scope) for content in scope.each_counted(contents)]
+        scope.count_copied_bytes(len(contents) * len(encode_json(head)))
+    blocks = [_content(content, head, scope) for content in scope.count_each(contents)]
     return blocks or [opaque_item(item)]
 
 
 def _content(content: JSONValue, head: Fields, scope: DecodeScope) -> Block:
-    found = fields(content)
+    found = object_or_empty(content)
     if found.get("type") == "output_text" and isinstance(found.get("text"), str):
-        annotations = scope.each_counted(items(found.get("annotations")))
+        annotations = scope.count_each(list_or_empty(found.get("annotations")))
         citations = tuple(read_citation(annotation) for annotation in annotations)
-        state = {"item": head, "part": without(found, "text", "annotations")}
+        state = {"item": head, "part": without_fields(found, "text", "annotations")}
         return TextPart(text=found["text"], citations=citations, state=state)
     if found.get("type") == "refusal" and isinstance(found.get("refusal"), str):
-        return RefusalPart(text=found["refusal"], state={"item": head, "part": without(found, "refusal")})
+        return RefusalPart(text=found["refusal"], state={"item": head, "part": without_fields(found, "refusal")})
     return opaque_item({**head, "content": [content]})
 
 
 def _reasoning(item: Fields, scope: DecodeScope) -> list[Block]:
-    passages = [*items(item.get("summary")), *items(item.get("content"))]
-    found = filter(None, (text(fields(passage).get("text")) for passage in passages))
+    passages = [*list_or_empty(item.get("summary")), *list_or_empty(item.get("content"))]
+    found = filter(None, (text_or_empty(object_or_empty(passage).get("text")) for passage in passages))
     return [ReasoningPart(text=PARAGRAPH.join(found), state=item)]
 
 
 def _call(item: Fields, scope: DecodeScope) -> list[Block]:
-    state = without(item, "type", "call_id", "name", "arguments")
-    return [scope.read_call(text(item.get("call_id")), text(item.get("name")), item.get("arguments"), state)]
+    state = without_fields(item, "type", "call_id", "name", "arguments")
+    return [
+        scope.read_call(
+            text_or_empty(item.get("call_id")), text_or_empty(item.get("name")), item.get("arguments"), state
+        )
+    ]
 
 
 def _image(item: Fields, scope: DecodeScope) -> list[Block]:
     """The image that a call made, or the call itself if it made no image that a media part may carry."""
-    mime = f"image/{text(item.get('output_format')) or 'png'}".replace("svg", "svg+xml")
-    hint, state = text(item.get("revised_prompt")) or None, {"item": without(item, "result")}
-    url = f"data:{mime};base64,{result}" if (result := text(item.get("result"))) else ""
-    return [MediaPart.read("image", url, prompt_hint=hint, state=state) or opaque_item(item)]
+    mime = f"image/{text_or_empty(item.get('output_format')) or 'png'}".replace("svg", "svg+xml")
+    hint, state = text_or_empty(item.get("revised_prompt")) or None, {"item": without_fields(item, "result")}
+    url = f"data:{mime};base64,{result}" if (result := text_or_empty(item.get("result"))) else ""
+    return [MediaPart.from_wire("image", url, prompt_hint=hint, state=state) or opaque_item(item)]
 
 
 def opaque_item(item: JSONValue) -> OpaquePart:
     """An item, verbatim; it opens or closes a pair if items of its type do."""
-    found = fields(item)
-    field, pair = PAIRS.get(text(found.get("type")), (None, None))
-    pair_id = text(found.get("call_id")) or text(found.get(field)) if field else ""
+    found = object_or_empty(item)
+    field, pair = PAIRS.get(text_or_empty(found.get("type")), (None, None))
+    pair_id = text_or_empty(found.get("call_id")) or text_or_empty(found.get(field)) if field else ""
     return OpaquePart(dialect=NAME, block=item, pair_id=pair_id or None, pair=pair if pair_id else None)
 
 

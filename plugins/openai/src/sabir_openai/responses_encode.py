@@ -21,10 +21,10 @@ from sabir.authoring import (
     LossLog,
     Turn,
     TurnScope,
-    fields,
-    left_over,
-    text,
-    without,
+    object_or_empty,
+    text_or_empty,
+    unknown_fields,
+    without_fields,
 )
 
 from sabir_openai.chat_encode import base64_url, call_arguments, file_name
@@ -59,7 +59,7 @@ def _without_nulls(item: JSONValue) -> JSONValue:
     is_own = item.get("type") in _OWN_TYPES
     body = {name: value for name, value in item.items() if value is not None or not (is_own or name == "status")}
     if is_own and isinstance(content := body.get("content"), list):
-        body["content"] = [left_over(part, ()) if isinstance(part, dict) else part for part in content]
+        body["content"] = [unknown_fields(part, ()) if isinstance(part, dict) else part for part in content]
     return body
 
 
@@ -79,7 +79,7 @@ def _speakers(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
 
 
 def _is_content(block: JSONValue) -> bool:
-    return fields(block).get("type") in CONTENTS
+    return object_or_empty(block).get("type") in CONTENTS
 
 
 def _part(piece: KnownPart, scope: TurnScope) -> JSONValue:
@@ -182,7 +182,7 @@ class _Answer:
 
     def _append(self, item: JSONValue) -> None:
         """Append an item; a further part of the last message is joined to that message."""
-        last, found = fields(self.items[-1]) if self.items else {}, fields(item)
+        last, found = object_or_empty(self.items[-1]) if self.items else {}, object_or_empty(item)
         if last.get("id") and last["id"] == found.get("id"):
             before, more = last.get("content"), found.get("content")
             if isinstance(before, list) and isinstance(more, list) and {**last, "content": more} == found:
@@ -191,13 +191,15 @@ class _Answer:
         self.items.append(item)
 
     def _text(self, piece: TextPart, state: Fields, entry: Entry) -> None:
-        head, cited = fields(state.get("item")) if state else state, piece.citations
+        head, cited = object_or_empty(state.get("item")) if state else state, piece.citations
         sources = [citation.source for citation in cited if head and citation.source is not None] if cited else []
         if len(sources) < len(cited) and entry.keeps_state:
-            self.losses.lose("dropped", "citations go back only as the vendor gave them", piece, entry, ".citations")
+            self.losses.lose(
+                "dropped", "citations are only sent back in the vendor's own form", piece, entry, ".citations"
+            )
         if head:
             self._give_back(
-                piece, head, {**fields(state.get("part")), "text": piece.text, "annotations": sources}, entry
+                piece, head, {**object_or_empty(state.get("part")), "text": piece.text, "annotations": sources}, entry
             )
         else:
             self._say(piece.text)
@@ -207,19 +209,19 @@ class _Answer:
         self._append({**head, "content": [content]})
 
     def _refusal(self, piece: RefusalPart, state: Fields, entry: Entry) -> None:
-        if head := fields(state.get("item")):
-            self._give_back(piece, head, {**fields(state.get("part")), "refusal": piece.text}, entry)
+        if head := object_or_empty(state.get("item")):
+            self._give_back(piece, head, {**object_or_empty(state.get("part")), "refusal": piece.text}, entry)
         else:
-            reason = "only a refusal of its own goes back as one; it renders as text"
+            reason = "only this model's own refusals are sent as refusals; it was sent as text"
             self.losses.lose("downgraded", reason, piece, entry)
             self._say(piece.text)
 
     def _image(self, piece: MediaPart, state: Fields, entry: Entry) -> None:
-        if head := fields(state.get("item")):
+        if head := object_or_empty(state.get("item")):
             self._append({**head, "result": piece.data_url().base64})
         else:
-            reason = f"{self.scope.target.dialect} takes an assistant's image only back to where it came from"
-            self._say(self.scope.stand_in(reason, piece, entry, self.losses))
+            reason = f"{self.scope.target.dialect} accepts an assistant's image only where it came from"
+            self._say(self.scope.placeholder_or_drop(reason, piece, entry, self.losses))
 
     def _say(self, said: str) -> None:
         # An assistant message without an id is one string: the array form is for the vendor's own messages.
@@ -229,10 +231,10 @@ class _Answer:
     def _reasoning(self, piece: ReasoningPart, state: Fields, entry: Entry) -> None:
         # If nothing is stored, the vendor does not know a bare id, and refuses the items that depend on it.
         if state.get("encrypted_content") or state.get("content"):
-            self.items.append(without(state, "status"))  # the wire refuses the field in requests
+            self.items.append(without_fields(state, "status"))  # the wire refuses the field in requests
             return
         self.lacks_reasoning = True
-        reason = "the reasoning came without encrypted content; its id alone is not found"
+        reason = "the reasoning came without encrypted content, and its id alone cannot be looked up"
         self.losses.lose("dropped", reason, piece, entry)
 
     def whole(self) -> list[Any]:
@@ -240,16 +242,18 @@ class _Answer:
         if not self.lacks_reasoning:
             return self.items
         for piece, entry in self.identified:
-            _withhold_id("the item's id is bound to reasoning that is left out", piece, entry, self.losses)
+            _withhold_id("the item's id belongs to reasoning that was not sent", piece, entry, self.losses)
         bound = ("message", "function_call")
-        return [without(item, "id") if fields(item).get("type") in bound else item for item in self.items]
+        return [
+            without_fields(item, "id") if object_or_empty(item).get("type") in bound else item for item in self.items
+        ]
 
 
 def _call(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
     state = entry.call_state
-    if "id" in state and not text(state["id"]).startswith("fc"):
-        state = without(state, "id")
-        _withhold_id("the wire takes the id of a call only where it begins with 'fc'", None, entry, losses)
+    if "id" in state and not text_or_empty(state["id"]).startswith("fc"):
+        state = without_fields(state, "id")
+        _withhold_id("the API accepts only ids that begin with 'fc'", None, entry, losses)
     said = {"type": "function_call", "call_id": entry.wire_id, "name": entry.wire_name}
     return {**state, **said, "arguments": call_arguments(entry, scope, losses)}
 

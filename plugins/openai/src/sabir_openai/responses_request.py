@@ -10,7 +10,7 @@ The vendor returns that by default; for models known to reason it is also reques
 from collections.abc import Mapping
 from typing import Any
 
-from sabir.authoring import FrozenDict, JSONValue, RequestScope, TurnScope, fit_effort, without
+from sabir.authoring import FrozenDict, JSONValue, RequestScope, TurnScope, fit_effort, without_fields
 from sabir.errors import SettingsInvalid
 
 from sabir_openai.chat_request import encode_choice, encode_format, encode_options, take
@@ -31,7 +31,7 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Every field but the input."""
     leave_out_the_others(scope, ResponsesSettings, ChatSettings)
     if scope.vendor.get("store") is False:  # it is the default of every request here
-        scope.vendor = FrozenDict(without(scope.vendor, "store"))
+        scope.vendor = FrozenDict(without_fields(scope.vendor, "store"))
     vendor = in_form(scope.read_vendor(settings_of(ResponsesSettings, scope)), scope, nested=False)
     if previous := vendor.get("previous_response_id"):
         _expect_news(previous, scope)
@@ -52,7 +52,7 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
         found["text"]["verbosity"] = verbosity
     body |= {name: value for name, value in found.items() if value} | encode_choice(scope, tools, _declared)
     if "tool_choice" in body and "tool_choice" in vendor:
-        scope.losses.add("dropped", "the vendor setting tool_choice takes its place", path="settings.option_choice")
+        scope.losses.add("dropped", "the vendor setting tool_choice replaces it", path="settings.option_choice")
     return body | vendor
 
 
@@ -64,8 +64,8 @@ def _is_heeded(scope: RequestScope, name: str) -> bool:
 def _expect_news(previous: str, scope: RequestScope) -> None:
     """Raise SettingsInvalid if the server stores a part of the sent history and would read it twice."""
     if any(message.origin is not None and message.origin.response_id == previous for message in scope.messages):
-        said = f"previous_response_id {previous!r} names an answer of the history: the server holds all up to it"
-        raise SettingsInvalid(f"{said}, and would read that twice; give the messages after it alone, or leave it out")
+        said = f"previous_response_id {previous!r} is a reply in the history: the server stores all messages up to it"
+        raise SettingsInvalid(f"{said} and would read them twice; pass only the messages after it, or leave it out")
 
 
 def _flat(tool: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from sabir.authoring import BlockKind, Fields, JSONValue, decode_json, encode_json, fields, items, text
+from sabir.authoring import (
+    BlockKind,
+    Fields,
+    JSONValue,
+    decode_json,
+    encode_json,
+    list_or_empty,
+    object_or_empty,
+    text_or_empty,
+)
 from sabir.errors import NotJSON
 
 
@@ -97,19 +106,19 @@ class Streamed:
     def finish(self, event: Fields, source: Source) -> None:
         """Keep the whole text of a passage, and the name of a call that is not announced."""
         passage = passage_of(event, source)
-        self.whole[passage] = text(event.get(_PART_TEXTS.get(passage.part, passage.field)))
+        self.whole[passage] = text_or_empty(event.get(_PART_TEXTS.get(passage.part, passage.field)))
         if not passage.part and not self.announced.get("name"):
-            self.announce({"name": text(event.get("name"))})
+            self.announce({"name": text_or_empty(event.get("name"))})
 
     def finish_part(self, event: Fields, position: JSONValue) -> None:
         """Keep the text of a whole part."""
-        part = fields(event.get("part"))
-        kind = text(part.get("type"))
+        part = object_or_empty(event.get("part"))
+        kind = text_or_empty(part.get("type"))
         for lists in _LISTS.values():
             for name, kinds in lists.items():
                 if kind in kinds:
                     passage = Passage(name, kind, position if isinstance(position, int) else 0)
-                    self.whole[passage] = text(part.get(_PART_TEXTS[kind])) or self.whole.get(passage, "")
+                    self.whole[passage] = text_or_empty(part.get(_PART_TEXTS[kind])) or self.whole.get(passage, "")
 
     def texts(self) -> Iterator[tuple[Passage, str]]:
         """Yield the whole texts and those of the deltas, in the order of their positions."""
@@ -118,7 +127,7 @@ class Streamed:
 
     def item(self) -> dict[str, Any]:
         """Return the item as far as its events show it, for a stream that never ends it; empty without any text."""
-        kind = text(self.announced.get("type")) or next((_type_of(passage) for passage, _ in self.texts()), "")
+        kind = text_or_empty(self.announced.get("type")) or next((_type_of(passage) for passage, _ in self.texts()), "")
         return completed({"type": kind}, {}, self)[0] if kind else {}
 
 
@@ -130,14 +139,14 @@ def passage_of(event: Fields, source: Source) -> Passage:
 
 def texts_of(item: Fields) -> dict[Passage, str]:
     """Return the texts of an item that are not empty, by their passages."""
-    kind = text(item.get("type"))
+    kind = text_or_empty(item.get("type"))
     texts: dict[Passage, str] = {}
     if name := _TEXT_FIELDS.get(kind):
-        texts[Passage(name)] = text(item.get(name))
+        texts[Passage(name)] = text_or_empty(item.get(name))
     for name, kinds in _LISTS.get(kind, {}).items():
-        for position, part in enumerate(map(fields, items(item.get(name)))):
-            if (part_kind := text(part.get("type"))) in kinds:
-                texts[Passage(name, part_kind, position)] = text(part.get(_PART_TEXTS[part_kind]))
+        for position, part in enumerate(map(object_or_empty, list_or_empty(item.get(name)))):
+            if (part_kind := text_or_empty(part.get("type"))) in kinds:
+                texts[Passage(name, part_kind, position)] = text_or_empty(part.get(_PART_TEXTS[part_kind]))
     return {passage: value for passage, value in texts.items() if value}
 
 
@@ -146,7 +155,7 @@ def is_open(item: Fields) -> bool:
 
     A call waits in any case: it must not run with arguments that the final response contradicts.
     """
-    kind = text(item.get("type"))
+    kind = text_or_empty(item.get("type"))
     if kind in ("", "function_call"):
         return True
     return (kind in _TEXT_FIELDS or kind in _LISTS) and not texts_of(item)
@@ -165,7 +174,7 @@ def completed(item: Fields, earlier: Fields, streamed: Streamed) -> tuple[dict[s
     conflicts: list[Passage] = []
     for passage, value in (*texts_of(earlier).items(), *streamed.texts()):
         # An endpoint may stream reasoning as one kind of passage and repeat it in the item as the other.
-        if not value or not _fits(text(body.get("type")), passage) or (listed and passage.field not in listed):
+        if not value or not _fits(text_or_empty(body.get("type")), passage) or (listed and passage.field not in listed):
             continue
         best, disagrees = more_complete(texts.get(passage, ""), value, is_json=passage.field == "arguments")
         disagrees = disagrees or (best != texts.get(passage) and not _set_text(body, passage, best))
@@ -224,13 +233,13 @@ def _set_text(body: dict[str, Any], passage: Passage, value: str) -> bool:
     if not kind:
         body[name] = value
         return True
-    parts = list(items(body.get(name)))
+    parts = list(list_or_empty(body.get(name)))
     if not 0 <= position <= len(parts) + 1:
         return False
     extra: dict[str, Any] = {"annotations": []} if kind == "output_text" else {}
     while len(parts) <= position:
         parts.append({"type": kind, _PART_TEXTS[kind]: "", **extra})
-    part = fields(parts[position])
+    part = object_or_empty(parts[position])
     if part.get("type") != kind:
         return False
     parts[position] = {**part, _PART_TEXTS[kind]: value}

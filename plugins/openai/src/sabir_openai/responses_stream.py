@@ -26,7 +26,16 @@ from sabir import (
     StreamEvent,
     TextPart,
 )
-from sabir.authoring import BlockKind, DecodeScope, Fields, ServerEvent, fields, items, text, without
+from sabir.authoring import (
+    BlockKind,
+    DecodeScope,
+    Fields,
+    ServerEvent,
+    list_or_empty,
+    object_or_empty,
+    text_or_empty,
+    without_fields,
+)
 
 from sabir_openai.chat_decode import Block
 from sabir_openai.responses_decode import PARAGRAPH, is_finished, item_blocks, origin_of, raise_reported, read_end
@@ -101,15 +110,15 @@ class ResponsesDecoder:
         if self._is_ended or data in ("", "[DONE]"):
             return
         found = self._scope.read_object(data)
-        name, response = text(found.get("type")) or event.event, fields(found.get("response"))
+        name, response = text_or_empty(found.get("type")) or event.event, object_or_empty(found.get("response"))
         is_flat = name == "error" and "error" not in found
-        raise_reported({"error": without(found, "type")} if is_flat else response or found, self._scope)
+        raise_reported({"error": without_fields(found, "type")} if is_flat else response or found, self._scope)
         found["type"] = name
         if not self._is_started:  # the first event, of any type, begins the reply
             self._is_started = True
             yield ReplyStart(origin=origin_of(response, self._scope))
         if name not in DELTAS:
-            self._scope.count_kept(data)
+            self._scope.count_stored_values(data)
         if reader := self._readers.get(name):
             yield from reader(found)
 
@@ -118,23 +127,26 @@ class ResponsesDecoder:
         return ()
 
     def _added(self, found: Fields) -> Iterator[StreamEvent]:
-        item, place = fields(found.get("item")), self._place(found)
+        item, place = object_or_empty(found.get("item")), self._place(found)
         if place not in self._done:
             self._sources(place).announce(item)
         yield from self._announced(place, item)
 
     def _announced(self, place: int, item: Fields) -> tuple[StreamEvent, ...]:
         """Begin the block of an item that has one block."""
-        kind, name = ANNOUNCED.get(text(item.get("type"))), text(item.get("name"))
+        kind, name = ANNOUNCED.get(text_or_empty(item.get("type"))), text_or_empty(item.get("name"))
         if kind is None:
             return ()
-        ids = {"invocation_id": text(item.get("call_id")), "option_name": self._scope.option_names.get(name, name)}
+        ids = {
+            "invocation_id": text_or_empty(item.get("call_id")),
+            "option_name": self._scope.option_names.get(name, name),
+        }
         return self._begun(BlockStart(index=place * WIDTH, kind=kind, **ids))
 
     def _place(self, found: Fields) -> int:
         """The place of an event's item: the event's own field, else the order in which the items' ids appeared."""
-        item = fields(found.get("item"))
-        key = text(found.get("item_id")) or text(item.get("id")) or text(item.get("call_id"))
+        item = object_or_empty(found.get("item"))
+        key = text_or_empty(found.get("item_id")) or text_or_empty(item.get("id")) or text_or_empty(item.get("call_id"))
         place = found.get("output_index")
         if not isinstance(place, int):
             self._lacks_places = True
@@ -157,7 +169,7 @@ class ResponsesDecoder:
         return streamed
 
     def _grown(self, found: Fields) -> tuple[StreamEvent, ...]:
-        source, more, place = DELTAS[found["type"]], text(found.get("delta")), self._place(found)
+        source, more, place = DELTAS[found["type"]], text_or_empty(found.get("delta")), self._place(found)
         if not more or place in self._done or place in self._open:
             return ()
         passage, kind = passage_of(found, source), source.kind
@@ -176,13 +188,13 @@ class ResponsesDecoder:
         before, block.passage = block.passage, passage
         more = PARAGRAPH + more if block.texts and before != passage else more
         block.texts.append(more)
-        return (*begun, BlockDelta.of(index, kind, more))
+        return (*begun, BlockDelta.unchecked(index, kind, more))
 
     def _repeated(self, found: Fields) -> tuple[StreamEvent, ...]:
         """Keep the whole text of a passage, which other events may lack; ignore it if its item is not known."""
         name, place = found["type"], found.get("output_index")
         if not isinstance(place, int):
-            place = self._places.get(text(found.get("item_id")))
+            place = self._places.get(text_or_empty(found.get("item_id")))
         if place is not None and place not in self._done:
             if position := PARTS_DONE.get(name):
                 self._sources(place).finish_part(found, found.get(position))
@@ -195,7 +207,7 @@ class ResponsesDecoder:
         place = self._place(found)
         if place in self._done:
             return
-        item, conflicts = completed(fields(found.get("item")), self._open.pop(place, {}), self._sources(place))
+        item, conflicts = completed(object_or_empty(found.get("item")), self._open.pop(place, {}), self._sources(place))
         self._report(place, conflicts)
         if is_open(item):
             self._open[place] = item
@@ -214,7 +226,7 @@ class ResponsesDecoder:
     def _report(self, place: int, conflicts: Iterable[Passage]) -> None:
         """Report the passages on which two sources disagree."""
         for passage in conflicts:
-            reason = "events of the stream disagree on it; the reply has one of the texts"
+            reason = "the events of the stream contain different texts for it; the reply contains one of them"
             path = f"output[{place}].{passage}"
             self._losses[path] = Loss(kind="dropped", path=path, reason=reason)
 
@@ -223,14 +235,14 @@ class ResponsesDecoder:
         growing = self._growing.get(index)
         if growing is not None and growing.start.kind != block.kind:
             index += WIDTH // 2  # the grown block is another one, and ends with the reply
-        yield from self._begun(BlockStart.of(index, block))
+        yield from self._begun(BlockStart.unchecked(index, block))
         self._blocks.append(block)
         self._growing.pop(index, None)
         yield BlockEnd(index=index, block=block, is_finished=mark)
 
     def _ended(self, found: Fields) -> Iterator[StreamEvent]:
-        response = fields(found.get("response"))
-        for position, item in enumerate(map(fields, items(response.get("output")))):
+        response = object_or_empty(found.get("response"))
+        for position, item in enumerate(map(object_or_empty, list_or_empty(response.get("output")))):
             place = self._place({"output_index": None if self._lacks_places else position, "item": item})
             if (sent := self._done.get(place)) is None:
                 yield from self._complete(place, item)

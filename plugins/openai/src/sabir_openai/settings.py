@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, Field, StrictBool, create_model
-from sabir.authoring import Frozen, FrozenDict, RequestScope, Row, TurnScope, fields, without
+from sabir.authoring import Frozen, FrozenDict, RequestScope, Row, TurnScope, object_or_empty, without_fields
 
 OPENAI = frozenset({"openai", "azure"})
 """The providers that serve OpenAI's models with OpenAI's own server."""
@@ -151,9 +151,9 @@ def leave_out_the_others(scope: RequestScope, own: type[BaseModel], other: type[
     absent = [name for name in scope.vendor if name in other.model_fields and name not in own.model_fields]
     if not absent:  # as nearly always: then no row is looked up
         return
-    row = Row.packaged("sabir_openai", scope.target.provider)
+    row = Row.load_packaged("sabir_openai", scope.target.provider)
     if scope.target.provider in OPENAI or (row is not None and len(row.dialects) > 1):
-        scope.vendor = FrozenDict(without(scope.vendor, *absent))
+        scope.vendor = FrozenDict(without_fields(scope.vendor, *absent))
         for name in absent:
             _lose(scope, name, f"{scope.target.dialect} has no field for it")
 
@@ -170,17 +170,25 @@ def in_form(vendor: dict[str, Any], scope: RequestScope, *, nested: bool) -> dic
         if _is_nested(tool) is nested:
             tools.append(tool)
         else:
-            _lose(scope, f"tools[{index}]", f"{scope.target.dialect} has no tool {tool.get('type')!r} of this form")
+            _lose(
+                scope,
+                f"tools[{index}]",
+                f"{scope.target.dialect} does not accept this form of the tool {tool.get('type')!r}",
+            )
     vendor |= {"tools": tools} if "tools" in vendor else {}
     choice = vendor.get("tool_choice")
     is_alone = bool(scope.vendor.get("tools")) and not tools and not scope.options
     if is_alone and choice is not None:
-        _lose(scope, "tool_choice", "no option is offered")
+        _lose(scope, "tool_choice", "no options were passed")
     elif isinstance(choice, Mapping) and _is_nested(choice) is not nested:
-        _lose(scope, "tool_choice", f"{scope.target.dialect} has no choice {choice.get('type')!r} of this form")
+        _lose(
+            scope,
+            "tool_choice",
+            f"{scope.target.dialect} does not accept this form of the choice {choice.get('type')!r}",
+        )
     else:
         return vendor
-    return without(vendor, "tool_choice")
+    return without_fields(vendor, "tool_choice")
 
 
 def _is_nested(tool: Mapping[str, Any]) -> bool:
@@ -194,4 +202,4 @@ def _lose(scope: RequestScope, name: str, reason: str) -> None:
 def has_tool(scope: RequestScope, name: str) -> bool:
     """Return whether a tool of the vendor settings has that name, also if this dialect does not take it."""
     tools = scope.vendor.get("tools", ())
-    return any((fields(tool.get(str(tool.get("type")))) or tool).get("name") == name for tool in tools)
+    return any((object_or_empty(tool.get(str(tool.get("type")))) or tool).get("name") == name for tool in tools)

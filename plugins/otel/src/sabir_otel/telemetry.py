@@ -33,7 +33,7 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 from sabir import Loss, Rendering, Reply, Usage, hookimpl
-from sabir.authoring import LossKind, one_line
+from sabir.authoring import LossKind, one_line, show_arguments
 from sabir.errors import CallError, StreamBroken
 
 from sabir_otel import conventions
@@ -58,7 +58,12 @@ _outside: dict[int, Context] = {}
 
 
 class Choices(TypedDict, total=False):
-    """Providers, the process's own where they are not given; contents and events, else as the environment says."""
+    """The optional arguments of a Telemetry.
+
+    tracer_provider, meter_provider, logger_provider: OpenTelemetry providers; None means the process's own.
+    contents: where the contents of messages are recorded; events: whether events are emitted. None means that the
+    environment's variables decide.
+    """
 
     tracer_provider: TracerProvider | None
     meter_provider: MeterProvider | None
@@ -181,6 +186,7 @@ class Watched:
         self._instruments.logger.emit(record)
 
 
+@show_arguments
 class Telemetry:
     """A hook plugin: it reports every call to OpenTelemetry.
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from sabir import Reply, Usage
-from sabir.authoring import Frozen, JSONValue, first_count
+from sabir.authoring import Frozen, JSONValue, first_whole_number
 from sabir.errors import SettingsInvalid
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def calls_of(usage: Usage) -> list[Call]:
 def _read(figures: Mapping[str, JSONValue]) -> Usage:
     """Read figures that count cached input apart, as those of an iteration do."""
     names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
-    fresh, read, written, output = (first_count(figures.get(name)) or 0 for name in names)
+    fresh, read, written, output = (first_whole_number(figures.get(name)) or 0 for name in names)
     counts = {"cache_read_tokens": read, "cache_write_tokens": written, "output_tokens": output}
     return Usage(input_tokens=fresh + read + written, **counts, details=figures)
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from jinja2 import Template
 from sabir import Message, OptionResultPayload, TextPart
-from sabir.authoring import name_kind
+from sabir.authoring import describe_kind
 
 from sabir_roles.base import UNSET, MessageRole, SenderRecipient, Unset
 from sabir_roles.content import hold, plain
@@ -257,7 +257,7 @@ def _named(function: str | Callable[..., Any] | None) -> str:
         name = getattr(function, "name", None) or getattr(function, "__name__", None)
     if isinstance(name, str) and name:
         return name
-    given = "an empty text" if function == "" else name_kind(function)
+    given = "an empty text" if function == "" else describe_kind(function)
     raise RoleError(f"{given} names no function; give its name, or a function that has one")
 
 
@@ -271,7 +271,7 @@ def _object(arguments: Mapping[str, Any] | str | None) -> dict[str, Any]:
     if isinstance(found, Mapping):
         made: dict[str, Any] = plain(dict(found))
         return made
-    raise RoleError(f"arguments are {name_kind(arguments)}; give a mapping, or the JSON text of an object")
+    raise RoleError(f"arguments are {describe_kind(arguments)}; give a mapping, or the JSON text of an object")
 
 
 def _check(request: ActionRequest, response_id: str | None = None) -> None:

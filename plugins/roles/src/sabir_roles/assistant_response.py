@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import sabir
 from jinja2 import Template
 from pydantic import BaseModel
-from sabir import Message, Reply
+from sabir import Adapter, Message, Reply
 from sabir.authoring import encode_json, one_line
 
 from sabir_roles.base import MessageRole, SenderRecipient
@@ -52,16 +52,21 @@ class AssistantResponse(RoledMessage):
         recipient: SenderRecipient | None = None,
         template: Template | str | None = None,
         *,
+        adapter: str | Adapter | None = None,
         dialect: str | None = None,
         **content: Any,
     ) -> "AssistantResponse":
-        """An answer from a text, a Reply, a model, a mapping, a list of those, or anything else by its `str`.
+        """Create a response from a text, a Reply, a model, a mapping, a list of these, or the `str` of anything else.
 
-         Data that no dialect is named for is kept as it is, and its JSON is the text: no vendor's shape is guessed
-        . With `dialect`, for example that of `adapter.target`, its plugin decodes a whole response,
-         which may be the text of its body too.
+        With `adapter` or `dialect`, the provider's plugin decodes `assistant_response`, a complete response of the
+        vendor: a mapping, an object of the vendor's SDK, or the text of its body. `adapter` is an adapter or a model
+        string such as "openai:gpt-5"; `dialect` is a full name such as "openai.chat". Without them, data is stored
+        unchanged and its JSON is the text, because the shapes of vendors are not guessed.
+
+        Raises RoleError for both at once, ResponseInvalid for a response that the dialect cannot read, and what
+        `sabir.adapter` raises for a model string.
         """
-        answer = _answer(assistant_response, dialect)
+        answer = _answer(assistant_response, _dialect_of(adapter, dialect))
         said, speaker = {"assistant_response": answer.text, **content}, answer.speaker if sender is None else sender
         made = cls._new(said, speaker, recipient, template, metadata=answer.metadata)
         if answer.source is not None:
@@ -75,14 +80,18 @@ class AssistantResponse(RoledMessage):
         recipient: SenderRecipient | None = None,
         template: Template | str | None = None,
         *,
+        adapter: str | Adapter | None = None,
         dialect: str | None = None,
         **content: Any,
     ) -> None:
-        """Change the given fields; a new answer replaces the text and the raw data."""
+        """Change the fields that are passed; a new answer replaces the text and the raw data.
+
+        `adapter` and `dialect` have the meaning that they have in `create`.
+        """
         if assistant_response is None:
             self._change(content, sender, recipient, template)
             return
-        answer = _answer(assistant_response, dialect)
+        answer = _answer(assistant_response, _dialect_of(adapter, dialect))
         said, speaker = {"assistant_response": answer.text, **content}, answer.speaker if sender is None else sender
         self._change(said, speaker, recipient, template)
         self._source = answer.source or self._source
@@ -106,6 +115,15 @@ class _Answer(NamedTuple):
     def source(self) -> Message | None:
         """Its core message, if there is one."""
         return self.said[0] if len(self.said) == 1 else None
+
+
+def _dialect_of(adapter: str | Adapter | None, dialect: str | None) -> str | None:
+    """Return the full name of the dialect that decodes an answer, or None if no dialect was named."""
+    if adapter is None:
+        return dialect
+    if dialect is not None:
+        raise RoleError("both adapter= and dialect= name a dialect; pass one of them")
+    return (sabir.adapter(adapter) if isinstance(adapter, str) else adapter).target.dialect
 
 
 def _answer(given: object, dialect: str | None) -> _Answer:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
-from sabir.authoring import name_kind
+from sabir.authoring import describe_kind
 
 from sabir_roles.errors import RoleError
 
@@ -57,7 +57,7 @@ def validate_sender_recipient(value: object) -> SenderRecipient:
     name = value if isinstance(value, str) else getattr(value, "id", None)
     if isinstance(name, str) and name:
         return MessageRole(name) if name in _ROLES else name
-    given = "an empty string" if name == "" else name_kind(value)
+    given = "an empty string" if name == "" else describe_kind(value)
     raise RoleError(f"{given} is no sender or recipient; give a MessageRole, a name, an id, or an object with an id")
 
 

@@ -14,7 +14,7 @@ from threading import RLock
 from typing import Any, Self, TypeVar, Unpack
 
 from sabir import Loss, Message, Reply
-from sabir.authoring import name_kind
+from sabir.authoring import describe_kind, show_arguments
 
 from sabir_roles.actions import ActionRequest, ActionResponse
 from sabir_roles.assistant_response import AssistantResponse
@@ -197,12 +197,13 @@ class Collection(Makers):
             system._watchers.add(self)
             self._messages, self._is_whole = {system.id: system, **rest}, False
 
+    @show_arguments
     def add_message(self, **given: Unpack[MessageArguments]) -> RoledMessage:
-        """Make a message of the kind that the keywords say, or take the one given, and put it last.
+        """Create a message from the keywords, or use the message that is passed, and append it.
 
-        A message that is already here is updated with the other arguments, and keeps its place. `metadata` goes to
-        `message.metadata["extra"]`. Raises RoleError, with nothing changed, for no kind, two kinds, and arguments that
-        the kind refuses.
+        A message that is already in the collection is updated with the other arguments, and keeps its place. `metadata`
+        is merged into `message.metadata["extra"]`. Raises RoleError, and changes nothing, for keywords of no kind or of
+        two kinds, and for arguments that the kind refuses.
         """
         kind = kind_of(given)
         extra = plain_object("metadata", given.pop("metadata", None))
@@ -213,13 +214,16 @@ class Collection(Makers):
                     self._check_free(each, self._messages)
             message = self.make(kind, given)
             if extra is not None:
-                message.metadata = {**message.metadata, "extra": extra}
+                before = message.metadata.get("extra")
+                merged = {**before, **extra} if isinstance(before, Mapping) else extra
+                message.metadata = {**message.metadata, "extra": merged}
             if isinstance(message, System):
                 self.set_system(message)
             else:
                 self._append(message)
         return message
 
+    @show_arguments
     async def a_add_message(self, **given: Unpack[MessageArguments]) -> RoledMessage:
         """As `add_message`; it waits for nothing but the lock."""
         return self.add_message(**given)
@@ -379,7 +383,7 @@ def _distinct(copy: RoledMessage, present: Mapping[str, RoledMessage]) -> RoledM
 def _listed(argument: str, given: object) -> list[Any]:
     """The argument as a list; raises RoleError if that is not possible."""
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-        raise RoleError(f"{argument} is {name_kind(given)}; give a list")
+        raise RoleError(f"{argument} is {describe_kind(given)}; give a list")
     return list(given)
 
 

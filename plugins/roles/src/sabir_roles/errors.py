@@ -3,7 +3,7 @@
 from typing import NoReturn
 
 from pydantic import ValidationError
-from sabir.authoring import describe, one_line
+from sabir.authoring import describe_validation_error, one_line
 from sabir.errors import SabirError
 
 
@@ -17,4 +17,4 @@ class TemplateFailed(RoleError):
 
 def refuse_invalid(kind: str, error: ValidationError) -> NoReturn:
     """Raise pydantic's error as a RoleError of one line."""
-    raise RoleError(one_line(f"{kind}: {describe(error)}".replace("Value error, ", ""))) from None
+    raise RoleError(one_line(f"{kind}: {describe_validation_error(error)}".replace("Value error, ", ""))) from None

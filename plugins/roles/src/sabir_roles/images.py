@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from sabir.authoring import (
     DataURL,
     MediaURL,
-    name_kind,
+    describe_kind,
 )
 from sabir.errors import MediaRefused
 
@@ -24,10 +24,10 @@ def check_images(images: object) -> list[str]:
     """A list of images, from one or several; raises RoleError, which names the first invalid one."""
     listed = [images] if isinstance(images, str) else images
     if not isinstance(listed, Sequence) or isinstance(listed, bytes):
-        raise RoleError(f"images are {name_kind(images)}; give a list of URLs, or of base64 texts")
+        raise RoleError(f"images are {describe_kind(images)}; give a list of URLs, or of base64 texts")
     for index, image in enumerate(listed):
         if not isinstance(image, str) or not image:
-            shown = "an empty text" if image == "" else name_kind(image)
+            shown = "an empty text" if image == "" else describe_kind(image)
             raise RoleError(f"images[{index}] is {shown}; give an http(s) or data URL, or base64")
         if MediaURL(image).has_known_scheme:
             try:
@@ -49,4 +49,4 @@ def image_url(image: str) -> str:
         )
     except (binascii.Error, ValueError) as error:
         raise RoleError(f"the image {MediaURL(image).shown} is neither a URL nor base64: {error}") from None
-    return DataURL.of(data, otherwise="image/png")
+    return DataURL.from_bytes(data, otherwise="image/png")

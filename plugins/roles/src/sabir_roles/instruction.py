@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, TypedDic
 from jinja2 import Template
 from pydantic import BaseModel, PrivateAttr, PydanticUserError
 from sabir import Message, Settings
-from sabir.authoring import name_kind, one_line
+from sabir.authoring import describe_kind, one_line, show_arguments
 
 from sabir_roles.base import MessageRole, SenderRecipient
 from sabir_roles.content import plain
@@ -55,6 +55,7 @@ class _Form(NamedTuple):
     model: type[BaseModel] | None = None
 
 
+@show_arguments
 class Instruction(RoledMessage):
     """What a user asks. Of `request_fields`, `request_model` and `response_format` one says the form of the answer."""
 
@@ -259,7 +260,7 @@ def _listed(context: object) -> list[Any]:
 def _text(given: object) -> str | None:
     if given is None or isinstance(given, str):
         return given
-    raise RoleError(f"plain_content is {name_kind(given)}; give a text, or instruction= for any JSON value")
+    raise RoleError(f"plain_content is {describe_kind(given)}; give a text, or instruction= for any JSON value")
 
 
 def _detail(given: object) -> ImageDetail | None:
@@ -285,7 +286,7 @@ def _form(
     model = request_model if request_model is not None else response_format
     model = type(model) if isinstance(model, BaseModel) else model
     if not (isinstance(model, type) and issubclass(model, BaseModel)):
-        raise RoleError(f"{names[0]} is {name_kind(model)}; give a pydantic model")
+        raise RoleError(f"{names[0]} is {describe_kind(model)}; give a pydantic model")
     try:
         schema: dict[str, Any] = plain(model.model_json_schema())
     except PydanticUserError as error:
@@ -300,7 +301,9 @@ def _fields(given: object) -> dict[str, Any]:
         return {str(name): value if isinstance(value, str) else _shown(value) for name, value in given.items()}
     if isinstance(given, list | tuple) and all(isinstance(name, str) for name in given):
         return dict.fromkeys(given, "any")
-    raise RoleError(f"request_fields is {name_kind(given)}; give a mapping of names to what they are, or their names")
+    raise RoleError(
+        f"request_fields is {describe_kind(given)}; give a mapping of names to what they are, or their names"
+    )
 
 
 def _shown(value: object) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, TypedDict, TypeVar, Unpack
 
 from jinja2 import Template
-from sabir.authoring import name_kind
+from sabir.authoring import describe_kind, show_arguments
 
 from sabir_roles.actions import ActionRequest, ActionResponse
 from sabir_roles.assistant_response import AssistantResponse
@@ -81,6 +81,7 @@ def kind_of(given: Mapping[str, Any]) -> str:
     raise RoleError(f"add_message() was given {' and '.join(kinds)}; add one message at a time")
 
 
+@show_arguments
 class Makers:
     """Messages of each kind by keywords, made or updated, and not added anywhere."""
 
@@ -185,7 +186,7 @@ def plain_object(name: str, given: object) -> dict[str, Any] | None:
     if given is None:
         return None
     if not isinstance(given, Mapping):
-        raise RoleError(f"{name} is {name_kind(given)}; give a mapping")
+        raise RoleError(f"{name} is {describe_kind(given)}; give a mapping")
     made: dict[str, Any] = plain(dict(given))
     return made
 

@@ -13,12 +13,13 @@ from typing import Any, Unpack
 
 import sabir
 from sabir import Adapter, Loss, Message, Reply, ReplyStream, Settings, SyncReplyStream
-from sabir.authoring import CallArguments, OptionLike
+from sabir.authoring import CallArguments, OptionLike, show_arguments
 
 from sabir_roles.actions import ActionResponse
 from sabir_roles.collection import Collection
 
 
+@show_arguments
 class MessageManager(Collection):
     """The messages of one conversation. The system message, if there is one, comes first."""
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 from jinja2 import Template
 from pydantic import PrivateAttr
 from sabir import Loss, Message
-from sabir.authoring import StoredNames, name_kind, one_line, side_of
+from sabir.authoring import StoredNames, describe_kind, one_line, side_of
 from sabir.errors import SabirError
 
 from sabir_roles.base import MessageFlag, MessageRole, SenderRecipient, validate_sender_recipient, word_of
@@ -215,7 +215,7 @@ class RoledMessage(Rendered):
         Raises RoleError if `cls` is another kind.
         """
         if not isinstance(message, Message):
-            raise RoleError(f"{name_kind(message)} is no message of the vocabulary; give a sabir.Message")
+            raise RoleError(f"{describe_kind(message)} is no message of the vocabulary; give a sabir.Message")
         payload = message.payload.kind
         kind = RoledMessage if payload == "unknown" else cls.of_side[payload, side_of(message, speaks_as)]
         taken = kind._taken(message)

@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 from jinja2 import Template
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_serializer, field_validator
-from sabir.authoring import name_kind
+from sabir.authoring import describe_kind
 
 from sabir_roles.base import MessageRole, SenderRecipient, validate_sender_recipient, word_of
 from sabir_roles.content import Watcher, hold, plain
@@ -105,7 +105,7 @@ class Rendered(BaseModel):
         said = self._said()
         over = said.pop("template_context", None) or {}
         if not isinstance(over, Mapping):
-            raise RoleError(f"template_context is {name_kind(over)}; give a mapping of names to values")
+            raise RoleError(f"template_context is {describe_kind(over)}; give a mapping of names to values")
         who = {"sender": word_of(self.sender), "recipient": word_of(self.recipient)}
         role = self.role.value if self.role else MessageRole.UNSET.value
         return {**said, "role": role, **who, "created_at": self.created_at.isoformat(), **over}

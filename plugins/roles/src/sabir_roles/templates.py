@@ -23,10 +23,10 @@ from jinja2 import (
     UndefinedError,
 )
 from jinja2.exceptions import TemplateSyntaxError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 from sabir.authoring import one_line
 
 from sabir_roles.errors import TemplateFailed
+from sabir_roles.template_limits import LimitedEnvironment, charge_value, limited
 
 HEADINGS = ("Guidance", "Instruction", "Context", "Tools", "Response schema", "Response format", "Time")
 """The sections that the package's own templates write."""
@@ -63,18 +63,24 @@ def _printed(value: object) -> object:
 
     Raises TypeError for a value without a text, such as a method or a generator.
     """
-    if value is None or isinstance(value, str | int | float | list | tuple | dict | Undefined):
+    if isinstance(value, str):
+        return charge_value(value)
+    if value is None or isinstance(value, int | float | Undefined):
         return value
+    if isinstance(value, list | tuple | dict):
+        return charge_value(str(value))
     raise TypeError(f"a value of type {type(value).__name__} has no text; call it, or make it a list")
 
 
-def environment(loader: BaseLoader | None = None) -> ImmutableSandboxedEnvironment:
-    """A new environment as the package's own, whose templates come from `loader` first; for `get_template`.
+def environment(loader: BaseLoader | None = None) -> LimitedEnvironment:
+    """Return a new environment like the package's own, for `get_template`. Templates come from `loader` first.
 
-    It has the filters `text` (as_text) and `json` (as_json), and nothing that is random.
+    The environment has the filters `text` (as_text) and `json` (as_json), and nothing that is random. Templates are
+    sandboxed, and each rendering of a message is limited in time and memory: 5 seconds, 32,000,000 characters and
+    items, and 1,000,000 passes of loops.
     """
     own = PackageLoader("sabir_roles")
-    made = ImmutableSandboxedEnvironment(
+    made = LimitedEnvironment(
         loader=ChoiceLoader([loader, own]) if loader else own,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -86,6 +92,7 @@ def environment(loader: BaseLoader | None = None) -> ImmutableSandboxedEnvironme
     made.filters |= {"text": as_text, "json": as_json}
     made.filters.pop("random")
     made.globals.pop("lipsum")
+    made.limit_filters()
     return made
 
 
@@ -129,7 +136,8 @@ def render(template: str | Template, variables: dict[str, Any]) -> str:
     compiled = _compiled(template) if isinstance(template, str) else template
     name = _name(template if isinstance(template, str) else template.name or "of your own")
     try:
-        return compiled.render(variables)
+        with limited():
+            return compiled.render(variables)
     except UndefinedError as error:
         known = ", ".join(sorted(variables))
         raise TemplateFailed(one_line(f"the template {name}: {error.message}; it may use {known}")) from None

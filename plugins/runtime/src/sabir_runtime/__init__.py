@@ -5,6 +5,7 @@ messages = await ctx.llm(observations=history, options=["search"])
 """
 
 from sabir_runtime.contexts import BaseContext, BaseRunner, BoundCall, BoundPolicy, InMemoryRunner, Runner
+from sabir_runtime.extras import ExtraMissing
 from sabir_runtime.failures import LoopLimit, PolicyFailed, PolicyInvalid, ReplayMismatch, RuntimeFault, UnknownOption
 from sabir_runtime.paths import branch
 from sabir_runtime.policies import Batch, Policy
@@ -16,6 +17,7 @@ __all__ = [
     "Batch",
     "BoundCall",
     "BoundPolicy",
+    "ExtraMissing",
     "InMemoryRunner",
     "LLMPolicy",
     "LoopLimit",

@@ -25,7 +25,7 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 from sabir import RUNTIME, Message, Option, OptionFailed, ToolContext, answer
-from sabir.authoring import AsyncClosing, Depth, StoredNames, as_messages
+from sabir.authoring import AsyncClosing, CallDepth, StoredNames, as_messages
 from sabir.errors import CallsTooDeep
 
 from sabir_runtime.failures import PolicyFailed, PolicyInvalid, RuntimeFault, UnknownOption, is_cancelled
@@ -119,7 +119,7 @@ class BaseContext(AsyncClosing):
     def __setattr__(self, name: str, value: object) -> None:
         """Assign; a bound policy learns its name."""
         if isinstance(value, BoundPolicy):
-            value.take_name(name)
+            value.set_name(name)
         object.__setattr__(self, name, value)
 
     def bound_policies(self) -> "dict[str, BoundPolicy]":
@@ -197,11 +197,11 @@ class BoundPolicy:
         return self._name
 
     @property
-    def called(self) -> str:
+    def display_name(self) -> str:
         """Its name in errors: the attribute that it was assigned to, or else its function's name."""
         return self._name or self.signature.function_name
 
-    def take_name(self, name: str) -> None:
+    def set_name(self, name: str) -> None:
         """Set the name to the attribute's; raises PolicyInvalid for a second name or a reserved one."""
         if name == RUNTIME:
             reason = f"the name {RUNTIME!r} is reserved for results that no policy made"
@@ -290,14 +290,14 @@ class BoundCall:
         options = None if self.options is None else list(self.options)
         try:
             own = {**self.arguments, **bound.signature.provide()}
-            with Depth.deeper(bound.called):
-                return check_batch(bound.called, await policy(list(self.observations), options, **own))
+            with CallDepth.one_deeper(bound.display_name):
+                return check_batch(bound.display_name, await policy(list(self.observations), options, **own))
         except PolicyFailed:
             raise
         except (Exception, SystemExit, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and is_cancelled():
                 raise
-            failure = PolicyFailed.of(error)
+            failure = PolicyFailed.from_exception(error)
             raise failure.with_traceback(error.__traceback__) from failure.__cause__
 
     async def answer(self, message: Message, context: ToolContext | None = None) -> Message:
@@ -313,14 +313,14 @@ class BoundCall:
             context = ToolContext(call_id, idempotency_key=f"{message.id}/{call_id}")
         token = _CHOSEN.set(message)
         try:
-            with context.entered(), Depth.deeper(self.bound.called):
+            with context.entered(), CallDepth.one_deeper(self.bound.display_name):
                 (result,) = await answer([message], self.bound.context.offer(self.options))
             return result
         except asyncio.CancelledError:
             context.cancelled.set()
             raise
         except CallsTooDeep as fault:
-            raise PolicyFailed.of(fault) from None
+            raise PolicyFailed.from_exception(fault) from None
         finally:
             _CHOSEN.reset(token)
 

@@ -28,7 +28,7 @@ from types import NoneType
 from typing import TypeAlias, TypeGuard
 
 from sabir import OptionFailed, SabirError
-from sabir.authoring import AtRest, NonEmpty, RaisedError, encode_json
+from sabir.authoring import NonEmpty, RaisedError, StoredModel, encode_json
 from sabir.errors import CallsTooDeep, NotJSON
 
 
@@ -87,7 +87,7 @@ class PolicyFailed(RuntimeFault, OptionFailed):
         self.retryable = retryable
 
     @classmethod
-    def of(cls, error: BaseException) -> "PolicyFailed":
+    def from_exception(cls, error: BaseException) -> "PolicyFailed":
         """The failure for an exception of a policy."""
         return error if isinstance(error, PolicyFailed) else failure_of(error).error()
 
@@ -102,7 +102,7 @@ class PolicyFailed(RuntimeFault, OptionFailed):
         return Failure.error, (failure_of(self),)
 
 
-class Failure(AtRest):
+class Failure(StoredModel):
     """A policy's exception as data."""
 
     type: NonEmpty
@@ -207,7 +207,7 @@ def is_cancelled() -> bool:
 
 def _said_by(error: BaseException) -> tuple[str, str, bool]:
     """Type, message and whether to try again."""
-    said = RaisedError.of(error)
+    said = RaisedError.from_exception(error)
     if isinstance(error, OptionFailed):
         return said
     message = said.message

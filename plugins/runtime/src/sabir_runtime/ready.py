@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import sabir
 from sabir import Adapter, Message, Option, Settings, unanswered
-from sabir.authoring import AsyncClosing, Strict, called, one_line, split_model
+from sabir.authoring import AsyncClosing, Strict, call_function, one_line, split_model
 
 from sabir_runtime.contexts import BaseContext
 from sabir_runtime.failures import LoopLimit
@@ -130,7 +130,7 @@ def human_policy(ask: Ask = console, *, speaks_as: str = "human") -> AnyPolicy:
             request: What is asked of the person.
         """
         question = Question(tuple(observations), tuple(ctx.offer(options)), request)
-        decided: Decided = await called(ask, question)
+        decided: Decided = await call_function(ask, question)
         if isinstance(decided, str):
             return [sabir.assistant(decided, policy=speaks_as)]
         return [decided] if isinstance(decided, Message) else list(decided)

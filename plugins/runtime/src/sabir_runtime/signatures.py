@@ -29,7 +29,16 @@ from weakref import WeakKeyDictionary
 from pydantic import BaseModel, Secret, SecretBytes, SecretStr, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 from sabir import Option
-from sabir.authoring import ArgumentsRefused, Bound, JSONText, Signature, decode_json, describe, encode_json, one_line
+from sabir.authoring import (
+    ArgumentsRefused,
+    BoundArguments,
+    JSONText,
+    Signature,
+    decode_json,
+    describe_validation_error,
+    encode_json,
+    one_line,
+)
 from sabir.errors import NotJSON, OptionInvalid
 
 from sabir_runtime.failures import PolicyInvalid
@@ -106,7 +115,7 @@ class PolicySignature:
     description: str
     annotations: Mapping[str, Any]
     schema: Mapping[str, Any]
-    binder: Callable[[JSONText], Bound] = field(repr=False)
+    binder: Callable[[JSONText], BoundArguments] = field(repr=False)
     required: frozenset[str] = frozenset()
     """Parameters without a default."""
     is_open: bool = False
@@ -159,7 +168,7 @@ class PolicySignature:
                 try:
                     found[name] = read(known.get(name), value)
                 except (ValidationError, NotJSON) as error:
-                    reason = describe(error) if isinstance(error, ValidationError) else str(error)
+                    reason = describe_validation_error(error) if isinstance(error, ValidationError) else str(error)
                     misfits.append(f"argument {name!r}: {reason}")
         if misfits:
             raise self._misfit("; ".join(misfits))
@@ -168,9 +177,9 @@ class PolicySignature:
     def _misfit(self, reason: str) -> PolicyInvalid:
         return PolicyInvalid(f"arguments of policy {self.function_name!r} do not fit: {one_line(reason, 300)}")
 
-    def _bind_open(self, text: JSONText) -> Bound:
+    def _bind_open(self, text: JSONText) -> BoundArguments:
         try:
-            return Bound((), self.decode(text))
+            return BoundArguments((), self.decode(text))
         except PolicyInvalid as error:
             raise ArgumentsRefused(str(error)) from None
 
@@ -189,7 +198,7 @@ class PolicySignature:
             encode_json(plain)
             again = plain if adapter is None else adapter.validate_json(text)
         except (PydanticSerializationError, ValueError, RecursionError) as error:
-            reason = describe(error) if isinstance(error, ValidationError) else str(error)
+            reason = describe_validation_error(error) if isinstance(error, ValidationError) else str(error)
             remedy = "annotate the parameter with a type that pydantic knows, or pass plain JSON"
             raise PolicyInvalid(f"argument {name!r} {policy} is no JSON: {one_line(reason, 200)}; {remedy}") from None
         if secret is not None:
@@ -291,7 +300,7 @@ def _describe(
         resolved = _hints(policy, {each.name for each in named})
     except NameError as error:
         remedy = "import it, or define it at the module's top level"
-        raise PolicyInvalid(f"policy {name!r} is annotated with an unknown name: {error}; {remedy}") from None
+        raise PolicyInvalid(f"policy {name!r} has an annotation that cannot be resolved: {error}; {remedy}") from None
     described.__annotations__ = resolved
     described.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]  # read by inspect
     is_open = len(named) < len(own)

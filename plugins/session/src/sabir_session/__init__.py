@@ -29,11 +29,12 @@ from sabir_session.errors import (
     SnapshotRestoreError,
     SnapshotSerializationError,
     StoreError,
+    StoreLost,
     StoreTooNew,
 )
-from sabir_session.evaluation.budgets import Budget, within
+from sabir_session.evaluation.budgets import Budget, with_budget
 from sabir_session.evaluation.evaluate import EvaluateArguments, MainLoop, evaluate, evaluate_sync
-from sabir_session.evaluation.evaluations import follow_up, unfinished_evaluations
+from sabir_session.evaluation.evaluations import current_messages, follow_up, unfinished_evaluations
 from sabir_session.evaluation.people import (
     DENIED,
     HUMAN,
@@ -80,8 +81,8 @@ __all__ = [
     "PostgresStore", "Prompt", "PromptMismatch", "PromptResponse", "RecordConflict", "RecordingFailed", "Reducer",
     "ReducerContext", "ReplyArrived", "RequestStarted", "SQLiteStore", "Session", "SessionError", "SliceConflict",
     "SliceNotRegistered", "SliceSnapshot", "Snapshot", "SnapshotRestoreError", "SnapshotSerializationError", "Store",
-    "StoreError", "StoreTooNew", "Subscription", "SyncAnswerStream", "TextArrived", "ToolCallRecord", "Watch",
-    "append_item", "continued_model", "enable_inner_message_recording", "evaluate", "evaluate_sync", "follow_up",
-    "get_inner_messages", "get_latest_evaluation_id", "get_pending_tool_calls", "inner_message_append",
-    "replace_latest", "unfinished_evaluations", "within",
+    "StoreError", "StoreLost", "StoreTooNew", "Subscription", "SyncAnswerStream", "TextArrived", "ToolCallRecord",
+    "Watch", "append_item", "continued_model", "current_messages", "enable_inner_message_recording", "evaluate",
+    "evaluate_sync", "follow_up", "get_inner_messages", "get_latest_evaluation_id", "get_pending_tool_calls",
+    "inner_message_append", "replace_latest", "unfinished_evaluations", "with_budget",
 ]  # fmt: skip

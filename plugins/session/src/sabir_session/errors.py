@@ -6,11 +6,12 @@ SabirError
     ├── ObserverInvalid                         a coroutine function as observer (TypeError)
     ├── RecordConflict                          two records claim one place
     ├── RecordingFailed                         the journal did not take a record; nothing changed
-    │   └── PositionTaken                       another writer was first
+    │   ├── PositionTaken                       another writer was first
+    │   └── StoreLost                           the database file was deleted or replaced (a StoreError, too)
     ├── SnapshotSerializationError · SnapshotRestoreError
-    ├── JournalInvalid                          a journal's content does not fit its kind
     ├── ConversationBusy                        another process, object or question has the conversation
     └── StoreError
+        ├── JournalInvalid                      a journal's content is damaged
         ├── JournalMissing · JournalExists      a name that does not exist, or already exists
         └── StoreTooNew                         written by a newer version
 """
@@ -54,16 +55,20 @@ class SnapshotRestoreError(SessionError, ValueError):
     """A text is not a snapshot, or a snapshot does not fit the session; nothing changed."""
 
 
-class JournalInvalid(SessionError, ValueError):
-    """A journal's content is damaged, or not what its kind says."""
-
-
 class ConversationBusy(SessionError):
     """Another process has the conversation, another object continued it, or it is already answering a question."""
 
 
 class StoreError(SessionError):
     """A store cannot be opened, read or changed."""
+
+
+class StoreLost(RecordingFailed, StoreError):
+    """The file of an open store was deleted or replaced: what is written to it would be lost."""
+
+
+class JournalInvalid(StoreError, ValueError):
+    """A journal's content is damaged, or not what its kind says."""
 
 
 class JournalMissing(StoreError, LookupError):

@@ -23,8 +23,8 @@ from typing import ClassVar, Literal, TypeAlias, TypeVar
 from uuid import UUID, uuid4
 
 from pydantic import Field
-from sabir import Message, Usage
-from sabir.authoring import AtRest, FinishReason, NonEmpty, Text
+from sabir import Message, Origin, Usage
+from sabir.authoring import FinishReason, NonEmpty, StoredModel, Text
 
 from sabir_session.errors import RecordConflict, SliceNotRegistered
 from sabir_session.state.codec import UTCDatetime, now
@@ -32,10 +32,11 @@ from sabir_session.state.session import Session
 from sabir_session.state.slices import Fold, ReducerContext, kept_by
 
 Role: TypeAlias = Literal["system", "assistant", "user", "tool"]
+InstructionsMark: TypeAlias = Literal["new", "none", "same"]
 CallStatus: TypeAlias = Literal["pending", "completed", "failed"]
 
 
-class ToolCallRecord(AtRest):
+class ToolCallRecord(StoredModel):
     """One option call of an assistant record.
 
     `arguments` is JSON text. Only the reducer sets `status`: it advances it when the result is recorded. Its name was
@@ -48,13 +49,24 @@ class ToolCallRecord(AtRest):
     status: CallStatus = "pending"
 
 
-class InnerMessage(AtRest):
+class SpentReply(StoredModel):
+    """What is kept of a reply whose turn was dropped: the figures that a budget counts."""
+
+    usage: Usage
+    origin: Origin
+    finish_reason: FinishReason = "stop"
+
+
+class InnerMessage(StoredModel):
     """One record of a conversation, an item of its session's slice.
 
     `evaluation_id` names its evaluation, `sequence` its place there (from 0), `turn` the number of responses so far.
     `tool_call_id` and `tool_name` link a result to its call. `messages` are its core messages; `finish_reason`,
     `raw_finish_reason` and `usage` are those of an assistant's reply, whose calls wait for a person's approval if it
     `needs_approval`. A result `gives_output` if its call was the answer; it is the last of its reply's results.
+    `instructions` says what a conversation's question does to its instructions: the first message is the "new" ones,
+    it removes them ("none"), or they stay the "same". It is None in other records, and in those of earlier versions.
+    A record with `dropped` has no messages: it stands for the replies of the turns that were dropped there.
     """
 
     stored_as: ClassVar[str] = "sabir.message"
@@ -78,6 +90,8 @@ class InnerMessage(AtRest):
     usage: Usage | None = None
     needs_approval: bool = False
     gives_output: bool = False
+    instructions: InstructionsMark | None = None
+    dropped: tuple[SpentReply, ...] = ()
 
     @property
     def is_error(self) -> bool:
@@ -92,10 +106,14 @@ class InnerMessage(AtRest):
     @property
     def is_end(self) -> bool:
         """Whether an evaluation with this last record is over: it is a reply without calls, or gave the output."""
-        return self.gives_output or (self.is_reply and not self.tool_calls and self.finish_reason != "paused")
+        return (
+            self.gives_output
+            or bool(self.dropped)
+            or (self.is_reply and not self.tool_calls and self.finish_reason != "paused")
+        )
 
 
-Record = TypeVar("Record", bound=AtRest)
+Record = TypeVar("Record", bound=StoredModel)
 
 
 def changed(record: Record, field: str, value: object) -> Record:
@@ -104,7 +122,7 @@ def changed(record: Record, field: str, value: object) -> Record:
         copy = record.model_copy()
         vars(copy)[field] = value
         return copy
-    return type(record).assembled({**vars(record), field: value}, record.__pydantic_fields_set__)
+    return type(record).construct_unchecked({**vars(record), field: value}, record.__pydantic_fields_set__)
 
 
 Place: TypeAlias = tuple[int, int]
@@ -253,6 +271,10 @@ class RecordFold(Fold[InnerMessage]):
         """The records, evaluations in the order in which their first records arrived."""
         return tuple(chain.from_iterable(evaluation.records for evaluation in self._evaluations.values()))
 
+    def last(self) -> InnerMessage | None:
+        """Return the record that arrived last."""
+        return next(reversed(self._taken.values()), None)
+
     def covers(self, items: tuple[InnerMessage, ...]) -> bool:
         """Whether all of these records are here; their calls may have been answered since."""
         found = ((item, self._same_id(item)) for item in items)
@@ -320,8 +342,15 @@ def get_latest_evaluation_id(session: Session) -> str | None:
 
 
 def get_last_records(session: Session) -> list[InnerMessage]:
-    """The last record of each evaluation, in the order in which the evaluations began."""
-    return [*{record.evaluation_id: record for record in session.select_arrived(InnerMessage)}.values()]
+    """Return the last record of each evaluation, in the order in which the evaluations began.
+
+    Records of dropped turns count only if an evaluation has no others.
+    """
+    lasts: dict[str, InnerMessage] = {}
+    for record in session.select_arrived(InnerMessage):
+        if not record.dropped or record.evaluation_id not in lasts:
+            lasts[record.evaluation_id] = record
+    return [*lasts.values()]
 
 
 def _check_records(session: Session) -> None:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sabir_testing.families import OfflineConformance, ProviderConformance
-    from sabir_testing.kit.broken import Broken, expect
+    from sabir_testing.kit.broken import ConformanceFailure, expect
     from sabir_testing.kit.questions import CAPABILITIES, DOWNGRADED, FULL, REFUSED, UNKNOWN, Grade
-    from sabir_testing.kit.suite import Subject
+    from sabir_testing.kit.suite import AdapterUnderTest
     from sabir_testing.network import NetworkForbidden, network_forbidden
     from sabir_testing.plugin import MakeScripted
     from sabir_testing.scripted import (
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
         Gate,
         Scriptable,
         ScriptedAdapter,
+        ScriptedRequest,
         ScriptMismatch,
-        Sent,
         always,
         call,
         calls,
@@ -35,16 +35,19 @@ if TYPE_CHECKING:
 
 _HOMES = ("scripted", "plugin", "network", "kit.questions", "kit.broken", "kit.suite", "families")
 """The modules that define the names, searched in this order."""
+_RENAMED = {"Sent": "ScriptedRequest"}
+"""A name of before the renaming that programs written earlier still use, and its new name."""
 
 __all__ = [
-    "CAPABILITIES", "DOWNGRADED", "FULL", "REFUSED", "UNKNOWN", "Answer", "Broken", "Gate", "Grade", "MakeScripted",
-    "NetworkForbidden", "OfflineConformance", "ProviderConformance", "ScriptMismatch", "Scriptable", "ScriptedAdapter",
-    "Sent", "Subject", "always", "call", "calls", "cut_off", "delayed", "expect", "network_forbidden", "pieces",
-    "reply",
+    "CAPABILITIES", "DOWNGRADED", "FULL", "REFUSED", "UNKNOWN", "AdapterUnderTest", "Answer", "ConformanceFailure",
+    "Gate", "Grade", "MakeScripted", "NetworkForbidden", "OfflineConformance", "ProviderConformance", "ScriptMismatch",
+    "Scriptable", "ScriptedAdapter", "ScriptedRequest", "always", "call", "calls", "cut_off", "delayed", "expect",
+    "network_forbidden", "pieces", "reply",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:
+    name = _RENAMED.get(name, name)
     for module in _HOMES if name in __all__ else ():
         if hasattr(home := import_module(f"sabir_testing.{module}"), name):
             return getattr(home, name)

@@ -127,7 +127,7 @@ class MakeScripted(Protocol):
     """What the fixture `scripted` is: ScriptedAdapter, with a check at the test's end."""
 
     def __call__(self, *answers: "Scriptable", **how: "Unpack[ScriptedArguments]") -> "ScriptedAdapter":
-        """A scripted adapter that the test must ask for all its answers."""
+        """Return a ScriptedAdapter, with its arguments; the test fails unless the program requests all the answers."""
         ...
 
 

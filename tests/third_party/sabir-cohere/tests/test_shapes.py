@@ -174,7 +174,7 @@ def test_an_option_named_is_offered_alone() -> None:
 
 
 def test_limits_of_settings_are_kept_and_told() -> None:
-    """Five stop texts; p from 0.01 to 0.99; thinking on or off; a schema only where no option is offered."""
+    """Five stop texts; p from 0.01 to 0.99; thinking on or off; a schema only where no options were passed."""
     rendering = rendered(
         sabir.user("Sky?"), options=[sky], stop=tuple("abcdef"), top_p=1, reasoning_effort="high", response_format={}
     )

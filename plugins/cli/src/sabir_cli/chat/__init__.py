@@ -4,8 +4,3 @@ command ──▶ home (which conversation) ──▶ talk (say, show, recover) 
    └──────▶ loop ──▶ entry (the editor) · words (/help …)
 chats ──▶ home · export
 """
-
-from sabir_cli.chat.chats import chats
-from sabir_cli.chat.command import chat
-
-__all__ = ["chat", "chats"]

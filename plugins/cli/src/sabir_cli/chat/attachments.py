@@ -5,34 +5,31 @@
 """
 
 import mimetypes
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias, get_args
 
 import sabir
 from cyclopts import Parameter
-from sabir.errors import HistoryInvalid
 
 from sabir_cli.inputs import read_bytes
 from sabir_cli.output import UsageError
 
-MAKERS: Mapping[str, Callable[[str], sabir.MediaPart]] = {
-    "image": sabir.image, "audio": sabir.audio, "video": sabir.video, "document": sabir.document,
-}  # fmt: skip
-"""What a flag or a MIME type names → what makes such a part."""
+Modality: TypeAlias = Literal["image", "audio", "video", "document"]
+"""Kinds of media, as flags and MIME types name them; `sabir` has a function of each name."""
 
 
-def attach(kind: str, source: str) -> sabir.MediaPart | sabir.TextPart:
-    """The part of a file or a URL; `kind` is one of MAKERS, or "file". Raises UsageError and MediaRefused."""
+def attach(kind: str, source: str) -> "sabir.MediaPart | sabir.TextPart":
+    """Make the part of a file or a URL; `kind` is a Modality, or "file". Raises UsageError and MediaRefused."""
     is_url = source.startswith(("http://", "https://", "data:", "provider-file:"))
     source = source if is_url else str(Path(source).expanduser())
     if kind != "file":
-        return MAKERS[kind](source)
+        return _media(kind, source)
     mime = mimetypes.guess_type(source)[0] or ""
     guessed = mime.partition("/")[0]
-    if guessed in MAKERS:
-        return MAKERS[guessed](source)
+    if guessed in get_args(Modality):
+        return _media(guessed, source)
     if is_url or mime == "application/pdf":
         return sabir.document(source)
     data = read_bytes(source, "a FILE")
@@ -42,6 +39,11 @@ def attach(kind: str, source: str) -> sabir.MediaPart | sabir.TextPart:
         raise UsageError(
             f"{source!r} is neither a medium by its name nor UTF-8 text; say what it is: --image, --audio or --document"
         ) from None
+
+
+def _media(kind: str, source: str) -> "sabir.MediaPart":
+    part: sabir.MediaPart = getattr(sabir, kind)(source)
+    return part
 
 
 @Parameter(name="*")
@@ -55,7 +57,7 @@ class Attached:
         list[str] | None, Parameter(negative="", help="URL or file of a document, such as a PDF; repeatable.")
     ] = None
     file: Annotated[
-        list[str] | None, Parameter(negative="", help="File of any of these, or of text, by its kind; repeatable.")
+        list[str] | None, Parameter(negative="", help="Attach a file (image, sound, document or text); repeatable.")
     ] = None
 
     history: Annotated[
@@ -63,16 +65,18 @@ class Attached:
         Parameter(name="--from", help="A saved history to begin with: what `sabir import` or /save wrote."),
     ] = None
 
-    def messages(self) -> list[sabir.Message]:
+    def messages(self) -> "list[sabir.Message]":
         """The messages of the history; raises UsageError and HistoryInvalid."""
         if self.history is None:
             return []
+        from sabir.errors import HistoryInvalid
+
         try:
             return sabir.loads(read_bytes(self.history, "a history"))
         except HistoryInvalid as error:
             raise HistoryInvalid(f"--from {self.history!r}: {error}") from None
 
-    def parts(self) -> Iterator[sabir.MediaPart | sabir.TextPart]:
+    def parts(self) -> "Iterator[sabir.MediaPart | sabir.TextPart]":
         """The parts; raises UsageError and MediaRefused."""
         for kind in ("image", "audio", "document", "file"):
             for source in getattr(self, kind) or ():

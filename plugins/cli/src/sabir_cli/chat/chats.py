@@ -7,20 +7,19 @@ import math
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import sabir
 from cyclopts import Parameter
-from sabir.authoring import one_line, printable
+from sabir.authoring import one_line
 
 from sabir_cli.chat.export import Form, as_text, save
-from sabir_cli.config import Defaults
+from sabir_cli.chat.summaries import FILE, LONGEST_NAME, Summary, read_summaries
+from sabir_cli.exits import Exit
+from sabir_cli.folders import home_folder
 from sabir_cli.inputs import JSONFlag
-from sabir_cli.output import Exit, Output, UsageError, refuse_replacing
+from sabir_cli.output import Output, UsageError, refuse_replacing
 from sabir_cli.sheet import Sheet
-
-if TYPE_CHECKING:
-    from sabir_cli.chat.home import Home
 
 Action: TypeAlias = Literal["list", "show", "export", "delete"]
 
@@ -40,8 +39,6 @@ def chats(
 
     For example: sabir chats show 12, and sabir chats export 12 --to rome.md
     """
-    from sabir_cli.chat.home import Home
-
     output = Output(machine=as_json)
     if (to is not None or form is not None or force) and action != "export":
         raise UsageError("--to, --as and --force are for export; leave them out")
@@ -50,14 +47,18 @@ def chats(
     least, most, told = TAKES[action]
     if not least <= len(names) <= most:
         raise UsageError(f"{action} takes {told}; `sabir chats` lists them")
+    if action == "list":
+        _list(output)
+        return Exit.OK
+    from sabir_cli.chat.home import Home
+    from sabir_cli.config import Defaults
+
     with Home(Defaults.load().home) as home:
         match action:
-            case "list":
-                _list(home, output)
             case "show":
                 _show(home.messages(names[0]), output)
             case "export":
-                _export(home.messages(names[0]), to, form, output, force=force)
+                _export(home.sent_messages(names[0]), to, form, output, force=force)
             case "delete":
                 for name in names:
                     home.delete(name)
@@ -76,27 +77,38 @@ TAKES: Mapping[Action, tuple[int, float, str]] = {
 """Action → the least and the most names that it takes, and that in words."""
 
 
-def _list(home: "Home", output: Output) -> None:
-    from sabir_cli.chat.home import LONGEST_NAME
-
-    found = home.summaries()
+def _list(output: Output) -> None:
+    """List the conversations; neither the library nor the store is imported, so that a long list comes at once."""
+    home = home_folder()
+    summaries = _summaries(home)
     if output.machine:
-        output.document([{**each._asdict(), "when": each.when.isoformat()} for each in found])
+        output.document([{**each._asdict(), "when": each.when.isoformat()} for each in summaries])
         return
-    if not found:
-        output.note(f"no conversation is kept in {str(home.folder)!r} yet; `sabir chat` begins one")
+    if not summaries:
+        output.note(f"no conversation is kept in {str(home)!r} yet; `sabir chat` begins one")
         return
-    room = max(LEAST_WORDS, output.out.width - 50)  # one line, beside names of an ordinary length
+    room = max(LEAST_WORDS, output.out.width - 50)  # one line, next to names of an ordinary length
     sheet = Sheet("name", "when", "turns", "model", "first words", plain={"when", "model", "first words"})
-    for each in found:
+    for each in summaries:
         sheet.add(
-            one_line(printable(each.name), LONGEST_NAME),
-            _when(each.when),
-            str(each.turns),
-            each.model,
-            one_line(each.words, room),
+            one_line(each.name, LONGEST_NAME), _when(each.when), str(each.turns), each.model, _begun(each.words, room)
         )
     output.show(sheet)
+
+
+def _summaries(home: Path) -> "list[Summary]":
+    try:
+        return read_summaries(home / FILE)
+    except LookupError:  # tables of another version: the store upgrades them, or says why it cannot
+        from sabir_cli.chat.home import Home
+
+        with Home(home) as opened:
+            return opened.summaries()
+
+
+def _begun(text: str, room: int) -> str:
+    """Return a text of one line, cut at that many characters."""
+    return text if len(text) <= room else one_line(text, room)
 
 
 def _when(when: datetime) -> str:
@@ -104,7 +116,7 @@ def _when(when: datetime) -> str:
     return f"{when.astimezone():%Y-%m-%d %H:%M}"
 
 
-def _show(messages: list[sabir.Message], output: Output) -> None:
+def _show(messages: "list[sabir.Message]", output: Output) -> None:
     if output.machine:
         output.document([message.model_dump(mode="json", exclude_none=True) for message in messages])
         return
@@ -115,7 +127,9 @@ def _show(messages: list[sabir.Message], output: Output) -> None:
     writer.end()
 
 
-def _export(messages: list[sabir.Message], to: Path | None, form: Form | None, output: Output, *, force: bool) -> None:
+def _export(
+    messages: "list[sabir.Message]", to: Path | None, form: Form | None, output: Output, *, force: bool
+) -> None:
     if to is None:
         output.data(as_text(messages, form or "jsonl"))
         return

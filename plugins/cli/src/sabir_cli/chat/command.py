@@ -10,25 +10,27 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import sabir
 from cyclopts import Parameter
-from sabir.authoring import JSONValue, ReasoningEffort, decode_json
-from sabir.errors import NotJSON
 
 from sabir_cli import inputs
 from sabir_cli.chat.attachments import Attached
-from sabir_cli.chat.forms import load_form
-from sabir_cli.config import Defaults
-from sabir_cli.output import Exit, Output, UsageError
+from sabir_cli.exits import Exit
+from sabir_cli.output import Output, UsageError
 
-if TYPE_CHECKING:  # conversations and their stores are loaded when needed, not at the start of every command
+if TYPE_CHECKING:  # the library is imported when something is asked, not for the help page
+    from sabir.authoring import JSONValue
+
     from sabir_cli.chat.home import Place
     from sabir_cli.chat.shown import Writer
     from sabir_cli.chat.talk import Answer, Talk
+    from sabir_cli.config import Defaults
 
 NOTHING_ATTACHED = Attached()
+Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+"""`sabir.authoring.ReasoningEffort`, whose import takes longer than the help page may."""
 
 
 @Parameter(name="*")
@@ -37,9 +39,9 @@ class Keep:
     """Which conversation it is, and whether it is kept."""
 
     goes_on: Annotated[
-        bool, Parameter(name=["-c", "--continue"], negative="", help="Go on with the last conversation.")
+        bool, Parameter(name=["-c", "--continue"], negative="", help="Continue the last conversation.")
     ] = False
-    name: Annotated[str | None, Parameter(help="Go on with the conversation of that name, or begin it.")] = None
+    name: Annotated[str | None, Parameter(help="Continue the conversation of that name, or begin it.")] = None
     no_keep: Annotated[bool, Parameter(negative="", help="Keep nothing of this conversation.")] = False
 
     def __post_init__(self) -> None:
@@ -55,9 +57,9 @@ class Keep:
 class Asked:
     """How the model is asked."""
 
-    temperature: Annotated[float | None, Parameter(help="How freely it chooses its words; 0 is least.")] = None
-    max_output_tokens: Annotated[int | None, Parameter(help="Tokens of one reply at most.")] = None
-    reasoning_effort: Annotated[ReasoningEffort | None, Parameter(help="How much it thinks, if it can.")] = None
+    temperature: Annotated[float | None, Parameter(help="Sampling temperature.")] = None
+    max_output_tokens: Annotated[int | None, Parameter(help="The most tokens of one reply.")] = None
+    reasoning_effort: Annotated[Effort | None, Parameter(help="How much the model reasons, if it can.")] = None
     vendor: Annotated[
         list[str] | None,
         Parameter(negative="", help="key=value of the vendor's own settings; a value may be JSON; repeatable."),
@@ -67,9 +69,9 @@ class Asked:
         str | None,
         Parameter(name="--output", help="Form of the answer: a JSON schema's file, or module:Model. It is checked."),
     ] = None
-    base_url: Annotated[str | None, Parameter(help="Another endpoint of the same kind.")] = None
+    base_url: Annotated[str | None, Parameter(help="URL of a compatible API.")] = None
 
-    def settings(self, defaults: sabir.Settings, provider: str) -> sabir.Settings:
+    def settings(self, defaults: "sabir.Settings", provider: str) -> "sabir.Settings":
         """The settings, laid over the defaults; raises SettingsInvalid and UsageError."""
         names = ("temperature", "max_output_tokens", "reasoning_effort")
         given: dict[str, Any] = {name: value for name in names if (value := getattr(self, name)) is not None}
@@ -78,7 +80,10 @@ class Asked:
         return sabir.Settings(**given).laid_over(defaults)
 
 
-def _vendor_setting(given: str) -> tuple[str, JSONValue]:
+def _vendor_setting(given: str) -> "tuple[str, JSONValue]":
+    from sabir.authoring import decode_json
+    from sabir.errors import NotJSON
+
     key, equals, value = given.partition("=")
     if not (key and equals):
         raise UsageError(f"--vendor {given!r} sets nothing; write key=value")
@@ -115,6 +120,10 @@ def chat(
     nothing to say, an interrupted turn is finished, or the last answer shown
     again.
     """
+    from sabir_cli.chat.forms import load_form
+    from sabir_cli.chat.home import Place
+    from sabir_cli.config import Defaults
+
     output = Output(machine=as_json)
     defaults = Defaults.load()
     options = inputs.load_options(option)
@@ -124,7 +133,6 @@ def chat(
     before = [*attached.messages(), *attached.parts()]
     if not said and not loops and not (keep.goes_on or keep.name):
         raise UsageError("there is nothing to say: give a PROMPT, or pipe one")
-    from sabir_cli.chat.home import Place
 
     with ExitStack() as stack:
         place = stack.enter_context(Place.of(defaults.home, keep.name, last=keep.goes_on, kept=not keep.no_keep))
@@ -176,14 +184,14 @@ def _once(talk: "Talk", said: list[str], *, as_json: bool, name: str | None) -> 
     except BaseException:
         became = talk.recover()
         if became is not None and (became.is_kept or was_begun):
-            talk.output.note(f"{became.text}{'; sabir chat -c goes on with it' if became.is_kept else ''}")
+            talk.output.note(f"{became.text}{'; sabir chat -c continues it' if became.is_kept else ''}")
         raise
     if as_json:
         talk.output.document(_document(talk, answer, name))
     return Exit.FAILED if talk.shown.heard and talk.shown.heard[-1].failed else Exit.OK
 
 
-def _loop(talk: "Talk", place: "Place", defaults: Defaults) -> int:
+def _loop(talk: "Talk", place: "Place", defaults: "Defaults") -> int:
     from sabir_cli.chat.entry import open_entry
     from sabir_cli.chat.loop import hold
     from sabir_cli.chat.words import suggest
@@ -214,5 +222,5 @@ def _document(talk: "Talk", answer: "Answer", name: str | None) -> dict[str, Any
         "cost": None if answer.cost is None else float(answer.cost),
         "losses": [loss.model_dump(mode="json") for loss in answer.losses],
         "tokens_per_second": talk.shown.heard[-1].rate if talk.shown.heard else None,
-        "messages": [message.model_dump(mode="json", exclude_none=True) for message in talk.chat.messages],
+        "messages": [message.model_dump(mode="json", exclude_none=True) for message in talk.chat.sent_messages],
     }

@@ -6,6 +6,7 @@ The editor has a history, in a file where one is given, and completes slash word
 """
 
 import os
+import select
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -21,6 +22,8 @@ if TYPE_CHECKING:  # the editor is loaded where it is used, not for a pipe
 PROMPT = "> "
 MORE = "  "
 """What stands before a further line of a message."""
+PASTED_WITHIN = 0.05
+"""Seconds: lines that follow each other faster were not typed, and are one message."""
 WITHOUT_CURSOR = frozenset({"", "dumb", "unknown", "network"})
 """Kinds of terminal on which no cursor can be moved."""
 
@@ -44,6 +47,10 @@ class Entry(Protocol):
         """The next message; raises EOFError when the user leaves, KeyboardInterrupt for Ctrl-C on an empty line."""
         ...
 
+    def confirm(self, question: str) -> bool:
+        """Ask a question, and return whether the answer is yes; the end of the input is a yes, Ctrl-C a no."""
+        ...
+
 
 def open_entry(output: Output, history: Path | None, suggest: Suggest) -> Entry:
     """An editor, or lines where standard input and output are not both a terminal with a cursor."""
@@ -58,18 +65,34 @@ class _Lines:
         self._output = output
 
     def read(self) -> str:
+        was_typed_before = _has_input(0)
         lines = [self._line(PROMPT)]
         while lines[-1].endswith("\\"):
             lines[-1] = lines[-1][:-1]
             lines.append(self._line(MORE))
+        while not was_typed_before and _has_input(PASTED_WITHIN):
+            lines.append(self._line(""))
         return "\n".join(lines)
 
+    def confirm(self, question: str) -> bool:
+        try:
+            return is_yes(self._line(question))
+        except EOFError:
+            return True
+
     def _line(self, prompt: str) -> str:
-        self._output.err.print(prompt, end="")
+        self._output.err.print(prompt, end="", soft_wrap=True)
         if not (line := sys.stdin.readline()):
             self._output.err.print()
             raise EOFError
         return line.rstrip("\n")
+
+
+def _has_input(seconds: float) -> bool:
+    """Return whether a terminal has a further line within that time; False for anything else."""
+    if os.name == "nt" or not sys.stdin.isatty():
+        return False
+    return bool(select.select([sys.stdin], [], [], seconds)[0])
 
 
 class _Editor:
@@ -105,8 +128,25 @@ class _Editor:
     def read(self) -> str:
         return self._session.prompt()
 
+    def confirm(self, question: str) -> bool:
+        from prompt_toolkit import PromptSession
+
+        try:
+            # a session of its own, so that the answer is not in the history
+            return is_yes(PromptSession[str]().prompt(question))
+        except EOFError:
+            return True
+        except KeyboardInterrupt:
+            return False
+
+
+def is_yes(answer: str) -> bool:
+    """Return whether an answer to a question of y or N is a yes."""
+    return answer.strip().lower() in ("y", "yes")
+
 
 def _keys() -> "KeyBindings":
+    from prompt_toolkit.completion import CompleteEvent
     from prompt_toolkit.key_binding import KeyBindings
 
     keys = KeyBindings()
@@ -119,6 +159,22 @@ def _keys() -> "KeyBindings":
             buffer.newline(copy_margin=False)
         else:
             buffer.validate_and_handle()
+
+    @keys.add("tab")
+    def complete(event: "KeyPressEvent") -> None:
+        """Insert the only candidate at once; show several, or go to the next of them."""
+        buffer = event.current_buffer
+        state = buffer.complete_state
+        if state is not None and len(state.completions) == 1:
+            buffer.apply_completion(state.completions[0])
+        elif state is not None:
+            buffer.complete_next()
+        elif buffer.completer is not None:
+            candidates = [*buffer.completer.get_completions(buffer.document, CompleteEvent(completion_requested=True))]
+            if len(candidates) == 1:
+                buffer.apply_completion(candidates[0])
+            else:
+                buffer.start_completion(insert_common_part=True)
 
     @keys.add("escape", "enter")
     def new_line(event: "KeyPressEvent") -> None:

@@ -9,7 +9,6 @@ from typing import Literal, TypeAlias
 
 import sabir
 
-from sabir_cli.conversation import describe_call, describe_result
 from sabir_cli.output import UsageError, replace_file
 
 Form: TypeAlias = Literal["jsonl", "json", "markdown"]
@@ -23,7 +22,7 @@ def form_of(path: Path) -> Form:
     return SUFFIXES[path.suffix.lower()]
 
 
-def save(path: Path, messages: Sequence[sabir.Message], form: Form | None = None) -> None:
+def save(path: Path, messages: "Sequence[sabir.Message]", form: Form | None = None) -> None:
     """Write a conversation to a file, in the form that its name ends in unless another is given; raises UsageError."""
     text = as_text(messages, form or form_of(path))
     try:
@@ -32,22 +31,20 @@ def save(path: Path, messages: Sequence[sabir.Message], form: Form | None = None
         raise UsageError(f"{str(path)!r} cannot be written: {error.strerror}; name another file") from None
 
 
-def as_text(messages: Sequence[sabir.Message], form: Form) -> str:
+def as_text(messages: "Sequence[sabir.Message]", form: Form) -> str:
     """A conversation in a form."""
-    return WRITERS[form](messages)
+    writers: Mapping[Form, Callable[[Sequence[sabir.Message]], str]] = {
+        "jsonl": sabir.dumps_lines, "json": sabir.dumps, "markdown": as_markdown,
+    }  # fmt: skip
+    return writers[form](messages)
 
 
-def as_markdown(messages: Iterable[sabir.Message]) -> str:
+def as_markdown(messages: "Iterable[sabir.Message]") -> str:
     """A conversation as a person reads it; media by their names, calls and results in a line each."""
     return "\n\n".join(_paragraphs(messages)) + "\n"
 
 
-WRITERS: Mapping[Form, Callable[[Sequence[sabir.Message]], str]] = {
-    "jsonl": sabir.dumps_lines, "json": sabir.dumps, "markdown": as_markdown,
-}  # fmt: skip
-
-
-def _paragraphs(messages: Iterable[sabir.Message]) -> Iterator[str]:
+def _paragraphs(messages: "Iterable[sabir.Message]") -> Iterator[str]:
     speaker = ""
     for message in messages:
         said = "\n\n".join(_said(message))
@@ -57,11 +54,13 @@ def _paragraphs(messages: Iterable[sabir.Message]) -> Iterator[str]:
             yield said
 
 
-def _speaker(message: sabir.Message) -> str:
+def _speaker(message: "sabir.Message") -> str:
     return f"{message.origin.provider}:{message.origin.model}" if message.origin else message.policy
 
 
-def _said(message: sabir.Message) -> Iterator[str]:
+def _said(message: "sabir.Message") -> Iterator[str]:
+    from sabir_cli.conversation import describe_call, describe_result
+
     if message.call is not None:
         yield f"`{describe_call(message)}`"
         return

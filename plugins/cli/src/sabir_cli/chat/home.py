@@ -10,39 +10,24 @@ Nothing is asked before the file could be opened and written.
 import difflib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import sabir
 import sabir_session
 from sabir.authoring import SyncClosing, one_line
 from sabir_session import InnerMessage, SQLiteStore
 
+from sabir_cli.chat.summaries import FILE, LONGEST_NAME, WAIT, Summary, is_locked, read_summaries
 from sabir_cli.facts import open_adapter
 from sabir_cli.inputs import choose_model
 from sabir_cli.output import Output, UsageError
 
-FILE = "chats.db"
-SYSTEM, USER = "system", "user"
-"""The policies of instructions and of the user's messages."""
-LONGEST_NAME = 120
-"""Characters of a conversation's name."""
-LONGEST_WORDS = 200
-"""Characters of a conversation's first words that a summary holds."""
+SYSTEM = "system"
+"""The policy of instructions."""
 
 
 Conversation: TypeAlias = "sabir_session.Conversation[Any]"  # its output is of the type that the user named
-
-
-class Summary(NamedTuple):
-    """A kept conversation in short."""
-
-    name: str
-    when: datetime
-    model: str
-    turns: int
-    words: str
 
 
 def last_origin(records: Sequence[InnerMessage]) -> sabir.Origin | None:
@@ -51,9 +36,7 @@ def last_origin(records: Sequence[InnerMessage]) -> sabir.Origin | None:
     return next(filter(None, origins), None)
 
 
-def model_of(origin: sabir.Origin | None) -> str:
-    """Return `provider:model` without the dialect, for lists; "" for None."""
-    return f"{origin.provider}:{origin.model}" if origin else ""
+SET_HOME = "set SABIR_HOME to a folder that can be written"
 
 
 class Home(SyncClosing):
@@ -65,8 +48,9 @@ class Home(SyncClosing):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.store = SQLiteStore(folder / FILE)
         except (OSError, sabir_session.StoreError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
-            remedy = f"set SABIR_HOME to a folder that can be written{remedy}"
+            locked = is_locked(error.__cause__)
+            reason = "the file is locked" if locked else error.strerror if isinstance(error, OSError) else error
+            remedy = f"{WAIT if locked else SET_HOME}{remedy}"
             raise UsageError(f"conversations cannot be kept in {str(folder)!r}: {reason}; {remedy}") from None
 
     def close(self) -> None:
@@ -74,14 +58,18 @@ class Home(SyncClosing):
         self.store.close()
 
     def summaries(self) -> list[Summary]:
-        """All conversations in which something was said, in short, the latest first."""
-        found = map(self._summary, self.store.names())
-        return sorted((each for each in found if each), key=lambda each: each.when, reverse=True)
+        """Return all conversations in which something was asked, in short, the latest first."""
+        return read_summaries(self.folder / FILE)
 
     def messages(self, name: str) -> list[sabir.Message]:
         """A conversation; raises UsageError for a name that is none."""
         self._check(name)
         return [message for record in self.records(name) for message in record.messages]
+
+    def sent_messages(self, name: str) -> list[sabir.Message]:
+        """Return a conversation as it is sent, without earlier instructions; raises UsageError for an unknown name."""
+        self._check(name)
+        return [*sabir_session.current_messages(self.records(name))]
 
     def delete(self, name: str) -> None:
         """Delete a conversation; raises UsageError for a name that is none, ConversationBusy for one that is held."""
@@ -106,14 +94,6 @@ class Home(SyncClosing):
             near = difflib.get_close_matches(name, known, 1)
             hint = f"did you mean {near[0]!r}?" if near else "`sabir chats` lists them"
             raise UsageError(f"no conversation {name!r} is kept in {str(self.folder)!r}; {hint}")
-
-    def _summary(self, name: str) -> Summary | None:
-        records = self.records(name)
-        said = [message.text for record in records for message in record.messages if message.policy == USER]
-        if not said:
-            return None
-        words = one_line(next((text for text in said if text.strip()), ""), LONGEST_WORDS)
-        return Summary(name, records[-1].created_at, model_of(last_origin(records)), len(said), words)
 
 
 class Place(ExitStack):
@@ -150,13 +130,13 @@ class Place(ExitStack):
 
         A conversation continues in the dialect of its last answer, whatever `provider:model` means today.
         """
-        last = model_of(self.origin)
+        last = f"{self.origin.provider}:{self.origin.model}" if self.origin else ""
         continued = sabir_session.continued_model(last, [self.origin]) if self.origin else ""
         llm = open_adapter(model or continued or choose_model(None), base_url)
         if continued != last and not model:
-            output.note(f"continues on {continued}, which answered last; -m {last} asks what {last} means today")
+            output.note(f"continues with {continued}, which answered last; -m {last} chooses what that means today")
         if self.origin and not (model or base_url) and llm.target.endpoint != self.origin.endpoint:
-            output.note(f"the last answer came from {self.origin.endpoint}; --base-url goes on there", "yellow")
+            output.note(f"the last answer came from {self.origin.endpoint}; --base-url continues there", "yellow")
         return llm
 
     def open(
@@ -167,8 +147,10 @@ class Place(ExitStack):
         A conversation that goes on keeps its instructions, unless there are others; `default` is for one that begins.
         """
         chat = self._open(model=model, **how)
-        recorded = [message.text for message in chat.messages if message.policy == SYSTEM]
-        chat.instructions = instructions if instructions is not None else recorded[-1] if recorded else default or ""
+        if instructions is not None:
+            chat.instructions = instructions
+        elif not chat.messages:
+            chat.instructions = default or ""
         return chat
 
     def _open(self, **how: Any) -> Conversation:  # as Conversation has its arguments

@@ -8,12 +8,14 @@ import sabir
 from sabir.authoring import one_line
 
 from sabir_cli.chat.entry import Entry
-from sabir_cli.chat.home import USER
+from sabir_cli.chat.summaries import USER
 from sabir_cli.chat.talk import LONGEST_ANSWER, Talk, quoted
 from sabir_cli.chat.words import Leave, is_word, obey
-from sabir_cli.output import explain
+from sabir_cli.failures import explain
 
 AGAIN = "Ctrl-C again leaves"
+LEAVING_WORDS = frozenset({"exit", "quit"})
+"""Messages after which the user is asked whether to leave: other programs end with these words."""
 
 
 def hold(talk: Talk, entry: Entry, name: str | None) -> None:
@@ -33,11 +35,7 @@ def hold(talk: Talk, entry: Entry, name: str | None) -> None:
             continue
         is_leaving = False
         try:
-            if is_word(text):
-                obey(talk, text)
-            elif text:
-                talk.say(text[1:] if text.startswith("//") else text)
-                talk.output.note("")
+            _take(talk, entry, text)
         except Leave:
             break
         except KeyboardInterrupt:
@@ -53,6 +51,18 @@ def hold(talk: Talk, entry: Entry, name: str | None) -> None:
     _part(talk, name)
 
 
+def _take(talk: Talk, entry: Entry, text: str) -> None:
+    """Run a slash command, or send a message; raises Leave if the user leaves."""
+    if text.lower() in LEAVING_WORDS:
+        if entry.confirm(f"Leave? y/N (//{text} sends the word) "):
+            raise Leave
+    elif is_word(text):
+        obey(talk, text)
+    elif text:
+        talk.say(text[1:] if text.startswith("//") else text)
+        talk.output.note("")
+
+
 def _greet(talk: Talk, name: str | None) -> None:
     where = f"kept as {name}" if name else "not kept; /save FILE saves it"
     talk.output.note(f"{talk.target} · {where} · /help")
@@ -61,7 +71,7 @@ def _greet(talk: Talk, name: str | None) -> None:
         talk.output.note(f"> {quoted(said[-1])}", "bold dim")
         last = _last_answer(talk.chat.messages)
         if talk.chat.unfinished:
-            talk.output.note("this turn was interrupted: /retry goes on with it, /drop takes it back", "yellow")
+            talk.output.note("this turn was interrupted: /retry continues it, /drop removes it", "yellow")
         elif last:
             talk.output.note(one_line(last, LONGEST_ANSWER))
 
@@ -75,4 +85,4 @@ def _part(talk: Talk, name: str | None) -> None:
     if talk.attached:
         talk.output.note(f"{len(talk.attached)} attached and never sent")
     if name and talk.is_begun:
-        talk.output.note(f"kept as {name}; sabir chat -c goes on with it")
+        talk.output.note(f"kept as {name}; sabir chat -c continues it")

@@ -5,7 +5,7 @@ chat.watch ──event──▶ Shown ── text ──▶ Markdown on a termin
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from decimal import Decimal
 from typing import Protocol
@@ -15,6 +15,7 @@ import sabir_session
 from sabir.authoring import one_line
 
 from sabir_cli.conversation import Spoken, describe_call, describe_result
+from sabir_cli.losses import loss_describer
 from sabir_cli.output import Output
 
 
@@ -66,8 +67,11 @@ class NobodyReads(BaseException):
 class Shown(ExitStack):
     """Shows the events of one answer, and remembers its replies and the options that ran."""
 
-    def __init__(self, output: Output, writer: Writer, target: object) -> None:
+    def __init__(
+        self, output: Output, writer: Writer, target: object, messages: Callable[[], Sequence[sabir.Message]]
+    ) -> None:
         super().__init__()
+        self._messages = messages
         self._output, self._writer, self._target = output, writer, target
         self.heard: list[Spoken] = []
         self.ran: list[str] = []
@@ -93,7 +97,7 @@ class Shown(ExitStack):
                 self._times.append(time.perf_counter())
             case sabir_session.ReplyArrived(reply):
                 self._end(reply)
-                self._output.losses(reply.losses)
+                self._output.losses(reply.losses, loss_describer(self._messages()))
             case sabir_session.CallStarted(call):
                 self.ran.append(call.call.option_name)
                 self._output.note(f"call   {describe_call(call)}")
@@ -116,7 +120,7 @@ class Shown(ExitStack):
 
 
 ENDINGS: Mapping[str, str] = {
-    "length": "the answer is cut off at its length limit; raise max_output_tokens",
+    "length": "the answer is cut off at its length limit; raise --max-output-tokens",
     "content_filter": "the provider's filter ended the answer",
     "error": "the provider failed before the answer was complete",
 }
@@ -141,7 +145,8 @@ def status(
         words.append(last.reply.finish_reason)
     if last is not None and last.rate is not None:
         words.append(f"{last.rate:.1f} tokens/s")
-    words.append(f"{len(losses)} {'loss' if len(losses) == 1 else 'losses'}" if losses else "no losses")
+    if losses:
+        words.append(f"{len(losses)} {'loss' if len(losses) == 1 else 'losses'}")
     return " · ".join(words)
 
 

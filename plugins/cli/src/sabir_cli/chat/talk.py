@@ -1,8 +1,9 @@
 """A conversation as a user holds it: something is said, the answer is shown; and what becomes of a turn that failed.
 
 say(content) ──▶ an interrupted turn is finished ──▶ asked ──▶ shown
-                                                       └─ stopped, failed ──▶ recover: taken back, and told so
-                                                            └─ options ran ──▶ kept, to be gone on with
+                                                       └─ stopped, failed ──▶ recover: discarded, and a line says so
+                                                            ├─ options ran ──▶ kept, and /retry continues it
+                                                            └─ it was /retry ──▶ the earlier answer is kept
 """
 
 import asyncio
@@ -18,10 +19,13 @@ from sabir.authoring import JSONValue, one_line
 from sabir.errors import OutputError
 
 from sabir_cli.chat.entry import unechoed
-from sabir_cli.chat.home import SYSTEM, USER
-from sabir_cli.chat.shown import NobodyReads, Shown, Unseen, Writer, status
+from sabir_cli.chat.home import SYSTEM
+from sabir_cli.chat.shown import ENDINGS, NobodyReads, Shown, Unseen, Writer, status
+from sabir_cli.chat.summaries import USER
 from sabir_cli.conversation import needs_loop
-from sabir_cli.output import LOSS_STYLES, Output, UsageError
+from sabir_cli.dialects import target_label
+from sabir_cli.losses import loss_describer
+from sabir_cli.output import Output, UsageError
 
 LONGEST_QUOTED = 60
 """Characters of a message that are quoted."""
@@ -32,16 +36,17 @@ Said: TypeAlias = str | Part | sabir.Message
 Answer: TypeAlias = "sabir_session.Answer[Any]"  # its output is of the type that the user named
 
 
+UNFINISHED = "/retry continues it, /drop removes it"
+ASK_AGAIN = "/retry asks it again"
+
+
 class Outcome(NamedTuple):
-    """What became of a turn that failed, in words."""
+    """What happened to a turn that failed, in words, and what the user can do next."""
 
     is_kept: bool
+    """Whether the conversation holds the unfinished turn."""
     text: str
-
-    @property
-    def remedy(self) -> str:
-        """What the user may say next."""
-        return "/retry goes on with it, /drop takes it back" if self.is_kept else "/retry asks it again"
+    remedy: str
 
 
 def quoted(said: Said) -> str:
@@ -66,15 +71,16 @@ class Talk:
         self.saved: set[Path] = set()
         """The files that it was saved in, which may be replaced."""
         self.answer: Answer | None = None
-        self.shown = Shown(output, writer, self.target)
+        self.shown = Shown(output, writer, self.target, lambda: chat.messages)
         self._asked: tuple[Said, ...] = ()
         self._with: tuple[Part | sabir.Message, ...] = ()
+        self._is_retry = False
         self._history: list[object] = []  # the payloads of one that was given and begins with instructions
 
     @property
-    def target(self) -> object:
-        """The model, as a user names it."""
-        return self.chat.adapter.target
+    def target(self) -> str:
+        """The model string, with the dialect if it is not the provider's default."""
+        return target_label(self.chat.adapter.target)
 
     @property
     def is_begun(self) -> bool:
@@ -120,44 +126,61 @@ class Talk:
         return answer
 
     def retry(self) -> Answer:
-        """Finish an interrupted turn, or ask again what was asked last; raises UsageError for neither, and as `say`."""
+        """Finish an interrupted turn, or ask the last question again.
+
+        The old answer is given up only when the new one is complete. Raises UsageError if nothing was said, and what
+        `say` raises; call `recover` then.
+        """
         if self.chat.unfinished:
             return self.finish()
-        said: tuple[Said, ...] = self.taken_back
-        if not said:
-            self._refuse_nothing()
-            said = self._dropped()
-        return self.say(*said)
+        if self.taken_back:
+            return self.say(*self.taken_back)
+        self._refuse_nothing()
+        attached = [*self.attached]
+        self._is_retry = True
+        try:
+            with self.chat.replacing_last() as messages:
+                answer = self.say(*self._asked_in(messages))
+                if answer.reply.finish_reason == "error":
+                    raise OutputError(ENDINGS["error"], answer.reply)
+        except BaseException:
+            self.attached = attached
+            raise
+        self._is_retry = False
+        return answer
 
     def drop(self) -> str:
-        """Take back what waits for the next message, else the last turn; return which, in words. Raises UsageError.
+        """Remove what is attached to the next message, or else the last turn; return a line about it.
 
-        A history that went before the first turn waits again. A turn that failed was taken back already, with which it
-        ends; what went with it still waits.
+        A history that was sent with the first turn is attached again. A turn that failed was discarded already; its
+        attachments stay. Raises UsageError if nothing was said.
         """
         if self.taken_back and len(self.attached) <= len(self._with):  # nothing was attached since
             *_, said = self.taken_back
             self.taken_back = ()
-            waiting = f"; {len(self.attached)} attached still" if self.attached else ""
-            return f"{quoted(said)}, which was forgotten already{waiting}"
+            still = f"; {len(self.attached)} still attached" if self.attached else ""
+            return f"nothing to drop: “{quoted(said)}” had already been discarded{still}"
         if self.attached:
             count, self.attached = len(self.attached), []
-            return f"{count} attachment{'s' * (count > 1)}"
+            return f"removed: {count} attachment{'s' * (count > 1)}"
         self._refuse_nothing()
         *before, said = self._dropped()
         self.attached = [*before]
-        return quoted(said)
+        return f"removed: {quoted(said)}"
 
     def _dropped(self) -> tuple[sabir.Message, ...]:
-        """Drop the last turn; what was said in it, without the instructions that the conversation said.
+        """Drop the last turn, and return the messages of its question."""
+        return self._asked_in(self.chat.drop_last())
 
-        It says its present ones itself; those of a history that was given stay.
+    def _asked_in(self, turn: Sequence[sabir.Message]) -> tuple[sabir.Message, ...]:
+        """Return the messages of a turn that ask, without the conversation's instructions.
+
+        The conversation sends its present instructions itself; the instructions of a history that was given stay.
         """
-        dropped = self.chat.drop_last()
-        last = max(at for at, message in enumerate(dropped) if message.policy == USER)
-        given = [message.payload for message in dropped[: len(self._history)]] == self._history
-        is_own = dropped[0].policy == SYSTEM and not (self._history and given)
-        return dropped[is_own : last + 1]
+        last = max(at for at, message in enumerate(turn) if message.policy == USER)
+        is_given = [message.payload for message in turn[: len(self._history)]] == self._history
+        is_own = turn[0].policy == SYSTEM and not (self._history and is_given)
+        return tuple(turn[is_own : last + 1])
 
     def switch(self, name: str) -> tuple[sabir.Loss, ...]:
         """Go on with another model; return what it cannot take of the conversation. Raises what an adapter raises.
@@ -171,34 +194,35 @@ class Talk:
             self.chat.model = before
             raise
 
-    def tell_losses(self, losses: Sequence[sabir.Loss], none: str | None) -> None:
-        """The losses, a line each; `none` where there are none."""
-        for loss in losses:
-            self.output.note(f"loss   {loss}", LOSS_STYLES[loss.kind])
-        if none and not losses:
-            self.output.note(none)
+    def tell_losses(self, losses: Sequence[sabir.Loss]) -> None:
+        """Print a line for each loss."""
+        self.output.losses(losses, loss_describer(self.chat.messages), again=True)
 
     def recover(self, *, stopped: bool = False) -> "Outcome | None":
-        """Decide what becomes of the turn that was stopped or failed; None for a turn that is whole.
+        """Decide what becomes of the turn that was stopped or failed; return None for a turn that is complete.
 
-        What options did is not undone: a failed turn in which any ran is kept, a stopped one is taken back.
+        Effects of options that ran remain. A failed turn in which an option ran is kept, a stopped one is discarded. A
+        turn that was asked again has its earlier answer.
         """
         asked, self._asked = self._asked, ()
+        ran = ", ".join(dict.fromkeys(self.shown.ran))
+        if self._is_retry:
+            self._is_retry = False
+            return Outcome(False, f"the earlier answer is kept{f', but {ran} ran again' if ran else ''}", ASK_AGAIN)
         if not asked:
-            return Outcome(True, "the turn before is still unfinished") if self.chat.unfinished else None
+            return Outcome(True, "the turn before is still unfinished", UNFINISHED) if self.chat.unfinished else None
         if not self.chat.unfinished and self.shown.heard:
             return None
-        ran = ", ".join(dict.fromkeys(self.shown.ran))
         if ran and not stopped:
-            return Outcome(True, f"this turn is kept, for {ran} ran")
+            return Outcome(True, f"this turn is kept, because {ran} ran", UNFINISHED)
         if self.chat.unfinished:
             self.chat.drop_last()
         self.taken_back = asked
         self.attached = [*self._with]
-        return Outcome(False, f"this turn is forgotten{f', but {ran} ran' if ran else ''}")
+        return Outcome(False, f"this turn is discarded{f', but {ran} ran' if ran else ''}", ASK_AGAIN)
 
     def _ask(self, *content: Said) -> Answer:
-        self.chat.watch = self.shown = Shown(self.output, self.writer, self.target)
+        self.chat.watch = self.shown = Shown(self.output, self.writer, self.target, lambda: self.chat.messages)
         try:
             with unechoed(), self.shown:
                 if needs_loop(self.chat.options):

@@ -88,10 +88,10 @@ def _model(talk: Talk, name: str) -> None:
         return
     before = talk.target
     losses = talk.switch(name)
-    talk.output.note(f"{before} ▸ {name}")
+    talk.output.note(f"{before} ▸ {talk.target}")
     provider = sabir.provider(*split_place(name))
     missing = first_missing(provider.credentials)
-    talk.tell_losses(losses, "this conversation loses nothing there" if talk.is_begun and not missing else None)
+    talk.tell_losses(losses)
     if missing:
         talk.output.note(f"{provider.name} cannot be asked: there is no {missing}; set it before you start", "yellow")
 
@@ -113,7 +113,7 @@ def _attach(kind: str) -> Callable[[Talk, str], None]:
     def run(talk: Talk, source: str) -> None:
         source = _unquoted(source)
         talk.attached.append(attach(kind, source))
-        talk.output.note(f"{one_line(source, 60)} goes with your next message; /drop takes it back")
+        talk.output.note(f"{one_line(source, 60)} goes with your next message; /drop removes it")
 
     return run
 
@@ -129,12 +129,17 @@ def _unquoted(path: str) -> str:
 
 def _losses(talk: Talk, _: str) -> None:
     if talk.answer is None:
-        raise UsageError("there is no answer here yet; /losses tells what the last one lost")
-    talk.tell_losses(talk.answer.losses, "the last answer's requests lost nothing")
+        raise UsageError("there is no answer yet; /losses lists what was lost with the last question")
+    talk.tell_losses(talk.answer.losses)
+    if not talk.answer.losses:
+        talk.output.note("nothing was lost with the last question")
 
 
 def _render(talk: Talk, text: str) -> None:
-    show(talk.output.err, [View(str(talk.target), talk.chat.preview(*talk.attached, *([text] if text else [])))])
+    show(
+        talk.output.err,
+        [View(talk.target, talk.chat.preview(*talk.attached, *([text] if text else [])), messages=talk.chat.messages)],
+    )
 
 
 def _cost(talk: Talk, _: str) -> None:
@@ -145,13 +150,13 @@ def _cost(talk: Talk, _: str) -> None:
 def _save(talk: Talk, file: str) -> None:
     path = Path(_unquoted(file)).expanduser()
     refuse_replacing(repr(str(path)), path, may_replace=path.absolute() in talk.saved)
-    save(path, talk.chat.messages)
+    save(path, talk.chat.sent_messages)
     talk.saved.add(path.absolute())
     talk.output.note(f"saved in {str(path)!r}")
 
 
 def _drop(talk: Talk, _: str) -> None:
-    talk.output.note(f"taken back: {talk.drop()}")
+    talk.output.note(talk.drop())
 
 
 def _retry(talk: Talk, _: str) -> None:
@@ -172,10 +177,10 @@ WORDS = (
     Word("file", "FILE", "attach a file of any kind to the next message", _attach("file"), "path"),
     Word("losses", "", "what the last answer's requests could not carry", _losses),
     Word("render", "[text]", "show what would be sent; nothing is", _render),
-    Word("cost", "", "tokens and cost of this conversation, without what was taken back", _cost),
+    Word("cost", "", "tokens and cost of this conversation, without removed turns", _cost),
     Word("save", "FILE", "save it: JSON Lines in a .jsonl, JSON in a .json, Markdown in a .md", _save, "path"),
-    Word("drop", "", "take back what is attached, else the last turn", _drop),
-    Word("retry", "", "ask the last turn again, or finish an interrupted one", _retry),
+    Word("drop", "", "remove what is attached, or else the last turn", _drop),
+    Word("retry", "", "ask the last question again, or finish an interrupted turn", _retry),
     Word("quit", "", "leave", _quit),
 )
 

@@ -5,25 +5,22 @@
         answer = stream.answer()                           answer = await stream.answer()
 
 `for event in stream` gives the events of the evaluation: texts, replies, calls and their results. Leaving the block
-before the end stops everything that runs; what was recorded stays, and the conversation says that it is unfinished.
+before the end stops everything that runs. The recorded messages stay: `chat.ask()` finishes the question, and
+`chat.drop_last()` removes it without paying for an answer. `break` without a `with` block does the same.
 """
 
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from types import coroutine
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias
+from typing import Any, Generic, Self, TypeAlias
 
 from sabir import Loss, Message, Reply, SettingsInvalid, Usage
 from sabir.authoring import AsyncClosing, FinishReason, SyncClosing, installed_hooks, one_line
 
+from sabir_session.conversation.reading import AsyncEvents, AsyncReading, Reading, SyncEvents, SyncReading
 from sabir_session.evaluation.outputs import Outputs
-from sabir_session.evaluation.people import Event, OutputArrived, Reader, RequestStarted, TextArrived
+from sabir_session.evaluation.people import Event, OutputArrived, RequestStarted, TextArrived
 from sabir_session.evaluation.prompts import Output, total
-
-if TYPE_CHECKING:
-    import asyncio
 
 
 @dataclass(frozen=True, repr=False)
@@ -110,162 +107,153 @@ class Growing(Generic[Output]):
         return None if self._part == earlier else self._part
 
 
-Start: TypeAlias = Callable[[Reader], Coroutine[Any, Any, Answer[Output]]]
-"""Begins to answer, going no further than the reader reads."""
+Start: TypeAlias = Callable[[Any], Coroutine[Any, Any, Answer[Output]]]
+"""Begins to answer for a Reading, going no further than it reads."""
+
+
+class _Selection(Generic[Output]):
+    """What the iterators of a stream give: everything, or only what belongs to the question that was asked by it."""
+
+    def __init__(self, reading: Reading[Any], outputs: Outputs[Output] | None) -> None:
+        self._reading = reading
+        self._growing = Growing(outputs)
+
+    def event(self, event: Event) -> Event:
+        """Every event, those of an unfinished earlier question too."""
+        return event
+
+    def text(self, event: Event) -> str | None:
+        """The text of an event of the new question."""
+        is_own = isinstance(event, TextArrived) and event.question == self._reading.question
+        return event.text if is_own and isinstance(event, TextArrived) else None
+
+    def output(self, event: Event) -> Output | None:
+        """The output of the new question, if the event changed it."""
+        return self._growing(event) if event.question == self._reading.question else None
 
 
 class SyncAnswerStream(SyncClosing, Generic[Output]):
-    """The events of an answer, which is made in the reader's own thread, as far as it reads."""
+    """The events of an answer, which is made in the reader's own thread, as far as it reads.
+
+    A stream without a `with` block is left when nothing refers to it any more, or when its conversation is used again
+    while nobody iterates over it.
+    """
 
     def __init__(self, start: Start[Output], outputs: Outputs[Output] | None) -> None:
-        self._start = start
-        self._growing = Growing(outputs)
-        self._events: deque[Event] = deque()
-        self._steps: Coroutine[Any, Any, Answer[Output]] | None = None
-        self._answer: Answer[Output] | None = None
-        self._error: BaseException | None = None
-        self._is_over = False
+        self._reading: SyncReading[Answer[Output]] = SyncReading(start)
+        self._select = _Selection(self._reading, outputs)
 
     def __iter__(self) -> Iterator[Event]:
-        """The events that were not read yet; raises what the question raises."""
-        while True:
-            while self._events:
-                yield self._events.popleft()
-            if self._error is not None:
-                raise self._error
-            if self._is_over:
-                return
-            try:
-                self._steps = self._steps or self._start(_Pulling(self._events))
-                self._steps.send(None)
-            except StopIteration as end:
-                self._answer, self._is_over = end.value, True
-            except BaseException as error:
-                self._error = error
-                raise
+        """The events that were not read yet; raises what the question raises.
+
+        Events of an unfinished earlier question come first, with its id as their `question`.
+        """
+        return SyncEvents(self, self._reading, self._select.event)
+
+    @property
+    def question(self) -> str:
+        """The id of the first message of the question, in the `question` of its events; "" before it is asked."""
+        return self._reading.question
 
     @property
     def text(self) -> Iterator[str]:
-        """The text of all replies as it arrives."""
-        return (event.text for event in self if isinstance(event, TextArrived))
+        """The text of the question's replies as it arrives."""
+        return SyncEvents(self, self._reading, self._select.text)
 
     @property
     def outputs(self) -> Iterator[Output]:
         """The output as it grows, from when it has all that its type requires."""
-        return (part for part in map(self._growing, self) if part is not None)
+        return SyncEvents(self, self._reading, self._select.output)
 
     def answer(self) -> Answer[Output]:
         """The answer, after reading the rest; raises SettingsInvalid if the stream was left before its end."""
         for _ in self:
             pass
-        return _given(self._answer)
+        return _complete(self._reading.result)
 
     def close(self) -> None:
-        """Stop; the connection is closed, and what was recorded stays."""
-        if self._steps is not None:
-            self._steps.close()
-        self._is_over = True
+        """Stop: close the connection. Recorded messages stay; `drop_last` removes the question without an answer."""
+        self._reading.leave()
 
+    def __enter__(self) -> Self:
+        """The stream; the conversation is its own until the block ends."""
+        self._reading.is_entered = True
+        return self
 
-class _Pulling(NamedTuple):
-    """Suspends after each event: its reader sends the coroutine on."""
+    def __exit__(self, *raised: object) -> None:
+        """Close it."""
+        self._reading.is_entered = False
+        self.close()
 
-    events: deque[Event]
-
-    def tell(self, event: Event) -> None:
-        self.events.append(event)
-
-    @coroutine
-    def taken(self) -> Generator[None, None, None]:
-        yield
+    def __del__(self) -> None:
+        """Free the conversation."""
+        self._reading.leave()
 
 
 class AnswerStream(AsyncClosing, Generic[Output]):
-    """The events of an answer, which is made in a task of its own, as far as its reader reads."""
+    """The events of an answer, which is made in a task of its own, as far as its reader reads.
+
+    A stream without an `async with` block is left when nothing refers to it any more, or when its conversation is used
+    again while nobody iterates over it.
+    """
 
     def __init__(self, start: Start[Output], outputs: Outputs[Output] | None) -> None:
-        self._start = start
-        self._growing = Growing(outputs)
-        self._paced: _Paced | None = None
-        self._task: asyncio.Task[Answer[Output]] | None = None
-        self._is_left = False
+        self._reading: AsyncReading[Answer[Output]] = AsyncReading(start)
+        self._select = _Selection(self._reading, outputs)
 
-    async def __aiter__(self) -> AsyncIterator[Event]:
-        """The events that were not read yet; raises what the question raises."""
-        import asyncio
+    def __aiter__(self) -> AsyncIterator[Event]:
+        """The events that were not read yet; raises what the question raises.
 
-        if self._is_left:
-            return
-        if self._paced is None:
-            self._paced = _Paced()
-            self._task = asyncio.ensure_future(self._start(self._paced))
-            self._task.add_done_callback(self._paced.tell)
-        while not self._is_left:
-            event = await self._paced.next()
-            if isinstance(event, asyncio.Future):
-                self._paced.tell(event)  # for the next reader
-                event.result()
-                return
-            yield event
+        Events of an unfinished earlier question come first, with its id as their `question`.
+        """
+        return AsyncEvents(self, self._reading, self._select.event)
 
     @property
-    async def text(self) -> AsyncIterator[str]:
-        """The text of all replies as it arrives."""
-        async for event in self:
-            if isinstance(event, TextArrived):
-                yield event.text
+    def question(self) -> str:
+        """The id of the first message of the question, in the `question` of its events; "" before it is asked."""
+        return self._reading.question
 
     @property
-    async def outputs(self) -> AsyncIterator[Output]:
+    def text(self) -> AsyncIterator[str]:
+        """The text of the question's replies as it arrives."""
+        return AsyncEvents(self, self._reading, self._select.text)
+
+    @property
+    def outputs(self) -> AsyncIterator[Output]:
         """The output as it grows, from when it has all that its type requires."""
-        async for event in self:
-            if (part := self._growing(event)) is not None:
-                yield part
+        return AsyncEvents(self, self._reading, self._select.output)
 
     async def answer(self) -> Answer[Output]:
         """The answer, after reading the rest; raises SettingsInvalid if the stream was left before its end."""
         async for _ in self:
             pass
-        return _given(None if self._task is None or self._is_left else self._task.result())
+        task = self._reading.task
+        return _complete(None if task is None or self._reading.is_left else task.result())
 
     async def aclose(self) -> None:
-        """Stop; the connection is closed, running options are cancelled, and what was recorded stays."""
-        import asyncio
+        """Stop: close the connection and cancel running options.
 
-        self._is_left = self._is_left or self._task is None or not self._task.done()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        Recorded messages stay; `drop_last` removes the question without an answer.
+        """
+        await self._reading.close()
 
+    async def __aenter__(self) -> Self:
+        """The stream; the conversation is its own until the block ends."""
+        self._reading.is_entered = True
+        return self
 
-class _Paced:
-    """A queue whose writer waits until all is read; the finished task is its last item."""
+    async def __aexit__(self, *raised: object) -> None:
+        """Close it."""
+        self._reading.is_entered = False
+        await self.aclose()
 
-    def __init__(self) -> None:
-        import asyncio
-
-        self._items: deque[Any] = deque()  # events, then the task
-        self._some, self._none = asyncio.Event(), asyncio.Event()
-
-    def tell(self, item: object) -> None:
-        self._items.append(item)
-        self._none.clear()
-        self._some.set()
-
-    async def taken(self) -> None:
-        await self._none.wait()
-
-    async def next(self) -> Any:  # an event, or the task
-        while not self._items:
-            self._none.set()
-            self._some.clear()
-            await self._some.wait()
-        return self._items.popleft()
+    def __del__(self) -> None:
+        """Free the conversation."""
+        self._reading.leave()
 
 
-def _given(answer: Answer[Output] | None) -> Answer[Output]:
+def _complete(answer: Answer[Output] | None) -> Answer[Output]:
     if answer is None:
-        raise SettingsInvalid(
-            "the stream was left before its answer; read it to its end, or ask() to finish the question"
-        )
+        remedy = "read it to its end, or ask() to finish the question"
+        raise SettingsInvalid(f"the stream was left before its answer; {remedy}")
     return answer

@@ -13,10 +13,10 @@ from sabir.authoring import AsyncClosing, KnownPart, SyncClosing
 from typing_extensions import TypeForm
 
 from sabir_session.conversation.answers import Answer, AnswerStream, SyncAnswerStream
-from sabir_session.evaluation import people
+from sabir_session.conversation.reading import Reading
 from sabir_session.evaluation.evaluate import to_its_end
 from sabir_session.evaluation.outputs import Outputs
-from sabir_session.evaluation.perform import LoopPerformer, Performer, WaitingPerformer
+from sabir_session.evaluation.perform import LoopPerformer, Performer, SyncPerformer
 from sabir_session.evaluation.prompts import Output, Validator
 
 Wanted = TypeVar("Wanted")
@@ -72,7 +72,8 @@ class Asking(SyncClosing, AsyncClosing, Generic[Output]):
     ) -> Answer[Any]:
         """Ask, and return the answer once all option calls were made. Without content, finish the last question.
 
-        An unfinished question is finished first; its answer is in `messages`. The content is texts, parts and messages.
+        An unfinished question is finished first; its answer is in the conversation's `messages`. To give it up instead,
+        without paying for its answer, call `drop_last()` before. The content is texts, parts and messages.
         `output` is this answer's type, or a function to call with what the model gives, None for plain text;
         `settings` are laid over the conversation's. Without content, a finished question gives its answer again: the
         output is read again, and a function that makes it runs again.
@@ -107,7 +108,7 @@ class Asking(SyncClosing, AsyncClosing, Generic[Output]):
     ) -> Answer[Any]:
         """As `ask`, waiting; no option may be a coroutine function."""
         return to_its_end(
-            self._answered(WaitingPerformer, content, self._asked(output, output_validator, settings, misnamed), None)
+            self._answered(SyncPerformer, content, self._asked(output, output_validator, settings, misnamed), None)
         )
 
     @overload
@@ -132,9 +133,13 @@ class Asking(SyncClosing, AsyncClosing, Generic[Output]):
         settings: Settings | None = None,
         **misnamed: Never,
     ) -> AnswerStream[Any]:
-        """As `ask`: the answer as it arrives. Reading the first event asks, and raises what `ask` raises."""
+        """As `ask`: return the answer as it arrives. Reading the first event asks, and raises what `ask` raises.
+
+        An unfinished question is finished first: its events have another `question` than the stream, and its text is
+        not in the stream's `text`. To give that question up instead, call `drop_last()` before.
+        """
         asked = self._asked(output, output_validator, settings, misnamed)
-        return AnswerStream(lambda reader: self._answered(LoopPerformer, content, asked, reader), asked.outputs)
+        return AnswerStream(lambda reading: self._answered(LoopPerformer, content, asked, reading), asked.outputs)
 
     @overload
     def stream_sync(
@@ -160,7 +165,7 @@ class Asking(SyncClosing, AsyncClosing, Generic[Output]):
     ) -> SyncAnswerStream[Any]:
         """As `stream`, waiting."""
         asked = self._asked(output, output_validator, settings, misnamed)
-        return SyncAnswerStream(lambda reader: self._answered(WaitingPerformer, content, asked, reader), asked.outputs)
+        return SyncAnswerStream(lambda reading: self._answered(SyncPerformer, content, asked, reading), asked.outputs)
 
     @abstractmethod
     def _asked(
@@ -174,6 +179,6 @@ class Asking(SyncClosing, AsyncClosing, Generic[Output]):
 
     @abstractmethod
     async def _answered(
-        self, made: type[Performer], content: tuple[Content, ...], asked: Asked, reader: people.Reader | None
+        self, performer_class: type[Performer], content: tuple[Content, ...], asked: Asked, reading: Reading[Any] | None
     ) -> Answer[Any]:
-        """Ask, and answer by what that class performs; `reader` reads the events."""
+        """Ask, and answer by a performer of that class; `reading` takes the events."""

@@ -17,7 +17,7 @@ from copy import copy
 from decimal import Decimal
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Generic, Never, TypeAlias, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, Never, TypeAlias, TypedDict, Unpack, cast, overload
 
 import sabir
 from sabir import (
@@ -29,15 +29,18 @@ from sabir import (
     SabirError,
     Settings,
     SettingsInvalid,
+    TextPart,
     Usage,
 )
 from sabir.authoring import KnownPart, OptionLike, Strict
 from sabir.errors import OptionInvalid
 from typing_extensions import TypeForm
 
-from sabir_session.conversation.answers import Answer, cost_of
+from sabir_session.conversation.answers import Answer
 from sabir_session.conversation.asking import OWN, Asked, Asking, AsyncFunction, Content, How, Wanted
 from sabir_session.conversation.keeping import Kept
+from sabir_session.conversation.reading import AsyncReading, Reading, Turn, wait_for
+from sabir_session.conversation.totals import Totals
 from sabir_session.conversation.words import check_value, refuse_words
 from sabir_session.evaluation import people
 from sabir_session.evaluation.budgets import Budget
@@ -50,16 +53,20 @@ from sabir_session.evaluation.evaluate import (
     requests_of,
 )
 from sabir_session.evaluation.outputs import RETRIES, Outputs, Requests
-from sabir_session.evaluation.perform import Performer
+from sabir_session.evaluation.perform import LoopPerformer, Performer
 from sabir_session.evaluation.prompts import (
     ApprovalPending,
     BudgetExhausted,
     ConversationNotFound,
     Output,
     Validator,
-    total,
 )
+from sabir_session.records import InstructionsMark
+from sabir_session.stores.names import check_name
 from sabir_session.stores.store import Store
+
+if TYPE_CHECKING:
+    import asyncio
 
 logger = logging.getLogger("sabir")
 
@@ -94,8 +101,10 @@ class Conversation(Asking[Output]):
     every message is recorded, a path or the URL of a store, under `name`; without it the conversation ends with the
     program.
 
-    The attributes may be changed between questions. Changed `instructions` are said with the next question; empty ones
-    say nothing, and take nothing back.
+    The attributes may be changed between questions. Only the current `instructions` are sent, as the first message,
+    from the next question on; with "" none are sent. `messages` keeps their earlier versions, each before the question
+    that it was first sent with. A conversation that is reopened without `instructions` continues with the recorded
+    ones.
 
     Raises ConversationBusy if another process holds that name, StoreError for a store that cannot be opened, what
     `sabir.adapter` raises for a model, and OptionInvalid.
@@ -126,7 +135,7 @@ class Conversation(Asking[Output]):
         model: str | Adapter,
         *,
         output: Any = None,  # by the overloads
-        instructions: Instructions = "",
+        instructions: Instructions = OWN,
         options: Iterable[OptionLike] = (),
         output_validator: Validator[Any] | None = None,  # by the overloads
         retries: int = RETRIES,
@@ -140,14 +149,19 @@ class Conversation(Asking[Output]):
         **misnamed: Never,
     ) -> None:
         refuse_words("Conversation", misnamed, ("output", *ConversationArguments.__annotations__))
-        check_value("name", name)
+        check_name(name)
         self._adapters: dict[str, Adapter] = {}
         self._model: str | Adapter
-        self._said: object = None
-        self._unanswered: Asked | None = None
-        self._wanted: tuple[object, Outputs[Any] | None] | None = None
+        self._sent_instructions: Message | None = None
+        self._pending: Asked | None = None
+        self._outputs_cache: tuple[object, Outputs[Any] | None] | None = None
+        self._totals = Totals()
+        self._turn: Turn | None = None
         self.model = model
-        self.instructions = instructions
+        self._instructions: Message | None = None
+        self._has_instructions = False
+        if instructions is not OWN:
+            self.instructions = instructions
         self.options = options
         self.output = output
         self.output_validator = output_validator
@@ -157,7 +171,7 @@ class Conversation(Asking[Output]):
         self.budget = budget
         self.approve = approve
         self.watch = watch
-        self._own()
+        self._default_outputs()
         self._kept = Kept(keep, name)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -182,6 +196,26 @@ class Conversation(Asking[Output]):
         self._model = model
 
     @property
+    def instructions(self) -> Instructions:
+        """The instructions that the next question is sent with, "" for none."""
+        message = self._current_instructions
+        if message is None:
+            return ""
+        is_text = len(message.parts) == 1 and isinstance(message.parts[0], TextPart)
+        return message.text if is_text else cast("Instructions", message.parts)
+
+    @instructions.setter
+    def instructions(self, instructions: Instructions) -> None:
+        content = (instructions,) if isinstance(instructions, str) else instructions
+        self._instructions = sabir.system(*content) if any(content) else None
+        self._has_instructions = True
+
+    @property
+    def _current_instructions(self) -> Message | None:
+        """The instructions that were set, else those of the record."""
+        return self._instructions if self._has_instructions else self._kept.instructions
+
+    @property
     def options(self) -> tuple[Option, ...]:
         """What the model may call; functions and models may be given."""
         return self._options
@@ -202,8 +236,16 @@ class Conversation(Asking[Output]):
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """All messages, the instructions first."""
+        """All recorded messages, with each version of the instructions before the question that it was sent with."""
         return self._kept.messages
+
+    @property
+    def sent_messages(self) -> tuple[Message, ...]:
+        """The messages that are sent before the next question: the current instructions first, no earlier ones.
+
+        Use these to continue the conversation elsewhere, for example with `sabir.save` or an adapter.
+        """
+        return tuple(self._sent_with(()))
 
     @property
     def unfinished(self) -> bool:
@@ -212,52 +254,76 @@ class Conversation(Asking[Output]):
 
     @property
     def usage(self) -> Usage:
-        """The tokens of all replies; a figure that a provider did not report is None."""
-        return total(reply.usage for reply in self._replies)
+        """The tokens of all replies in `messages`; a figure that a provider did not report is None."""
+        return self._totals.up_to(self._kept.evaluation).usage
 
     @property
     def cost(self) -> Decimal | None:
-        """The cost of all replies in US dollars; None where it is not known, as without sabir-prices."""
-        return cost_of(self._replies)
+        """The cost of all replies in `messages` in US dollars; None if it is not known, as without sabir-prices.
 
-    @property
-    def _replies(self) -> tuple[sabir.Reply, ...]:
-        return () if self._kept.evaluation is None else tuple(self._kept.evaluation.replies)
+        The cost of each reply is looked up once.
+        """
+        return self._totals.up_to(self._kept.evaluation).cost
 
     def preview(self, *content: Content, output: object = OWN, settings: Settings | None = None) -> Rendering:
         """What `ask` would send first, and its losses; nothing is sent or recorded. Raises RenderingRefused."""
         requests = self._requests(self._asked(output, None, settings, {}))
-        return self.adapter.render([*self.messages, *self._question(content)], **requests.how)
+        return self.adapter.render(self._sent_with(content), **requests.how)
 
     def drop_last(self) -> tuple[Message, ...]:
-        """Take back the last question and all that came of it; return these messages. What options did is not undone.
+        """Remove the last question, answered or not, and all messages after it; return the removed messages.
 
-        Raises ConversationNotFound if nothing was asked.
+        Side effects of options are not undone, and a budget still counts what the replies spent. If the question
+        brought new instructions, the next question brings them again. Raises ConversationNotFound if nothing was asked.
         """
+        self._leave_abandoned()
         dropped = self._kept.drop_last()
-        self._said = self._unanswered = None
+        self._pending = None
         return dropped
 
-    def fork(self, name: str) -> "Conversation[Output]":
-        """Another conversation that begins with all of this one, kept in the same place under another name.
+    @contextmanager
+    def replacing_last(self) -> Iterator[tuple[Message, ...]]:
+        """Set the last question and its answer aside, to ask again in the `with` block; give their messages.
 
-        Raises JournalExists if the store holds a conversation of that name.
+            with chat.replacing_last():
+                chat.ask_sync("Umbrella today, in one word?")
+
+        The old answer is given up only when the new one is complete: one transaction replaces it. If the block raises,
+        if it asks nothing, or if the process dies, the conversation is as it was. Raises ConversationNotFound if
+        nothing was asked.
         """
-        check_value("name", name)
+        self._leave_abandoned()
+        try:
+            with self._kept.replacing_last() as messages:
+                self._pending = None
+                yield messages
+        finally:
+            self._pending = None
+
+    def fork(self, name: str) -> "Conversation[Output]":
+        """Return another conversation that begins with all of this one, kept in the same place under another name.
+
+        Its budget counts what was spent up to here, dropped questions included. Raises JournalExists if the store has a
+        conversation of that name.
+        """
+        check_name(name)
+        self._leave_abandoned()
         other = copy(self)
-        other._adapters = {}
+        other._adapters, other._totals, other._turn = {}, Totals(), None
         other.model = self._model
         other._kept = self._kept.fork(name)
         return other
 
     def close(self) -> None:
         """Close the clients of the waiting methods and the store, and let other processes have the conversation."""
+        self._leave_abandoned()
         self._kept.close()
         for adapter in self._adapters.values():
             adapter.close()
 
     async def aclose(self) -> None:
         """As `close`, after `ask` and `stream`."""
+        self._leave_abandoned()
         self._kept.close()
         for adapter in self._adapters.values():
             await adapter.aclose()
@@ -266,12 +332,12 @@ class Conversation(Asking[Output]):
         """The model, the name, and how long it is."""
         return f"Conversation({str(self.adapter.target)!r}, name={self.name!r}, messages={len(self.messages)})"
 
-    def _own(self) -> Outputs[Any] | None:
-        """The output that every question wants that says nothing else; its schema is made once."""
-        given = (self.output, self.output_validator, self.retries)
-        if self._wanted is None or self._wanted[0] != given:
-            self._wanted = given, outputs_of(*given)
-        return self._wanted[1]
+    def _default_outputs(self) -> Outputs[Any] | None:
+        """The output parser of questions that name no output; made again only if the attributes changed."""
+        key = (self.output, self.output_validator, self.retries)
+        if self._outputs_cache is None or self._outputs_cache[0] != key:
+            self._outputs_cache = key, outputs_of(*key)
+        return self._outputs_cache[1]
 
     def _asked(
         self,
@@ -284,34 +350,34 @@ class Conversation(Asking[Output]):
         if settings is not None and self.settings is not None:
             settings = settings.laid_over(self.settings)
         if output is OWN and validator is None:
-            return Asked(self._own(), settings or self.settings, settings is None)
+            return Asked(self._default_outputs(), settings or self.settings, settings is None)
         outputs = outputs_of(self.output if output is OWN else output, validator, self.retries)
         return Asked(outputs, settings or self.settings, False)
 
     def _question(self, content: tuple[Content, ...]) -> tuple[Message, ...]:
-        """The messages of a question: texts and parts that stand together are one; new instructions come first."""
-        said: list[Message] = []
+        """Return the messages of a question: neighbouring texts and parts are one message."""
+        question: list[Message] = []
         for _, items in groupby(content, key=lambda item: isinstance(item, Message)):
             together = [*items]
             messages = [item for item in together if isinstance(item, Message)]
-            said += messages or [sabir.user(*(item for item in together if not isinstance(item, Message)))]
-        if any(message.policy == RUNTIME for message in said):
+            question += messages or [sabir.user(*(item for item in together if not isinstance(item, Message)))]
+        if any(message.policy == RUNTIME for message in question):
             raise SettingsInvalid(f"a question is of no policy {RUNTIME!r}, which complaints have; give another policy")
-        instructions = self._instructions()
-        if not said or instructions is None:
-            return tuple(said)
-        recorded = [message.payload for message in self.messages if message.policy == instructions.policy]
-        if instructions.payload == (self._said or (recorded[-1] if recorded else None)):
-            return tuple(said)
-        if recorded and self._said is None:
-            changed = f"the instructions of the conversation {self.name!r} changed since they were recorded"
-            logger.warning("%s; the new ones are said with the next question", changed)
-        return (instructions, *said)
+        return tuple(question)
 
-    def _instructions(self) -> Message | None:
-        """The instructions as a message; None if there are none."""
-        content = (self.instructions,) if isinstance(self.instructions, str) else self.instructions
-        return sabir.system(*content) if any(content) else None
+    def _instructions_change(self) -> tuple[tuple[Message, ...], InstructionsMark]:
+        """Return the instructions that the next question records, if they changed, and how they changed."""
+        recorded, current = self._kept.instructions, self._current_instructions
+        if current is None:
+            return (), "same" if recorded is None else "none"
+        if recorded is not None and (recorded is current or recorded.payload == current.payload):
+            return (), "same"
+        return (current,), "new"
+
+    def _sent_with(self, content: tuple[Content, ...]) -> list[Message]:
+        """Return the messages of the request that a question makes."""
+        instructions, mark = self._instructions_change()
+        return self._kept.sent_with((*instructions, *self._question(content)), mark)
 
     def _requests(self, asked: Asked) -> Requests:
         return requests_of(self.adapter, asked.outputs, self._how(asked))
@@ -328,41 +394,83 @@ class Conversation(Asking[Output]):
         )
 
     async def _answered(
-        self, made: type[Performer], content: tuple[Content, ...], asked: Asked, reader: people.Reader | None
+        self,
+        performer_class: type[Performer],
+        content: tuple[Content, ...],
+        asked: Asked,
+        reading: Reading[Any] | None,
     ) -> Answer[Any]:
-        with self._kept.asking():
-            if not content and asked.is_own and self._unanswered is not None:
-                asked = self._unanswered
+        ending = self._leave_abandoned()
+        if ending is not None and performer_class is LoopPerformer:
+            await wait_for(ending)
+        with Turn(self._kept.asking(), reading) as turn:
+            self._turn = turn
+            if reading is not None:
+                reading.turn = turn
+            if not content and asked.is_own and self._pending is not None:
+                asked = self._pending
             if self._kept.is_unfinished and content:
-                first = self._unanswered or Asked(self._own(), self.settings, True)
+                first = self._pending or Asked(self._default_outputs(), self.settings, True)
                 with telling(NOT_ASKED, SabirError):
-                    await self._finish(made, first, self._requests(first), reader)
+                    await self._finish(performer_class, first, self._requests(first), turn)
             requests = self._requests(asked)
-            if content:
-                self._begin(made, self._question(content), asked, requests)
-            elif self._kept.evaluation is None:
+            rendering = self._begin(performer_class, content, asked, requests) if content else None
+            evaluation = self._kept.evaluation
+            if evaluation is None or not evaluation.length:
                 nothing = f"nothing was asked in the conversation {self.name!r}"
                 raise ConversationNotFound(f"{nothing}, so there is nothing to finish; ask something")
-            return await self._finish(made, asked, requests, reader)
+            if reading is not None:
+                reading.question = evaluation.question
+            return await self._finish(performer_class, asked, requests, turn, rendering)
 
-    def _begin(self, made: type[Performer], question: tuple[Message, ...], asked: Asked, requests: Requests) -> None:
-        """Record a question that the model can be asked; raises what rendering it raises, and then records nothing."""
-        check_functions(made, requests)
-        requests.adapter.render([*self.messages, *question], **requests.how)
-        self._kept.say(question, requests.speaks_as)
-        self._unanswered = asked
-        wanted = self._instructions()
-        self._said = question[0].payload if wanted and question[0].payload == wanted.payload else self._said
+    def _leave_abandoned(self) -> "asyncio.Task[Any] | None":
+        """Leave the stream of the last question if nobody reads it; return its task if that still has to end."""
+        turn = self._turn
+        reading = None if turn is None else turn.reading
+        if turn is None or reading is None or not reading.is_abandoned:
+            return None
+        reading.leave()
+        return reading.task if turn.is_open and isinstance(reading, AsyncReading) else None
+
+    def _begin(
+        self, performer_class: type[Performer], content: tuple[Content, ...], asked: Asked, requests: Requests
+    ) -> Rendering | None:
+        """Record a question that the model can be asked; return its rendering if that can be sent as it is.
+
+        Raises what rendering raises, and then records nothing.
+        """
+        check_functions(performer_class, requests)
+        instructions, mark = self._instructions_change()
+        question = (*instructions, *self._question(content))
+        if requests.sends_renderings:
+            with self._kept.lent_with(question, mark) as messages:
+                rendering = requests.adapter.render(messages, **requests.how)
+        else:
+            rendering = requests.adapter.render(self._kept.sent_with(question, mark), **requests.how)
+        if mark != "same" and self._kept.instructions is not self._sent_instructions:
+            changed = f"the instructions of the conversation {self.name!r} changed since they were recorded"
+            logger.warning("%s; only the new ones are sent", changed)
+        self._kept.say(question, requests.speaks_as, mark)
+        self._pending = asked
+        self._sent_instructions = self._kept.instructions
+        return rendering if requests.sends_renderings else None
 
     async def _finish(
-        self, made: type[Performer], asked: Asked, requests: Requests, reader: people.Reader | None
+        self,
+        performer_class: type[Performer],
+        asked: Asked,
+        requests: Requests,
+        turn: Turn,
+        rendering: Rendering | None = None,
     ) -> Answer[Any]:
         evaluation = self._kept.evaluation
         assert evaluation is not None
         with telling(KEPT, *UNANSWERED):
-            io = performer_of(made, self._kept.session, evaluation, requests, self._how(asked), reader)
+            session, how = self._kept.session, self._how(asked)
+            io = performer_of(performer_class, session, evaluation, requests, how, turn.reading)
+            io.prepared, turn.performer = rendering, io
             output = await proceed(evaluation, io)
-        self._unanswered = None
+        self._pending = None
         messages, replies = evaluation.last_turn
         return Answer(replies, messages, output)
 

@@ -1,33 +1,37 @@
 """Where a conversation is kept: a session, in memory or on a journal of a store, and the claim on that journal.
 
     keep="chats.db", name="trip" ──▶ store ──claim──▶ journal "trip" ──▶ session ──▶ the evaluation that goes on
-                                       ├── rewind: the last turn is taken back
+                                       ├── rewind: the last turn is taken back, or replaced by another
                                        └── fork: a journal that begins with all of this one
 
 A question is one record, so that no crash divides it. After an error, the records say where the conversation stands.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 
 from sabir import Message
 
-from sabir_session.errors import ConversationBusy, StoreError
-from sabir_session.evaluation.evaluations import Evaluation, begin, resumed, turn_start
+from sabir_session.errors import ConversationBusy, RecordingFailed, StoreError
+from sabir_session.evaluation.evaluations import Evaluation, begin, heading_of, resumed, turn_start
 from sabir_session.evaluation.prompts import ConversationNotFound, Prompt
-from sabir_session.evaluation.writing import SYSTEM, messages_of
+from sabir_session.evaluation.writing import SYSTEM, RecordWriter, messages_of, spent_in
 from sabir_session.records import (
     InnerMessage,
+    InstructionsMark,
+    SpentReply,
     as_recorded,
     enable_inner_message_recording,
     get_inner_messages,
-    get_last_records,
 )
+from sabir_session.state.codec import Codec
 from sabir_session.state.session import Session
 from sabir_session.stores.claims import Claim, claim_journal
 from sabir_session.stores.engines import open_store
-from sabir_session.stores.store import Store, StoredJournal
+from sabir_session.stores.journal import StoredJournal
+from sabir_session.stores.store import Store
 
 
 class Opened:
@@ -43,6 +47,25 @@ class Opened:
         self.users -= 1
         if self.is_own and self.users <= 0:
             self.store.close()
+
+
+class DraftJournal:
+    """A journal in memory: the first records of a stored journal, and those that may be stored later."""
+
+    def __init__(self, records: Iterable[tuple[str, str]]) -> None:
+        self.records = [*records]
+
+    def __len__(self) -> int:
+        """How many records it holds."""
+        return len(self.records)
+
+    def append(self, kind: str, body: str) -> None:
+        """Add one record."""
+        self.records.append((kind, body))
+
+    def read(self) -> Iterator[tuple[str, str]]:
+        """Return the records, as (kind, body), in order."""
+        return iter(self.records)
 
 
 class Kept:
@@ -75,11 +98,15 @@ class Kept:
         self._reload()
 
     def _reload(self) -> None:
-        """Make the evaluation from its records again, as after an error that left it half-way."""
-        lasts = get_last_records(self.session)
+        """Rebuild the evaluation from its records, as after an error in the middle of a question.
+
+        A journal may hold several evaluations. The first time, the one that recorded last is chosen: by the order of
+        the records, because clocks may have been set back.
+        """
         name = None if self.evaluation is None else self.evaluation.heading.evaluation_id
-        if lasts and name is None:
-            name = max(lasts, key=lambda record: record.created_at).evaluation_id
+        if name is None:
+            last = self.session.select_last(InnerMessage)
+            name = None if last is None else last.evaluation_id
         records = () if name is None else get_inner_messages(self.session, name)
         self.evaluation = resumed(records) if records else None
 
@@ -104,8 +131,28 @@ class Kept:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """All messages, the instructions first."""
+        """All recorded messages, with every version of the instructions."""
         return () if self.evaluation is None else tuple(self.evaluation.messages)
+
+    @property
+    def instructions(self) -> Message | None:
+        """The recorded instructions that are current, None without any."""
+        return None if self.evaluation is None else self.evaluation.instructions
+
+    def sent_with(self, question: tuple[Message, ...], instructions: InstructionsMark) -> list[Message]:
+        """Return the messages of the request that a question makes, without recording it."""
+        if self.evaluation is None:
+            return [*question]
+        return self.evaluation.sent_with(question, instructions)
+
+    @contextmanager
+    def lent_with(self, question: tuple[Message, ...], instructions: InstructionsMark) -> Iterator[list[Message]]:
+        """Give the list of `sent_with` for the `with` block, for a reader that copies it."""
+        if self.evaluation is None:
+            yield [*question]
+            return
+        with self.evaluation.lent_with(question, instructions) as messages:
+            yield messages
 
     @property
     def is_unfinished(self) -> bool:
@@ -114,41 +161,117 @@ class Kept:
             return False
         return any(message.policy != SYSTEM for message in self.evaluation.last_turn.messages)
 
-    def say(self, question: tuple[Message, ...], speaks_as: str) -> None:
-        """Record a question."""
+    def say(self, question: tuple[Message, ...], speaks_as: str, instructions: InstructionsMark) -> None:
+        """Record a question, and what it does to the instructions."""
         if self.evaluation is None:
             self.evaluation = begin(Prompt(), speaks_as)
         evaluation = self.evaluation
-        for record in (*evaluation.unrecorded, evaluation.follow(*question)):
+        for record in (*evaluation.unrecorded, evaluation.follow(*question, instructions=instructions)):
             self.session.mutate(InnerMessage).append(record)
         evaluation.unrecorded = ()
 
     def drop_last(self) -> tuple[Message, ...]:
         """Take back the last turn; return its messages. Raises ConversationNotFound if nothing was asked."""
         with self.asking():
-            name = None if self.evaluation is None else self.evaluation.heading.evaluation_id
-            records = () if name is None else get_inner_messages(self.session, name)
-            start = turn_start(records)
-            dropped = tuple(message for record in records[start:] for message in messages_of(record))
-            if not dropped:
-                shown = f"nothing was said in the conversation {self.name!r}"
-                raise ConversationNotFound(f"{shown}; there is nothing to take back")
-            self._open(self._without(records, start))
+            records, start, dropped = self._last_turn()
+            stored = None if self._journal is None else self._place_in(self._journal, records, start)
+            spent = _record_of_spent(records, start)
+            if stored is None or self._opened is None:
+                self._open(self._without(records, start, spent))
+            else:
+                codec = Codec(InnerMessage)
+                bodies = [(InnerMessage.stored_as, codec.encode(record)) for record in spent]
+                self._opened.store.rewind(self.name, *stored, bodies)
+                self._open()
             return dropped
 
-    def _without(self, records: tuple[InnerMessage, ...], start: int) -> Session | None:
-        """The session without the records from `start` on; None if the journal has to be opened again."""
-        if self._opened is not None and self._journal is not None:
-            bodies = [body for _, body in self._journal.read()]
-            at = next(at for at, body in enumerate(bodies) if str(records[start].message_id) in body)
-            if len(bodies) - at != len(records) - start:
-                shown = f"other records follow the last turn of the conversation {self.name!r}"
-                raise StoreError(f"{shown}; take it back with Store.rewind, which takes these too")
-            self._opened.store.rewind(self.name, at, len(bodies))
-            return None
+    @contextmanager
+    def replacing_last(self) -> Iterator[tuple[Message, ...]]:
+        """Set the last turn aside for the `with` block; it is given up once another one is complete.
+
+        In the block the conversation is in memory only. If the block ends with an answered question, one transaction
+        replaces the old turn by the new one in the store. If it ends otherwise, or raises, the old turn is back.
+        """
+        with self.asking():
+            records, start, dropped = self._last_turn()
+            journal, opened = self._journal, self._opened
+            stored = None if journal is None else self._place_in(journal, records, start)
+            draft = DraftJournal(islice(journal.read(), stored[0])) if journal and stored else None
+            spent = _record_of_spent(records, start)
+        state = self.session, self.evaluation, journal
+        draft_session = self.session
+        try:
+            self._journal = None
+            self._open(self._without(records, start) if draft is None else Session(journal=draft))
+            draft_session = self.session
+            for record in spent:
+                self.session.mutate(InnerMessage).append(record)
+            self._reload()
+            yield dropped
+            if self._is_answered(start + len(spent)):
+                if opened is None or draft is None or stored is None:
+                    state = self.session, self.evaluation, None
+                else:
+                    opened.store.rewind(self.name, *stored, draft.records[stored[0] :])
+        finally:
+            attempt = self._spent_since(start + len(spent))
+            self.session, self.evaluation, self._journal = state
+            if self._claim is not None and journal is not None and not journal.is_latest:
+                self._open()
+            elif attempt and self._claim is not None and self.session is not draft_session:
+                self._note_spent(attempt)
+
+    def _spent_since(self, start: int) -> tuple[SpentReply, ...]:
+        """Return what the replies spent from record `start` of the evaluation on."""
+        if self.evaluation is None:
+            return ()
+        return spent_in(get_inner_messages(self.session, self.evaluation.heading.evaluation_id)[start:])
+
+    def _note_spent(self, spent: tuple[SpentReply, ...]) -> None:
+        """Record what an attempt spent whose turn was given up."""
+        assert self.evaluation is not None
+        with suppress(RecordingFailed):  # the attempt's own error is raised
+            self.session.mutate(InnerMessage).append(self.evaluation.writer.dropped(spent))
+        self._reload()
+
+    def _is_answered(self, start: int) -> bool:
+        """Return whether the last question is answered and is not one of the first `start` records."""
+        evaluation = self.evaluation
+        if evaluation is None or not evaluation.is_over:
+            return False
+        return len(get_inner_messages(self.session, evaluation.heading.evaluation_id)) > start
+
+    def _last_turn(self) -> tuple[tuple[InnerMessage, ...], int, tuple[Message, ...]]:
+        """Return the records, the position among them at which the last turn begins, and the messages of that turn.
+
+        Raises ConversationNotFound if nothing was asked.
+        """
+        name = None if self.evaluation is None else self.evaluation.heading.evaluation_id
+        records = () if name is None else get_inner_messages(self.session, name)
+        start = turn_start(records)
+        messages = tuple(message for record in records[start:] for message in messages_of(record))
+        if not messages:
+            shown = f"nothing was said in the conversation {self.name!r}"
+            raise ConversationNotFound(f"{shown}; there is nothing to take back")
+        return records, start, messages
+
+    def _place_in(self, journal: StoredJournal, records: tuple[InnerMessage, ...], start: int) -> tuple[int, int]:
+        """Return the position in the journal at which the last turn begins, and the journal's length.
+
+        Raises StoreError if records of something else follow the turn.
+        """
+        bodies = [body for _, body in journal.read()]
+        at = next(at for at, body in enumerate(bodies) if str(records[start].message_id) in body)
+        if len(bodies) - at != len(records) - start:
+            shown = f"other records follow the last turn of the conversation {self.name!r}"
+            raise StoreError(f"{shown}; take it back with Store.rewind, which takes these too")
+        return at, len(bodies)
+
+    def _without(self, records: tuple[InnerMessage, ...], start: int, added: Iterable[InnerMessage] = ()) -> Session:
+        """Return a session in memory without the records from `start` on, and with the added ones."""
         session = Session()
         enable_inner_message_recording(session)
-        for record in as_recorded(records)[:start]:
+        for record in (*as_recorded(records)[:start], *added):
             session.mutate(InnerMessage).append(record)
         return session
 
@@ -171,3 +294,15 @@ class Kept:
             self._opened = None
             if opened is not None:
                 opened.leave()
+
+
+def _record_of_spent(records: tuple[InnerMessage, ...], start: int) -> tuple[InnerMessage, ...]:
+    """Return the record that stands for the replies from `start` on once they are dropped; () without replies."""
+    spent = spent_in(records[start:])
+    if not spent:
+        return ()
+    heading = heading_of(records[0])
+    earlier = records[:start]
+    sequence = 1 + max((record.sequence for record in earlier), default=-1)
+    writer = RecordWriter(heading, sequence, max((record.turn for record in earlier), default=0))
+    return (writer.dropped(spent),)

@@ -29,10 +29,6 @@ ATTRIBUTES: Mapping[str, Check] = {
     "watch": _CALLED,
 }
 """Attribute → whether it may have a value, and what was expected."""
-FIXED: Mapping[str, Check] = {
-    "name": (lambda value: isinstance(value, str) and bool(value), "a text of at least one character"),
-}
-
 _WORDS: Mapping[str, str] = {
     "system system_prompt prompt developer": "instructions=…",
     "output_type result_type response_format response_model output_schema schema": "output=…, a type or a function",
@@ -50,17 +46,16 @@ def refuse_words(function: str, misnamed: Iterable[str], known: tuple[str, ...])
     """Raise WrongWord for the first argument whose name a function does not know, with the right word."""
     for word in misnamed:
         if word in ATTRIBUTES:
-            raise WrongWord(f"{function}() takes no `{word}`; set it on the conversation: chat.{word} = …")
+            raise WrongWord(f"{function}() has no argument `{word}`; set it on the conversation: chat.{word} = …")
         if word in WORDS:
-            raise WrongWord(f"{function}() takes no `{word}`; give {WORDS[word]}")
+            raise WrongWord(f"{function}() has no argument `{word}`; give {WORDS[word]}")
         Settings.refuse_misnamed(function, {word: None}, known)
 
 
 def check_value(name: str, value: object) -> None:
     """Raise AttributeError for a name that cannot be set, SettingsInvalid for a value that it cannot have."""
-    known = {**ATTRIBUTES, **FIXED}
-    if name not in known:
+    if name not in ATTRIBUTES:
         raise AttributeError(f"a conversation has no {name!r} to set; what may change is {', '.join(ATTRIBUTES)}")
-    fits, expected = known[name]
+    fits, expected = ATTRIBUTES[name]
     if not fits(value):
         raise SettingsInvalid(f"Conversation: {name} is {one_line(repr(value), 60)}; expected {expected}")

@@ -4,7 +4,7 @@ An evaluation waits for its options only until its seconds are over.
 
     Budget ──▶ Spending ── add(reply) … check() ──▶ BudgetExhausted
 
-    llm = within(sabir.adapter("provider:model"), Budget(turns=20, cost=1, price=…))    # around any adapter, for loops
+    llm = with_budget(sabir.adapter("provider:model"), Budget(turns=20, cost=1, price=…))  # around any adapter
 
 A figure that a provider does not report cannot be counted: if it has a limit, the next call is refused.
 """
@@ -17,8 +17,8 @@ from decimal import Decimal
 from threading import Lock
 from typing import TypeAlias, Unpack
 
-from sabir import Adapter, Rendering, Reply, ReplyStream, SettingsInvalid, SyncReplyStream, Target
-from sabir.authoring import AsyncClosing, CallArguments, Messages, OptionCall, Relay, Script, SyncClosing
+from sabir import Adapter, ModelAdapter, Rendering, Reply, ReplyStream, SettingsInvalid, SyncReplyStream
+from sabir.authoring import CallArguments, Messages, OptionCall, Relay, Script, WrappedAdapter
 
 from sabir_session.evaluation.prompts import BudgetExhausted
 
@@ -36,9 +36,11 @@ class Budget:
     A `cost` without a `price` is refused too.
 
     `turns` counts provider calls that were answered, `tokens` input and output together, `seconds` the time since this
-    evaluation began or was resumed, `cost` what `price` says of each reply, in its currency. Turns, tokens and cost of
-    earlier processes count when an evaluation is resumed. An option that runs when the seconds are over is cancelled;
-    if it does not stop, it is left running.
+    evaluation began or was resumed, `cost` the sum of what `price` returns for each reply. When an evaluation is
+    resumed, the turns, tokens and cost of earlier processes count. In a conversation, dropped turns count too, and a
+    fork counts what was spent before it was forked. For a dropped turn, `price` gets replies without messages.
+
+    An option that runs when the seconds are over is cancelled; if it does not stop, it is left running.
     """
 
     turns: int | None = None
@@ -61,28 +63,39 @@ class Budget:
             raise SettingsInvalid("Budget: a cost needs price=, a function that says what a reply cost")
 
 
-class Spending:
-    """The amounts spent of a budget; threads and tasks may share it."""
+class Ledger:
+    """The sum of what replies spent; `price` gives the cost of each, None if no cost is limited."""
 
-    def __init__(self, budget: Budget) -> None:
-        self._budget = budget
-        self._began = time.monotonic()
-        self._lock = Lock()
-        self._turns = 0
-        self._tokens: int | None = 0
-        self._cost: Decimal | None = Decimal(0)
+    def __init__(self, price: Price | None) -> None:
+        self.price = price
+        self.turns = 0
+        self.tokens: int | None = 0
+        self.cost: Decimal | None = Decimal(0)
 
     def add(self, reply: Reply) -> None:
-        """Count a reply; raises SettingsInvalid for a price that cannot be summed up."""
-        price = self._budget.price
-        cost = None if price is None or self._budget.cost is None else price(reply)
+        """Count a reply; raises SettingsInvalid for a price that is not a number of at least 0."""
+        cost = None if self.price is None else self.price(reply)
         if cost is not None and not (math.isfinite(cost) and cost >= 0):  # no limit would ever be reached
             raise SettingsInvalid(f"Budget: price gave {cost!r}; it gives a number of at least 0, or None if not known")
         tokens = reply.usage.total_tokens
+        self.turns += 1
+        self.tokens = None if self.tokens is None or tokens is None else self.tokens + tokens
+        self.cost = None if self.cost is None or cost is None else self.cost + Decimal(str(cost))
+
+
+class Spending:
+    """The amounts spent of a budget; threads and tasks may share it. `ledger` has what was spent before."""
+
+    def __init__(self, budget: Budget, ledger: Ledger | None = None) -> None:
+        self._budget = budget
+        self._began = time.monotonic()
+        self._lock = Lock()
+        self._ledger = ledger or Ledger(budget.price if budget.cost is not None else None)
+
+    def add(self, reply: Reply) -> None:
+        """Count a reply; raises SettingsInvalid for a price that is not a number of at least 0."""
         with self._lock:
-            self._turns += 1
-            self._tokens = None if self._tokens is None or tokens is None else self._tokens + tokens
-            self._cost = None if self._cost is None or cost is None else self._cost + Decimal(str(cost))
+            self._ledger.add(reply)
 
     def left(self) -> float | None:
         """The seconds that are left, None without a limit of time."""
@@ -98,41 +111,27 @@ class Spending:
     def check(self) -> None:
         """Raise BudgetExhausted if a limit is reached, or if a limited figure is not known."""
         with self._lock:
-            spent = (self._turns, self._tokens, time.monotonic() - self._began, self._cost)
+            spent = (self._ledger.turns, self._ledger.tokens, time.monotonic() - self._began, self._ledger.cost)
         for name, used in zip(_LIMITS, spent, strict=True):
             allowed = getattr(self._budget, name)
             if allowed is not None and (used is None or used >= allowed):
                 raise BudgetExhausted(name, allowed, used)
 
 
-class BudgetedAdapter(AsyncClosing, SyncClosing):
-    """An adapter that refuses a call once a budget is exhausted; made by `within`.
+class BudgetedAdapter(WrappedAdapter):
+    """An adapter that refuses a call once a budget is exhausted; made by `with_budget`.
 
     Its methods raise BudgetExhausted and the adapter's own errors. Calls that run at the same time are each checked
     when they begin, so together they may exceed the budget.
     """
 
     def __init__(self, adapter: Adapter, budget: Budget) -> None:
-        self._adapter = adapter
+        super().__init__(adapter)
         self._spending = Spending(budget)
 
-    @property
-    def target(self) -> Target:
-        """The adapter's."""
-        return self._adapter.target
-
-    @property
-    def speaks_as(self) -> str:
-        """The policy on whose behalf the adapter speaks."""
-        return str(getattr(self._adapter, "speaks_as", "llm"))
-
     def __repr__(self) -> str:
-        """With the adapter."""
-        return f"within({self._adapter!r})"
-
-    def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
-        """The adapter's rendering; it costs nothing."""
-        return self._adapter.render(messages, **how)
+        """Show the wrapped adapter."""
+        return f"with_budget({self.inner!r})"
 
     async def send(self, rendering: Rendering) -> Reply:
         """Send a rendering as it is."""
@@ -160,19 +159,11 @@ class BudgetedAdapter(AsyncClosing, SyncClosing):
         relay = _Counted(self._checked.stream_sync(messages, **how), self._spending)
         return SyncReplyStream(relay, relay.start)
 
-    async def aclose(self) -> None:
-        """Close the adapter."""
-        await self._adapter.aclose()
-
-    def close(self) -> None:
-        """Close the adapter."""
-        self._adapter.close()
-
     @property
     def _checked(self) -> Adapter:
-        """The adapter; raises BudgetExhausted if the budget is spent."""
+        """The wrapped adapter; raises BudgetExhausted if the budget is spent."""
         self._spending.check()
-        return self._adapter
+        return self.inner
 
     def _counted(self, reply: Reply) -> Reply:
         self._spending.add(reply)
@@ -198,9 +189,19 @@ class _Counted(Relay):
                 self._spending.add(said)
 
 
-def within(adapter: Adapter, budget: Budget) -> BudgetedAdapter:
+def with_budget(adapter: Adapter, budget: Budget) -> BudgetedAdapter:
     """The adapter, which raises BudgetExhausted instead of a call beyond the budget; time counts from now on.
 
     If a provider does not report a figure that the budget limits, the next call is refused.
     """
     return BudgetedAdapter(adapter, budget)
+
+
+def sends_renderings(adapter: Adapter) -> bool:
+    """Return whether `adapter.complete` only sends what `adapter.render` returns.
+
+    Other wrappers may do more: fetch media, read a cache, or ask the next member of a fallback.
+    """
+    while isinstance(adapter, BudgetedAdapter):
+        adapter = adapter.inner
+    return isinstance(adapter, ModelAdapter)

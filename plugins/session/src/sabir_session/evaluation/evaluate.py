@@ -16,14 +16,14 @@ from collections.abc import Coroutine, Iterable
 from typing import Any, Generic, TypedDict, TypeVar, Unpack, cast
 
 from sabir import Adapter, Message, Option, OutputInvalid, Settings, SettingsInvalid
-from sabir.authoring import OptionLike, Strict
+from sabir.authoring import OptionLike, Strict, show_arguments
 from sabir.errors import OptionInvalid
 
 from sabir_session.evaluation import people
 from sabir_session.evaluation.budgets import MOST_REQUESTS, Budget, Spending
 from sabir_session.evaluation.evaluations import Evaluation, OpenCall, begin, restore
 from sabir_session.evaluation.outputs import OUTPUT_OPTION, RETRIES, Outputs, Requests, received, tries
-from sabir_session.evaluation.perform import LoopPerformer, Performer, Run, WaitingPerformer
+from sabir_session.evaluation.perform import LoopPerformer, Performer, Run, SyncPerformer
 from sabir_session.evaluation.prompts import (
     ApprovalPending,
     BudgetExhausted,
@@ -66,18 +66,35 @@ class SessionArguments(TypedDict, total=False):
     """Where one prompt is evaluated; every argument is optional.
 
     `session` records every message at once; without one, nothing is kept. `resume` continues the session's latest
-    evaluation, or the one that `evaluation_id` names.
+    evaluation, or the one that `evaluation_id` names. `recorder` is awaited for each write to the session and calls the
+    function that it gets, for example in a thread, so that a slow journal does not block the event loop; observers of
+    the session are called there too. Without one, the loop's own thread writes. `evaluate_sync` does not use it.
     """
 
     session: Session | None
+    recorder: people.Recorder | None
     resume: bool
     evaluation_id: str | None
 
 
 class EvaluateArguments(EvaluationArguments, SessionArguments, total=False):
-    """How and where one prompt is evaluated."""
+    """The optional arguments of `evaluate` and `evaluate_sync`: EvaluationArguments and SessionArguments together.
+
+    options: options that the model may call; each needs a function.
+    settings: settings of every request, laid over the adapter's.
+    strict: kinds of loss that refuse a rendering, for every request.
+    budget: limits of the spending; without a budget, at most 50 requests.
+    approve: called before each option call; it may deny the call.
+    watch: called with progress events; replies are streamed then.
+    retries: how often the model may correct an output that does not fit (2).
+    output_validator: refuses an output by raising ValueError.
+    session: records every message; without a session nothing is stored.
+    resume: continue the session's latest evaluation (False).
+    evaluation_id: the evaluation to continue instead of the latest.
+    """
 
 
+@show_arguments
 async def evaluate(
     adapter: Adapter, prompt: PromptLike[Output], **how: Unpack[EvaluateArguments]
 ) -> PromptResponse[Output]:
@@ -88,7 +105,7 @@ async def evaluate(
     after a crash, `resume=True` continues under any provider: calls without a result run first, calls with one never
     run again, and a finished evaluation answers from its records: its output is read and checked again, so that a
     validator, or a function that makes the output, runs again.
-    The loop's own thread writes to the session, and waits while the journal stores a record.
+    The loop's own thread writes to the session, and waits while the journal stores a record; `recorder` changes that.
 
     Raises ConversationNotFound and PromptMismatch on resume, ApprovalPending for calls that wait for a person,
     BudgetExhausted before a request beyond the budget and when its time is over while options run, CallsTooDeep for
@@ -98,6 +115,7 @@ async def evaluate(
     return await _evaluated("evaluate", LoopPerformer, adapter, as_prompt(prompt), how)
 
 
+@show_arguments
 def evaluate_sync(
     adapter: Adapter, prompt: PromptLike[Output], **how: Unpack[EvaluateArguments]
 ) -> PromptResponse[Output]:
@@ -105,7 +123,7 @@ def evaluate_sync(
 
     They run in this thread; with a limit of seconds each runs in its own thread, which is left when the time is over.
     """
-    return to_its_end(_evaluated("evaluate_sync", WaitingPerformer, adapter, as_prompt(prompt), how))
+    return to_its_end(_evaluated("evaluate_sync", SyncPerformer, adapter, as_prompt(prompt), how))
 
 
 def to_its_end(steps: Coroutine[Any, Any, Result]) -> Result:
@@ -118,10 +136,10 @@ def to_its_end(steps: Coroutine[Any, Any, Result]) -> Result:
 
 
 async def _evaluated(
-    function: str, made: type[Performer], adapter: Adapter, prompt: Prompt[Output], how: EvaluateArguments
+    function: str, performer_class: type[Performer], adapter: Adapter, prompt: Prompt[Output], how: EvaluateArguments
 ) -> PromptResponse[Output]:
     """Check the arguments, run the steps, and make the response."""
-    evaluation, io = _prepared(function, made, adapter, prompt, how)
+    evaluation, io = _prepared(function, performer_class, adapter, prompt, how)
     return _response(evaluation, cast("Output", await proceed(evaluation, io)))
 
 
@@ -137,7 +155,7 @@ def _response(evaluation: Evaluation, output: Output) -> PromptResponse[Output]:
 
 
 def _prepared(
-    function: str, made: type[Performer], adapter: Adapter, prompt: Prompt[Output], how: EvaluateArguments
+    function: str, performer_class: type[Performer], adapter: Adapter, prompt: Prompt[Output], how: EvaluateArguments
 ) -> tuple[Evaluation, Performer]:
     """Check everything that can be wrong before anything is asked, run or recorded."""
     Settings.refuse_misnamed(function, how, tuple(EvaluateArguments.__annotations__))
@@ -153,7 +171,9 @@ def _prepared(
         raise SettingsInvalid(f"{function}: evaluation_id names what a resume goes on with; add resume=True")
     else:
         evaluation = begin(prompt, requests.speaks_as)
-    return evaluation, performer_of(made, session, evaluation, requests, how)
+    io = performer_of(performer_class, session, evaluation, requests, how)
+    io.recorder = how.get("recorder")
+    return evaluation, io
 
 
 def outputs_of(output: object, validator: Validator[Any] | None, retries: int) -> Outputs[Any] | None:
@@ -169,16 +189,16 @@ def requests_of(adapter: Adapter, outputs: Outputs[Any] | None, how: EvaluationA
     return Requests(adapter, options, outputs, how.get("settings"), how.get("strict"))
 
 
-def check_functions(made: type[Performer], requests: Requests) -> None:
+def check_functions(performer_class: type[Performer], requests: Requests) -> None:
     """Raise OptionInvalid or SettingsInvalid for a function that cannot run in that manner."""
     for option in requests.offered:
-        option.check_runs(asynchronous=made is LoopPerformer)
-    if requests.outputs is not None and requests.outputs.is_asynchronous and made is not LoopPerformer:
+        option.check_runs(asynchronous=performer_class is LoopPerformer)
+    if requests.outputs is not None and requests.outputs.is_asynchronous and performer_class is not LoopPerformer:
         raise SettingsInvalid("output or its validator is a coroutine function; await the asynchronous method")
 
 
 def performer_of(
-    made: type[Performer],
+    performer_class: type[Performer],
     session: Session | None,
     evaluation: Evaluation,
     requests: Requests,
@@ -186,14 +206,16 @@ def performer_of(
     reader: people.Reader | None = None,
 ) -> Performer:
     """What performs an evaluation; raises OptionInvalid for options that cannot run, or that open calls need."""
-    check_functions(made, requests)
+    check_functions(performer_class, requests)
     called = {call.message.call.option_name for call in evaluation.open if not requests.is_named(call.message)}
     missing = sorted(called.difference(option.name for option in requests.offered))
     if missing:  # these would end in errors for good
         calls = f"calls of evaluation {evaluation.heading.evaluation_id} wait for {', '.join(missing)}"
         raise OptionInvalid(f"{calls}; resume with options= that hold them, or abandon the calls with follow_up()")
-    spending = Spending(how.get("budget") or Budget(turns=len(evaluation.replies) + MOST_REQUESTS))
-    return made(requests, session, spending, how.get("approve"), how.get("watch"), reader)
+    budget = how.get("budget") or Budget(turns=len(evaluation.dropped) + len(evaluation.replies) + MOST_REQUESTS)
+    spending = Spending(budget, evaluation.spent(budget))
+    arguments = requests, session, spending, how.get("approve"), how.get("watch"), reader
+    return performer_class(*arguments, question=evaluation.question)
 
 
 def _check_types(function: str, adapter: object, how: EvaluateArguments) -> None:
@@ -216,10 +238,8 @@ async def proceed(evaluation: Evaluation, io: Performer) -> object:
     """
     try:
         for record in evaluation.unrecorded:
-            io.record(record)
+            await io.record(record)
         evaluation.unrecorded = ()
-        for earlier in evaluation.replies:
-            io.spending.add(earlier)
         while True:
             if evaluation.open:
                 await _answer(evaluation, io)
@@ -227,7 +247,7 @@ async def proceed(evaluation: Evaluation, io: Performer) -> object:
                 try:
                     return await _output(evaluation, io)
                 except OutputInvalid as error:
-                    _ask_again(evaluation, io, error)
+                    await _ask_again(evaluation, io, error)
             else:
                 await _ask(evaluation, io)
     except BudgetExhausted as error:
@@ -241,11 +261,11 @@ async def proceed(evaluation: Evaluation, io: Performer) -> object:
 async def _ask(evaluation: Evaluation, io: Performer) -> None:
     """Ask for the next reply, and record it."""
     io.spending.check()
-    await io.show(people.RequestStarted(evaluation.turn + 1))
-    reply = await io.complete(evaluation.messages)
-    io.record(evaluation.take(reply, io.asked_about or ()))
+    await io.show(people.RequestStarted(evaluation.turn + 1, question=io.question))
+    reply = await io.complete(io.take_prepared() or evaluation.sent)
+    await io.record(evaluation.take(reply, io.asked_about or ()))
     io.spending.add(reply)
-    await io.show(people.ReplyArrived(reply))
+    await io.show(people.ReplyArrived(reply, question=io.question))
 
 
 async def _output(evaluation: Evaluation, io: Performer) -> object:
@@ -256,12 +276,12 @@ async def _output(evaluation: Evaluation, io: Performer) -> object:
     return await outputs.finish(outputs.read(reply, evaluation.output_call), reply, io.apply)
 
 
-def _ask_again(evaluation: Evaluation, io: Performer, error: OutputInvalid) -> None:
+async def _ask_again(evaluation: Evaluation, io: Performer, error: OutputInvalid) -> None:
     """Tell the model why its answer was refused; raises the error if it was told often enough."""
     assert io.requests.outputs is not None
     if tries(evaluation.last_turn.messages) >= io.requests.outputs.retries:
         raise error
-    io.record(evaluation.follow(io.requests.complaint(error)))
+    await io.record(evaluation.follow(io.requests.complaint(error)))
 
 
 async def _answer(evaluation: Evaluation, io: Performer) -> None:
@@ -276,25 +296,28 @@ async def _answer(evaluation: Evaluation, io: Performer) -> None:
         if decision is None or decision.kind == "allow":
             runs.append(Run(call, people.with_arguments(call.message, decision)))
         elif decision.kind == "deny":
-            _settle(evaluation, io, call, people.denial(call.message, decision))
+            await _settle(evaluation, io, call, people.denial(call.message, decision))
     io.start(runs)
     for _ in runs:
         is_recording = False
         try:
             run, result = await io.take()
             is_recording = True
-            _settle(evaluation, io, run.open, result)
+            await _settle(evaluation, io, run.open, result)
             is_recording = False
             await io.shown()
-        except BaseException:
+        except BaseException as error:
+            from asyncio import CancelledError
+
             late = await io.stop()
-            for run, result in () if is_recording else late:  # it ended although it was cancelled
-                _settle(evaluation, io, run.open, result)
+            has_failed = is_recording and not isinstance(error, CancelledError)
+            for run, result in () if has_failed else late:  # it ended although it was cancelled
+                await _settle(evaluation, io, run.open, result)
             raise
     if len(evaluation.open) > len(outputs):
         raise _pending(evaluation, "resume the evaluation to ask again")
     for call in outputs:  # after all others, so that what ends the evaluation is its last record
-        io.record(evaluation.settle(call, received(call.message), gives_output=True))
+        await io.record(evaluation.settle(call, received(call.message), gives_output=True))
 
 
 def _pending(evaluation: Evaluation, remedy: str) -> ApprovalPending:
@@ -304,11 +327,12 @@ def _pending(evaluation: Evaluation, remedy: str) -> ApprovalPending:
     return ApprovalPending(f"calls wait for approval: {names}; {remedy}", calls=calls, evaluation_id=evaluation_id)
 
 
-def _settle(evaluation: Evaluation, io: Performer, call: OpenCall, result: Message) -> None:
-    io.record(evaluation.settle(call, result))
-    io.tell(people.CallEnded(call.message, result))
+async def _settle(evaluation: Evaluation, io: Performer, call: OpenCall, result: Message) -> None:
+    await io.record(evaluation.settle(call, result))
+    io.tell(people.CallEnded(call.message, result, question=io.question))
 
 
+@show_arguments
 class MainLoop(ABC, Generic[Request, Output]):
     """A program's own loop: evaluates the prompts that a subclass makes from requests, all in the same manner.
 

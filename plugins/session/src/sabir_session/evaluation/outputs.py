@@ -37,18 +37,19 @@ from sabir import (
 )
 from sabir.authoring import (
     ArgumentsRefused,
-    Bound,
+    BoundArguments,
     CallArguments,
     JSONText,
     OptionCall,
     Signature,
     Strict,
-    describe,
+    describe_validation_error,
     has_more_values,
     one_line,
 )
 from sabir.errors import OptionInvalid, OutputTruncated
 
+from sabir_session.evaluation.budgets import sends_renderings
 from sabir_session.evaluation.prompts import Output, Validator
 
 MOST_VALUES = Bounds().most_values
@@ -132,7 +133,7 @@ class Outputs(Generic[Output]):
         Raises OutputInvalid where one of the two raises ValueError that is no error of sabir.
         """
         try:
-            if isinstance(value, Bound) and self._function is not None:
+            if isinstance(value, BoundArguments) and self._function is not None:
                 value = await apply("output", partial(self._function, *value.positional, **value.named))
             value = self._unwrapped(value)
             if self._validator is not None:
@@ -217,6 +218,11 @@ class Requests:
         """The policy on whose behalf the adapter speaks."""
         return str(getattr(self.adapter, "speaks_as", "llm"))
 
+    @property
+    def sends_renderings(self) -> bool:
+        """Whether the adapter's `complete` sends what its `render` returns."""
+        return sends_renderings(self.adapter)
+
     @cached_property
     def by_call(self) -> bool:
         """Whether the output goes by a call: the model, or one that a fallback may ask, takes no schema."""
@@ -271,7 +277,7 @@ def tries(messages: Iterable[Message]) -> int:
 
 
 def _told(error: ValueError) -> str:
-    return describe(error) if isinstance(error, ValidationError) else one_line(str(error))
+    return describe_validation_error(error) if isinstance(error, ValidationError) else one_line(str(error))
 
 
 def _shrunk(value: Any) -> Iterator[Any]:  # any JSON

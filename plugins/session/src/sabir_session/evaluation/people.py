@@ -9,11 +9,12 @@ without `approve` runs no such call. Keeping a person's decisions is up to the p
 
     RequestStarted ─ TextArrived … ─ ReplyArrived ─ CallStarted ─ CallProgress … ─ CallEnded ─ RequestStarted ─ …
 
-Replies are streamed if there is a watcher, else requested whole.
+Replies are streamed if there is a watcher, else requested whole. Each event has `question`, the id of the first message
+of the question that it belongs to: an unfinished question is finished before the next one is asked.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
 from sabir import (
@@ -92,6 +93,7 @@ class RequestStarted:
     """A provider is about to be asked; `turn` counts from 1."""
 
     turn: int
+    question: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,7 @@ class TextArrived:
     """Some characters of the reply that is coming."""
 
     text: str
+    question: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,7 @@ class ReplyArrived:
     """A reply is whole, and recorded."""
 
     reply: Reply
+    question: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +118,7 @@ class CallStarted:
 
     call: OptionCall
     is_resume: bool
+    question: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +129,7 @@ class CallProgress:
     done: float
     total: float | None = None
     text: str = ""
+    question: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +138,7 @@ class CallEnded:
 
     call: OptionCall
     result: Message
+    question: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +146,12 @@ class OutputArrived:
     """Some characters of the JSON of an output that comes by a call; one that comes as text is a TextArrived."""
 
     text: str
+    question: str = field(default="", kw_only=True)
 
 
 Event: TypeAlias = RequestStarted | TextArrived | OutputArrived | ReplyArrived | CallStarted | CallProgress | CallEnded
+Recorder: TypeAlias = Callable[[Callable[[], None]], Awaitable[None]]
+"""Is awaited for each write to a session, and calls the function that it gets."""
 Watch: TypeAlias = Callable[[Event], None]
 
 
@@ -158,11 +168,12 @@ class Reader(Protocol):
 class Arriving:
     """Reads the events of one reply's stream: what a watcher hears of each, None if nothing.
 
-    `output_option` is the option by whose call the output comes, if it does.
+    `output_option` is the option by whose call the output comes, if it does. `question` is the events' question.
     """
 
-    def __init__(self, output_option: str | None) -> None:
+    def __init__(self, output_option: str | None, question: str) -> None:
         self._output_option = output_option
+        self._question = question
         self._outputs: set[int] = set()
         self._grown: set[int] = set()
 
@@ -172,9 +183,9 @@ class Arriving:
             self._outputs.add(event.index)
         if isinstance(event, BlockDelta) and event.kind == "text" and event.text:
             self._grown.add(event.index)
-            return TextArrived(event.text)
+            return TextArrived(event.text, question=self._question)
         if isinstance(event, BlockDelta) and event.index in self._outputs:
-            return OutputArrived(event.text)
+            return OutputArrived(event.text, question=self._question)
         if isinstance(event, BlockEnd) and isinstance(event.block, TextPart) and event.index not in self._grown:
-            return TextArrived(event.block.text)
+            return TextArrived(event.block.text, question=self._question)
         return None

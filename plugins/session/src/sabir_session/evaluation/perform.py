@@ -16,8 +16,8 @@ from threading import Event as Signal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sabir
-from sabir import Message, Reply, SettingsInvalid, ToolContext
-from sabir.authoring import Depth, OptionCall, Signature, called, start_thread
+from sabir import Message, Rendering, Reply, SettingsInvalid, ToolContext
+from sabir.authoring import CallArguments, CallDepth, OptionCall, Signature, call_function, run_in_thread
 
 from sabir_session.evaluation import people
 from sabir_session.evaluation.budgets import Spending
@@ -53,7 +53,11 @@ class Ended(NamedTuple):
 
 @dataclass
 class Performer(ABC):
-    """The I/O of an evaluation: what is asked, the session, and the functions that approve and watch."""
+    """The I/O of an evaluation: what is asked, the session, and the functions that approve and watch.
+
+    `question` is the question that the events belong to. `prepared` is the rendering of the first request, if the
+    caller has made it already.
+    """
 
     requests: Requests
     session: Session | None
@@ -61,14 +65,17 @@ class Performer(ABC):
     approve: people.Approve | None = None
     watch: people.Watch | None = None
     reader: people.Reader | None = None
+    question: str = ""
+    prepared: Rendering | None = None
     cancelled: Signal = field(default_factory=Signal, init=False)
+    recorder: people.Recorder | None = field(default=None, init=False)
 
     @property
     def asked_about(self) -> frozenset[str] | None:
         """The options whose calls need a person's approval, None if nobody is asked."""
         return None if self.approve is None else frozenset(option.name for option in self.requests.offered)
 
-    def record(self, record: InnerMessage) -> None:
+    async def record(self, record: InnerMessage) -> None:
         """Append a record to the session."""
         if self.session is not None:
             self.session.mutate(InnerMessage).append(record)
@@ -98,12 +105,26 @@ class Performer(ABC):
         """Whether anybody hears of texts as they arrive."""
         return self.watch is not None or self.reader is not None
 
+    @property
+    def runs_options(self) -> bool:
+        """Whether option calls run, whose results may still have to be recorded."""
+        return False
+
     def arriving(self) -> people.Arriving:
         """The reader of one reply's stream."""
-        return people.Arriving(OUTPUT_OPTION if self.requests.by_call else None)
+        return people.Arriving(OUTPUT_OPTION if self.requests.by_call else None, self.question)
+
+    def take_prepared(self) -> Rendering | None:
+        """Return the rendering of the first request, once."""
+        prepared, self.prepared = self.prepared, None
+        return prepared
+
+    def arguments_for(self, request: list[Message] | Rendering) -> CallArguments:
+        """Return the arguments with which messages are sent; a rendering contains them."""
+        return CallArguments() if isinstance(request, Rendering) else self.requests.how
 
     @abstractmethod
-    async def complete(self, messages: list[Message]) -> Reply:
+    async def complete(self, request: list[Message] | Rendering) -> Reply:
         """Ask the provider."""
 
     @abstractmethod
@@ -140,9 +161,9 @@ class Performer(ABC):
         """The context of a run; `heard` is told of its progress."""
 
         def report(done: float, total: float | None, text: str) -> None:
-            heard(people.CallProgress(run.open.message, done, total, text))
+            heard(people.CallProgress(run.open.message, done, total, text, question=self.question))
 
-        self.tell(people.CallStarted(run.open.message, run.open.is_resume))
+        self.tell(people.CallStarted(run.open.message, run.open.is_resume, question=self.question))
         return ToolContext(
             call_id=run.message.call.invocation_id,
             is_resume=run.open.is_resume,
@@ -153,16 +174,19 @@ class Performer(ABC):
 
 
 @dataclass
-class WaitingPerformer(Performer):
+class SyncPerformer(Performer):
     """Performs without an event loop, and holds calls that have not begun; none of its coroutines suspends."""
 
     _waiting: deque[Run] = field(default_factory=deque, init=False)
 
-    async def complete(self, messages: list[Message]) -> Reply:
+    async def complete(self, request: list[Message] | Rendering) -> Reply:
         """Ask the provider; streamed where somebody watches."""
+        adapter, how = self.requests.adapter, self.arguments_for(request)
         if not self.is_heard:
-            return self.requests.adapter.complete_sync(messages, **self.requests.how)
-        with self.requests.adapter.stream_sync(messages, **self.requests.how) as stream:
+            if isinstance(request, Rendering):
+                return adapter.send_sync(request)
+            return adapter.complete_sync(request, **how)
+        with adapter.stream_sync(request, **how) as stream:
             for event in map(self.arriving(), stream):
                 if event is not None:
                     await self.show(event)
@@ -192,14 +216,14 @@ class WaitingPerformer(Performer):
         await self.shown()
         if left is None:
             return self._run(run, context)
-        ending = start_thread(partial(self._run, run, context))
+        ending = run_in_thread(partial(self._run, run, context))
         wait([ending], timeout=left)
         if ending.done():
             return ending.result()
         raise self.give_up([run])
 
     def _run(self, run: Run, context: ToolContext) -> Ended:
-        with context.entered(), Depth.deeper(run.message.call.option_name):
+        with context.entered(), CallDepth.one_deeper(run.message.call.option_name):
             (result,) = sabir.answer_sync([run.message], self.requests.offered)
         return Ended(run, result)
 
@@ -211,11 +235,25 @@ class LoopPerformer(Performer):
     _running: "dict[asyncio.Task[Ended], Run]" = field(default_factory=dict, init=False)
     _ended: list[Ended] = field(default_factory=list, init=False)
 
-    async def complete(self, messages: list[Message]) -> Reply:
+    async def record(self, record: InnerMessage) -> None:
+        """Append a record to the session, by the recorder if there is one."""
+        if self.session is None or self.recorder is None:
+            return await super().record(record)
+        await self.recorder(partial(self.session.mutate(InnerMessage).append, record))
+
+    @property
+    def runs_options(self) -> bool:
+        """Whether option calls run, whose results may still have to be recorded."""
+        return bool(self._running)
+
+    async def complete(self, request: list[Message] | Rendering) -> Reply:
         """Ask the provider; streamed where somebody watches."""
+        adapter, how = self.requests.adapter, self.arguments_for(request)
         if not self.is_heard:
-            return await self.requests.adapter.complete(messages, **self.requests.how)
-        async with self.requests.adapter.stream(messages, **self.requests.how) as stream:
+            if isinstance(request, Rendering):
+                return await adapter.send(request)
+            return await adapter.complete(request, **how)
+        async with adapter.stream(request, **how) as stream:
             arriving = self.arriving()
             async for each in stream:
                 if (event := arriving(each)) is not None:
@@ -226,7 +264,7 @@ class LoopPerformer(Performer):
         """Call a function: a coroutine function is awaited here, any other runs in a thread."""
         if Signature.is_asynchronous(function):
             return await function()
-        return await called(lambda _: function(), None)
+        return await call_function(lambda _: function(), None)
 
     def start(self, runs: Sequence[Run]) -> None:
         """Begin all of them at once."""
@@ -235,7 +273,7 @@ class LoopPerformer(Performer):
         self._running = {asyncio.ensure_future(self._run(run)): run for run in runs}
 
     async def _run(self, run: Run) -> Ended:
-        with self.context(run, _here(self.tell)).entered(), Depth.deeper(run.message.call.option_name):
+        with self.context(run, _here(self.tell)).entered(), CallDepth.one_deeper(run.message.call.option_name):
             (result,) = await sabir.answer([run.message], self.requests.offered)
         return Ended(run, result)
 

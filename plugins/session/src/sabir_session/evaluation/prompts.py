@@ -122,7 +122,7 @@ class BudgetExhausted(SabirError):
 
     `limit` names it ("turns", "tokens", "seconds", "cost"), `allowed` and `spent` are its figures, `spent` is None if
     a provider did not report it. `response` is the evaluation so far, None if no reply has come and for an adapter of
-    `within`. `running` are the calls that were given up when the time was over, and whose options still run.
+    `with_budget`. `running` are the calls that were given up when the time was over, and whose options still run.
     """
 
     def __init__(

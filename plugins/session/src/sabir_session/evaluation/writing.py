@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from sabir import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload, Reply, Target, TextPart, Usage
 from sabir.authoring import DecodeScope
 
-from sabir_session.records import InnerMessage, ToolCallRecord
+from sabir_session.records import InnerMessage, InstructionsMark, SpentReply, ToolCallRecord
 
 SYSTEM = "system"
 USER = "user"
@@ -52,10 +52,17 @@ class RecordWriter:
         for role, group in groups:
             yield self._write(role, group, tool_calls=_calls_of(group)) if role != "tool" else self.result(group[0])
 
-    def following(self, *messages: Message) -> InnerMessage:
-        """The one record of what others say next, so that no crash divides it."""
+    def following(self, *messages: Message, instructions: InstructionsMark | None = None) -> InnerMessage:
+        """Make the one record of the next messages, so that no crash divides them.
+
+        `instructions` says whether the first of them replaces the instructions.
+        """
         role = SYSTEM if all(message.policy == SYSTEM for message in messages) else USER
-        return self._write(role, messages)
+        return self._write(role, messages, instructions=instructions)
+
+    def dropped(self, replies: tuple[SpentReply, ...]) -> InnerMessage:
+        """Make the record of replies whose turns were dropped."""
+        return self._write(SYSTEM, (), dropped=replies)
 
     def reply(self, reply: Reply, *, needs_approval: bool = False) -> InnerMessage:
         """The record of a whole reply, all its calls pending; places for their results are kept free.
@@ -101,6 +108,17 @@ def messages_of(record: InnerMessage) -> tuple[Message, ...]:
     nowhere = DecodeScope(Target(provider="unknown", dialect="unknown"))
     payloads += [nowhere.read_call(call.call_id, call.name, call.arguments) for call in record.tool_calls]
     return tuple(Message(policy=policy, payload=payload) for payload in payloads)
+
+
+def spent_in(records: Iterable[InnerMessage]) -> tuple[SpentReply, ...]:
+    """Return what a budget counts of records that are dropped: their replies, and those dropped before them."""
+    spent: list[SpentReply] = []
+    for record in records:
+        spent += record.dropped
+        if record.is_reply:
+            reply = reply_of(record)
+            spent.append(SpentReply(usage=reply.usage, origin=reply.origin, finish_reason=reply.finish_reason))
+    return tuple(spent)
 
 
 def reply_of(record: InnerMessage) -> Reply:

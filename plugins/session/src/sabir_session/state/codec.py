@@ -21,13 +21,13 @@ from pydantic import AfterValidator, AwareDatetime, Field, TypeAdapter, Validati
 from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticSerializationError, to_json
 from sabir.authoring import (
-    AtRest,
     NonEmpty,
+    StoredModel,
     StoredNames,
     Text,
     decode_json,
-    describe,
-    load_as,
+    describe_validation_error,
+    load_stored,
     one_line,
 )
 
@@ -74,7 +74,7 @@ class Codec(Generic[Item]):
     def __init__(self, item_type: type[Item]) -> None:
         self._type = item_type
         # Any: pydantic's own validator and serializer are called, as its methods do.
-        self._at_rest: Any = item_type if issubclass(item_type, AtRest) else None
+        self._at_rest: Any = item_type if issubclass(item_type, StoredModel) else None
 
     def encode(self, item: Item) -> str:
         """The item's text; raises ValueError if reading it would give another value."""
@@ -98,9 +98,9 @@ class Codec(Generic[Item]):
             try:
                 return cast(Item, self._at_rest.__pydantic_validator__.validate_json(text))
             except ValidationError:
-                return cast(Item, load_as(self._at_rest.model_validate, decode_json(text)))
+                return cast(Item, load_stored(self._at_rest.model_validate, decode_json(text)))
         except ValidationError as error:
-            raise ValueError(one_line(describe(error), 300)) from None
+            raise ValueError(one_line(describe_validation_error(error), 300)) from None
         except RecursionError:
             raise ValueError("it is nested too deeply") from None
 
@@ -112,7 +112,7 @@ class Codec(Generic[Item]):
             raise ValueError(f"pydantic cannot describe its type: {one_line(str(error), 150)}") from None
 
 
-class SliceSnapshot(AtRest):
+class SliceSnapshot(StoredModel):
     """One slice: its type, its kind, and the JSON text of each item."""
 
     slice_type: NonEmpty
@@ -121,7 +121,7 @@ class SliceSnapshot(AtRest):
     items: tuple[Text, ...] = ()
 
 
-class Snapshot(AtRest):
+class Snapshot(StoredModel):
     """The content of a session's slices at one moment; `to_json` writes it, `from_json` reads it."""
 
     schema_number: int = Field(default=SCHEMA, alias="schema", ge=1)
@@ -153,9 +153,9 @@ class Snapshot(AtRest):
             raise SnapshotRestoreError(f"the snapshot has schema {one_line(repr(number), 40)}; expected 1 to {SCHEMA}")
         try:
             slices = [_with_texts(each) for each in document["slices"]]
-            return load_as(cls.model_validate, {**document, "slices": slices})
+            return load_stored(cls.model_validate, {**document, "slices": slices})
         except ValueError as error:  # errors of pydantic and sabir, and for too deep nesting
-            reason = describe(error) if isinstance(error, ValidationError) else str(error)
+            reason = describe_validation_error(error) if isinstance(error, ValidationError) else str(error)
             raise SnapshotRestoreError(f"the text is no snapshot: {one_line(reason, 300)}") from None
 
 
@@ -166,7 +166,7 @@ def _with_texts(each: Any) -> Any:
     return {**each, "items": [_encode(item) for item in each["items"]]}
 
 
-def _with_array(model: AtRest, name: str, texts: Sequence[str]) -> str:
+def _with_array(model: StoredModel, name: str, texts: Sequence[str]) -> str:
     """A model as JSON text, with one field replaced by an array of ready JSON texts."""
     head = _encode(model.model_dump(mode="json", exclude={name}))
     return f'{head[:-1]},"{name}":[{",".join(texts)}]}}'

@@ -166,12 +166,14 @@ class Session:
             return self._slices[item_type].fold.items() if item_type in self._slices else ()
 
     def select_arrived(self, item_type: type[Item]) -> tuple[Item, ...]:
-        """The items of a slice in order of arrival, evaluations by their first record.
-
-        () for a type that is not registered.
-        """
+        """Return the items of a slice in order of arrival, evaluations by their first record; () if there is none."""
         with self._lock:
             return self._slices[item_type].fold.arrived() if item_type in self._slices else ()
+
+    def select_last(self, item_type: type[Item]) -> Item | None:
+        """Return the item of a slice that arrived last, whatever its place; None if there is none."""
+        with self._lock:
+            return self._slices[item_type].fold.last() if item_type in self._slices else None
 
     def is_registered(self, item_type: type) -> bool:
         """Whether there is a slice of that type."""

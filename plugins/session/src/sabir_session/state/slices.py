@@ -81,6 +81,11 @@ class Fold(Generic[Item]):
         """The items in the order of arrival, as far as another slice needs it to become equal."""
         return self.items()
 
+    def last(self) -> Item | None:
+        """Return the item that arrived last; None if there is none."""
+        items = self.items()
+        return items[-1] if items else None
+
     def covers(self, items: tuple[Item, ...]) -> bool:
         """Whether these items are an earlier state of this log, or its present one."""
         return self.items()[: len(items)] == items

@@ -6,7 +6,8 @@
 Law: of all claims on one journal, at most one is inside `asking()`.
 
 Each engine excludes other processes in its own way. A file is claimed by a lock file next to it, `chats.db.locks/…`,
-which the operating system releases when the process dies. A Postgres database is claimed by an advisory lock
+which the operating system releases when the process dies, and which is removed when the conversation is closed or
+deleted. A Postgres database is claimed by an advisory lock
 (https://www.postgresql.org/docs/current/explicit-locking.html), which the server releases with the connection: another
 process may then continue, as after a crash.
 
@@ -16,7 +17,7 @@ a notebook whose cell runs again; `Store.location` says which stores are one dat
 
 import os
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -27,6 +28,7 @@ from weakref import WeakValueDictionary, finalize
 from filelock import FileLock, Timeout
 
 from sabir_session.errors import ConversationBusy, StoreError
+from sabir_session.stores.files import identity_of
 
 
 class Question:
@@ -122,38 +124,65 @@ def busy(journal: str, holder: str = "another process") -> ConversationBusy:
 
 
 class _LockFile:
-    """A locked file, and the number of claims of this process that need it."""
+    """A locked file, and the number of claims of this process that need it.
+
+    The file exists while it is locked. Its holder removes it before unlocking it, so another process either finds the
+    locked file, or creates a new one. FileLock refuses a file that was removed after it was opened, hence the attempts.
+    """
 
     def __init__(self, path: Path, journal: str) -> None:
         folder = path.with_name(f"{path.name}.locks")
         self.process, self.count = os.getpid(), 0
+        self._path = folder / f"{sha256(journal.encode(errors='surrogatepass')).hexdigest()[:16]}.lock"
+        self._file = FileLock(self._path, thread_local=False)
         try:
-            folder.mkdir(mode=0o700, exist_ok=True)
-            name = sha256(journal.encode(errors="surrogatepass")).hexdigest()[:16]
-            self.file = FileLock(folder / f"{name}.lock", thread_local=False)
-            self.file.acquire(blocking=False)
+            for attempt in range(_ATTEMPTS):
+                folder.mkdir(mode=0o700, exist_ok=True)
+                with suppress(*() if attempt + 1 == _ATTEMPTS else (Timeout, FileNotFoundError)):
+                    self._file.acquire(blocking=False)
+                    break
         except Timeout:
             raise busy(journal) from None
         except OSError as error:
             reason = f"{str(folder)!r} could not be locked: {error.strerror}"
             raise StoreError(f"{reason}; make it a folder that can be written to") from error
+        self._identity = identity_of(self._path)
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether other processes still find it: nobody has deleted it."""
+        return self._identity is not None and identity_of(self._path) == self._identity
+
+    def release(self) -> None:
+        """Remove the file and unlock it."""
+        if self.is_in_place:
+            with suppress(OSError):  # Windows removes no open file: FileLock does it there
+                self._path.unlink()
+        self._file.release()
 
 
+_ATTEMPTS = 4
 _lock_files: dict[tuple[Path, str], _LockFile] = {}
 """(path of a database, name of a journal) → the file that this process has locked."""
 
 
 def claim_file(path: Path, journal: str) -> Claim:
     """Claim a journal in a database file by a lock file; raise ConversationBusy if another process has it."""
-    key = (path.resolve(), journal)
+    key = (path, journal)
     with _registry:
         lock_file = _lock_files.get(key)
         if lock_file is not None:
             lock_file.count += 1  # now, because collecting an older claim releases that one
-        if lock_file is None or lock_file.process != os.getpid():
+        if lock_file is None or lock_file.process != os.getpid() or not lock_file.is_in_place:
             lock_file = _lock_files[key] = _LockFile(*key)
             lock_file.count = 1
     return Claim(journal, release=partial(_release_file, key, lock_file))
+
+
+def remove_lock_file(path: Path, journal: str) -> None:
+    """Remove the lock file that a process left behind when it died; that of a living process stays until it ends."""
+    with suppress(ConversationBusy, StoreError):
+        claim_file(path, journal).release()
 
 
 def _release_file(key: tuple[Path, str], lock_file: _LockFile) -> None:
@@ -161,5 +190,6 @@ def _release_file(key: tuple[Path, str], lock_file: _LockFile) -> None:
     with _registry:
         lock_file.count -= 1
         if not lock_file.count and lock_file.process == os.getpid():
-            _lock_files.pop(key, None)
-            lock_file.file.release()
+            if _lock_files.get(key) is lock_file:
+                del _lock_files[key]
+            lock_file.release()

@@ -13,39 +13,41 @@ import re
 import sqlite3
 import time
 from collections.abc import Hashable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, LiteralString, TypeAlias
 
-from sabir.authoring import DatabaseFailure
+from sabir.authoring import DatabaseFailure, one_line
 
-from sabir_session.errors import StoreError
-from sabir_session.stores.claims import Claim, busy, claim_file
+from sabir_session.errors import StoreError, StoreLost
+from sabir_session.stores.claims import Claim, busy, claim_file, remove_lock_file
+from sabir_session.stores.database import APPEND, Executed, Row
+from sabir_session.stores.files import identity_of, located, scheme_of, text_of
 from sabir_session.stores.layouts import POSTGRES_TABLES, POSTGRES_UPGRADES, SQLITE_TABLES, SQLITE_UPGRADES
-from sabir_session.stores.store import APPEND, Executed, Row, Store
+from sabir_session.stores.names import check_name
+from sabir_session.stores.store import Store
 
 if TYPE_CHECKING:
     import psycopg
 
 Durability: TypeAlias = Literal["process", "power"]
 _SYNCHRONOUS: dict[str, str] = {"process": "NORMAL", "power": "FULL"}
+_LONGEST_TIMEOUT = 1_000_000
+"""Seconds; SQLite counts milliseconds in 32 bits."""
 _LOCK = 0x5AB1_2005
 """The advisory lock under which Postgres's tables are made: any number that is always the same."""
 
 
 def open_store(address: str | Path) -> Store:
-    """The store at a path or a URL: a file's path, `sqlite:///path`, or `postgresql://…`; raises StoreError."""
-    scheme = scheme_of(str(address))
-    if scheme.startswith("postgres"):
-        return PostgresStore(str(address))
-    return SQLiteStore(str(address).removeprefix("sqlite:///") if scheme == "sqlite" else address)
+    """Open the store at a path or a URL: a file's path, `sqlite:///path`, or `postgresql://…`.
 
-
-def scheme_of(address: str) -> str:
-    """The scheme of a URL; "" for a text that is not a URL. Errors do not show the rest: it may hold a password."""
-    found = re.match(r"([a-z][a-z0-9+.-]*)://", address)
-    return found[1] if found else ""
+    Raises StoreError for anything else, and for a store that cannot be opened.
+    """
+    text = text_of(address)
+    if scheme_of(text).startswith("postgres"):
+        return PostgresStore(text)
+    return SQLiteStore(text.removeprefix("sqlite:///"))
 
 
 class SQLiteStore(Store):
@@ -64,12 +66,12 @@ class SQLiteStore(Store):
 
     def __init__(self, path: str | Path, *, durability: Durability = "process", timeout: float = 10.0) -> None:
         super().__init__()
-        _check_path(str(path))
-        self._described = repr(str(path))
-        self._path = None if str(path) == ":memory:" else Path(path).resolve()
-        if durability not in _SYNCHRONOUS:
-            raise StoreError(f"durability {durability!r} is unknown; expected one of {', '.join(_SYNCHRONOUS)}")
-        if str(path) != ":memory:":
+        path = text_of(path)
+        self._described = one_line(repr(path), 200)
+        self._path = located(path)
+        self._file: tuple[int, int] | None = None
+        _check_options(durability, timeout)
+        if self._path is not None:
             with suppress(OSError):  # it is there already, or SQLite says why it cannot be made
                 Path(path).touch(0o600)  # nobody else may read it: SQLite would leave that to the umask
         with self._working("be opened"):
@@ -81,6 +83,7 @@ class SQLiteStore(Store):
                 if mode not in ("wal", "memory"):
                     raise StoreError(f"{self._described} lies where no write-ahead log can be; put it on a local disk")
                 self._connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
+            self._file = None if self._path is None else identity_of(self._path)
         except BaseException:
             self._connection.close()
             raise
@@ -108,7 +111,17 @@ class SQLiteStore(Store):
 
         Raises ConversationBusy if another process has the journal.
         """
+        check_name(name)
         return Claim(name) if self._path is None else claim_file(self._path, name)
+
+    def delete(self, name: str) -> None:
+        """Delete a journal, and its lock file unless a process has claimed it; raise JournalMissing.
+
+        Records that a fork shares stay until the fork is deleted too.
+        """
+        super().delete(name)
+        if self._path is not None:
+            remove_lock_file(self._path, name)
 
     def close(self) -> None:
         """Close the file; later appends fail."""
@@ -123,8 +136,8 @@ class SQLiteStore(Store):
         return self._connection.execute(statement, values)
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._connection.execute("BEGIN IMMEDIATE")
+    def _transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+        self._connection.execute(begin)
         try:
             yield
             self._connection.execute("COMMIT")
@@ -132,21 +145,23 @@ class SQLiteStore(Store):
             if self._connection.in_transaction:  # SQLite itself ends a transaction when the disk is full
                 self._connection.execute("ROLLBACK")
             raise
+        self._check_place()
+
+    def _snapshot(self) -> AbstractContextManager[None]:
+        return self._transaction("BEGIN")  # the first statement fixes what the others see
+
+    def _check_place(self) -> None:
+        if self._file is not None and self._path is not None and identity_of(self._path) != self._file:
+            shown = f"the file of {self._described} was deleted or replaced while it was open"
+            raise StoreLost(f"{shown}, so what is written to it would be lost; open the store again")
 
 
-def _check_path(path: str) -> None:
-    """Raise StoreError for a path that SQLite would misread as a file name, or refuse without a reason."""
-    scheme = scheme_of(path)
-    if scheme.startswith("postgres"):
-        raise StoreError(f"SQLiteStore takes the path of a file, not a URL of {scheme!r}; give it to PostgresStore")
-    if scheme or not path or path.startswith("file:"):
-        found = f"a URL of {scheme or 'file'!r}" if path else "an empty text"
-        written = repr(path.partition(":///")[2] or "chats.db")
-        raise StoreError(f"SQLiteStore takes the path of a file, not {found}; write SQLiteStore({written})")
-    if path != ":memory:" and not Path(path).parent.is_dir():
-        raise StoreError(f"{path!r} could not be opened: its folder is not there; make the folder first")
-    if Path(path).is_dir():
-        raise StoreError(f"{path!r} could not be opened: it is a folder; give the path of a file in it")
+def _check_options(durability: object, timeout: object) -> None:
+    """Raise StoreError for a durability that is unknown, and for a timeout that SQLite does not take."""
+    if not isinstance(durability, str) or durability not in _SYNCHRONOUS:
+        raise StoreError(f"durability {durability!r} is unknown; expected one of {', '.join(_SYNCHRONOUS)}")
+    if not isinstance(timeout, int | float) or not 0 <= timeout < _LONGEST_TIMEOUT:
+        raise StoreError(f"timeout is {timeout!r}; expected seconds from 0 to less than {_LONGEST_TIMEOUT}")
 
 
 class PostgresStore(Store):
@@ -163,7 +178,8 @@ class PostgresStore(Store):
 
     def __init__(self, url: str) -> None:
         super().__init__()
-        scheme = scheme_of(str(url))
+        url = text_of(url)
+        scheme = scheme_of(url)
         if scheme not in ("postgresql", "postgres"):
             found = f"is a URL of {scheme!r}" if scheme else "is no URL"
             remedy = (
@@ -196,7 +212,8 @@ class PostgresStore(Store):
 
         Raises ConversationBusy if another connection has the journal, which may be one of this process.
         """
-        key = int.from_bytes(sha256(name.encode(errors="surrogatepass")).digest()[:8], signed=True)
+        check_name(name)
+        key = int.from_bytes(sha256(name.encode()).digest()[:8], signed=True)
         locked_by: list[int] = []
 
         def holds() -> bool:
@@ -255,6 +272,12 @@ class PostgresStore(Store):
     def _transaction(self) -> Iterator[None]:
         with self._connected().transaction():
             self._rows(f"SELECT pg_advisory_xact_lock({_LOCK})")
+            yield
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        with self._connected().transaction():
+            self._execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield
 
 

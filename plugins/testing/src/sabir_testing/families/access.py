@@ -28,7 +28,7 @@ from sabir_testing.families.wire import (
     raised_by,
 )
 from sabir_testing.kit.broken import expect
-from sabir_testing.kit.suite import Subject, Suite
+from sabir_testing.kit.suite import AdapterUnderTest, Suite
 from sabir_testing.loopback import Server, head, unreachable, whole
 
 NO_URLS = {
@@ -56,7 +56,7 @@ class AccessCases(Suite):
     family = "transport"
 
     @pytest.fixture
-    def wire(self, subject: Subject, monkeypatch: pytest.MonkeyPatch) -> Wire:
+    def wire(self, subject: AdapterUnderTest, monkeypatch: pytest.MonkeyPatch) -> Wire:
         """The subject as the transport's cases see it, with no variable of the machine that decides anything."""
         for name in bare_names(subject):
             monkeypatch.delenv(name)

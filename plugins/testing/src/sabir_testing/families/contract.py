@@ -14,8 +14,8 @@ import sabir
 from sabir.authoring import WIRE_SETTINGS, Access
 from sabir.vocabulary.settings import FEATURES
 
-from sabir_testing.kit.broken import Broken, expect
-from sabir_testing.kit.suite import Subject, Suite
+from sabir_testing.kit.broken import ConformanceFailure, expect
+from sabir_testing.kit.suite import AdapterUnderTest, Suite
 from sabir_testing.network import NetworkForbidden, network_forbidden
 
 KEY = "kit-key-that-nobody-sees"
@@ -38,7 +38,7 @@ class ContractCases(Suite):
 
     family = "contract"
 
-    def test_the_dialect_is_named_after_its_provider(self, subject: Subject) -> None:
+    def test_the_dialect_is_named_after_its_provider(self, subject: AdapterUnderTest) -> None:
         """A dialect's name is `<provider>.<short name>`, the short name being the one that its provider lists.
 
         Origins and opaque parts carry the name, so that state goes back to the dialect that wrote it.
@@ -48,39 +48,39 @@ class ContractCases(Suite):
         what = f"the dialect calls itself {name!r}; provider {provider.name!r} lists {', '.join(provider.dialects)}"
         expect(maker and short in provider.dialects, f"{what}, of which one must stand behind its dot")
 
-    def test_paths_begin_with_a_slash(self, subject: Subject) -> None:
+    def test_paths_begin_with_a_slash(self, subject: AdapterUnderTest) -> None:
         """`Dialect.path` is what stands below the endpoint, beginning with a slash."""
         for streaming in (False, True):
             path = subject.dialect.path_of(subject.target, streaming=streaming)
             what = f"the path for streaming={streaming} is {path!r}; expected one such as '/chat'"
             expect(re.match(r"/[^\s/]", path), what)
 
-    def test_the_endpoint_is_known_without_the_network(self, subject: Subject) -> None:
+    def test_the_endpoint_is_known_without_the_network(self, subject: AdapterUnderTest) -> None:
         """`Provider.endpoint` makes no client and reaches nothing: it is asked for whenever an adapter is made."""
         try:
             with network_forbidden(loopback=False):
                 endpoint = subject.provider.endpoint(Access(api_key=KEY))
         except NetworkForbidden as error:
-            raise Broken(f"Provider.endpoint reaches the network: {error}") from None
+            raise ConformanceFailure(f"Provider.endpoint reaches the network: {error}") from None
         expect(endpoint, f"the endpoint is {endpoint!r}; expected a URL")
 
-    def test_no_key_is_in_what_is_shown(self, subject: Subject) -> None:
+    def test_no_key_is_in_what_is_shown(self, subject: AdapterUnderTest) -> None:
         """A key is never shown: not in the text of a provider or of its connection (they end up in logs)."""
         shown = [repr(subject.provider), repr(subject.connect(api_key=KEY))]
         expect(KEY not in "".join(shown), "the key stands in the connection's repr", shown={"the reprs": shown})
 
-    def test_key_variables_are_names_of_variables(self, subject: Subject) -> None:
+    def test_key_variables_are_names_of_variables(self, subject: AdapterUnderTest) -> None:
         """The variables of the key in `Provider.credentials` are what errors tell a user to set: names of variables."""
         wrong = [name for name in subject.key_variables if not re.fullmatch(r"[A-Z][A-Z0-9_]*", name)]
         expect(not wrong, f"the key has the variables {wrong}, which no shell can set; expected such as ACME_API_KEY")
 
-    def test_tables_are_the_same_whenever_asked(self, subject: Subject) -> None:
+    def test_tables_are_the_same_whenever_asked(self, subject: AdapterUnderTest) -> None:
         """`Dialect.tables` is data: asked twice, of two instances, it is the same (what is rendered rests on it)."""
         again = subject.provider.dialect(subject.short_name)
         is_same = subject.dialect.tables == subject.dialect.tables == again.tables
         expect(is_same, f"{subject.dialect.name} gives other tables when asked again; make them a constant")
 
-    def test_identifier_rules_leave_room(self, subject: Subject) -> None:
+    def test_identifier_rules_leave_room(self, subject: AdapterUnderTest) -> None:
         """A rule for ids and names is an expression for one character, and a length in which many stay apart."""
         calls = subject.tables.calls
         for name, rule in (("call_ids", calls.ids), ("option_names", calls.names)):
@@ -88,7 +88,7 @@ class ContractCases(Suite):
             leaves_room = rule.longest >= SHORTEST_IDENTIFIER and re.fullmatch(rule.characters, "a")
             expect(leaves_room, f"{what} {SHORTEST_IDENTIFIER}, the letter a among them")
 
-    def test_the_messages_field_is_left_to_core(self, subject: Subject) -> None:
+    def test_the_messages_field_is_left_to_core(self, subject: AdapterUnderTest) -> None:
         """`encode_request` gives every field but the messages: core joins those from what is kept and what is new."""
         body = subject.rendered([sabir.user("Hello.")]).body_bytes
         names: list[str] = json.loads(body, object_pairs_hook=lambda pairs: [name for name, _ in pairs])
@@ -96,13 +96,13 @@ class ContractCases(Suite):
         what = f"encode_request gives {field!r} too, which is the messages field; leave it out"
         expect(names.count(field) == 1, what)
 
-    def test_each_model_row_stands_once(self, subject: Subject) -> None:
+    def test_each_model_row_stands_once(self, subject: AdapterUnderTest) -> None:
         """Only one of two rows for the same prefix can count."""
         prefixes = sorted(info.prefix for info in subject.provider.models())
         twice = [one for one, other in pairwise(prefixes) if one == other]
         expect(not twice, f"models() has two rows for the prefix {', '.join(map(repr, twice))}; join them")
 
-    def test_model_rows_misspell_nothing(self, subject: Subject) -> None:
+    def test_model_rows_misspell_nothing(self, subject: AdapterUnderTest) -> None:
         """`ModelInfo.rejects` names wire settings, features, and what the dialect itself acts on.
 
         A misspelt one would reject nothing, silently.
@@ -114,10 +114,12 @@ class ContractCases(Suite):
                 near = difflib.get_close_matches(name, long, n=1, cutoff=0.8)
                 expect(not near, f"the row {info.prefix!r} rejects {name!r}; did you mean {' '.join(near)!r}?")
 
-    def test_no_sdk_is_imported_before_the_first_send(self, subject: Subject) -> None:
+    def test_no_sdk_is_imported_before_the_first_send(self, subject: AdapterUnderTest) -> None:
         """Listing, rendering and decoding need no SDK: its import costs more than all of them (the suite's `sdk`)."""
         if self.sdk and not _can_be_imported(self.sdk):
-            raise Broken(f"the suite's sdk {self.sdk!r} cannot be imported; give the module of the vendor's SDK")
+            raise ConformanceFailure(
+                f"the suite's sdk {self.sdk!r} cannot be imported; give the module of the vendor's SDK"
+            )
         held = (type(subject.provider), type(subject.dialect), subject.dialect.encode_turn)
         modules = sorted({each.__module__ for each in held})
         is_found_elsewhere = any(point.name == subject.provider.name for point in entry_points(group="sabir.providers"))

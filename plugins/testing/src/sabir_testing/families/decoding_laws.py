@@ -19,12 +19,12 @@ from sabir.reading.incoming import mend
 
 from sabir_testing.histories.drawn import Strategy, json_values, texts, tidy_histories
 from sabir_testing.histories.samples import said
-from sabir_testing.kit.broken import Broken, describe_message, expect
+from sabir_testing.kit.broken import ConformanceFailure, describe_message, expect
 from sabir_testing.kit.cut_replies import cut_replies
 from sabir_testing.kit.played import Stream, own_bodies
 from sabir_testing.kit.properties import for_all, law
 from sabir_testing.kit.questions import FULL, REFUSED
-from sabir_testing.kit.suite import Subject, Suite, new_in
+from sabir_testing.kit.suite import AdapterUnderTest, Suite, new_in
 from sabir_testing.reading import Place
 
 INVENTED = ("sol", "luna", "stella")
@@ -48,13 +48,13 @@ Failure = tuple[int, dict[str, str], JSONValue]
 """Status, headers, and what the body says."""
 
 
-def streams_of_nobody(subject: Subject) -> Strategy[Chunks]:
+def streams_of_nobody(subject: AdapterUnderTest) -> Strategy[Chunks]:
     """Bytes that no service of this wire sends, in each of its framings and without framing."""
     kinds = [None, "text/event-stream", *subject.dialect.framings]
     return st.tuples(st.sampled_from(kinds), st.lists(answers_of_nobody, min_size=1, max_size=4))
 
 
-def failures(subject: Subject) -> Strategy[Failure]:
+def failures(subject: AdapterUnderTest) -> Strategy[Failure]:
     """Refusals as they were recorded, and one of nobody's, with some of their values changed."""
     invented: JSONValue = {"error": {"message": "Slow down.", "code": "slow", "details": [{"a": 1}]}}
     bodies = [mutated(each, from_depth=2) for each in (*own_bodies(subject, refused=True), invented)]
@@ -88,17 +88,17 @@ def _with(value: Any, place: Place, other: JSONValue) -> JSONValue:
     return found
 
 
-def pure(subject: Subject) -> PureDialect:
+def pure(subject: AdapterUnderTest) -> PureDialect:
     """The author's dialect as users get it, wrapped by core."""
     return PureDialect(subject.dialect, subject.target, subject.provider)
 
 
-def tidy(subject: Subject) -> Strategy[list[Message]]:
+def tidy(subject: AdapterUnderTest) -> Strategy[list[Message]]:
     """Conversations that any wire takes as they are."""
     return tidy_histories(subject.target, subject.adapter.speaks_as)
 
 
-def read_back(subject: Subject, request: Any) -> DecodedHistory | None:
+def read_back(subject: AdapterUnderTest, request: Any) -> DecodedHistory | None:
     """What `decode_history` reads of a request; None where it refuses it."""
     try:
         return pure(subject).decode_history(request)
@@ -106,7 +106,7 @@ def read_back(subject: Subject, request: Any) -> DecodedHistory | None:
         return None
 
 
-def reads_requests(subject: Subject) -> bool:
+def reads_requests(subject: AdapterUnderTest) -> bool:
     """Whether the dialect reads a stored request at all."""
     return read_back(subject, subject.rendered([said("user", "Hi.")]).body_bytes) is not None
 
@@ -117,17 +117,17 @@ class DecodingLaws(Suite):
     family = "laws"
 
     @law(lambda subject: answers_of_nobody)
-    def test_what_is_no_answer_is_refused(self, subject: Subject, body: bytes) -> None:
+    def test_what_is_no_answer_is_refused(self, subject: AdapterUnderTest, body: bytes) -> None:
         """Cut JSON, a text, a number: `decode` raises, and gives no reply that nobody made (law 10)."""
         try:
             reply = pure(subject).decode(body)
         except SabirError:
             return
         what = f"decode made a reply ({reply.finish_reason}) of what is no answer; raise ResponseInvalid"
-        raise Broken(what, shown={"the body": body or "(empty)", "the reply": reply.text or "(no text)"})
+        raise ConformanceFailure(what, shown={"the body": body or "(empty)", "the reply": reply.text or "(no text)"})
 
     @law(streams_of_nobody)
-    def test_what_is_no_stream_ends_no_reply(self, subject: Subject, stream: Chunks) -> None:
+    def test_what_is_no_stream_ends_no_reply(self, subject: AdapterUnderTest, stream: Chunks) -> None:
         """A stream is whole when its terminal marker came: events of another kind never end one, nor do bytes that the
         framing cannot cut (law 10).
         """
@@ -143,10 +143,10 @@ class DecodingLaws(Suite):
                 f"the decoder ended a reply ({reply.finish_reason}) at events that are no stream's of this wire; give"
             )
             shown = {"the stream": b"\n".join(data), "the reply": reply.text or "(no text)"}
-            raise Broken(f"{what} ReplyEnd at the terminal marker alone", shown=shown)
+            raise ConformanceFailure(f"{what} ReplyEnd at the terminal marker alone", shown=shown)
 
     @new_in("0.1")
-    def test_a_call_that_was_cut_off_never_runs(self, subject: Subject) -> None:
+    def test_a_call_that_was_cut_off_never_runs(self, subject: AdapterUnderTest) -> None:
         """A reply that ends at the length limit before a call's arguments does not leave that call with all defaults
         (law 12). `ReplyBuilder` and the stream's fold see to it; a reply that is built by hand must do the same.
         """
@@ -157,7 +157,7 @@ class DecodingLaws(Suite):
             expect(call.call.invalid_arguments, f"{what}; {remedy}", history=[call], shown={"the response": body})
 
     @law(failures)
-    def test_every_failure_is_an_error(self, subject: Subject, failure: Failure) -> None:
+    def test_every_failure_is_an_error(self, subject: AdapterUnderTest, failure: Failure) -> None:
         """`decode_error` gives a CallError of that status whatever stands in the fields of the body and in the headers.
 
         Where it raises anything else, core can no longer tell a rate limit from a lost cause.
@@ -171,13 +171,13 @@ class DecodingLaws(Suite):
             error = raised
         except Exception as raised:
             what = f"decode_error raised {type(raised).__name__}: {raised} for {told}; expected a CallError"
-            raise Broken(what, shown=shown) from raised
+            raise ConformanceFailure(what, shown=shown) from raised
         is_error = isinstance(error, CallError)
         expect(is_error, f"decode_error gave {error!r} for {told}; expected a CallError", shown=shown)
         found = getattr(error, "status", None)
         expect(found in (None, status), f"decode_error says status {found} for {told}", shown=shown)
 
-    def test_a_stored_request_reads_back(self, subject: Subject) -> None:
+    def test_a_stored_request_reads_back(self, subject: AdapterUnderTest) -> None:
         """What `decode_history` reads of a request renders to that request again (law 3)."""
         if not reads_requests(subject):
             subject.grade("stored_requests", REFUSED, what="decode_history takes no request of its own dialect")
@@ -185,26 +185,26 @@ class DecodingLaws(Suite):
         for_all(subject, tidy(subject), partial(_check_read_back, subject))
         subject.grade("stored_requests", FULL)
 
-    def test_what_nobody_knows_in_a_stored_request_is_kept(self, subject: Subject) -> None:
+    def test_what_nobody_knows_in_a_stored_request_is_kept(self, subject: AdapterUnderTest) -> None:
         """A field that `decode_history` does not know goes to the settings or the losses, or is refused (law 2)."""
         if reads_requests(subject):
             values = st.sampled_from([1, "x", {"a": 1}, [True]])
             example = st.tuples(tidy(subject), st.sampled_from(INVENTED), values)
             for_all(subject, example, lambda drawn: _check_kept(subject, *drawn))
 
-    def test_what_is_no_request_is_refused(self, subject: Subject) -> None:
+    def test_what_is_no_request_is_refused(self, subject: AdapterUnderTest) -> None:
         """Any JSON object without messages makes `decode_history` raise: no conversation is read out of nothing."""
 
         def check(found: dict[str, JSONValue]) -> None:
             if (decoded := read_back(subject, found)) is not None:
                 what = f"decode_history read {len(decoded.messages)} messages out of an object without"
                 what = f"{what} {subject.dialect.messages_field!r}; raise HistoryInvalid"
-                raise Broken(what, shown={"the object": found})
+                raise ConformanceFailure(what, shown={"the object": found})
 
         if reads_requests(subject):
             for_all(subject, json_objects, check)
 
-    def test_what_was_decoded_loads_again(self, subject: Subject) -> None:
+    def test_what_was_decoded_loads_again(self, subject: AdapterUnderTest) -> None:
         """Messages read from an answer, or from a stored request, are the same once they were written to a file.
 
         Answers and requests are tried in which one value is another than it should be.
@@ -218,7 +218,7 @@ class DecodingLaws(Suite):
             for_all(subject, st.one_of(drawn), lambda example: _check_loads(subject, *example))
 
 
-def _check_loads(subject: Subject, how: str, value: JSONValue) -> None:
+def _check_loads(subject: AdapterUnderTest, how: str, value: JSONValue) -> None:
     try:
         found = getattr(pure(subject), how)(json.dumps(value)).messages
     except SabirError:
@@ -230,13 +230,13 @@ def _check_loads(subject: Subject, how: str, value: JSONValue) -> None:
             again = loads(dumps(found))
     except Exception as error:
         what = f"the messages of {how} cannot be kept: {type(error).__name__}: {error}"
-        raise Broken(what, shown=shown) from error
+        raise ConformanceFailure(what, shown=shown) from error
     differing = next((at for at, (one, other) in enumerate(zip(found, again, strict=True), 1) if one != other), 0)
     what = f"message {differing} of {how} is another one when it was written and loaded again"
     expect(not differing, what, history=found, shown=shown)
 
 
-def _check_read_back(subject: Subject, history: list[Message]) -> None:
+def _check_read_back(subject: AdapterUnderTest, history: list[Message]) -> None:
     rendering = subject.rendered(history)
     if rendering.losses:
         return  # content that the wire changes is read back changed
@@ -244,7 +244,7 @@ def _check_read_back(subject: Subject, history: list[Message]) -> None:
         decoded = pure(subject).decode_history(rendering.body_bytes)
     except HistoryInvalid as error:
         what = f"decode_history refuses a request of its own: {error}"
-        raise Broken(what, history=history, rendering=rendering) from error
+        raise ConformanceFailure(what, history=history, rendering=rendering) from error
     again = subject.render(decoded.messages, decoded.options, decoded.settings)
     expect(
         again is not None and json.loads(again.body_bytes) == json.loads(rendering.body_bytes),
@@ -259,7 +259,7 @@ def _check_read_back(subject: Subject, history: list[Message]) -> None:
     )
 
 
-def _check_kept(subject: Subject, history: list[Message], name: str, value: JSONValue) -> None:
+def _check_kept(subject: AdapterUnderTest, history: list[Message], name: str, value: JSONValue) -> None:
     body = {**json.loads(subject.rendered(history).body_bytes), name: value}
     if (decoded := read_back(subject, body)) is None:
         return

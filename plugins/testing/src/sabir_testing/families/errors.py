@@ -11,9 +11,9 @@ import pytest
 from sabir import CallError, errors
 from sabir.authoring import FrozenDict, JSONValue
 
-from sabir_testing.kit.broken import Broken, expect
+from sabir_testing.kit.broken import ConformanceFailure, expect
 from sabir_testing.kit.exchanges import OWN_ID, WHOLE, Answered, Service
-from sabir_testing.kit.suite import Subject
+from sabir_testing.kit.suite import AdapterUnderTest
 from sabir_testing.reading import read, texts
 
 Headers: TypeAlias = Mapping[str, str]
@@ -70,7 +70,7 @@ class ErrorCases(Answered):
     family: ClassVar[str] = "errors"
 
     @pytest.mark.parametrize("status", STATUSES)
-    def test_a_status_says_what_failed(self, subject: Subject, status: int) -> None:
+    def test_a_status_says_what_failed(self, subject: AdapterUnderTest, status: int) -> None:
         """Where the body is a proxy's page that says nothing, the status alone decides which error it is:
         `sabir.authoring.failures.STATUSES` has the table.
         """
@@ -81,13 +81,13 @@ class ErrorCases(Answered):
         what = f"status {status} with a page of HTML is {found.__name__}; expected {named}"
         expect(found in STATUSES[status], what, shown={"the error": str(error)})
 
-    def test_a_refusal_keeps_its_status(self, subject: Subject) -> None:
+    def test_a_refusal_keeps_its_status(self, subject: AdapterUnderTest) -> None:
         """`error.status` is the HTTP status of the response."""
         for status in STATUSES:
             found = _refused(subject, status).status
             expect(found == status, f"the error for status {status} has the status {found!r}")
 
-    def test_a_refusal_says_whether_to_send_again(self, subject: Subject) -> None:
+    def test_a_refusal_says_whether_to_send_again(self, subject: AdapterUnderTest) -> None:
         """`error.retryable` is true for what passes (408, 429 and 5xx), and false for what the same request will meet
         again: core repeats by it.
         """
@@ -95,20 +95,20 @@ class ErrorCases(Answered):
             found, right = _refused(subject, status).retryable, status in AGAIN
             expect(found == right, f"the error for status {status} is retryable={found}; expected {right}")
 
-    def test_a_wait_in_seconds_is_kept(self, subject: Subject) -> None:
+    def test_a_wait_in_seconds_is_kept(self, subject: AdapterUnderTest) -> None:
         """`retry-after: 7` is `error.retry_after == 7.0`: core waits so long, and not a time of its own."""
         for status in (429, 503):
             found = _refused(subject, status, {"retry-after": "7"}).retry_after
             expect(found == 7.0, f"status {status} with retry-after: 7 says to wait {found!r} seconds; expected 7.0")
 
-    def test_a_wait_until_a_date_is_kept(self, subject: Subject) -> None:
+    def test_a_wait_until_a_date_is_kept(self, subject: AdapterUnderTest) -> None:
         """`retry-after` may be an HTTP date (RFC 9110, 10.2.3): the seconds from the response's own `date` to it."""
         headers = {"date": "Wed, 11 Mar 2026 10:00:00 GMT", "retry-after": "Wed, 11 Mar 2026 10:00:30 GMT"}
         found = _refused(subject, 429, headers).retry_after
         what = f"a retry-after 30 seconds after the response's date says to wait {found!r} seconds; expected 30.0"
         expect(found == 30.0, what, shown={"the headers": headers})
 
-    def test_a_refusal_names_its_provider(self, subject: Subject) -> None:
+    def test_a_refusal_names_its_provider(self, subject: AdapterUnderTest) -> None:
         """The error is of the provider that `decode_error` was told, in `error.provider` and in its words: one dialect
         serves many gateways.
         """
@@ -118,14 +118,14 @@ class ErrorCases(Answered):
         expect("gateway_of_the_kit" in str(error), f"{told}, but the error's words do not name it: {error}")
 
     @pytest.mark.parametrize("body", REFUSALS)
-    def test_a_refusal_of_any_body_is_an_error(self, subject: Subject, body: str) -> None:
+    def test_a_refusal_of_any_body_is_an_error(self, subject: AdapterUnderTest, body: str) -> None:
         """Law 10: `decode_error` returns an error for any body, and raises nothing of its own: proxies, gateways and
         half-started servers answer, too.
         """
         _refused(subject, 502, body=REFUSALS[body])
 
     @pytest.mark.parametrize("body", NO_ANSWERS)
-    def test_what_is_no_answer_is_no_reply(self, subject: Subject, body: str) -> None:
+    def test_what_is_no_answer_is_no_reply(self, subject: AdapterUnderTest, body: str) -> None:
         """Law 10: a body with status 200 that is none of the wire's is an error. A reply made of nothing looks like a
         model that said nothing.
         """
@@ -168,7 +168,7 @@ class ErrorCases(Answered):
                 is_read = isinstance(raised, CallError) and type(raised) is not errors.ResponseInvalid
                 expect(is_read, f"{what}; expected the error that it reports", shown=shown)
                 continue
-            raise Broken(f"the error of {name!r}, with status 200, is read as {reply!r}", shown=shown)
+            raise ConformanceFailure(f"the error of {name!r}, with status 200, is read as {reply!r}", shown=shown)
 
 
 def _without_ids(value: JSONValue) -> JSONValue:
@@ -178,25 +178,27 @@ def _without_ids(value: JSONValue) -> JSONValue:
     return [_without_ids(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def _refused(subject: Subject, status: int, headers: Headers = NONE, *, body: bytes = PAGE, by: str = "") -> CallError:
-    """The error of a refusal; raises Broken if reading it raises, or returns no error."""
+def _refused(
+    subject: AdapterUnderTest, status: int, headers: Headers = NONE, *, body: bytes = PAGE, by: str = ""
+) -> CallError:
+    """The error of a refusal; raises ConformanceFailure if reading it raises, or returns no error."""
     given = f"a refusal of status {status} with the body {body!r}"
     try:
         error: object = subject.dialect.decode_error(status, headers, body, by or subject.target.provider)
     except Exception as raised:
-        raise Broken(f"decode_error raises {type(raised).__name__} ({raised}) for {given}") from None
+        raise ConformanceFailure(f"decode_error raises {type(raised).__name__} ({raised}) for {given}") from None
     if not isinstance(error, CallError):
-        raise Broken(f"decode_error returns {error!r} for {given}; expected a CallError")
+        raise ConformanceFailure(f"decode_error returns {error!r} for {given}; expected a CallError")
     return error
 
 
-def _check_no_reply(subject: Subject, body: bytes, named: str) -> None:
+def _check_no_reply(subject: AdapterUnderTest, body: bytes, named: str) -> None:
     try:
         reply = subject.dialect.decode(body, subject.scope())
     except Exception:  # core makes any of them ResponseInvalid
         return
     shown = {"its text": repr(reply.text)}
-    raise Broken(f"{named}, with status 200, is read as a reply; expected an error", shown=shown)
+    raise ConformanceFailure(f"{named}, with status 200, is read as a reply; expected an error", shown=shown)
 
 
 def _failures(service: Service) -> list[tuple[str, int, bytes]]:

@@ -20,10 +20,10 @@ from sabir_testing.families.laws import check_body, check_heard
 from sabir_testing.histories.samples import answered, recorded_histories, said, source_dialects
 from sabir_testing.histories.toys import TOYS, toy_target
 from sabir_testing.kit import HANDED_OVER
-from sabir_testing.kit.broken import Broken, expect
+from sabir_testing.kit.broken import ConformanceFailure, expect
 from sabir_testing.kit.marks import Marked, bound_in, bound_texts, check_pairs, mark, messages, untold, without_bound
 from sabir_testing.kit.played import own_replies
-from sabir_testing.kit.suite import Made, Note, Subject, Suite
+from sabir_testing.kit.suite import AdapterUnderTest, Made, Note, Suite
 from sabir_testing.reading import strings
 
 GO_ON = "Go on."
@@ -45,7 +45,7 @@ class HandoverCases(Suite):
     family = "handover"
 
     @pytest.mark.parametrize("source", source_dialects())
-    def test_a_history_is_taken_over(self, subject: Subject, source: str) -> None:
+    def test_a_history_is_taken_over(self, subject: AdapterUnderTest, source: str) -> None:
         """What another wire's service answered, recorded, goes on here: whole pairs, every text sent or reported.
 
         Nothing that binds it to its maker is in the request, even where its maker spoke this wire elsewhere (law 9).
@@ -55,14 +55,16 @@ class HandoverCases(Suite):
             _check_home(subject, marked, bound_texts(history), f"{case}, recorded on {source}")
 
     @pytest.mark.parametrize("name", TOY_WIRES)
-    def test_an_answer_goes_to_another_wire_and_back(self, subject: Subject, name: str) -> None:
+    def test_an_answer_goes_to_another_wire_and_back(self, subject: AdapterUnderTest, name: str) -> None:
         """The recorded answers go to a made-up wire, are answered there, and come back with that answer behind them.
 
         Every text is sent or reported; what is bound to one of the two does not reach the other (law 9).
         """
         _check_there_and_back(subject, TOY_WIRES[name])
 
-    def test_an_answer_goes_to_every_installed_provider_and_back(self, subject: Subject, record_property: Note) -> None:
+    def test_an_answer_goes_to_every_installed_provider_and_back(
+        self, subject: AdapterUnderTest, record_property: Note
+    ) -> None:
         """As with the made-up wires, for the first dialect of every other provider that is installed (law 9)."""
         wires = list(_installed(subject))
         record_property(HANDED_OVER, [wire.dialect.name for wire in wires])
@@ -71,7 +73,7 @@ class HandoverCases(Suite):
         for wire in wires:
             _check_there_and_back(subject, wire)
 
-    def test_state_that_stays_behind_is_told(self, subject: Subject) -> None:
+    def test_state_that_stays_behind_is_told(self, subject: AdapterUnderTest) -> None:
         """State beside a text or a call is in the request, or a loss (withheld) names its place (law 2).
 
         The state of others stays behind; that of the recorded answers goes home, wherever the wire takes it.
@@ -83,7 +85,7 @@ class HandoverCases(Suite):
             silent = untold(history, made.body, made.losses)
             made.expect(not silent, f"{silent[0]} is neither in the body nor in the losses" if silent else "")
 
-    def test_what_is_bound_goes_home(self, subject: Subject) -> None:
+    def test_what_is_bound_goes_home(self, subject: AdapterUnderTest) -> None:
         """Signatures and ids of an answer are in later requests as they were, after others answered, too (law 3).
 
         Others may answer in the same turn, or in one of their own.
@@ -102,12 +104,12 @@ class HandoverCases(Suite):
                 after.expect(there == left, what, shown={"in the request before": there})
 
 
-def _check_home(subject: Subject, marked: Sequence[Marked], bound: set[str], what: str) -> None:
-    """Raise Broken unless a history renders here completely, and without other providers' bound state."""
+def _check_home(subject: AdapterUnderTest, marked: Sequence[Marked], bound: set[str], what: str) -> None:
+    """Raise ConformanceFailure unless a history renders here completely, and without other providers' bound state."""
     history = messages(marked)
     made = subject.tried(history)
     if made.rendering is None:
-        raise Broken(f"nothing is left to send of {what}, though a user spoke last", history=history)
+        raise ConformanceFailure(f"nothing is left to send of {what}, though a user spoke last", history=history)
     check_pairs(subject, marked, made.rendering)
     check_body(subject, made)
     check_heard(marked, made, what=f": {what}")
@@ -122,8 +124,8 @@ def _check_unbound(made: Made, leaked: Sequence[str], what: str) -> None:
     made.expect(not leaked, f"{leaked[0]!r} {what}" if leaked else "")
 
 
-def _check_there_and_back(subject: Subject, wire: Wire) -> None:
-    """Raise Broken unless the author's answers go to another wire, and home with that wire's answer behind them."""
+def _check_there_and_back(subject: AdapterUnderTest, wire: Wire) -> None:
+    """Raise ConformanceFailure unless the author's answers go to another wire, and home with its answer behind them."""
     theirs, name = _answer_of(wire, subject.adapter.speaks_as), wire.dialect.name
     for conversation in _conversations(subject) or [[said("user", "Hello.")]]:
         marked = mark([*conversation, said("user", GO_ON)])
@@ -131,7 +133,7 @@ def _check_there_and_back(subject: Subject, wire: Wire) -> None:
             rendering = Renderer(wire.dialect, wire.target).render(messages(marked))
         except Exception as error:
             what = f"{name} cannot render what this provider answered: {type(error).__name__}: {error}"
-            raise Broken(what, history=messages(marked)) from error
+            raise ConformanceFailure(what, history=messages(marked)) from error
         there = Made(messages(marked), rendering, rendering.losses)
         check_heard(marked, there, f"the body for {name}")
         leaked = bound_in(there.body, bound_texts(conversation))
@@ -141,7 +143,7 @@ def _check_there_and_back(subject: Subject, wire: Wire) -> None:
         _check_home(subject, home, bound_texts(theirs), f"an answer of {wire.target.provider}'s, by {name}")
 
 
-def _conversations(subject: Subject) -> list[list[Message]]:
+def _conversations(subject: AdapterUnderTest) -> list[list[Message]]:
     """Each question, its recorded answer, and results of its calls."""
     found = []
     for reply in own_replies(subject):
@@ -170,7 +172,7 @@ def _answer_of(wire: Wire, speaks_as: str) -> list[Message]:
     ]
 
 
-def _installed(subject: Subject) -> Iterator[Wire]:
+def _installed(subject: AdapterUnderTest) -> Iterator[Wire]:
     """Yield the first dialect of every other provider that is installed and works, each dialect once."""
     seen = {subject.dialect.name}
     for status in sabir.providers():

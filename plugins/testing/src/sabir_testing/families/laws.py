@@ -21,11 +21,11 @@ from sabir_testing.histories.drawn import (
     words,
 )
 from sabir_testing.histories.samples import LOOKUP, SETTINGS, said
-from sabir_testing.kit.broken import Broken, expect
+from sabir_testing.kit.broken import ConformanceFailure, expect
 from sabir_testing.kit.marks import Marked, check_ids, check_pairs, mark, messages, unheard
 from sabir_testing.kit.played import own_parts
 from sabir_testing.kit.properties import impurities, law
-from sabir_testing.kit.suite import Made, Subject
+from sabir_testing.kit.suite import AdapterUnderTest, Made
 from sabir_testing.reading import strings
 
 Drawn = TypeVar("Drawn")
@@ -34,7 +34,7 @@ ODD_WORDS = st.one_of(words, texts.filter(bool), st.text(min_size=1, max_size=9)
 """Possible contents of a text, an argument or a result: quotes, white space at an end, any character."""
 
 
-def _drawn(subject: Subject, made: Callable[[Speakers], Strategy[Drawn]]) -> Strategy[Drawn]:
+def _drawn(subject: AdapterUnderTest, made: Callable[[Speakers], Strategy[Drawn]]) -> Strategy[Drawn]:
     """What is drawn of speakers among whom is the author's own model; making it costs as much as a dozen examples."""
 
     def speakers() -> Speakers:
@@ -43,7 +43,7 @@ def _drawn(subject: Subject, made: Callable[[Speakers], Strategy[Drawn]]) -> Str
     return subject.once(made, lambda: made(speakers()))
 
 
-def histories(subject: Subject) -> Strategy[list[Message]]:
+def histories(subject: AdapterUnderTest) -> Strategy[list[Message]]:
     """Histories in which the author's own model spoke, too."""
     return _drawn(subject, histories_of)
 
@@ -51,7 +51,7 @@ def histories(subject: Subject) -> Strategy[list[Message]]:
 Edit = tuple[str, list[Message], int]
 
 
-def _edits(subject: Subject) -> Strategy[list[Edit]]:
+def _edits(subject: AdapterUnderTest) -> Strategy[list[Edit]]:
     some = st.lists(_drawn(subject, messages_of), min_size=1, max_size=3)
     how = st.sampled_from(["append", "append", "truncate", "edit", "fork"])
     return st.lists(st.tuples(how, some, st.integers(0, 9)), min_size=1, max_size=5)
@@ -77,7 +77,7 @@ class LawCases(DecodingLaws):
     family = "laws"
 
     @law(histories)
-    def test_every_pair_stays_whole(self, subject: Subject, history: list[Message]) -> None:
+    def test_every_pair_stays_whole(self, subject: AdapterUnderTest, history: list[Message]) -> None:
         """A call is in the request with its result or not at all: first all calls of a turn, then all their results.
 
         No words of anybody else stand between (law 1).
@@ -86,7 +86,7 @@ class LawCases(DecodingLaws):
         check_pairs(subject, marked, subject.render(messages(marked)))
 
     @law(histories)
-    def test_every_pair_has_an_id_of_its_own(self, subject: Subject, history: list[Message]) -> None:
+    def test_every_pair_has_an_id_of_its_own(self, subject: AdapterUnderTest, history: list[Message]) -> None:
         """Where the wire shows ids, a call and its result show the one that core gave them (`Entry.wire_id`).
 
         What the history calls them may be another call's id, or one that the wire does not take (law 1).
@@ -95,32 +95,36 @@ class LawCases(DecodingLaws):
         check_ids(subject, marked, subject.render(messages(marked)))
 
     @law(histories)
-    def test_every_text_is_sent_or_reported(self, subject: Subject, history: list[Message]) -> None:
+    def test_every_text_is_sent_or_reported(self, subject: AdapterUnderTest, history: list[Message]) -> None:
         """Every text of every message is in the body, or a loss names its message: nothing is lost silently (law 2)."""
         marked = mark(history)
         check_heard(marked, subject.tried(messages(marked)))
 
     @law(histories)
-    def test_every_history_is_a_valid_request(self, subject: Subject, history: list[Message]) -> None:
+    def test_every_history_is_a_valid_request(self, subject: AdapterUnderTest, history: list[Message]) -> None:
         """Whatever was said, in any order, renders to a request that the suite's own `check_request` takes (law 1)."""
         check_body(subject, subject.tried(history))
 
     @law(histories, histories)
-    def test_what_the_user_closed_is_final(self, subject: Subject, history: list[Message], more: list[Message]) -> None:
+    def test_what_the_user_closed_is_final(
+        self, subject: AdapterUnderTest, history: list[Message], more: list[Message]
+    ) -> None:
         """What stands before a user's message that follows the model's never changes again, whatever comes (law 4)."""
         before = [*history, said(subject.adapter.speaks_as, "So."), said("user", "And?")]
         _check_final(subject, before, more)
 
     @law(histories, histories)
     def test_what_the_model_closed_is_final(
-        self, subject: Subject, history: list[Message], more: list[Message]
+        self, subject: AdapterUnderTest, history: list[Message], more: list[Message]
     ) -> None:
         """What stands before the model's answer to a user never changes again: no late result, nothing (law 4)."""
         before = [*history, said("user", "And?"), said(subject.adapter.speaks_as, "So.")]
         _check_final(subject, before, more)
 
     @law(histories, _edits)
-    def test_a_kept_prefix_is_a_fresh_one(self, subject: Subject, start: list[Message], edits: list[Edit]) -> None:
+    def test_a_kept_prefix_is_a_fresh_one(
+        self, subject: AdapterUnderTest, start: list[Message], edits: list[Edit]
+    ) -> None:
         """`encode_turn` is a function of its arguments: what was kept from before is what rendering anew gives (law 5).
 
         The history is appended to, cut short, changed in one place, or taken up again from an earlier state.
@@ -136,7 +140,9 @@ class LawCases(DecodingLaws):
             fresh.expect(is_alike, what, shown=shown)
 
     @law(lambda subject: tidy_histories(subject.target, subject.adapter.speaks_as, ODD_WORDS))
-    def test_a_turn_renders_alike_as_the_tail_and_closed(self, subject: Subject, history: list[Message]) -> None:
+    def test_a_turn_renders_alike_as_the_tail_and_closed(
+        self, subject: AdapterUnderTest, history: list[Message]
+    ) -> None:
         """A whole turn has the same items and losses as the end of a request and once others came after it (law 4).
 
         Results are JSON of every kind, and `check_request` takes both requests: what it takes of a turn at the end
@@ -148,7 +154,7 @@ class LawCases(DecodingLaws):
             _check_alike(subject, end, later)
 
     @law(histories)
-    def test_rendering_asks_for_nothing(self, subject: Subject, history: list[Message]) -> None:
+    def test_rendering_asks_for_nothing(self, subject: AdapterUnderTest, history: list[Message]) -> None:
         """Rendering asks for no time, no chance, no network and no disk (law 6)."""
         renderer = subject.renderer()
         with impurities() as seen:
@@ -156,7 +162,7 @@ class LawCases(DecodingLaws):
         expect(not seen, f"rendering is not pure: {'; '.join(seen[:3])}", history=history)
 
     @law(histories)
-    def test_rendering_repeats(self, subject: Subject, history: list[Message]) -> None:
+    def test_rendering_repeats(self, subject: AdapterUnderTest, history: list[Message]) -> None:
         """Another instance of the dialect gives the same bytes, and the messages stay as they were (law 6)."""
         before = [message.model_dump_json() for message in history]
         one, other = subject.tried(history), subject.tried(history, by=subject.of_another_instance.new())
@@ -166,7 +172,9 @@ class LawCases(DecodingLaws):
         expect(is_same, "rendering changed a message of the history, which is not the dialect's", history=history)
 
     @law(histories, lambda subject: st.lists(hints, min_size=10, max_size=10))
-    def test_role_hints_change_no_pair(self, subject: Subject, history: list[Message], given: list[Any]) -> None:
+    def test_role_hints_change_no_pair(
+        self, subject: AdapterUnderTest, history: list[Message], given: list[Any]
+    ) -> None:
         """The same calls and results are in the request whatever role hints say: hints are for words alone (law 7)."""
         marked = mark(history)
         bare = messages(marked)
@@ -179,7 +187,7 @@ class LawCases(DecodingLaws):
         other.expect(not differing, what, shown={"without hints": one.body})
 
     @law(lambda subject: SOME_SETTINGS)
-    def test_every_setting_is_sent_or_reported(self, subject: Subject, chosen: dict[str, Any]) -> None:
+    def test_every_setting_is_sent_or_reported(self, subject: AdapterUnderTest, chosen: dict[str, Any]) -> None:
         """Each setting is in the body or in the losses, whatever others are set beside it (law 2)."""
         made = _set(subject, chosen)
         check_body(subject, made)
@@ -192,19 +200,19 @@ class LawCases(DecodingLaws):
             made.expect(is_told, f"{what}: {', '.join(chosen)}", shown={"the settings": chosen})
 
 
-def _set(subject: Subject, fields: dict[str, Any]) -> Made:
+def _set(subject: AdapterUnderTest, fields: dict[str, Any]) -> Made:
     """The request with those settings."""
     return subject.made([said("user", "Hi.")], [LOOKUP], Settings(**fields))
 
 
 def check_heard(marked: Sequence[Marked], made: Made, where: str = "the body", what: str = "") -> None:
-    """Raise Broken if a text is neither sent nor reported (law 2)."""
+    """Raise ConformanceFailure if a text is neither sent nor reported (law 2)."""
     silent = unheard(marked, made.body, made.losses)
     made.expect(not silent, f"{''.join(silent[:1])} is neither in {where} nor in the losses{what}")
 
 
-def check_body(subject: Subject, made: Made) -> None:
-    """Raise Broken if the suite's own check refuses a request."""
+def check_body(subject: AdapterUnderTest, made: Made) -> None:
+    """Raise ConformanceFailure if the suite's own check refuses a request."""
     try:
         if made.rendering is not None:
             subject.suite.check_request(made.body)
@@ -213,11 +221,11 @@ def check_body(subject: Subject, made: Made) -> None:
         what = f"the suite's check_request refuses what this history renders to: {reason}"
         if not isinstance(error, AssertionError | ValueError):
             what = f"the suite's check_request itself raised {type(error).__name__}: {error}; mend it"
-        raise Broken(what, history=made.history, rendering=made.rendering) from error
+        raise ConformanceFailure(what, history=made.history, rendering=made.rendering) from error
 
 
-def _check_final(subject: Subject, before: list[Message], more: list[Message]) -> None:
-    """Raise Broken unless the items before a history's last message are also in the request of any longer history."""
+def _check_final(subject: AdapterUnderTest, before: list[Message], more: list[Message]) -> None:
+    """Raise ConformanceFailure unless items before a history's last message are in any longer history's request."""
     items, longer = subject.items(subject.render(before)), subject.tried([*before, *more])
     later = subject.items(longer.rendering)
     last = max((at for at, item in enumerate(items) if before[-1].text in "\n".join(strings(item))), default=0)
@@ -231,8 +239,8 @@ def _ends_of_turns(history: Sequence[Message], speaks_as: str) -> list[int]:
     return [at for at, each in enumerate(history) if each.policy == speaks_as and history[at - 1].policy not in others]
 
 
-def _check_alike(subject: Subject, end: int, later: Made) -> None:
-    """Raise Broken unless a history's beginning renders to the same items alone and in the whole request."""
+def _check_alike(subject: AdapterUnderTest, end: int, later: Made) -> None:
+    """Raise ConformanceFailure unless a history's beginning renders to the same items alone and in the request."""
     sent = subject.made(later.history[:end])
     check_body(subject, sent)
     items, now = subject.items(sent.rendering), subject.items(later.rendering)
@@ -244,8 +252,10 @@ def _check_alike(subject: Subject, end: int, later: Made) -> None:
     later.expect(losses == told, what, shown={"the losses, when they were sent": list(map(str, sent.losses))})
 
 
-def _check_item(subject: Subject, later: Made, at: int | None, items: list[JSONValue], end: int, what: str) -> None:
-    """Raise Broken for the item at that place, if any: it was sent differently before."""
+def _check_item(
+    subject: AdapterUnderTest, later: Made, at: int | None, items: list[JSONValue], end: int, what: str
+) -> None:
+    """Raise ConformanceFailure for the item at that place, if any: it was sent differently before."""
     if at is None:
         return
     now = subject.items(later.rendering)[at : at + 1] or ["not there"]

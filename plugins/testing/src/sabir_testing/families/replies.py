@@ -14,10 +14,10 @@ from sabir import Message, ReasoningPart, RenderingRefused, Reply, Settings
 
 from sabir_testing.cassettes import CassetteFailed, check_cassette
 from sabir_testing.histories.samples import said
-from sabir_testing.kit.broken import Broken, expect
+from sabir_testing.kit.broken import ConformanceFailure, expect
 from sabir_testing.kit.exchanges import OWN_ID, STREAMED, WAYS, WHOLE, Answered, Asked, Service, Way, ask
 from sabir_testing.kit.questions import ANSWERED, CAPABILITIES, FAILING, FULL, QUESTIONS, REFUSED, Question, kinds
-from sabir_testing.kit.suite import Subject
+from sabir_testing.kit.suite import AdapterUnderTest
 from sabir_testing.network import NetworkForbidden, network_forbidden
 from sabir_testing.reading import leaves, objects, read, texts
 
@@ -43,10 +43,10 @@ class ReplyCases(Answered):
         answer = service.answer(question, WHOLE)
         try:
             answer.question.check(answer.replies)
-        except Broken as broken:
+        except ConformanceFailure as broken:
             history = [*answer.history, *answer.reply.messages]
             shown = {**broken.shown, **_bodies(answer)}
-            raise Broken(f"{answer.name!r}: {broken.what}", history=history, shown=shown) from None
+            raise ConformanceFailure(f"{answer.name!r}: {broken.what}", history=history, shown=shown) from None
         if question == "reasoning":
             service.subject.grade("reasoning", FULL)
 
@@ -175,7 +175,7 @@ class ReplyCases(Answered):
             try:
                 check_cassette(recorded.with_name(f"{name}{way}.yaml"), allowed=service.suite.allowed)
             except CassetteFailed as error:
-                raise Broken(str(error)) from None
+                raise ConformanceFailure(str(error)) from None
 
 
 def _bodies(answer: Asked) -> dict[str, object]:
@@ -215,7 +215,7 @@ def _words(reply: Reply) -> dict[str, object]:
 
 
 def _check_alike(whole: Asked, streamed: Asked, look: Callable[[Reply], dict[str, object]]) -> None:
-    """Raise Broken unless a question's replies look the same in both ways."""
+    """Raise ConformanceFailure unless a question's replies look the same in both ways."""
     question, wholes, streams = whole.name, list(map(look, whole.replies)), list(map(look, streamed.replies))
     counts = f"{len(streams)} answers as a stream, and {len(wholes)} whole"
     expect(len(wholes) == len(streams), f"{question!r} takes {counts}", shown={"whole": wholes, "streamed": streams})
@@ -263,7 +263,7 @@ def _check_arguments(answer: Asked, message: Message, written: Sequence[str]) ->
     expect(is_kept, f"the call in the answer to {answer.name!r} {what}", history=[message], shown=answer.shown)
 
 
-def _check_return(subject: Subject, answer: Asked) -> None:
+def _check_return(subject: AdapterUnderTest, answer: Asked) -> None:
     question, reply = answer.question, answer.reply
     results = sabir.answer_sync(reply, question.options)
     history = [*answer.history, *reply.messages, *results, sabir.user("Go on.")]
@@ -329,7 +329,7 @@ def check_refusal(service: Service, name: str, need: str) -> None:
         if need == "reasoning":  # other cases tell of what else may be refused
             subject.grade(need, REFUSED)
         return
-    raise Broken(f"{asked}, but strict=True renders the request for {name!r}", rendering=rendering)
+    raise ConformanceFailure(f"{asked}, but strict=True renders the request for {name!r}", rendering=rendering)
 
 
 def _thinking(service: Service) -> Question:
@@ -341,13 +341,15 @@ def _thinking(service: Service) -> Question:
 
 
 def _check_refused_stream(service: Service, name: str) -> None:
-    """Raise Broken unless a request for a stream is refused in words, and nothing is sent."""
+    """Raise ConformanceFailure unless a request for a stream is refused in words, and nothing is sent."""
     expected = "expected the library's own error that says so, before anything is sent"
     try:
         with network_forbidden(loopback=False):
             error = ask(service.subject.adapter, service.unasked(name, STREAMED)).error
     except NetworkForbidden:
-        raise Broken(f"streaming is declared REFUSED, but a stream is asked for over the network; {expected}") from None
+        raise ConformanceFailure(
+            f"streaming is declared REFUSED, but a stream is asked for over the network; {expected}"
+        ) from None
     what = f"streaming is declared REFUSED, but asking for {name!r} as a stream ends in {type(error).__name__}: {error}"
     if error is None:
         what = f"streaming is declared REFUSED, but {name!r} was answered as a stream"

@@ -31,9 +31,9 @@ from sabir_testing.histories.samples import (
     medium,
     said,
 )
-from sabir_testing.kit.broken import Broken, expect
+from sabir_testing.kit.broken import ConformanceFailure, expect
 from sabir_testing.kit.questions import DOWNGRADED, FORMS, FULL, MODALITIES, REFUSED, Grade
-from sabir_testing.kit.suite import Made, Subject, Suite
+from sabir_testing.kit.suite import AdapterUnderTest, Made, Suite
 
 WORDS = "kit-words"
 ASKED = said("user", "Do you know the kit's book?")
@@ -59,7 +59,7 @@ class RequestCases(Suite):
 
     family = "requests"
 
-    def test_a_request_names_its_model(self, subject: Subject) -> None:
+    def test_a_request_names_its_model(self, subject: AdapterUnderTest) -> None:
         """The model that the user asked for is in the body or in the path."""
         made, model = subject.made([ASKED]), subject.target.model
         path = made.rendering.path if made.rendering else ""
@@ -67,13 +67,13 @@ class RequestCases(Suite):
         made.expect(is_named, f"neither the path {path!r} nor the body names the model {model!r}")
 
     @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-    def test_a_text_is_sent_as_it_is(self, subject: Subject, text: str) -> None:
+    def test_a_text_is_sent_as_it_is(self, subject: AdapterUnderTest, text: str) -> None:
         """A text reaches the wire as the same text: no trimming, no escaping of its own, no normalising."""
         made = subject.made([said("user", text)])
         made.expect(made.holds(text), f"no string of the body holds the text {text!r} as it is")
 
     @pytest.mark.parametrize("speaker", ["llm", "system"])
-    def test_sides_are_told_apart(self, subject: Subject, speaker: str) -> None:
+    def test_sides_are_told_apart(self, subject: AdapterUnderTest, speaker: str) -> None:
         """What the model or the system said is not rendered as what the user said: the model must see who spoke."""
         words = said(speaker, WORDS)
         history = [said("user", WORDS), said("llm", "Yes."), said("user", "So?"), words, said("user", "Go on.")]
@@ -82,7 +82,7 @@ class RequestCases(Suite):
         is_told = _is_lost([words], made) or len(frames) < 2 or frames[0] != frames[-1]
         made.expect(is_told, f"what {speaker!r} says is rendered exactly as what 'user' says, and no loss says so")
 
-    def test_messages_keep_their_order(self, subject: Subject) -> None:
+    def test_messages_keep_their_order(self, subject: AdapterUnderTest) -> None:
         """What was said first stands first: messages of one side, and the parts of a message."""
         marks = [f"kit-turn-{at}." for at in range(6)]
         made = subject.made([said("user", marks[0], marks[1]), *(said("user", mark) for mark in marks[2:])])
@@ -91,7 +91,7 @@ class RequestCases(Suite):
         made.expect(is_kept, "six texts of one side are not in the body in the order in which they were said")
 
     @pytest.mark.parametrize("place", ["system", "later_system"])
-    def test_instructions_are_sent_or_reported(self, subject: Subject, place: str) -> None:
+    def test_instructions_are_sent_or_reported(self, subject: AdapterUnderTest, place: str) -> None:
         """A system message is in the request, at the start and in the middle; as what it may be there, losses say."""
         instruction = said("system", INSTRUCTION)
         start, middle = [instruction, ASKED], [ASKED, said("llm", "Yes."), said("user", "Go on."), instruction]
@@ -99,7 +99,7 @@ class RequestCases(Suite):
         grade_by_losses(subject, place, made, is_carried=made.holds(INSTRUCTION), of=instruction)
 
     @pytest.mark.parametrize("what", OFFERED)
-    def test_an_option_is_offered(self, subject: Subject, what: str) -> None:
+    def test_an_option_is_offered(self, subject: AdapterUnderTest, what: str) -> None:
         """What an option is called, what it does and which parameters it takes are in the request, or in the losses."""
         made = subject.made([ASKED], [LOOKUP])
         is_carried = made.holds(OFFERED[what])
@@ -109,7 +109,7 @@ class RequestCases(Suite):
         made.expect(is_told, f"the option's {what} ({OFFERED[what]}) is not in the request")
 
     @pytest.mark.parametrize("value", VALUES)
-    def test_a_call_is_sent_with_its_result(self, subject: Subject, value: str) -> None:
+    def test_a_call_is_sent_with_its_result(self, subject: AdapterUnderTest, value: str) -> None:
         """A call goes with its option's name and arguments, its result behind it, whatever kind of value that is."""
         result, marks = VALUES[value]
         made = subject.made([ASKED, SUN, answered("kit-call-1", result)], [LOOKUP])
@@ -118,7 +118,7 @@ class RequestCases(Suite):
             made.expect(mark in told or is_lost, f"{mark!r} is not in the body")
         made.expect(told.find("kit-sun") < told.find(marks[0]) or is_lost, "the result stands before its call")
 
-    def test_parallel_calls_stay_together(self, subject: Subject) -> None:
+    def test_parallel_calls_stay_together(self, subject: AdapterUnderTest) -> None:
         """Calls of one reply stand together, and their results behind them, in the order of the calls."""
         moon = called("kit-call-2", {"kit_word": "kit-moon"})
         results = answered("kit-call-1", "kit-bright"), answered("kit-call-2", "kit-pale")
@@ -130,7 +130,7 @@ class RequestCases(Suite):
         what = f"two calls and two results stand in the order {found}; expected {', '.join(marks)}"
         made.expect(-1 in places or places == sorted(places), what)
 
-    def test_a_failure_is_told_apart_from_a_success(self, subject: Subject) -> None:
+    def test_a_failure_is_told_apart_from_a_success(self, subject: AdapterUnderTest) -> None:
         """A result that is an error says what went wrong, and is not rendered as a success with the same words."""
         words = "kit-no-such-word"
         made = subject.made([ASKED, SUN, failed("kit-call-1", words)], [LOOKUP])
@@ -142,7 +142,7 @@ class RequestCases(Suite):
 
     @pytest.mark.parametrize("form", FORMS)
     @pytest.mark.parametrize("modality", MODALITIES)
-    def test_a_medium_is_sent_or_reported(self, subject: Subject, modality: Modality, form: str) -> None:
+    def test_a_medium_is_sent_or_reported(self, subject: AdapterUnderTest, modality: Modality, form: str) -> None:
         """A medium in a user's message is in the request, whole, or a loss says that it is not."""
         part, mark = medium(modality, form, subject.target.provider)
         message = said("user", "What is this?", part)
@@ -150,7 +150,7 @@ class RequestCases(Suite):
         grade_by_losses(subject, f"{modality}.{form}", made, is_carried=made.holds(mark), of=message)
 
     @pytest.mark.parametrize("modality", MODALITIES)
-    def test_a_medium_in_a_result_is_sent_or_reported(self, subject: Subject, modality: Modality) -> None:
+    def test_a_medium_in_a_result_is_sent_or_reported(self, subject: AdapterUnderTest, modality: Modality) -> None:
         """A medium in an option's result is in the request, whole, or a loss says that it is not."""
         part, mark = medium(modality, "bytes", subject.target.provider)
         result = answered("kit-call-1", parts=(sabir.TextPart(text="See."), part))
@@ -158,7 +158,7 @@ class RequestCases(Suite):
         grade_by_losses(subject, f"results.{modality}", made, is_carried=made.holds(mark), of=result)
 
     @pytest.mark.parametrize("name", [name for name in SETTINGS if name != "option_choice"])
-    def test_a_setting_is_sent_or_reported(self, subject: Subject, name: str) -> None:
+    def test_a_setting_is_sent_or_reported(self, subject: AdapterUnderTest, name: str) -> None:
         """A setting changes the request as its value says, or it is in the losses."""
         made, changed = (_with(subject, name, value) for value in SETTINGS[name][:2])
         is_carried = made.body != changed.body
@@ -170,7 +170,7 @@ class RequestCases(Suite):
         grade_by_losses(subject, f"settings.{name}", made, is_carried=is_carried, path=f"settings.{name}")
 
     @pytest.mark.parametrize("name", ZEROS)
-    def test_a_zero_is_a_value(self, subject: Subject, name: str) -> None:
+    def test_a_zero_is_a_value(self, subject: AdapterUnderTest, name: str) -> None:
         """Zero and False say something: they are sent, or in the losses, as any other value."""
         zero: Any = 0
         made = _with(subject, name, zero)
@@ -180,7 +180,7 @@ class RequestCases(Suite):
         made.expect(is_told, f"{what}; compare with None, not with truth")
 
     @pytest.mark.parametrize("choice", CHOICES)
-    def test_a_choice_of_option_is_sent_or_reported(self, subject: Subject, choice: str) -> None:
+    def test_a_choice_of_option_is_sent_or_reported(self, subject: AdapterUnderTest, choice: str) -> None:
         """What the model must do with its options is in the request, or in the losses; two choices are not one."""
         path = "settings.option_choice"
         every = {each: subject.made([ASKED], OPTIONS, Settings(option_choice=said)) for each, said in CHOICES.items()}
@@ -195,14 +195,14 @@ class RequestCases(Suite):
         grade_by_losses(subject, f"option_choice.{choice}", made, is_carried=is_carried, path=path)
 
     @pytest.mark.parametrize("name", WIRE_SETTINGS)
-    def test_a_setting_is_looked_at(self, subject: Subject, name: str) -> None:
+    def test_a_setting_is_looked_at(self, subject: AdapterUnderTest, name: str) -> None:
         """`encode_request` takes every wire setting from its scope, if only to report it in its own words."""
         settings = Settings(**{name: SETTINGS[name][0]})
         forgotten = [loss for loss in subject.rendered([ASKED], OPTIONS, settings).losses if is_forgotten(loss)]
         what = f"encode_request never takes the setting {name!r}; send it, or report it with scope.losses.add"
         expect(not forgotten, what, losses=forgotten)
 
-    def test_an_unknown_setting_of_the_vendor_is_refused(self, subject: Subject) -> None:
+    def test_an_unknown_setting_of_the_vendor_is_refused(self, subject: AdapterUnderTest) -> None:
         """Under a provider's own name stands what it knows; a misspelt setting raises SettingsInvalid that names it."""
         settings = Settings(vendor={subject.target.provider: {"kit_no_such_setting": 1}})
         try:
@@ -211,9 +211,9 @@ class RequestCases(Suite):
             what = f"the error for an unknown setting of the vendor does not name it: {error}"
             expect("kit_no_such_setting" in str(error), what)
             return
-        raise Broken("kit_no_such_setting, a setting that no vendor has, is accepted", rendering=rendering)
+        raise ConformanceFailure("kit_no_such_setting, a setting that no vendor has, is accepted", rendering=rendering)
 
-    def test_a_count_is_asked_for(self, subject: Subject) -> None:
+    def test_a_count_is_asked_for(self, subject: AdapterUnderTest) -> None:
         """`encode_count` gives a path and a JSON body, or is left out; an answer without a count is an error."""
         rendering = subject.rendered([ASKED])
         if subject.dialect.encode_count is None:
@@ -231,10 +231,12 @@ class RequestCases(Suite):
         except SabirError:
             subject.grade("count_tokens", FULL)
         else:
-            raise Broken(f"decode_count reads {counted!r} off an answer without a count; raise ResponseInvalid")
+            raise ConformanceFailure(
+                f"decode_count reads {counted!r} off an answer without a count; raise ResponseInvalid"
+            )
 
 
-def _with(subject: Subject, name: str, value: Any) -> Made:
+def _with(subject: AdapterUnderTest, name: str, value: Any) -> Made:
     """A rendering with a setting; options are offered if the setting is about them."""
     return subject.made([ASKED], OPTIONS if name == "parallel_options" else (), Settings(**{name: value}))
 
@@ -259,7 +261,13 @@ def is_forgotten(loss: Loss) -> bool:
 
 
 def grade_by_losses(
-    subject: Subject, capability: str, made: Made, *, is_carried: bool, of: Message | None = None, path: str = ""
+    subject: AdapterUnderTest,
+    capability: str,
+    made: Made,
+    *,
+    is_carried: bool,
+    of: Message | None = None,
+    path: str = "",
 ) -> None:
     """Decide between full, downgraded and refused, by the body and the losses of a message or a path."""
     lost = [loss for loss in made.losses if (loss.path.startswith(path) if of is None else loss.message_id == of.id)]

@@ -16,7 +16,7 @@ from typing import ClassVar, NamedTuple
 from sabir import BlockDelta, BlockEnd, BlockStart, OptionCallPayload, Reply, ReplyEnd, ReplyStart, StreamEvent
 from sabir.authoring import ServerEvent
 
-from sabir_testing.kit.broken import Broken, expect
+from sabir_testing.kit.broken import ConformanceFailure, expect
 from sabir_testing.kit.exchanges import STREAMED, Answered, Service
 from sabir_testing.kit.played import Stream
 from sabir_testing.kit.questions import REFUSED, kinds
@@ -25,7 +25,7 @@ from sabir_testing.reading import leaves, read
 
 
 def streams(service: Service) -> list[Stream]:
-    """All recorded streams, each with events that the decoder uses; raises Broken for a stream without.
+    """All recorded streams, each with events that the decoder uses; raises ConformanceFailure for a stream without.
 
     Empty if streaming is declared REFUSED.
     """
@@ -45,7 +45,7 @@ def _streams(service: Service) -> Iterator[Stream]:
 
 
 def _seen(stream: Stream) -> Stream:
-    """The stream; Broken for one without visible events: a case that checks nothing would pass."""
+    """The stream; ConformanceFailure for one without visible events: a case that checks nothing would pass."""
     kind = stream.scope.content_type or "no content type"
     what = f"the recorded stream of {stream.name!r} ({kind}) holds no event that the kit can play to a decoder"
     remedy = "name the content type and what cuts it in the dialect's `framings`"
@@ -77,7 +77,7 @@ def blocks(service: Service) -> Iterator[Block]:
 
 
 def calls(service: Service) -> list[tuple[Block, OptionCallPayload]]:
-    """The blocks of calls; raises Broken if there are none, unless options or streaming are declared REFUSED."""
+    """The blocks of calls; ConformanceFailure if there are none, unless options or streaming are REFUSED."""
     found = [(block, block.end.block) for block in blocks(service) if isinstance(block.end.block, OptionCallPayload)]
     is_refused = REFUSED in map(service.subject.declared, ("options", "streaming"))
     expect(found or is_refused, "no recorded stream holds a call, though `options` is not declared REFUSED")
@@ -152,7 +152,7 @@ class StreamCases(Answered):
                     where = f"{'in' if part else 'before'} event {at} of {len(stream.frames)}"
                     what = f"the stream of {stream.name!r}, cut {where}, gives a reply that ended with"
                     shown = {"what came last": b"".join(came)[-200:] + part, "the reply's text": reply.text}
-                    raise Broken(f"{what} {reply.finish_reason!r}; expected StreamBroken", shown=shown)
+                    raise ConformanceFailure(f"{what} {reply.finish_reason!r}; expected StreamBroken", shown=shown)
                 came.append(frame.data)
 
     def test_text_comes_piece_by_piece(self, service: Service) -> None:
@@ -329,7 +329,7 @@ def _check_unchanged(stream: Stream, events: tuple[ServerEvent, ...], what: str)
     shown: dict[str, object] = {"the event": strange.data}
     if played.error is not None:
         kind = type(played.error).__name__
-        raise Broken(f"{what} of {stream.name!r} ends the stream in {kind}: {played.error}", shown=shown)
+        raise ConformanceFailure(f"{what} of {stream.name!r} ends the stream in {kind}: {played.error}", shown=shown)
     found = said(played.reply, without=UNKNOWN)
     shown = {**shown, "without it": expected, "with it": found}
     expect(found == expected, f"{what} of {stream.name!r} changes the reply", shown=shown)

@@ -21,9 +21,9 @@ from sabir import RetryPolicy, Settings
 from sabir.authoring import Access, AsyncWireResponse, Connection, WireRequest, WireResponse
 from sabir.errors import SabirError
 
-from sabir_testing.kit.broken import Broken, expect
+from sabir_testing.kit.broken import ConformanceFailure, expect
 from sabir_testing.kit.played import Stream, longest_stream
-from sabir_testing.kit.suite import Subject
+from sabir_testing.kit.suite import AdapterUnderTest
 from sabir_testing.loopback import Asked, Server, Step, head
 
 PATIENCE = 5.0
@@ -76,12 +76,12 @@ class Caller:
         """End what the caller itself holds: nothing."""
 
     def begin(self, connection: Connection, request: WireRequest) -> WireResponse:
-        """As `open`; raises Broken if that raises."""
+        """As `open`; raises ConformanceFailure if that raises."""
         with unbroken(f"{self.opens}, of a request that the server answers, raised"):
             return self.open(connection, request)
 
     def ask(self, connection: Connection, request: WireRequest) -> Heard:
-        """Send a request, and read its answer to the end; raises Broken if that raises."""
+        """Send a request, and read its answer to the end; raises ConformanceFailure if that raises."""
         answer = self.begin(connection, request)
         with unbroken("reading an answer to its end, and closing it, raised"):
             body = b"".join(answer.chunks())
@@ -156,7 +156,7 @@ async def _as_coroutine(function: Callable[..., Any], *arguments: object) -> Any
 class Wire:
     """A transport case's fixture: how to reach the subject, without the machine's environment variables."""
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: AdapterUnderTest) -> None:
         self.subject = subject
         self.name, self.variables = subject.provider.name, subject.key_variables
         self.request = self.asking(HELLO)
@@ -221,12 +221,12 @@ def closing(caller: Caller, what: Connection | sabir.ModelAdapter) -> Iterator[N
 
 
 def arrived(server: Server) -> Asked:
-    """The first request that a server got; raises Broken if there is none."""
+    """The first request that a server got; raises ConformanceFailure if there is none."""
     expect(server.asked, f"nothing arrived at {server.url}, the endpoint given by base_url=")
     return server.asked[0]
 
 
-def bare_names(subject: Subject) -> list[str]:
+def bare_names(subject: AdapterUnderTest) -> list[str]:
     """Variables of the machine that may decide what a provider does: its keys, all of its name, proxies."""
     provider = subject.provider
     words = [provider.name, subject.suite.sdk.partition(".")[0]]
@@ -238,14 +238,14 @@ def bare_names(subject: Subject) -> list[str]:
 
 @contextmanager
 def unbroken(what: str) -> Iterator[None]:
-    """Turn any exception within into Broken; `what` says who raised it, and when."""
+    """Turn any exception within into ConformanceFailure; `what` says who raised it, and when."""
     try:
         yield
-    except Broken:
+    except ConformanceFailure:
         raise
     except Exception as error:
         trace = "".join(traceback.format_exception(error))
-        raise Broken(f"{what} {described(error)}", shown={"where it was raised": trace}) from None
+        raise ConformanceFailure(f"{what} {described(error)}", shown={"where it was raised": trace}) from None
 
 
 def described(error: BaseException) -> str:

@@ -23,6 +23,7 @@ from typing import Any, TypedDict, Unpack
 import pytest
 import sabir
 from sabir import Loss, Message, Rendering
+from sabir.authoring import show_arguments
 
 from sabir_testing.kit import CAPABILITY_PROPERTY, HANDED_OVER, SUITE_PROPERTY, WARNED_PROPERTY
 
@@ -40,7 +41,8 @@ class Shown(TypedDict, total=False):
     shown: Mapping[str, object] | None
 
 
-class Broken(AssertionError):
+@show_arguments
+class ConformanceFailure(AssertionError):
     """An adapter breaks a rule of the kit. `what` names the offender; the other arguments are shown beside it."""
 
     def __init__(self, what: str, **beside: Unpack[Shown]) -> None:
@@ -66,10 +68,11 @@ class Broken(AssertionError):
         return "\n\n".join(told)
 
 
+@show_arguments
 def expect(condition: object, what: str, **beside: Unpack[Shown]) -> None:
-    """Raise Broken unless the condition holds."""
+    """Raise ConformanceFailure unless the condition holds."""
     if not condition:
-        raise Broken(what, **beside)
+        raise ConformanceFailure(what, **beside)
 
 
 def describe_message(message: Message) -> str:
@@ -233,8 +236,8 @@ MOST_FRAMES = 3
 
 
 def told(error: BaseException) -> str:
-    """An error in words: a Broken's own, else its kind and the last lines of the author's code, and of all."""
-    if isinstance(error, Broken):
+    """An error in words: a ConformanceFailure's own, else its kind and the last lines of author's code and of all."""
+    if isinstance(error, ConformanceFailure):
         return str(error)
     packages = (_HERE, str(Path(sabir.__file__).parent), str(Path(pytest.__file__).parent.parent), *_NOT_THE_AUTHORS)
     frames = [(frame.f_code.co_filename, line, frame.f_code.co_name) for frame, line in walk_tb(error.__traceback__)]

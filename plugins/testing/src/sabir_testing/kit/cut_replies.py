@@ -14,7 +14,7 @@ from sabir.authoring import JSONValue
 from sabir.errors import SabirError
 
 from sabir_testing.kit.played import own_bodies
-from sabir_testing.kit.suite import Subject
+from sabir_testing.kit.suite import AdapterUnderTest
 
 
 class CutReply(NamedTuple):
@@ -24,7 +24,7 @@ class CutReply(NamedTuple):
     reply: Reply
 
 
-def cut_replies(subject: Subject) -> Iterator[CutReply]:
+def cut_replies(subject: AdapterUnderTest) -> Iterator[CutReply]:
     """Yield every recorded whole response with calls, cut off at the length limit before the calls' arguments.
 
     Nothing is yielded unless the suite has recorded a response at the limit. A response whose finish reason is not one

@@ -25,9 +25,9 @@ from sabir.authoring import Access, Connection, Credential, Dialect, Provider, S
 from sabir.errors import SabirError
 
 from sabir_testing.cassettes import CassetteFailed, NotPlayed, RecordedExchange, recording, replaying
-from sabir_testing.kit.broken import Broken, expect
+from sabir_testing.kit.broken import ConformanceFailure, expect
 from sabir_testing.kit.questions import ANSWERED, FAILING, MOST_ROUNDS, QUESTIONS, REFUSED, Question
-from sabir_testing.kit.suite import Subject, Suite
+from sabir_testing.kit.suite import AdapterUnderTest, Suite
 from sabir_testing.network import NetworkForbidden, network_forbidden
 from sabir_testing.reading import leaves, read
 from sabir_testing.scrubbing import Scrubbing
@@ -116,7 +116,7 @@ def _ask_once(adapter: sabir.ModelAdapter, question: Question, history: list[Mes
 class Service:
     """Who answers the questions of a suite; `is_recording` asks the real one anew."""
 
-    def __init__(self, subject: Subject, *, is_recording: bool = False) -> None:
+    def __init__(self, subject: AdapterUnderTest, *, is_recording: bool = False) -> None:
         self.subject = subject
         self.suite = subject.suite
         self._is_recording = is_recording and not self.suite.asks_live
@@ -153,28 +153,30 @@ class Service:
         return Asked(name, way, question, self.subject.dialect, tuple(question.messages))
 
     def path(self, name: str, way: Way) -> Path:
-        """Where the answer is recorded; Broken where the suite names no folder."""
+        """Where the answer is recorded; ConformanceFailure where the suite names no folder."""
         if self.suite.cassettes is None:
             who = type(self.suite).__name__
-            raise Broken(f"{who} names no recordings; give it cassettes = Path(__file__).parent / 'cassettes'")
+            raise ConformanceFailure(
+                f"{who} names no recordings; give it cassettes = Path(__file__).parent / 'cassettes'"
+            )
         return self.suite.cassettes / f"{self._recorded_as(name)}{way}.yaml"
 
     def ask(self, name: str, way: Way) -> Asked:
-        """The result of a question; raises Broken if there is no recording of it, or the request does not match."""
+        """The result of a question; ConformanceFailure if no recording is there, or the request does not match."""
 
-        def asked() -> Asked | Broken:
+        def asked() -> Asked | ConformanceFailure:
             try:
                 return self._asked(name, way)
-            except Broken as broken:
+            except ConformanceFailure as broken:
                 return broken
 
         found = self.subject.once(name + way, asked)
-        if isinstance(found, Broken):
+        if isinstance(found, ConformanceFailure):
             raise found
         return found
 
     def answer(self, name: str, way: Way) -> Asked:
-        """The answer to a question; Broken where it failed."""
+        """The answer to a question; ConformanceFailure where it failed."""
         asked = self.ask(name, way)
         what = f"{asked} ends in {type(asked.error).__name__}: {asked.error}"
         expect(asked.error is None, what, history=asked.history)
@@ -183,7 +185,7 @@ class Service:
     def answers(self, way: Way) -> list[Asked]:
         """All existing answers.
 
-        The case of each question reports a missing or failed one. Raises Broken if there are none.
+        The case of each question reports a missing or failed one. Raises ConformanceFailure if there are none.
         """
         found = [asked for asked in self._existing(ANSWERED, way) if asked.error is None]
         return found or [self.answer("text", way)]  # says what is missing
@@ -196,7 +198,7 @@ class Service:
     def _existing(self, names: Collection[str], way: Way) -> Iterator[Asked]:
         for name in names:
             if not self.refused_need(name, way) and (self.suite.asks_live or self.path(name, way).exists()):
-                with suppress(Broken):
+                with suppress(ConformanceFailure):
                     yield self.ask(name, way)
 
     def _asked(self, name: str, way: Way) -> Asked:
@@ -213,9 +215,11 @@ class Service:
         except CassetteFailed as error:
             if isinstance(error, NotPlayed) and asked is not None and asked.error is not None:
                 return asked  # the error that ended it early is more useful than the missing requests
-            raise Broken(str(error)) from None
+            raise ConformanceFailure(str(error)) from None
         except NetworkForbidden as error:
-            raise Broken(f"{name!r} is recorded, but the provider's client does not take recordings: {error}") from None
+            raise ConformanceFailure(
+                f"{name!r} is recorded, but the provider's client does not take recordings: {error}"
+            ) from None
 
     def _record(self, name: str, way: Way, path: Path) -> None:
         """Ask the service itself; an answer of the wrong kind is not kept."""
@@ -229,10 +233,12 @@ class Service:
             with recording(path, self._provenance(name, adapter), scrub=scrub, allowed=self.suite.allowed):
                 asked = self._ask(adapter, name, way)
                 if asked.question.expects is None and asked.error is not None:
-                    raise Broken(f"{name!r} could not be recorded: {type(asked.error).__name__}: {asked.error}")
+                    raise ConformanceFailure(
+                        f"{name!r} could not be recorded: {type(asked.error).__name__}: {asked.error}"
+                    )
                 if asked.question.expects is not None and asked.error is None:
                     shown = {"its answer": asked.reply.text}
-                    raise Broken(f"{name!r} was to fail, but the service answered", shown=shown)
+                    raise ConformanceFailure(f"{name!r} was to fail, but the service answered", shown=shown)
 
     def _provenance(self, name: str, adapter: sabir.ModelAdapter) -> dict[str, str]:
         distribution = distribution_of(self.suite.sdk)
@@ -289,7 +295,7 @@ class Answered(Suite):
     """What families need that look at answers."""
 
     @pytest.fixture
-    def service(self, subject: Subject, request: pytest.FixtureRequest) -> Iterator[Service]:
+    def service(self, subject: AdapterUnderTest, request: pytest.FixtureRequest) -> Iterator[Service]:
         """Who answers this suite's questions."""
         yield Service(subject, is_recording=bool(request.config.getoption("sabir_record", False)))
 

@@ -14,11 +14,11 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from sabir import Loss, Message, Rendering
-from sabir.authoring import JSONValue, TurnScope, load_as, pair
+from sabir.authoring import JSONValue, TurnScope, load_stored, pair_messages
 from sabir.rendering.turns import Identifiers
 
 from sabir_testing.kit.broken import expect
-from sabir_testing.kit.suite import Subject
+from sabir_testing.kit.suite import AdapterUnderTest
 from sabir_testing.reading import strings, walk
 
 Place = tuple[int, ...]
@@ -159,7 +159,7 @@ def without_bound(message: Message) -> Message:
         for part in kept:
             part.pop("state", None)
         data["payload"]["parts"] = kept or [{"kind": "text", "text": ""}]
-    return load_as(Message.model_validate, data)
+    return load_stored(Message.model_validate, data)
 
 
 # --- calls with their results -----------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ class Exchange:
 def exchanges_of(history: Sequence[Message], scope: TurnScope) -> list[Exchange]:
     """The pairs of a history that are to be rendered, turn by turn; without calls that an error answers."""
     found = []
-    for block in pair(history, scope).blocks:
+    for block in pair_messages(history, scope).blocks:
         pairs = [(at, block.answers.get(at)) for at in block.positions]
         whole = tuple((call, result) for call, result in pairs if result is not None)
         if whole:
@@ -191,8 +191,8 @@ def is_before(one: Place, other: Place) -> bool | None:
     return None if differing is None else differing[0] < differing[1]
 
 
-def check_pairs(subject: Subject, marked: Sequence[Marked], rendering: Rendering | None) -> None:
-    """Broken unless each pair is in the request, if any, whole: calls first, with nobody else's words between."""
+def check_pairs(subject: AdapterUnderTest, marked: Sequence[Marked], rendering: Rendering | None) -> None:
+    """ConformanceFailure unless each pair is in the request, if any, whole: calls first, no other words between."""
     history = messages(marked)
     where = places(subject.items(rendering))
     for exchange in exchanges_of(history, subject.renderer().scope):
@@ -232,8 +232,8 @@ def _fault(marked: Sequence[Marked], exchange: Exchange, where: dict[str, list[P
     return ""
 
 
-def check_ids(subject: Subject, marked: Sequence[Marked], rendering: Rendering | None) -> None:
-    """Broken where a call shows another id than core gave it, or its result not the same."""
+def check_ids(subject: AdapterUnderTest, marked: Sequence[Marked], rendering: Rendering | None) -> None:
+    """ConformanceFailure where a call shows another id than core gave it, or its result not the same."""
     history = messages(marked)
     owners = {text: at for at, each in enumerate(marked) for text in each.marks}
     shown: dict[int, set[str]] = {}

@@ -20,9 +20,9 @@ from sabir.errors import CallError
 from sabir.reading.incoming import StreamState
 
 from sabir_testing.cassettes import RecordedExchange, exchanges
-from sabir_testing.kit.broken import Broken
+from sabir_testing.kit.broken import ConformanceFailure
 from sabir_testing.kit.exchanges import STREAMED, WHOLE, Service
-from sabir_testing.kit.suite import Subject
+from sabir_testing.kit.suite import AdapterUnderTest
 
 
 class Frame(NamedTuple):
@@ -77,7 +77,7 @@ class Stream:
     def frames(self) -> list[Frame]:
         """Its bytes, cut behind each event; what follows the last, or is completed by the end, stands by itself.
 
-        Broken where the dialect's framing cannot read them.
+        ConformanceFailure where the dialect's framing cannot read them.
         """
         framing, found, start = self.dialect.framing(self.scope.content_type), list[Frame](), 0
         try:
@@ -88,7 +88,7 @@ class Stream:
             last = Frame(self.body[start:], tuple(framing.close()))
         except Exception as error:
             what = f"the framing raises {type(error).__name__} ({error}) in the stream of {self.name!r}"
-            raise Broken(what) from None
+            raise ConformanceFailure(what) from None
         return [*found, last] if any(last) else found
 
     @cached_property
@@ -122,13 +122,13 @@ class Stream:
         return [found for event in (*self.events, None) for found in self.step(decoder, event)]
 
     def step(self, decoder: Decoder, event: ServerEvent | None) -> tuple[StreamEvent, ...]:
-        """What a decoder gives for one event, or for the end; Broken where it raises."""
+        """What a decoder gives for one event, or for the end; ConformanceFailure where it raises."""
         try:
             return tuple(decoder.close() if event is None else decoder.feed(event))
         except Exception as error:
             given = "its end" if event is None else event.data
             what = f"the decoder raises {type(error).__name__} ({error}) in the midst of the stream of {self.name!r}"
-            raise Broken(what, shown={"what it was fed": given}) from None
+            raise ConformanceFailure(what, shown={"what it was fed": given}) from None
 
 
 def _played(dialect: Dialect, scope: DecodeScope, chunks: Iterable[bytes]) -> Played:
@@ -143,7 +143,7 @@ def _played(dialect: Dialect, scope: DecodeScope, chunks: Iterable[bytes]) -> Pl
         return Played(tuple(steps), error=error)
 
 
-def own_replies(subject: Subject) -> tuple[Reply, ...]:
+def own_replies(subject: AdapterUnderTest) -> tuple[Reply, ...]:
     """The replies that hold messages, of all recordings in the order of their names; none where nothing is recorded."""
     if subject.suite.asks_live:
         return tuple(reply for answer in Service(subject).answers(WHOLE) for reply in answer.replies)
@@ -151,7 +151,7 @@ def own_replies(subject: Subject) -> tuple[Reply, ...]:
     return tuple(reply for reply in read if reply is not None and reply.messages)
 
 
-def own_parts(subject: Subject) -> tuple[Part, ...]:
+def own_parts(subject: AdapterUnderTest) -> tuple[Part, ...]:
     """The parts that only the provider itself can read (a block, a thought, a text with state), each once."""
     parts = (part for reply in own_replies(subject) for message in reply.messages for part in message.parts)
     bound = [part for part in parts if part.kind in ("opaque", "reasoning") or (part.kind == "text" and _is_own(part))]
@@ -162,7 +162,7 @@ def _is_own(part: TextPart) -> bool:
     return part.state_json is not None or bool(part.citations)
 
 
-def own_bodies(subject: Subject, *, refused: bool = False) -> list[JSONValue]:
+def own_bodies(subject: AdapterUnderTest, *, refused: bool = False) -> list[JSONValue]:
     """The recorded answers that are JSON, or the recorded refusals, as JSON; none where nothing is recorded."""
     found: list[JSONValue] = []
     for name, each in recorded(subject):
@@ -172,7 +172,7 @@ def own_bodies(subject: Subject, *, refused: bool = False) -> list[JSONValue]:
     return found
 
 
-def longest_stream(subject: Subject) -> Stream | None:
+def longest_stream(subject: AdapterUnderTest) -> Stream | None:
     """The longest stream among a suite's recordings; None if there is none."""
     found = [(name, each) for name, each in recorded(subject, f"*{STREAMED}") if each.status == 200]
     if not found:
@@ -181,7 +181,7 @@ def longest_stream(subject: Subject) -> Stream | None:
     return Stream(subject.dialect, _scope(subject, longest), name, longest.response_body)
 
 
-def recorded(subject: Subject, names: str = "*") -> Iterator[tuple[str, RecordedExchange]]:
+def recorded(subject: AdapterUnderTest, names: str = "*") -> Iterator[tuple[str, RecordedExchange]]:
     """The recorded exchanges, each with the name of its cassette; of the cassettes with such `names` alone."""
     folder = subject.suite.cassettes
     for path in sorted(folder.glob(f"{names}.yaml")) if folder else ():
@@ -192,11 +192,11 @@ def _is_stream(name: str, exchange: RecordedExchange) -> bool:
     return name.endswith(STREAMED) or exchange.is_stream
 
 
-def _scope(subject: Subject, exchange: RecordedExchange) -> DecodeScope:
+def _scope(subject: AdapterUnderTest, exchange: RecordedExchange) -> DecodeScope:
     return replace(subject.scope(), content_type=exchange.headers.get("content-type", ""))
 
 
-def _read(subject: Subject, name: str, exchange: RecordedExchange) -> Reply | None:
+def _read(subject: AdapterUnderTest, name: str, exchange: RecordedExchange) -> Reply | None:
     """The reply that an exchange is; None where it is none, as an error or the count of a request's tokens."""
     if exchange.status >= 400:
         return None

@@ -1,6 +1,6 @@
 """Laws tried on many examples inside a plain function; and the impure calls that an example may not make.
 
-@law(histories)                        a case that is tried on many examples: it raises Broken, or whatever the author's
+@law(histories)                        a case tried on many examples: ConformanceFailure, or whatever the author's
 def test_…(self, subject, history)     code raises; of all examples that fail, the smallest is told
 with impurities() as seen:             what this thread asked of the time, chance, the network and the disk (law 6),
     renderer.render(history)           however its function was imported
@@ -28,11 +28,11 @@ from hypothesis.strategies import SearchStrategy
 from sabir import Message
 from sabir.authoring import Dialect
 
-from sabir_testing.kit.broken import Broken
-from sabir_testing.kit.suite import Subject
+from sabir_testing.kit.broken import ConformanceFailure
+from sabir_testing.kit.suite import AdapterUnderTest
 
 Example = TypeVar("Example")
-Case: TypeAlias = Callable[[Any, Subject], None]
+Case: TypeAlias = Callable[[Any, AdapterUnderTest], None]
 
 MOST_TRIES = 400
 """How many smaller examples are tried once one failed."""
@@ -48,11 +48,11 @@ class _Enough(BaseException):
     """The search for a smaller example has gone on long enough."""
 
 
-def law(*examples: Callable[[Subject], SearchStrategy[Any]]) -> Callable[[Callable[..., None]], Case]:
+def law(*examples: Callable[[AdapterUnderTest], SearchStrategy[Any]]) -> Callable[[Callable[..., None]], Case]:
     """A case that holds for every example: what the decorated method takes beside the subject is drawn of these."""
 
     def made(check: Callable[..., None]) -> Case:
-        def case(self: Any, subject: Subject) -> None:
+        def case(self: Any, subject: AdapterUnderTest) -> None:
             drawn = st.tuples(*(each(subject) for each in examples))
             for_all(subject, drawn, lambda example: check(self, subject, *example))
 
@@ -62,10 +62,10 @@ def law(*examples: Callable[[Subject], SearchStrategy[Any]]) -> Callable[[Callab
     return made
 
 
-def for_all(subject: Subject, strategy: SearchStrategy[Example], check: Callable[[Example], None]) -> None:
-    """Try a check on `subject.suite.examples` examples of a strategy; Broken for the smallest that fails.
+def for_all(subject: AdapterUnderTest, strategy: SearchStrategy[Example], check: Callable[[Example], None]) -> None:
+    """Try a check on `subject.suite.examples` examples of a strategy; ConformanceFailure for the smallest that fails.
 
-    An exception of the author's code becomes a Broken that names the function that raised it. Where CI is set the
+    An exception of the author's code becomes a ConformanceFailure that names the function. Where CI is set the
     examples are the same at every run. Smaller examples are looked for with at most 400 tries and for 5 seconds, so
     that on slow code the example told is small, but perhaps not the smallest.
     """
@@ -109,9 +109,9 @@ def for_all(subject: Subject, strategy: SearchStrategy[Example], check: Callable
         raise told from told.__cause__
 
 
-def _told(subject: Subject, error: Exception, example: object) -> Broken:
+def _told(subject: AdapterUnderTest, error: Exception, example: object) -> ConformanceFailure:
     """What is said of an example that failed: what the check says itself, or which function raised, and where."""
-    if isinstance(error, Broken):
+    if isinstance(error, ConformanceFailure):
         return error.with_traceback(None)
     frames = [(frame, line) for frame, line in walk_tb(error.__traceback__)]
     last, line = frames[-1]
@@ -121,7 +121,7 @@ def _told(subject: Subject, error: Exception, example: object) -> Broken:
     name = next(iter(named), "this case, and nothing of the dialect,")
     where = f"{last.f_code.co_filename}:{line}, in {last.f_code.co_name}"
     what = f"{name} raised {type(error).__name__}: {error}"
-    told = Broken(what, history=history_in(example), shown={"raised at": where})
+    told = ConformanceFailure(what, history=history_in(example), shown={"raised at": where})
     told.__cause__ = error
     return told
 

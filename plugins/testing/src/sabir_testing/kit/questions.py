@@ -8,7 +8,7 @@ REFUSED      it is not in the request                             a loss says so
 UNKNOWN      nobody declared it; only silence is a fault
 
     QUESTIONS[name] ── the suite's prompts, settings, refused_body ──▶ the question as this service is asked it
-                    └─ check(asked) ──▶ what any service's answer must hold, or Broken
+                    └─ check(asked) ──▶ what any service's answer must hold, or ConformanceFailure
 
     <name>.yaml              the answer that came at once
     <name>_streamed.yaml     the answer that came as a stream
@@ -30,7 +30,7 @@ from sabir.authoring import WIRE_SETTINGS
 from sabir.errors import CallError
 
 from sabir_testing.histories.samples import called
-from sabir_testing.kit.broken import Broken, expect
+from sabir_testing.kit.broken import ConformanceFailure, expect
 
 
 class Grade(StrEnum):
@@ -146,7 +146,9 @@ def _is_a_city(replies: Replies) -> None:
     try:
         City.model_validate_json(reply.text)
     except ValidationError:
-        raise Broken("the answer is no JSON of the schema that was sent", shown={"its text": reply.text}) from None
+        raise ConformanceFailure(
+            "the answer is no JSON of the schema that was sent", shown={"its text": reply.text}
+        ) from None
     ended = reply.finish_reason
     expect(ended == "stop", f"the answer is whole, but its finish reason is {ended!r}")
 

@@ -3,7 +3,7 @@
     class TestAcme(ProviderConformance):        Suite: its attributes, each with a default but `adapter`
         adapter = sabir.adapter("acme:small", api_key="test")
 
-    adapter ──▶ Subject: provider · dialect · target · renderer() · render() · items() · scope() · connect()
+    adapter ──▶ AdapterUnderTest: provider · dialect · target · renderer() · render() · items() · scope() · connect()
                          grade(capability, seen), held against what the author declared, and noted for the summary
 
 A case is a test method of a family, or one row of its parameters. A suite cannot override one; to opt out of it, it
@@ -24,12 +24,23 @@ from weakref import WeakKeyDictionary
 import pytest
 import sabir
 from sabir import Loss, Message, Option, Rendering, Settings, Target
-from sabir.authoring import Access, Connection, DecodeScope, Dialect, JSONValue, Part, Provider, ServerEvent, Tables
+from sabir.authoring import (
+    Access,
+    Connection,
+    DecodeScope,
+    Dialect,
+    JSONValue,
+    Part,
+    Provider,
+    ServerEvent,
+    Tables,
+    show_arguments,
+)
 from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
 
 from sabir_testing.kit import CAPABILITY_PROPERTY
-from sabir_testing.kit.broken import Broken, Shown, expect
+from sabir_testing.kit.broken import ConformanceFailure, Shown, expect
 from sabir_testing.kit.questions import CAPABILITIES, QUESTIONS, UNKNOWN, Grade
 from sabir_testing.reading import every_string
 from sabir_testing.scrubbing import Allowed
@@ -63,7 +74,7 @@ class Made:
         return any(text in each for each in every_string(json.loads(self.body)))
 
     def expect(self, condition: object, what: str, *, shown: Mapping[str, object] | None = None) -> None:
-        """Raise Broken unless the condition holds."""
+        """Raise ConformanceFailure unless the condition holds."""
         expect(condition, what, history=self.history, rendering=self.rendering, losses=self.losses, shown=shown)
 
 
@@ -71,7 +82,7 @@ _ONCE: "WeakKeyDictionary[type[Suite], dict[object, Any]]" = WeakKeyDictionary()
 Found = TypeVar("Found")
 
 
-class Subject:
+class AdapterUnderTest:
     """What is under test: the suite's adapter, its provider, and the target of its renderings."""
 
     def __init__(self, suite: "Suite", note: Note = lambda name, value: None) -> None:
@@ -143,9 +154,9 @@ class Subject:
         return self.tried(history, options, settings).rendering
 
     def rendered(self, history: History, options: Options = (), settings: Settings | None = None) -> Rendering:
-        """As `render`; Broken where nothing is left."""
+        """As `render`; ConformanceFailure where nothing is left."""
         if (rendering := self.render(history, options, settings)) is None:
-            raise Broken("nothing is left to send of a history that holds a user's text", history=history)
+            raise ConformanceFailure("nothing is left to send of a history that holds a user's text", history=history)
         return rendering
 
     def made(self, history: History, options: Options = (), settings: Settings | None = None) -> Made:
@@ -170,8 +181,9 @@ class Subject:
         """The grade that the author declared."""
         return Grade(self.suite.capabilities.get(capability, UNKNOWN))
 
+    @show_arguments
     def grade(self, capability: str, seen: Grade, *, what: str = "", **beside: Unpack[Shown]) -> None:
-        """Note what was seen; Broken where the author declared another grade. `what` says what was seen, in words."""
+        """Note what was seen; ConformanceFailure where the author declared another grade. `what` says it in words."""
         self._note(CAPABILITY_PROPERTY, [capability, str(seen)])
         declared, saw = self.declared(capability), f": {what}" if what else ""
         what = f"{capability} ({CAPABILITIES[capability]}) is declared {declared}, but was seen to be {seen}{saw}"
@@ -248,14 +260,14 @@ class Suite:
         """A client of the vendor's SDK for that address, as a user would pass it; None where none can be passed."""
         return None
 
-    def subject_of(self) -> Subject:
+    def subject_of(self) -> AdapterUnderTest:
         """What the cases are given."""
-        return Subject(self)
+        return AdapterUnderTest(self)
 
     @pytest.fixture
-    def subject(self, record_property: Note) -> Subject:
+    def subject(self, record_property: Note) -> AdapterUnderTest:
         """What is under test."""
-        return Subject(self, record_property)
+        return AdapterUnderTest(self, record_property)
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         """A class of cases, or a suite: of that, what it says of itself is checked."""

@@ -40,7 +40,7 @@ from sabir_testing.scripted.answers import (
     Answer,
     Function,
     Scriptable,
-    Sent,
+    ScriptedRequest,
     always,
     as_answer,
     call,
@@ -57,8 +57,8 @@ from sabir_testing.scripted.gate import Gate, ScriptMismatch, Sleep
 from sabir_testing.scripted.wire import NAME, PLAIN, Chunk, ScriptedConnection, chunks_of, with_scripted_answers
 
 __all__ = [
-    "Answer", "Gate", "ScriptMismatch", "Scriptable", "ScriptedAdapter", "ScriptedArguments", "Sent", "always", "call",
-    "calls", "cut_off", "delayed", "pieces", "reply",
+    "Answer", "Gate", "ScriptMismatch", "Scriptable", "ScriptedAdapter", "ScriptedArguments", "ScriptedRequest",
+    "always", "call", "calls", "cut_off", "delayed", "pieces", "reply",
 ]  # fmt: skip
 
 _CALL = ("options", "settings", "strict")
@@ -109,12 +109,12 @@ class ScriptedAdapter(ModelAdapter):
         return f"<ScriptedAdapter {self.target}: {self._script}>"
 
     @property
-    def sent(self) -> tuple[Sent, ...]:
+    def sent(self) -> tuple[ScriptedRequest, ...]:
         """What came, request by request."""
         return tuple(self._script.sent)
 
     @property
-    def last(self) -> Sent:
+    def last(self) -> ScriptedRequest:
         """The last request; ScriptMismatch where none came."""
         if not self.sent:
             raise ScriptMismatch("nothing was sent to this adapter; check that the program was given it")
@@ -205,8 +205,8 @@ class Script:
         self._answers = [_checked(each, number) for number, each in enumerate(answers, 1)]
         self._ending = ending.answer if isinstance(ending, Always) else None
         self._speaks_as = speaks_as
-        self._asked: dict[bytes, Sent] = {}
-        self.sent: list[Sent] = []
+        self._asked: dict[bytes, ScriptedRequest] = {}
+        self.sent: list[ScriptedRequest] = []
         self._numbers = count(1)
         self._lock = Lock()
 
@@ -220,7 +220,7 @@ class Script:
     ) -> None:
         """Remember what a rendering was made of, by the bytes that it may be sent as."""
         for sent in (rendering, rendering.for_stream()):
-            self._asked[sent.body_bytes] = Sent(
+            self._asked[sent.body_bytes] = ScriptedRequest(
                 0, tuple(messages), options, settings, rendering, rendering.streaming, self._speaks_as
             )
 
@@ -247,7 +247,7 @@ class Script:
         if self._ending is None and len(self.sent) > len(self._answers):
             raise ScriptMismatch(self._excess(self.sent[len(self._answers)]))
 
-    def _excess(self, sent: Sent) -> str:
+    def _excess(self, sent: ScriptedRequest) -> str:
         scripted = counted(len(self._answers), "answer")
         return f"{scripted} scripted, and {sent} came in addition; add an answer, or end the script with always(…)"
 
@@ -259,7 +259,7 @@ def _checked(given: Scriptable, number: int) -> Answer | Function:
     return as_answer(given, place)
 
 
-def _answered(given: Answer | Function, sent: Sent) -> Answer:
+def _answered(given: Answer | Function, sent: ScriptedRequest) -> Answer:
     """The answer itself, or what a function says to a request."""
     if isinstance(given, Answer):
         return given

@@ -30,7 +30,7 @@ SHOWN_CHARACTERS = 80
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Sent:
+class ScriptedRequest:
     """One request: what the program gave, and what it was rendered to.
 
     `settings` are the call's, laid over the adapter's. A call that its RetryPolicy repeats is as many requests.
@@ -64,7 +64,7 @@ class Sent:
 
     def __repr__(self) -> str:
         """The request in one line."""
-        return f"<Sent {self}>"
+        return f"<ScriptedRequest {self}>"
 
     def __str__(self) -> str:
         """The request in one line: its text, how many messages it has, and what was offered."""
@@ -79,7 +79,7 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}{'s'[: number != 1]}"
 
 
-def listed(sent: Sequence[Sent]) -> str:
+def listed(sent: Sequence[ScriptedRequest]) -> str:
     """Requests, as a failure lists them."""
     return "; ".join(map(str, sent)) or "none"
 
@@ -140,7 +140,7 @@ Said: TypeAlias = str | KnownPart | BaseModel | Answer | Gate
 """What a reply is made of: texts, parts, option calls; a pydantic model is its JSON text, a gate a delay."""
 Scriptable: TypeAlias = "Said | CallError | Function | Always"
 """What an adapter can be told to answer."""
-Function: TypeAlias = Callable[[Sent], "str | KnownPart | BaseModel | Answer | CallError"]
+Function: TypeAlias = Callable[[ScriptedRequest], "str | KnownPart | BaseModel | Answer | CallError"]
 """A plain function that is asked for the answer to a request."""
 
 _EXPECTED: Final = "give a str, a part, calls(…), reply(…), an error such as sabir.RateLimited('…'), or a function"

@@ -72,7 +72,7 @@ def chunks_of(answer: Answer, new_id: Callable[[], str], input_tokens: int) -> I
             block = nowhere.read_call(step.id or new_id(), step.name, step.arguments)
         else:
             block = step.part
-        yield _encoded(sabir.BlockStart.of(index, block))
+        yield _encoded(sabir.BlockStart.unchecked(index, block))
         yield from (_encoded(sabir.BlockDelta(index=index, kind=block.kind, text=piece)) for piece in step.pieces)
         if not isinstance(following, CallError):
             yield _encoded(sabir.BlockEnd(index=index, block=block))

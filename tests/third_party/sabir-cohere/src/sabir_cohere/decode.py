@@ -17,12 +17,12 @@ from sabir.authoring import (
     JSONValue,
     KnownPart,
     ReplyBuilder,
-    fields,
-    first_count,
-    items,
-    left_over,
-    text,
-    without,
+    first_whole_number,
+    list_or_empty,
+    object_or_empty,
+    text_or_empty,
+    unknown_fields,
+    without_fields,
 )
 from sabir.errors import ResponseInvalid
 
@@ -40,60 +40,62 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 def decode(body: bytes, scope: DecodeScope) -> Reply:
     """A whole response → reply; ResponseInvalid, or the CallError that the body reports."""
     found = scope.read_object(body)
-    if text(found.get("message")):
+    if text_or_empty(found.get("message")):
         raise ERRORS.report(found, scope)
-    if not fields(found.get("message")):
+    if not object_or_empty(found.get("message")):
         raise ResponseInvalid(f"{scope.target} answered without a message; expected one: send the request again")
     builder = ReplyBuilder(scope)
-    for _, block in read_blocks(fields(found["message"]), scope):
+    for _, block in read_blocks(object_or_empty(found["message"]), scope):
         builder.add(block)
     return builder.finish(**read_ending(found, scope))
 
 
 def read_ending(found: Fields, scope: DecodeScope) -> dict[str, Any]:
     """What a reply holds beside its messages, by the names that ReplyBuilder.finish and ReplyEnd share."""
-    raw, message = text(found.get("finish_reason")), fields(found.get("message"))
-    details = left_over(found, ("id", "finish_reason", "message", "usage"))
-    further = left_over(message, ("role", "content", "tool_plan", "tool_calls", "citations"))
+    raw, message = text_or_empty(found.get("finish_reason")), object_or_empty(found.get("message"))
+    details = unknown_fields(found, ("id", "finish_reason", "message", "usage"))
+    further = unknown_fields(message, ("role", "content", "tool_plan", "tool_calls", "citations"))
     return {
         "finish_reason": FINISH_REASONS.get(raw, "other"),
         "raw_finish_reason": raw or None,
-        "usage": _usage(fields(found.get("usage"))),
-        "origin": scope.origin(None, text(found.get("id")) or None),
+        "usage": _usage(object_or_empty(found.get("usage"))),
+        "origin": scope.origin(None, text_or_empty(found.get("id")) or None),
         "details": {**details, **({"message": further} if further else {})} or None,
     }
 
 
 def _usage(found: Fields) -> Usage:
-    tokens = fields(found.get("tokens")) or fields(found.get("billed_units"))
+    tokens = object_or_empty(found.get("tokens")) or object_or_empty(found.get("billed_units"))
     return Usage(
-        input_tokens=first_count(tokens.get("input_tokens")),
-        output_tokens=first_count(tokens.get("output_tokens")),
-        cache_read_tokens=first_count(found.get("cached_tokens")),
+        input_tokens=first_whole_number(tokens.get("input_tokens")),
+        output_tokens=first_whole_number(tokens.get("output_tokens")),
+        cache_read_tokens=first_whole_number(found.get("cached_tokens")),
         details=dict(found) or None,
     )
 
 
 def read_blocks(message: Fields, scope: DecodeScope) -> Iterator[tuple[int, Block]]:
     """An assistant message's blocks in their order, each with its place."""
-    content = items(message.get("content"))
+    content = list_or_empty(message.get("content"))
     cited: dict[int, list[Any]] = {}
-    for citation in items(message.get("citations")):
-        index = min(first_count(fields(citation).get("content_index")) or 0, max(len(content) - 1, 0))
-        cited.setdefault(PLAN if fields(citation).get("type") == "PLAN" else CONTENT + index, []).append(citation)
-    if plan := text(message.get("tool_plan")):
+    for citation in list_or_empty(message.get("citations")):
+        index = min(first_whole_number(object_or_empty(citation).get("content_index")) or 0, max(len(content) - 1, 0))
+        cited.setdefault(PLAN if object_or_empty(citation).get("type") == "PLAN" else CONTENT + index, []).append(
+            citation
+        )
+    if plan := text_or_empty(message.get("tool_plan")):
         yield PLAN, ReasoningPart(text=plan, state={"tool_plan": True, **_cited(cited.get(PLAN))})
     for place, block in enumerate(content, CONTENT):
-        yield place, _part(fields(block), block, cited.get(place), scope)
-    for place, call in enumerate(items(message.get("tool_calls")), CALLS):
-        function = fields(fields(call).get("function"))
-        identifier, name = text(fields(call).get("id")), text(function.get("name"))
+        yield place, _part(object_or_empty(block), block, cited.get(place), scope)
+    for place, call in enumerate(list_or_empty(message.get("tool_calls")), CALLS):
+        function = object_or_empty(object_or_empty(call).get("function"))
+        identifier, name = text_or_empty(object_or_empty(call).get("id")), text_or_empty(function.get("name"))
         yield place, scope.read_call(identifier, name, function.get("arguments"))
 
 
 def _part(found: Fields, block: JSONValue, cited: list[Any] | None, scope: DecodeScope) -> KnownPart:
-    kind = text(found.get("type"))
-    said, further = text(found.get(kind)), without(found, kind)
+    kind = text_or_empty(found.get("type"))
+    said, further = text_or_empty(found.get(kind)), without_fields(found, kind)
     match kind:
         case "text":
             state = further if further.keys() != {"type"} else None
@@ -109,15 +111,15 @@ def _cited(citations: list[Any] | None) -> dict[str, Any]:
 
 
 def _citation(citation: JSONValue) -> Citation:
-    found = fields(citation)
-    source = fields(next(iter(items(found.get("sources"))), None))
-    about = fields(source.get("document") or source.get("tool_output"))
+    found = object_or_empty(citation)
+    source = object_or_empty(next(iter(list_or_empty(found.get("sources"))), None))
+    about = object_or_empty(source.get("document") or source.get("tool_output"))
     return Citation(
-        kind=text(source.get("type")) or "citation",
-        url=text(about.get("url")) or None,
-        title=text(about.get("title")) or None,
-        cited_text=text(found.get("text")) or None,
-        start=first_count(found.get("start")),
-        end=first_count(found.get("end")),
+        kind=text_or_empty(source.get("type")) or "citation",
+        url=text_or_empty(about.get("url")) or None,
+        title=text_or_empty(about.get("title")) or None,
+        cited_text=text_or_empty(found.get("text")) or None,
+        start=first_whole_number(found.get("start")),
+        end=first_whole_number(found.get("end")),
         source=citation,
     )

@@ -18,9 +18,9 @@ from sabir.authoring import (
     RequestScope,
     Turn,
     TurnScope,
-    fields,
-    items,
-    without,
+    list_or_empty,
+    object_or_empty,
+    without_fields,
 )
 
 Wire = dict[str, Any]
@@ -67,7 +67,7 @@ def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONV
 def _block(piece: KnownPart, state: Mapping[str, Any] = FrozenDict()) -> Wire:
     """A part as the wire has it; what else the vendor said of it is in its state."""
     if isinstance(piece, TextPart | ReasoningPart):
-        return {"type": "text", **without(state, "citations"), str(state.get("type", "text")): piece.text}
+        return {"type": "text", **without_fields(state, "citations"), str(state.get("type", "text")): piece.text}
     assert isinstance(piece, MediaPart)
     is_data = piece.form == "data"
     url = f"data:{piece.data_url().mime};base64,{piece.data_url().base64}" if is_data else piece.url
@@ -76,7 +76,7 @@ def _block(piece: KnownPart, state: Mapping[str, Any] = FrozenDict()) -> Wire:
 
 def _content(blocks: list[Any]) -> str | list[Any]:
     """One text is a string."""
-    is_text = len(blocks) == 1 and fields(blocks[0]).keys() == {"type", "text"}
+    is_text = len(blocks) == 1 and object_or_empty(blocks[0]).keys() == {"type", "text"}
     return str(blocks[0]["text"]) if is_text else blocks
 
 
@@ -98,13 +98,13 @@ def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
             calls.append({"id": entry.wire_id, "type": "function", "function": function})
         for piece in entry.pieces:
             if calls:
-                losses.lose("relocated", "calls come last in a message", piece, entry)
-            state = fields(piece.state) if entry.keeps_state and not isinstance(piece, OpaquePart) else {}
+                losses.lose("relocated", "calls must come last in a message", piece, entry)
+            state = object_or_empty(piece.state) if entry.keeps_state and not isinstance(piece, OpaquePart) else {}
             if isinstance(piece, ReasoningPart) and "tool_plan" in state:
                 plan += piece.text
-                citations += items(state.get("citations"))
+                citations += list_or_empty(state.get("citations"))
             else:
-                cited = [*items(state.get("citations")), *_sources(piece, entry, losses)]
+                cited = [*list_or_empty(state.get("citations")), *_sources(piece, entry, losses)]
                 citations += [_moved(each, len(content)) for each in cited]
                 content.append(piece.block if isinstance(piece, OpaquePart) else _block(piece, state))
     found = {"content": content and _content(content), "tool_plan": plan, "tool_calls": calls, "citations": citations}
@@ -114,34 +114,34 @@ def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
 
 def _moved(citation: Any, index: int) -> Any:
     """A citation that says in which block it stands, where it does."""
-    return {**citation, "content_index": index} if "content_index" in fields(citation) else citation
+    return {**citation, "content_index": index} if "content_index" in object_or_empty(citation) else citation
 
 
 def _sources(piece: KnownPart, entry: Entry, losses: LossLog) -> list[Any]:
     """The citations of a text as the vendor gave them; core reports those that came from elsewhere."""
     cited = piece.citations if isinstance(piece, TextPart) and entry.keeps_state else ()
     if any(citation.source is None for citation in cited):
-        losses.lose("dropped", "citations go back only as the vendor gave them", piece, entry, ".citations")
+        losses.lose("dropped", "citations are only sent back in the vendor's own form", piece, entry, ".citations")
     return [citation.source for citation in cited if citation.source is not None]
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Every field but the messages; one that says nothing is left out."""
     vendor, lost = scope.read_vendor(CohereSettings), scope.losses
-    body: Wire = {"model": scope.target.model, **{name: scope.take(each) for each, name in _FIELDS.items()}}
+    body: Wire = {"model": scope.target.model, **{name: scope.setting(each) for each, name in _FIELDS.items()}}
     for index in range(MOST_STOPS, len(body["stop_sequences"] or ())):
         lost.add("dropped", f"the wire takes {MOST_STOPS} stop texts", path=f"settings.stop[{index}]")
         body["stop_sequences"] = body["stop_sequences"][:MOST_STOPS]
     if body["p"] is not None and body["p"] != (near := min(max(body["p"], LEAST_P), MOST_P)):
         lost.add("rewritten", f"the wire takes {LEAST_P} to {MOST_P}; {near} is sent", path="settings.top_p")
         body["p"] = near
-    if (effort := scope.take("reasoning_effort")) is not None:
+    if (effort := scope.setting("reasoning_effort")) is not None:
         body["thinking"] = {"type": "disabled" if effort == "none" else "enabled"}
         if effort != "none" or "thinking" in vendor:
             lost.add(
                 "downgraded", "thinking is on or off; a budget is a vendor setting", path="settings.reasoning_effort"
             )
-    if scope.take("parallel_options") is not None:
+    if scope.setting("parallel_options") is not None:
         lost.add("dropped", "the wire has no word for it; the model decides", path="settings.parallel_options")
     body |= {"response_format": _format(scope), **_tools(scope), **vendor}
     return {name: value for name, value in body.items() if value is not None}
@@ -149,13 +149,13 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
 
 def _tools(scope: RequestScope) -> Wire:
     """The options, and which is to be chosen: one by its name by offering it alone."""
-    choice, offered = scope.take("option_choice"), scope.options
+    choice, offered = scope.setting("option_choice"), scope.options
     if choice not in _CHOICES:
         name = scope.name_choice(choice)
         offered = tuple(option for option in offered if scope.option_names[option.name] == name)
         scope.losses.add("rewritten", "the wire takes no name; that option is offered alone", path=_CHOICE)
     elif choice is not None and not offered:
-        scope.losses.add("dropped", "no option is offered", path=_CHOICE)
+        scope.losses.add("dropped", "no options were passed", path=_CHOICE)
     tools = [{"type": "function", "function": _function(option, scope)} for option in offered]
     return {"tools": tools, "tool_choice": _CHOICES.get(choice, "REQUIRED")} if tools else {}
 
@@ -167,7 +167,7 @@ def _function(option: Option, scope: RequestScope) -> Wire:
 
 def _format(scope: RequestScope) -> Wire | None:
     """The schema that replies are held to; the wire takes none beside options, and its name only as a title."""
-    wanted: ResponseFormat | None = scope.take("response_format")
+    wanted: ResponseFormat | None = scope.setting("response_format")
     if wanted and not scope.options:
         described = {"description": wanted.description} if wanted.description else {}
         return {"type": "json_object", "json_schema": {"title": wanted.name, **described, **wanted.schema_view}}

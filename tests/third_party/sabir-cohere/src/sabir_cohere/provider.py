@@ -17,7 +17,7 @@ from sabir.authoring import (
     Dialect,
     KeySource,
     Library,
-    OwnConnection,
+    OwnClientConnection,
     SDKProvider,
     WireRequest,
 )
@@ -48,12 +48,12 @@ class CohereProvider(SDKProvider):
         """The one dialect."""
         return CHAT
 
-    def own(self, access: Access, key: KeySource) -> Connection:
+    def connect_own_clients(self, access: Access, key: KeySource) -> Connection:
         """Over the SDK's clients, made at the first send."""
         return SDKConnection(self.name, ERRORS, key, self.url_of(access))
 
 
-class SDKConnection(OwnConnection["ClientV2", "AsyncClientV2"]):
+class SDKConnection(OwnClientConnection["ClientV2", "AsyncClientV2"]):
     """The SDK's clients for one endpoint, made at the first send."""
 
     def library(self) -> Library:

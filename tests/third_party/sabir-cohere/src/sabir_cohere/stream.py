@@ -10,7 +10,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from sabir import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, StreamEvent
-from sabir.authoring import BlockKind, DecodeScope, Fields, JSONValue, ServerEvent, fields, first_count, text
+from sabir.authoring import (
+    BlockKind,
+    DecodeScope,
+    Fields,
+    JSONValue,
+    ServerEvent,
+    first_whole_number,
+    object_or_empty,
+    text_or_empty,
+)
 
 from sabir_cohere.decode import CALLS, CONTENT, PLAN, read_blocks, read_ending
 from sabir_cohere.errors import ERRORS
@@ -32,21 +41,21 @@ class ChatDecoder:
     def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
         """Core events of one wire event; raises the CallError that an error stands for."""
         found = {} if event.data.strip() in ("", "[DONE]") else self._scope.read_object(event.data)
-        delta, index = fields(found.get("delta")), first_count(found.get("index")) or 0
-        message = fields(delta.get("message"))
+        delta, index = object_or_empty(found.get("delta")), first_whole_number(found.get("index")) or 0
+        message = object_or_empty(delta.get("message"))
         if error := delta.get("error") or found.get("error") or found.get("message"):
             raise ERRORS.report(error, self._scope)
         match found.get("type"):
             case "message-start":
                 self._id = found.get("id")
-                yield ReplyStart(origin=self._scope.origin(None, text(self._id) or None))
-            case "tool-plan-delta" if more := text(message.get("tool_plan")):
+                yield ReplyStart(origin=self._scope.origin(None, text_or_empty(self._id) or None))
+            case "tool-plan-delta" if more := text_or_empty(message.get("tool_plan")):
                 self._plan += more
                 yield from self._grow(BlockStart(index=PLAN, kind="reasoning"), more)
             case "content-start" | "content-delta":
-                yield from self._take_content(index, fields(message.get("content")))
+                yield from self._take_content(index, object_or_empty(message.get("content")))
             case "tool-call-start" | "tool-call-delta":
-                yield from self._take_call(index, fields(message.get("tool_calls")))
+                yield from self._take_call(index, object_or_empty(message.get("tool_calls")))
             case "citation-start":
                 self._citations.append(message.get("citations"))
             case "message-end":
@@ -55,16 +64,16 @@ class ChatDecoder:
     def _take_content(self, index: int, found: Fields) -> Iterator[StreamEvent]:
         """A block begins with its type and what it has beside its text, which comes in the field of the type's name."""
         block = self._content.setdefault(index, {})
-        kind = text(found.get("type") or block.get("type"))
-        more = text(found.get(kind))
-        block |= {**found, kind: text(block.get(kind)) + more} if kind in found else found
+        kind = text_or_empty(found.get("type") or block.get("type"))
+        more = text_or_empty(found.get(kind))
+        block |= {**found, kind: text_or_empty(block.get(kind)) + more} if kind in found else found
         yield from self._grow(BlockStart(index=CONTENT + index, kind=_KINDS.get(kind, "opaque")), more)
 
     def _take_call(self, index: int, found: Fields) -> Iterator[StreamEvent]:
         """A call begins with its id and name; its arguments' text grows."""
-        call, function = self._calls.setdefault(index, {}), fields(found.get("function"))
-        name, more = text(call.get("name") or function.get("name")), text(function.get("arguments"))
-        begun = self._scope.read_call(text(call.get("id") or found.get("id")), name, None)
+        call, function = self._calls.setdefault(index, {}), object_or_empty(found.get("function"))
+        name, more = text_or_empty(call.get("name") or function.get("name")), text_or_empty(function.get("arguments"))
+        begun = self._scope.read_call(text_or_empty(call.get("id") or found.get("id")), name, None)
         call |= {"id": begun.invocation_id, "name": name, "arguments": call.get("arguments", "") + more}
         ids = {"invocation_id": begun.invocation_id, "option_name": begun.option_name}
         yield from self._grow(BlockStart(index=CALLS + index, kind="option_call", **ids), more)

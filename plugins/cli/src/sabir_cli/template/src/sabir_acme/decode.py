@@ -20,10 +20,10 @@ from sabir.authoring import (
     KnownPart,
     Modality,
     ReplyBuilder,
-    fields,
-    first_count,
-    left_over,
-    text,
+    first_whole_number,
+    object_or_empty,
+    text_or_empty,
+    unknown_fields,
 )
 from sabir.errors import ResponseInvalid
 
@@ -56,34 +56,36 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
 
 def read_end(found: Fields, scope: DecodeScope) -> dict[str, Any]:
     """What an answer says beside its parts: the fields of a reply, and of a stream's ReplyEnd."""
-    reason, usage = text(found.get("finish")), fields(found.get("usage"))
-    counts: dict[str, Any] = {name: first_count(usage.get(field)) for field, name in COUNTS.items()}
+    reason, usage = text_or_empty(found.get("finish")), object_or_empty(found.get("usage"))
+    counts: dict[str, Any] = {name: first_whole_number(usage.get(field)) for field, name in COUNTS.items()}
     return {
         "finish_reason": FINISH.get(reason, "other"),
         "raw_finish_reason": reason or None,
         "usage": Usage(**counts, details=usage or None),
-        "origin": scope.origin(text(found.get("model")) or None, text(found.get("id")) or None),
-        "details": left_over(found, END_FIELDS) or None,
+        "origin": scope.origin(text_or_empty(found.get("model")) or None, text_or_empty(found.get("id")) or None),
+        "details": unknown_fields(found, END_FIELDS) or None,
     }
 
 
 def read_block(part: JSONValue, scope: DecodeScope) -> KnownPart | OptionCallPayload:
     """What a model says: a call, or a part."""
-    found = fields(part)
+    found = object_or_empty(part)
     if found.get("type") != "call":
         return read_part(part, scope)
-    own = left_over(found, {"type", "id", "name", "arguments"}) or None
-    return scope.read_call(text(found.get("id")), text(found.get("name")), found.get("arguments"), own)
+    own = unknown_fields(found, {"type", "id", "name", "arguments"}) or None
+    return scope.read_call(
+        text_or_empty(found.get("id")), text_or_empty(found.get("name")), found.get("arguments"), own
+    )
 
 
 def read_part(part: JSONValue, scope: DecodeScope) -> KnownPart:
     """A part of whoever said it; one that says what no part of sabir's can say stays as it is."""
-    found = fields(part)
-    kind, said, url = text(found.get("type")), found.get("text", ""), text(found.get("url"))
+    found = object_or_empty(part)
+    kind, said, url = text_or_empty(found.get("type")), found.get("text", ""), text_or_empty(found.get("url"))
     if kind in TEXTS and isinstance(said, str):
-        return TEXTS[kind](text=said, state=left_over(found, {"type", "text"}) or None)
-    if kind in MEDIA and not left_over(found, URL_FIELDS if url else DATA_FIELDS):
-        url = url or DataURL.sniffed(text(found.get("data")), text(found.get("mime")))
-        if read := MediaPart.read(MEDIA[kind], url, found.get("name")):
+        return TEXTS[kind](text=said, state=unknown_fields(found, {"type", "text"}) or None)
+    if kind in MEDIA and not unknown_fields(found, URL_FIELDS if url else DATA_FIELDS):
+        url = url or DataURL.with_sniffed_type(text_or_empty(found.get("data")), text_or_empty(found.get("mime")))
+        if read := MediaPart.from_wire(MEDIA[kind], url, found.get("name")):
             return read
     return OpaquePart(dialect=scope.target.dialect, block=part)

@@ -19,7 +19,7 @@ from sabir.authoring import (
     RequestScope,
     Turn,
     TurnScope,
-    fields,
+    object_or_empty,
 )
 
 from sabir_acme.settings import AcmeSettings
@@ -69,12 +69,12 @@ def _part(piece: KnownPart, entry: Entry) -> JSONValue:
 
 def _own(state: JSONValue, entry: Entry) -> Mapping[str, Any]:
     """The vendor's own fields, which go back only to where they came from."""
-    return fields(state) if entry.keeps_state else {}
+    return object_or_empty(state) if entry.keeps_state else {}
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Every field but the turns; one that says nothing is left out."""
-    choice, shape = scope.take("option_choice"), scope.take("response_format")
+    choice, shape = scope.setting("option_choice"), scope.setting("response_format")
     said = [piece for turn in scope.system for entry in turn.entries for piece in entry.pieces]
     body = {
         "model": scope.target.model,
@@ -85,7 +85,7 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
         ],
         "choice": choice if choice in (None, *RequestScope.CHOICES) else {"name": scope.name_choice(choice)},
         "shape": shape and {"name": shape.name, "schema": shape.schema_view, "description": shape.description},
-        **{field: scope.take(setting) for setting, field in SETTINGS.items()},
+        **{field: scope.setting(setting) for setting, field in SETTINGS.items()},
         **scope.read_vendor(AcmeSettings),
     }
     return {name: value for name, value in body.items() if value not in (None, "", [])}

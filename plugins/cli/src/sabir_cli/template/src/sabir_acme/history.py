@@ -8,7 +8,7 @@ Change: `readers` and `roles`, and what each reads. What has no place is a loss,
 from typing import ClassVar
 
 from sabir import TextPart
-from sabir.authoring import Fields, History, JSONValue, fields, text
+from sabir.authoring import Fields, History, JSONValue, object_or_empty, text_or_empty
 
 from sabir_acme.decode import read_block, read_part
 from sabir_acme.encode import SETTINGS
@@ -26,17 +26,17 @@ class AcmeHistory(History):
 
     def instructions(self, given: JSONValue) -> None:
         """The leading system message."""
-        self.say("system", [TextPart(text=History.expect(given, str, "instructions"))], "instructions")
+        self.add_message("system", [TextPart(text=History.expect(given, str, "instructions"))], "instructions")
 
     def read_message(self, message: Fields, path: str) -> None:
         """One turn, by who made it."""
-        self.lose_unknown(message, {"by", "parts"}, path, NO_PLACE)
+        self.add_losses_of_unknown_fields(message, {"by", "parts"}, path, NO_PLACE)
         History.expect(message.get("parts"), list, f"{path}.parts")
         super().read_message({"role": message.get("by"), **message}, path)
 
     def user(self, turn: Fields, path: str) -> None:
         """What the user says and shows."""
-        self.say("user", [read_part(each, self.scope) for each in turn["parts"]], path)
+        self.add_message("user", [read_part(each, self.scope) for each in turn["parts"]], path)
 
     def model_turn(self, turn: Fields, path: str) -> None:
         """What the model said and called."""
@@ -47,33 +47,39 @@ class AcmeHistory(History):
         for index, result in enumerate(turn["parts"]):
             place = f"{path}.parts[{index}]"
             call_id = History.expect_name(History.expect(result, dict, place).get("id"), f"{place}.id")
-            self.lose_unknown(result, {"type", "id", "parts", "error"}, place, NO_PLACE)
-            parts = [read_part(each, self.scope) for each in History.listed(result, "parts")]
-            only, error = parts[0] if len(parts) == 1 else None, fields(result.get("error"))
+            self.add_losses_of_unknown_fields(result, {"type", "id", "parts", "error"}, place, NO_PLACE)
+            parts = [read_part(each, self.scope) for each in History.list_at(result, "parts")]
+            only, error = parts[0] if len(parts) == 1 else None, object_or_empty(result.get("error"))
             if not error:
-                self.answer(call_id, only.text if isinstance(only, TextPart) else parts, place)
+                self.add_result(call_id, only.text if isinstance(only, TextPart) else parts, place)
                 continue
-            failure = {f"error_{name}": text(error.get(name)) or "failed" for name in ("type", "message")}
-            self.answer(call_id, parts, place, is_error=True, retryable=error.get("retryable"), **failure)
+            failure = {f"error_{name}": text_or_empty(error.get(name)) or "failed" for name in ("type", "message")}
+            self.add_result(call_id, parts, place, is_error=True, retryable=error.get("retryable"), **failure)
 
     def tools(self, given: JSONValue) -> None:
         """The options."""
         for index, tool in enumerate(History.expect(given, list, "tools")):
             path = f"tools[{index}]"
-            self.lose_unknown(History.expect(tool, dict, path), {"name", "description", "parameters"}, path, NO_PLACE)
-            if not self.add_option(text(tool.get("name")), text(tool.get("description")), tool.get("parameters")):
-                self.lose("dropped", path, "it declares no option")
+            self.add_losses_of_unknown_fields(
+                History.expect(tool, dict, path), {"name", "description", "parameters"}, path, NO_PLACE
+            )
+            if not self.add_option(
+                text_or_empty(tool.get("name")), text_or_empty(tool.get("description")), tool.get("parameters")
+            ):
+                self.add_loss("dropped", path, "it declares no option")
 
     def choice(self, choice: JSONValue) -> None:
         """Which option is to be chosen."""
-        if not self.choose(choice, text(fields(choice).get("name"))):
-            self.put_extra("choice", choice)
+        if not self.set_option_choice(choice, text_or_empty(object_or_empty(choice).get("name"))):
+            self.set_extra_body("choice", choice)
 
     def shape(self, given: JSONValue) -> None:
         """The schema that replies are held to."""
-        shape = fields(given)
-        if shape and not self.hold_to(text(shape.get("name")), shape.get("schema"), shape.get("description")):
-            self.put_extra("shape", given)
+        shape = object_or_empty(given)
+        if shape and not self.set_response_format(
+            text_or_empty(shape.get("name")), shape.get("schema"), shape.get("description")
+        ):
+            self.set_extra_body("shape", given)
 
     readers: ClassVar = {
         "instructions": instructions, "turns": History.read_messages, "tools": tools, "choice": choice, "shape": shape,

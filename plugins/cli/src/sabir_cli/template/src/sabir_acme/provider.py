@@ -37,11 +37,11 @@ class Acme(SDKProvider):
         """The only one."""
         return CHAT
 
-    def own(self, access: Access, key: KeySource) -> Connection:
+    def connect_own_clients(self, access: Access, key: KeySource) -> Connection:
         """Over clients that are made at the first send."""
         return AcmeConnection(self.endpoint(access), key)
 
-    def given(self, client: object) -> Connection:
+    def connect_user_client(self, client: object) -> Connection:
         """Over the user's own client, which has its own endpoint and key."""
         return AcmeConnection("", None, client)
 

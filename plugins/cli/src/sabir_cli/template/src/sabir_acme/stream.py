@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from sabir import BlockDelta, BlockEnd, BlockStart, OptionCallPayload, ReplyEnd, ReplyStart, StreamEvent
-from sabir.authoring import BlockKind, DecodeScope, Fields, ServerEvent, text, without
+from sabir.authoring import BlockKind, DecodeScope, Fields, ServerEvent, text_or_empty, without_fields
 
 from sabir_acme.decode import read_block, read_end
 from sabir_acme.errors import ERRORS
@@ -41,12 +41,12 @@ class ChatDecoder:
                 yield BlockStart(index=index, kind=block.kind, **ids)
             case "more":
                 _, kind, texts = self._open[index]
-                texts.append(text(found.get("text")))
+                texts.append(text_or_empty(found.get("text")))
                 yield BlockDelta(index=index, kind=kind, text=texts[-1])
             case "close":
                 part, kind, texts = self._open[index]
                 said = {"arguments" if kind == "option_call" else "text": "".join(texts)} if texts else {}
-                whole = {**part, **said, **without(found, "type", "index")}
+                whole = {**part, **said, **without_fields(found, "type", "index")}
                 yield BlockEnd(index=index, block=read_block(whole, self._scope))
             case "end":
                 yield ReplyEnd(**read_end({**self._start, **found}, self._scope))

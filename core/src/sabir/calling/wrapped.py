@@ -1,0 +1,97 @@
+"""The base class of adapters around an adapter.
+
+class Redacting(WrappedAdapter):            # overrides what it changes; the rest goes to `inner`
+    async def complete(self, messages, **how): return await self.inner.complete(redacted(messages), **how)
+
+redacting.complete(…) ──▶ its own method        redacting.stream(…), .send(…), .model … ──▶ inner
+"""
+
+from typing import TYPE_CHECKING, Any, Unpack
+
+from sabir.calling.calls import Adapter, CallArguments, Messages
+from sabir.calling.fallback import require_token_counter
+from sabir.calling.stream import AsyncClosing, ReplyStream, SyncClosing, SyncReplyStream
+from sabir.contract.dialect import Rendering
+from sabir.contract.provider import TokenCount
+from sabir.vocabulary.reply import Reply
+from sabir.vocabulary.settings import Target
+
+
+class WrappedAdapter(AsyncClosing, SyncClosing):
+    """An adapter that delegates every method and attribute to another adapter, `inner`.
+
+    Inherit from it and override only what changes. Each method calls the same method of `inner`: an override of
+    `render` does not change `complete`, and an override of `complete` does not change `complete_sync` or `stream`.
+    A public attribute that this class does not define (`model`, `settings`, `members` of a fallback) is read from
+    `inner`, where it exists. Closing the wrapper closes `inner`.
+    """
+
+    def __init__(self, inner: Adapter) -> None:
+        self.inner = inner
+        """The wrapped adapter."""
+
+    @property
+    def target(self) -> Target:
+        """The target of the wrapped adapter's renderings."""
+        return self.inner.target
+
+    @property
+    def speaks_as(self) -> str:
+        """The policy on whose behalf the wrapped adapter speaks; `llm` if it names none."""
+        return str(getattr(self.inner, "speaks_as", "llm"))
+
+    def __repr__(self) -> str:
+        """Show the class and the wrapped adapter."""
+        return f"{type(self).__name__}({self.inner!r})"
+
+    if not TYPE_CHECKING:  # type checkers know the declared members alone, so that they still find misspelt names
+
+        def __getattr__(self, name: str) -> Any:
+            """Read a public attribute that this class does not define from the wrapped adapter."""
+            if name.startswith("_") or name == "inner":  # copying and unpickling look for these before `inner` is set
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return getattr(self.inner, name)
+
+    def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
+        """Return the request and its losses, without key and network."""
+        return self.inner.render(messages, **how)
+
+    async def send(self, rendering: Rendering) -> Reply:
+        """Send a rendering as it is."""
+        return await self.inner.send(rendering)
+
+    def send_sync(self, rendering: Rendering) -> Reply:
+        """Send a rendering as it is; the sync form of `send`."""
+        return self.inner.send_sync(rendering)
+
+    async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
+        """Render, send and return the reply."""
+        return await self.inner.complete(messages, **how)
+
+    def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
+        """Render, send and return the reply; the sync form of `complete`."""
+        return self.inner.complete_sync(messages, **how)
+
+    def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
+        """Render, and return the reply as it arrives."""
+        return self.inner.stream(messages, **how)
+
+    def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
+        """Render, and return the reply as it arrives; the sync form of `stream`."""
+        return self.inner.stream_sync(messages, **how)
+
+    async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
+        """Return the request's input tokens; raises SettingsInvalid if the wrapped adapter cannot count them."""
+        return await require_token_counter(self.inner).count_tokens(messages, **how)
+
+    def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
+        """Return the request's input tokens; the sync form of `count_tokens`."""
+        return require_token_counter(self.inner).count_tokens_sync(messages, **how)
+
+    async def aclose(self) -> None:
+        """Close the wrapped adapter."""
+        await self.inner.aclose()
+
+    def close(self) -> None:
+        """Close the wrapped adapter; for programs that used its sync methods only."""
+        self.inner.close()

@@ -1,0 +1,164 @@
+"""The kept conversations in short, read from the store's tables without loading a conversation.
+
+    sabir_journals ──▶ name, parent          sabir_session_records ──▶ turns, first question, last reply, when
+
+A journal's first records may belong to its parent: /drop and /retry, and forks, leave such journals. Their records are
+read stretch by stretch. `docs/reference/sessions-and-runs.md` documents the tables.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from sabir.authoring import one_line
+
+from sabir_cli.dialects import model_label
+from sabir_cli.output import UsageError
+
+if TYPE_CHECKING:
+    import sqlite3
+
+FILE = "chats.db"
+"""The name of the store in the home folder."""
+LONGEST_NAME = 120
+"""Characters of a conversation's name."""
+USER = "user"
+"""The policy of the user's messages."""
+LAYOUT = 2
+"""The layout of the tables that this module reads."""
+LONGEST_WORDS = 200
+"""Characters of a conversation's first words that a summary holds."""
+WAIT = "wait until the other program is done with it"
+_POSITIONS = 1 << 32
+_Journal: TypeAlias = tuple[int, str | None, int | None, int]
+"""Id, name, parent and the length of the parent's part."""
+
+_ROLES = """
+SELECT id, CASE substr(body, 1, 13)
+  WHEN '{"role":"user' THEN 1 WHEN '{"role":"assi' THEN 2 WHEN '{"role":"tool' THEN 0 WHEN '{"role":"syst' THEN 0
+  ELSE (json_extract(body, '$.role') = 'user') + 2 * (json_extract(body, '$.role') = 'assistant') END
+FROM sabir_session_records
+WHERE kind IN ('sabir.message', 'sabir_session:InnerMessage') AND id >= ? AND id < ? ORDER BY id
+"""
+"""The records in a range of keys: 1 for a question, 2 for a reply. The role is at the beginning of a record."""
+_TEXTS = """
+SELECT json_extract(last.body, '$.created_at'), json_extract(reply.body, '$.messages[0].origin'), question.body
+FROM sabir_session_records last
+LEFT JOIN sabir_session_records question ON question.id = ? LEFT JOIN sabir_session_records reply ON reply.id = ?
+WHERE last.id = ?
+"""
+_JOURNALS = "SELECT id, name, parent, length FROM sabir_journals"
+
+
+class Summary(NamedTuple):
+    """A kept conversation in short."""
+
+    name: str
+    when: datetime
+    model: str
+    turns: int
+    words: str
+
+
+@dataclass(slots=True)
+class _Counts:
+    """The counts of some records in order; all but the number of questions are keys of records."""
+
+    last: int = 0
+    questions: int = 0
+    first_question: int | None = None
+    last_reply: int | None = None
+
+    def add(self, record: int, role: int) -> None:
+        """Count one more record."""
+        self.last = record
+        if role == 1:
+            self.questions += 1
+            self.first_question = self.first_question or record
+        elif role == 2:
+            self.last_reply = record
+
+
+def read_summaries(file: Path) -> list[Summary]:
+    """Return all conversations in which something was asked, the latest first.
+
+    Raises UsageError for a file that cannot be read, LookupError for one whose tables are of another layout.
+    """
+    import sqlite3  # `sabir chats --help` needs no database
+
+    if not file.exists():
+        return []
+    try:
+        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=rw", uri=True, timeout=10.0)) as database:
+            versions = database.execute("SELECT version FROM sabir_session_schema").fetchall()
+            if versions != [(LAYOUT,)]:
+                raise LookupError(f"the tables have layout {versions}, not {LAYOUT}")
+            database.execute("BEGIN")  # all that follows is read from one state of the file
+            return sorted(_summaries(database), key=lambda summary: summary.when, reverse=True)
+    except (sqlite3.Error, ValueError) as error:
+        remedy = WAIT if is_locked(error) else "restore the file from a backup, or set SABIR_HOME to another folder"
+        raise UsageError(f"{str(file)!r} cannot be read: {error}; {remedy}") from None
+
+
+def is_locked(error: BaseException | None) -> bool:
+    """Return whether SQLite refused because another program has locked the file."""
+    return str(getattr(error, "sqlite_errorname", "")).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+
+
+def _summaries(database: "sqlite3.Connection") -> Iterator[Summary]:
+    by_journal: dict[int, _Counts] = {}
+    for record, role in database.execute(_ROLES, (0, 1 << 62)):
+        journal = record >> 32
+        if journal not in by_journal:
+            by_journal[journal] = _Counts()
+        by_journal[journal].add(record, role)
+    journals: dict[int, _Journal] = {row[0]: row for row in database.execute(_JOURNALS)}
+    models: dict[str | None, str] = {}
+    for identity, name, parent, _ in journals.values():
+        is_forked = parent is not None and name is not None
+        counts = _joined(database, journals, identity) if is_forked else by_journal.get(identity)
+        if name is None or counts is None or counts.first_question is None:
+            continue
+        keys = (counts.first_question, counts.last_reply, counts.last)
+        ((when, origin, question),) = database.execute(_TEXTS, keys)
+        if origin not in models:
+            models[origin] = _model(origin)
+        yield Summary(name, datetime.fromisoformat(when), models[origin], counts.questions, _words(question))
+
+
+def _joined(database: "sqlite3.Connection", journals: Mapping[int, _Journal], identity: int) -> _Counts:
+    """Return the counts of a journal whose first records are those of its parents."""
+    stretches: list[tuple[int, int]] = []
+    following: int | None = identity
+    end = _POSITIONS
+    while following is not None and end > 0:
+        _, _, parent, start = journals[following]
+        if end > start:
+            stretches.append((following * _POSITIONS + start, following * _POSITIONS + end))
+        following, end = parent, min(end, start)
+    counts = _Counts()
+    for keys in reversed(stretches):
+        for record, role in database.execute(_ROLES, keys):
+            counts.add(record, role)
+    return counts
+
+
+def _model(origin: str | None) -> str:
+    if origin is None:
+        return ""
+    fields: dict[str, Any] = json.loads(origin)
+    return model_label(fields["provider"], fields["dialect"], fields["model"])
+
+
+def _words(body: str) -> str:
+    """Return the first text of a question, in one line."""
+    for message in json.loads(body)["messages"]:
+        if message["policy"] == USER:
+            text = "".join(part.get("text") or "" for part in message["payload"].get("parts", ()))
+            if text.strip():
+                return one_line(text, LONGEST_WORDS)
+    return ""

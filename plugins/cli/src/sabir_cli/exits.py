@@ -1,0 +1,41 @@
+"""The exit codes of the command. This module imports nothing else of the project, because every start needs it.
+
+error ──failures.exit_of──▶ Exit ──MEANINGS──▶ the help page
+"""
+
+from collections.abc import Mapping
+from enum import IntEnum
+
+DEBUG_VARIABLE = "SABIR_DEBUG"
+"""The environment variable with which a fault of the program shows its traceback."""
+
+
+class Exit(IntEnum):
+    """How the process ended."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    PLUGIN = 3
+    CALL = 4
+    BUG = 70
+    INTERRUPTED = 130
+    PIPE = 141
+
+
+MEANINGS: Mapping[Exit, str] = {
+    Exit.OK: "done",
+    Exit.FAILED: "losses that --strict refuses, or a reply that failed",
+    Exit.USAGE: "wrong arguments or input: a file, a history, an option, a setting",
+    Exit.PLUGIN: "a provider or a plugin is missing or broken",
+    Exit.CALL: "a call to a provider failed",
+    Exit.BUG: f"a fault of this program or of a plugin; {DEBUG_VARIABLE}=1 shows where",
+    Exit.INTERRUPTED: "interrupted",
+    Exit.PIPE: "nobody reads the output any more",
+}
+"""Exit code → when a command ends with it."""
+
+
+def help_text() -> str:
+    """Return the table as the help page shows it."""
+    return "Exit codes:\n" + "\n".join(f"{code.value:>5}  {meaning}" for code, meaning in MEANINGS.items())

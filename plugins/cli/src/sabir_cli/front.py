@@ -1,0 +1,141 @@
+"""The help page and the version, without an import of any command: they are what a new user types first.
+
+    "module:function" ──find the file──▶ its source ──ast──▶ the first paragraph of the function's docstring
+
+A command that cannot be read this way, such as a cyclopts App, is imported; one that fails is shown as broken.
+"""
+
+import ast
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.machinery import PathFinder
+from importlib.metadata import EntryPoint, entry_points, version
+from importlib.util import find_spec
+from pathlib import Path
+
+from sabir.authoring import printable
+
+from sabir_cli.exits import help_text
+
+HELP = "One typed message vocabulary for language models; every provider a plugin."
+GROUP = "sabir.commands"
+FLAGS: Mapping[str, str] = {
+    "--help, -h": "Show this page.",
+    "--install-completion": "Install completion for your shell (bash, zsh, fish, PowerShell).",
+    "--version": "Show the version.",
+}
+"""The flags of the command itself → what they do."""
+WIDEST = 100
+"""Columns of a page at most."""
+
+
+def text_for(tokens: Sequence[str], commands: Mapping[str, str]) -> str:
+    """Return the page or the version that a command line asks for, or "" if it names a command.
+
+    `commands` are the command's own subcommands, each with the `module:function` that it runs.
+    """
+    if list(tokens) == ["--version"]:
+        return f"{version_text()}\n"
+    return page(commands) if not tokens or tokens[0] in ("--help", "-h") else ""
+
+
+def version_text() -> str:
+    """Return the versions of the command and of core."""
+    return f"sabir-cli {version('sabir-cli')}, sabir {version('sabir')}"
+
+
+def page(commands: Mapping[str, str]) -> str:
+    """Return the help page: all commands, the flags, the exit codes."""
+    summaries = {name: summary(place) or "" for name, place in commands.items()}
+    for point in _further():
+        if point.name in commands:
+            sys.stderr.write(f"sabir: {left_out(point)}\n")
+        else:
+            summaries[point.name] = summary(point.value) or _loaded_summary(point)
+    parts = (HELP, "Commands:", _table(dict(sorted(summaries.items()))), "Flags:", _table(FLAGS), help_text())
+    return "Usage: sabir COMMAND\n\n{}\n\n{}\n{}\n\n{}\n{}\n\n{}\n".format(*parts)
+
+
+def summary(place: str) -> str | None:
+    """Return the first paragraph of the docstring of a `module:function`, read from its file; None if it has none."""
+    module_name, _, function = place.partition(":")
+    try:
+        source = _file_of(module_name.strip())
+        tree = ast.parse(source.read_bytes()) if source else ast.Module([], [])
+    except (OSError, SyntaxError, ValueError, ImportError):
+        return None
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == function.strip():
+            text = ast.get_docstring(node)
+            return printable(" ".join(text.partition("\n\n")[0].split())) if text else None
+    return None
+
+
+def left_out(point: EntryPoint) -> str:
+    """Return the error for an installed command with the name of one of our own."""
+    return f"command {point.name!r} of {source(point)} was left out: sabir has one of that name"
+
+
+def source(point: EntryPoint) -> str:
+    """Return the distribution of an entry point."""
+    return f"{point.dist.name} {point.dist.version}" if point.dist else point.value
+
+
+def _file_of(module_name: str) -> Path | None:
+    """Return the source file of a module without importing it or its packages."""
+    top, *inner = module_name.split(".")
+    spec = find_spec(top)
+    for name in inner:
+        folders = spec.submodule_search_locations if spec else None
+        spec = PathFinder.find_spec(name, folders) if folders else None
+    return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
+
+
+def _further() -> Iterator[EntryPoint]:
+    points = dict.fromkeys(entry_points(group=GROUP))
+    if len({point.name for point in points}) == len(points):
+        yield from points
+        return
+    import sabir
+    from sabir.errors import PluginError
+
+    try:
+        yield from sabir.commands()
+    except PluginError as error:
+        sys.stderr.write(f"sabir: no further command was loaded: {error}\n")
+
+
+def _loaded_summary(point: EntryPoint) -> str:
+    """Import a command, and return what its help says; "Broken: …" if it cannot be imported or is no command."""
+    from sabir.authoring import load_entry_point, one_line
+    from sabir.errors import PluginError
+
+    try:
+        command = load_entry_point(point, named=False)
+    except PluginError as error:
+        return f"Broken: {one_line(error.__cause__, 200) if error.__cause__ else error}"
+    if not callable(command):
+        return f"Broken: {point.value} is {type(command).__name__}, neither a function nor a cyclopts App"
+    text = getattr(command, "help", None) or getattr(command, "__doc__", None) or ""
+    return printable(" ".join(re.split(r"\n\s*\n", str(text).strip())[0].split()))
+
+
+def _table(rows: Mapping[str, str]) -> str:
+    """Return two columns, the second folded at the width of the terminal; one below the other if it is narrow."""
+    width = min(shutil.get_terminal_size().columns, WIDEST)
+    column = max(map(len, rows)) + 4
+    is_narrow = width < column + 30
+    indent = " " * (4 if is_narrow else column)
+    lines = []
+    for name, text in rows.items():
+        first = f"  {name}" if is_narrow else f"  {name}".ljust(column)
+        folded = textwrap.wrap(text, max(20, width - len(indent)), break_on_hyphens=False) or [""]
+        lines += (
+            [first, *(indent + line for line in folded)]
+            if is_narrow
+            else [(first + folded[0]).rstrip(), *(indent + line for line in folded[1:])]
+        )
+    return "\n".join(lines)

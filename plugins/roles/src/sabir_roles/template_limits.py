@@ -1,0 +1,262 @@
+"""Limits of time and memory for templates: a stored template may be hostile, or just careless.
+
+    source ──parse──▶ tree, with a charge in each loop, macro, block and template ──render──▶ text, or TemplateTooCostly
+
+Whatever could make a large value is charged before it does: operators, methods of texts, filters, printed values. What
+is only linear in its input is charged for its result. A check of the clock comes with every charge. So a render ends
+soon after SECONDS, and makes no more than LARGEST characters and items in total.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sized
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from time import monotonic
+from typing import Any
+
+from jinja2 import nodes, pass_context
+from jinja2.runtime import Context
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.visitor import NodeTransformer
+
+SECONDS = 5.0
+"""How long one render may take."""
+LARGEST = 32_000_000
+"""How many characters and items one render may make, intermediate values included."""
+MOST_PASSES = 1_000_000
+"""How many passes of loops and calls of macros one render may make."""
+MOST_BITS = 100_000
+"""The size of the largest whole number."""
+LARGEST_ARGUMENT = 1_000_000
+"""The largest whole number that a method or filter accepts, such as a width."""
+
+_LONG_WIDTH = re.compile(r"\d{7,}|\*")
+"""A width in a format that is too large, or that an argument gives."""
+
+
+class TemplateTooCostly(Exception):
+    """Raised within a template that needs too much time or memory; `render` raises TemplateFailed in its place."""
+
+
+class _Costs:
+    """The costs of one render so far."""
+
+    def __init__(self) -> None:
+        self.deadline = monotonic() + SECONDS
+        self.size = self.passes = 0
+
+    def add(self, size: int, passes: int = 0) -> None:
+        self.size += size
+        self.passes += passes
+        if self.size > LARGEST:
+            raise TemplateTooCostly(f"it makes more than {LARGEST:,} characters and items")
+        if self.passes > MOST_PASSES:
+            raise TemplateTooCostly(f"it makes more than {MOST_PASSES:,} passes of loops and calls of macros")
+        if monotonic() > self.deadline:
+            raise TemplateTooCostly(f"it takes longer than {SECONDS:g} s")
+
+
+_COSTS: ContextVar[_Costs | None] = ContextVar("sabir_roles.template_costs", default=None)
+
+
+@contextmanager
+def limited() -> Iterator[None]:
+    """Limit the renders in the `with` block, all together."""
+    token = _COSTS.set(_Costs())
+    try:
+        yield
+    finally:
+        _COSTS.reset(token)
+
+
+def charge(size: int, passes: int = 0) -> None:
+    """Count characters, items and passes. Raises TemplateTooCostly above a limit.
+
+    Outside of `limited`, as when constants are computed at compile time, each charge stands alone.
+    """
+    (_COSTS.get() or _Costs()).add(size, passes)
+
+
+def charge_value(value: object) -> Any:  # the same value
+    """Count a value that was made, and return it."""
+    charge(len(value) if isinstance(value, Sized) else 0)
+    return value
+
+
+@pass_context  # so that the compiler does not compute it once
+def _charge_pass(context: Context, size: int) -> None:
+    charge(size, passes=1)
+
+
+@pass_context
+def _concatenated(context: Context, values: list[object]) -> str:
+    texts = [str(value) for value in values]
+    charge(sum(map(len, texts)))
+    return "".join(texts)
+
+
+class _Charging(NodeTransformer):
+    """Adds a charge to whatever may run repeatedly, and replaces `~` by a filter that charges before it joins."""
+
+    def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
+        self.generic_visit(node)
+        values = nodes.List(node.nodes, lineno=node.lineno)
+        return nodes.Filter(values, "concatenated", [], [], None, None, lineno=node.lineno)
+
+    def charged(self, node: Any) -> nodes.Node:  # each has a body
+        """Insert the charge at the start of the node's body."""
+        self.generic_visit(node)
+        size = sum(len(data.data) for data in node.find_all(nodes.TemplateData))
+        cost = nodes.Filter(nodes.Const(size), "charge_pass", [], [], None, None)
+        node.body.insert(0, nodes.ExprStmt(cost).set_lineno(node.lineno or 1))
+        return node  # type: ignore[no-any-return]
+
+    visit_Template = visit_For = visit_Macro = visit_CallBlock = visit_Block = charged
+
+
+def _check_format(text: str) -> None:
+    if _LONG_WIDTH.search(text) or re.search(r":[^{}]*\{", text):
+        raise TemplateTooCostly("a width in its format is too large, or is an argument")
+
+
+def _check_arguments(arguments: tuple[object, ...]) -> None:
+    if any(isinstance(each, int) and abs(each) > LARGEST_ARGUMENT for each in arguments):
+        raise TemplateTooCostly(f"an argument is larger than {LARGEST_ARGUMENT:,}")
+
+
+def _replaced(text: Any, old: Any = "", new: Any = "", *_: object) -> int:
+    text, old, new = str(text), str(old), str(new)
+    return len(text) + (text.count(old) if old else len(text) + 1) * len(new)
+
+
+def _joined(values: Any, separator: Any = "", *_: object) -> int:
+    if not isinstance(values, Collection):
+        return 0
+    return sum(len(str(value)) for value in values) + len(values) * len(str(separator))
+
+
+def _indented(text: Any, width: Any = 4, *_: object) -> int:
+    return len(str(text)) + (len(width) if isinstance(width, str) else int(width)) * (str(text).count("\n") + 1)
+
+
+def _padded(text: Any, width: Any = 80, *_: object) -> int:
+    return max(len(str(text)), int(width))
+
+
+def _tabbed(text: Any, size: Any = 8, *_: object) -> int:
+    return len(text) + int(size) * str(text).count("\t")
+
+
+def _translated(text: Any, table: Any = None, *_: object) -> int:
+    longest = max((len(str(each)) for each in table.values()), default=1) if isinstance(table, Mapping) else 1
+    return len(text) * max(longest, 1)
+
+
+def _wrapped_lines(text: Any, *others: Any) -> int:
+    return len(str(text)) * (1 + sum(len(each) for each in others if isinstance(each, str)))
+
+
+def _batched(values: Any, count: Any = 1, *_: object) -> int:
+    return max(int(count), len(values) if isinstance(values, Sized) else 0)
+
+
+def _rounded(number: Any, precision: Any = 0, *_: object) -> int:
+    return LARGEST + 1 if abs(int(precision)) > 300 else 0
+
+
+METHODS: Mapping[str, Callable[..., int]] = {
+    "replace": _replaced, "center": _padded, "ljust": _padded, "rjust": _padded, "zfill": _padded,
+    "expandtabs": _tabbed, "translate": _translated, "join": lambda separator, values, *_: _joined(values, separator),
+}  # fmt: skip
+"""Method of a text → the size of its result, by the text and the arguments."""
+FILTERS: Mapping[str, Callable[..., int]] = {
+    "replace": _replaced, "center": _padded, "join": _joined, "indent": _indented, "batch": _batched,
+    "slice": _batched, "wordwrap": _wrapped_lines, "round": _rounded,
+}  # fmt: skip
+"""Filter → the size of its result, by the value and the arguments."""
+
+
+def _charged_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a filter that is charged before it makes its result, as far as its size is known, and afterwards."""
+    first = 1 if hasattr(function, "jinja_pass_arg") else 0
+    estimate = FILTERS.get(name)
+
+    @wraps(function)  # jinja2 reads the attribute `jinja_pass_arg`, which this copies
+    def charged(*args: Any, **named: Any) -> Any:
+        values = (*args[first:], *named.values())
+        _check_arguments(values[1:])
+        if name == "format":
+            _check_format(str(values[0]).replace("%", "%:"))
+        if estimate:
+            charge(estimate(*values))
+        return charge_value(function(*args, **named))
+
+    return charged
+
+
+class LimitedEnvironment(ImmutableSandboxedEnvironment):
+    """A sandbox that also limits the time and memory of templates."""
+
+    intercepted_binops = frozenset({"+", "*", "**", "%"})
+
+    def __init__(self, **options: Any) -> None:  # those of jinja2.Environment
+        super().__init__(**options)
+        self.filters |= {"charge_pass": _charge_pass, "concatenated": _concatenated}
+
+    def limit_filters(self) -> None:
+        """Charge every filter that the environment has now."""
+        own = {"charge_pass", "concatenated"}
+        self.filters |= {
+            name: _charged_filter(name, function) for name, function in self.filters.items() if name not in own
+        }
+
+    def compile(self, source: Any, *args: Any, **named: Any) -> Any:  # jinja2 has overloads
+        """Compile a template with its charges."""
+        if isinstance(source, str):
+            source = self.parse(
+                source, *args[:2], **{each: named[each] for each in ("name", "filename") if each in named}
+            )
+        _Charging().visit(source)
+        return super().compile(source, *args, **named)
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        """Charge an operation, and perform it."""
+        if operator == "%" and isinstance(left, str | bytes):
+            _check_format(str(left).replace("%", "%:"))
+        elif operator in ("*", "**") and isinstance(left, int) and isinstance(right, int):
+            bits = left.bit_length() * right if operator == "**" else left.bit_length() + right.bit_length()
+            if bits > MOST_BITS:
+                raise TemplateTooCostly(f"it computes a number of more than {MOST_BITS:,} bits")
+        elif operator == "*":
+            charge(_repeated(left, right) or _repeated(right, left))
+        elif operator == "+" and isinstance(left, Sized) and isinstance(right, Sized):
+            charge(len(left) + len(right))
+        return super().call_binop(context, operator, left, right)
+
+    def call(self, context: Any, function: Any, *args: Any, **named: Any) -> Any:  # jinja2 has no types here
+        """Charge a call, and perform it."""
+        text = getattr(function, "__self__", None)
+        if isinstance(text, str | bytes | int):
+            values = tuple(list(each) if hasattr(each, "__next__") else each for each in args)
+            _check_arguments((*values, *named.values()))
+            if estimate := METHODS.get(function.__name__):
+                charge(estimate(text, *values, *named.values()))
+            args = values
+        return charge_value(super().call(context, function, *args, **named))
+
+    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
+        """Return a safe `str.format` or `str.format_map` that refuses wide fields; None for any other value."""
+        safe = super().wrap_str_format(value)
+        if safe is None:
+            return None
+
+        def format_limited(*args: Any, **named: Any) -> str:
+            _check_format(value.__self__)
+            return safe(*args, **named)
+
+        return format_limited
+
+
+def _repeated(value: Any, count: Any) -> int:
+    return len(value) * count if isinstance(value, Sized) and isinstance(count, int) else 0

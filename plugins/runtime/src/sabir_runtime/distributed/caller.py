@@ -1,0 +1,338 @@
+"""A caller's connection: one inbox for all answers, one place for each request in flight.
+
+    perform ──place──▶ PendingRequest ──request, reply=<inbox>.<id>.<sending>──▶ workers
+                             ▲                                                      │
+                             └─────────────── one subscription, <inbox>.> ◀─────────┘
+
+What is said of a pending request, and the next step:
+
+    send ──▶ Answered · Failed             the end
+         ──▶ Busy                          send again: at once, and it then waits there; later after pauses
+         ──▶ Nobody                        send again, until the patience is over ──▶ NoWorkers
+         ──▶ Accepted, Alive …             wait on
+         ──▶ silence · Released            to another worker, under the same id ──▶ WorkerLost after `attempts`
+                 └ seek ──▶ Willing ──▶ send to that one          a queue group may hold dead ones for minutes
+
+So a request may run more than once if a worker falls silent without being dead; its caller gets one answer. An answer
+to a request that is over finds no pending one and is dropped: nobody gets two.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from nats.aio.msg import Msg
+
+from sabir_runtime.distributed import envelopes, errors
+from sabir_runtime.distributed.connection import Connection, Target, logger
+from sabir_runtime.distributed.settings import CallSettings
+from sabir_runtime.distributed.subjects import ALIVE, all_of, requests_for, requests_of
+
+FIRST_PAUSE = 0.01
+LONGEST_PAUSE = 1.0
+SHORTEST_WAIT = 1e-6
+"""The least waited time of a request that is sent again: more than 0 on any clock."""
+BEATS_MISSED = 3
+"""A worker counts as silent only after it missed this many of its beats."""
+
+
+@dataclass(frozen=True)
+class Nobody:
+    """The server's reply that no worker listens."""
+
+
+Said: TypeAlias = envelopes.Busy | envelopes.Released | envelopes.Willing | Nobody
+Send: TypeAlias = Callable[["PendingRequest", float], Awaitable[None]]
+"""Sends a pending request with that many seconds left."""
+
+
+class PendingRequest:
+    """The replies about one request, and its waiting caller."""
+
+    def __init__(self, id: str, context: str, policy: str, settings: CallSettings) -> None:
+        self.id = id
+        self.context = context
+        self.policy = policy
+        self.what = f"policy {policy!r} of {context!r}"
+        self.sending = 0
+        """How often it was sent; replies to an earlier sending do not count, except its end."""
+        self.given = 0
+        """How many workers failed it."""
+        self.seeks = False
+        """Whether to look for a living worker before it is sent again."""
+        self.chosen = ""
+        """The worker that it is sent to; empty for any."""
+        self.ending: envelopes.Ending | Exception | None = None
+        self.worker = ""
+        self._said: Said | None = None
+        self._settings = settings
+        self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
+        self._ends = self._began + settings.timeout
+        self._due = 0.0
+        self._pauses = 0
+        self._missing_since: float | None = None
+        self._silence = settings.silence
+        self._waiter: asyncio.Future[None] | None = None
+
+    @property
+    def may_run_elsewhere(self) -> bool:
+        """Whether a worker may still work on it."""
+        return self.sending > 0 and (not self.is_over or self.given > 0)
+
+    @property
+    def waited(self) -> float:
+        """Seconds since its first sending; 0 at the first sending, and more afterwards."""
+        return max(self._loop.time() - self._began, SHORTEST_WAIT) if self.sending > 1 else 0.0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return self.ending is not None
+
+    def take(self, sending: int, reply: envelopes.Reply | Nobody | Exception) -> None:
+        """Take a reply to one of its sendings."""
+        if isinstance(reply, envelopes.Answered | envelopes.Failed | Exception):
+            self.ending = self.ending or reply
+            self._wake()
+        elif isinstance(reply, envelopes.Busy | envelopes.Released | envelopes.Willing | Nobody):
+            if sending == self.sending:
+                self._said = reply
+                self._wake()
+        else:
+            if isinstance(reply, envelopes.Accepted):
+                self._silence = max(self._settings.silence, BEATS_MISSED * reply.every)
+                self._pauses = 0  # it may wait there, so the pauses start again
+            self.worker = reply.worker
+            self._due = self._loop.time() + self._silence
+
+    async def carry(self, send: Send) -> envelopes.Ending:
+        """Send it until it ends, and return that end.
+
+        Raises RequestTimedOut, NoWorkers, WorkerLost, and any other error that ended it.
+        """
+        while not self.is_over:
+            self._said = None
+            self.sending += 1
+            await send(self, max(self._ends - self._loop.time(), 0.001))
+            self._due = max(self._due, self._loop.time() + self._settings.acceptance)
+            await self._react(await self._outcome())
+        assert self.ending is not None
+        if isinstance(self.ending, Exception):
+            raise self.ending
+        return self.ending
+
+    async def _react(self, said: Said | None) -> None:
+        """Pause if nobody took it; count a worker that failed it, and look for another."""
+        if isinstance(said, envelopes.Willing):
+            self.seeks, self.chosen = False, said.worker
+        elif isinstance(said, envelopes.Busy | Nobody):
+            is_missing = isinstance(said, Nobody) and not self.chosen
+            self._missing_since = (self._missing_since or self._loop.time()) if is_missing else None
+            self._check_patience()
+            self.seeks, self.chosen = self.seeks or bool(self.chosen), ""
+            if isinstance(said, Nobody) or self.sending > 1:
+                self._pauses += 1
+                await self._pause()
+        elif self.is_over:
+            return
+        elif self.seeks:
+            self.seeks = False  # the living workers are full: their queue group shows when one is free
+        else:
+            self._pauses, self._missing_since = 0, None
+            self._hand_over()
+            self.seeks, self.chosen = True, ""
+
+    async def _outcome(self) -> Said | None:
+        """The reply to this sending; None for silence, and if the request has ended."""
+        while not self.is_over and self._said is None:
+            now = self._loop.time()
+            if now >= self._ends:
+                raise self._timed_out()
+            if now >= self._due:
+                return None
+            await self._wait(min(self._due, self._ends))
+        return self._said
+
+    async def _pause(self) -> None:
+        length = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(self._pauses - 1, 20)) * random.uniform(0.5, 1.0)
+        until = self._loop.time() + length
+        while not self.is_over and self._loop.time() < until:
+            if self._loop.time() >= self._ends:
+                raise self._timed_out()
+            await self._wait(min(until, self._ends))
+
+    async def _wait(self, until: float) -> None:
+        self._waiter = self._loop.create_future()
+        timer = self._loop.call_at(until, self._wake)
+        try:
+            await self._waiter
+        finally:
+            timer.cancel()
+            self._waiter = None
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _hand_over(self) -> None:
+        self.given += 1
+        if self.given >= self._settings.attempts:
+            last = f", the last was {self.worker}" if self.worker else ""
+            remedy = "look whether workers die of it, block their event loop, or need more `acceptance` and `silence`"
+            raise errors.WorkerLost(f"{self.what}: {self.given} workers in turn fell silent or left{last}; {remedy}")
+
+    def _check_patience(self) -> None:
+        since = self._missing_since
+        if since is not None and self._loop.time() - since >= self._settings.patience:
+            remedy = "start one: sabir worker module:Context --url …"
+            raise errors.NoWorkers(
+                f"{self.what}: no worker answers, nor did within {self._settings.patience:g} s; {remedy}"
+            )
+
+    def closed(self) -> errors.RunnerClosed:
+        """The error for its caller if the runner is closed before it ends."""
+        fate = (
+            f"{self.worker or 'a worker'} may have run it, and is told to stop" if self.sending else "it was not sent"
+        )
+        remedy = "close a runner after its last call"
+        return errors.RunnerClosed(f"{self.what}: the runner was closed while the call was under way; {fate}; {remedy}")
+
+    def _timed_out(self) -> errors.RequestTimedOut:
+        at = f"worker {self.worker} had it" if self.worker else "no worker was known to have it"
+        remedy = "give CallSettings(timeout=…) more, or the policy less to do"
+        return errors.RequestTimedOut(f"{self.what}: no answer within {self._settings.timeout:g} s; {at}; {remedy}")
+
+
+NO_RESPONDERS = "503"
+"""The server's status for a subject without listeners: https://docs.nats.io/reference/reference-protocols/nats-protocol"""
+
+WORTH_SAYING = 0.1
+"""Seconds by which an envelope may overstate the time that is left."""
+
+
+class CallerConnection:
+    """A runner's connection in one event loop."""
+
+    def __init__(self, target: Target, settings: CallSettings) -> None:
+        self.connection = Connection(
+            target, label="sabir caller", patience=settings.patience, inbox=settings.inbox, access=settings.access
+        )
+        self._settings = settings
+        self._places = asyncio.Semaphore(settings.in_flight)
+        self._pending: dict[str, PendingRequest] = {}
+        self._inbox = ""
+        self._is_closed = False
+
+    async def open(self) -> None:
+        """Connect and listen; raises NoServer if there is no server."""
+        await self.connection.open()
+        self._inbox = self.connection.new_inbox()
+        self._subscription = await self.connection.subscribe(f"{self._inbox}.>", self._hear)
+        await self.connection.check_hears()
+        self.connection.on_refused = self._refuse
+        self.connection.gone.add_done_callback(self._fail_all)
+
+    async def ask(self, request: envelopes.Request) -> envelopes.Ending:
+        """Send a request, wait for its end and return that; the envelope limits the time."""
+        pending = PendingRequest(request.id, request.context, request.policy, self._settings)
+        await self._take_place(pending.what)
+        self._pending[request.id] = pending
+        try:
+            if self._is_closed:
+                raise pending.closed()
+            return await pending.carry(lambda each, left: self._send(request, each, left))
+        except errors.NoServer:
+            if self._is_closed:
+                raise pending.closed() from None
+            raise
+        finally:
+            self._places.release()
+            del self._pending[request.id]
+            if pending.may_run_elsewhere:
+                await self._cancel(pending)
+
+    async def close(self) -> None:
+        """Stop listening and close the connection; waiting callers get RunnerClosed, and the workers are told."""
+        self._is_closed = True
+        for pending in [each for each in self._pending.values() if not each.is_over]:
+            await self._cancel(pending)
+        await self.connection.unsubscribe(self._subscription)
+        await self.connection.close()
+
+    async def _take_place(self, what: str) -> None:
+        try:
+            async with asyncio.timeout(self._settings.timeout):
+                await self._places.acquire()
+        except TimeoutError:
+            limit, remedy = self._settings.in_flight, "give CallSettings more `in_flight` or `timeout`, or add workers"
+            raise errors.RequestTimedOut(
+                f"{what}: waited in vain for one of {limit} places in flight; {remedy}"
+            ) from None
+
+    async def _send(self, request: envelopes.Request, pending: PendingRequest, left: float) -> None:
+        if not self.connection.is_up:
+            with suppress(TimeoutError):  # the pending request then times out itself
+                async with asyncio.timeout(left):
+                    await self.connection.until_up()
+        reply = f"{self._inbox}.{request.id}.{pending.sending}"
+        if pending.seeks:
+            await self.connection.publish(
+                all_of(request.context), envelopes.encode(envelopes.Sought(id=request.id)), reply
+            )
+            return
+        if pending.sending > 1 or request.seconds_left - left > WORTH_SAYING:
+            request = request.model_copy(update={"seconds_left": left, "waited": pending.waited})
+        body = envelopes.pack(
+            envelopes.encode(request),
+            f"request for {pending.what}",
+            largest=self.connection.largest,
+            compress_above=self._settings.compress_above,
+        )
+        await self.connection.publish(_subject_of(pending), body, reply)
+
+    async def _cancel(self, pending: PendingRequest) -> None:
+        with suppress(errors.NoServer):
+            await self.connection.publish(all_of(pending.context), envelopes.encode(envelopes.Cancelled(id=pending.id)))
+
+    async def _hear(self, message: Msg) -> None:
+        id, _, sending = message.subject[len(self._inbox) + 1 :].partition(".")
+        pending = self._pending.get(id)
+        if id == ALIVE:
+            beat = _read(message, self._settings.largest)
+            if not isinstance(beat, envelopes.Alive):
+                logger.warning("what came as a worker's beat is none: %s", beat)
+                return
+            for each in filter(None, map(self._pending.get, beat.requests)):
+                each.take(0, beat)
+        elif pending is not None and sending.isdecimal():
+            pending.take(int(sending), _read(message, self._settings.largest))
+
+    def _refuse(self, subject: str, error: errors.AccessRefused) -> None:
+        """End the requests that may not be sent to a subject: nobody would answer them."""
+        for pending in self._pending.values():
+            if subject == _subject_of(pending).lower():
+                pending.take(0, error)
+
+    def _fail_all(self, gone: asyncio.Future[errors.NoServer]) -> None:
+        for pending in self._pending.values():
+            pending.take(0, gone.result())
+
+
+def _subject_of(pending: PendingRequest) -> str:
+    """The subject of its request: of any worker, or of the chosen one."""
+    meant = pending.context, pending.policy
+    return requests_for(pending.chosen, *meant) if pending.chosen else requests_of(*meant)
+
+
+def _read(message: Msg, largest: int) -> envelopes.Reply | Nobody | errors.EnvelopeInvalid:
+    """The reply of a message; an EnvelopeInvalid if it is unreadable."""
+    if message.headers and message.headers.get("Status") == NO_RESPONDERS:
+        return Nobody()
+    try:
+        return envelopes.decode_reply(envelopes.unpack(message.data, largest))
+    except errors.EnvelopeInvalid as error:
+        return error

@@ -1,0 +1,313 @@
+"""One connection to NATS: opened within a patience, told when it breaks and when it is back, closed once.
+
+    url ──▶ Connection ──publish, subscribe──▶ server           the user's own client is used, and left open
+                 └ is away for longer than the patience ──▶ every waiter gets NoServer
+
+nats-py reconnects by itself. Nothing is sent meanwhile: buffered messages would arrive late, and twice.
+"""
+
+import asyncio
+import logging
+import math
+import re
+import ssl
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TypeAlias
+
+import nats.errors
+from nats.aio.client import Client, RawCredentials
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from sabir.authoring import one_line
+
+from sabir_runtime.distributed.access import Access, Address, read_addresses, without_secrets
+from sabir_runtime.distributed.errors import AccessInvalid, AccessRefused, NoServer
+from sabir_runtime.distributed.subjects import INBOXES
+
+Handler: TypeAlias = Callable[[Msg], Awaitable[None]]
+Target: TypeAlias = str | Client
+"""URLs with commas between them, or a connected client."""
+
+logger = logging.getLogger("sabir.distributed")
+RECONNECT_WAIT = 0.1
+"""Seconds between two attempts to reach a server."""
+CLOSES_WITHIN = 0.5
+"""Seconds in which a connection that never opened must close."""
+_UNBOUNDED = 0
+"""The requests in flight limit a subscription's backlog, not nats-py's limits, which drop messages."""
+_LOGIN = re.compile("authorization|authentication", re.IGNORECASE)
+_TLS = re.compile("secure connection|tls|certificate", re.IGNORECASE)
+_SUBJECT = re.compile(r'permissions violation for (publish|subscription) to "([^"]+)"', re.IGNORECASE)
+
+
+def shown(target: Target) -> str:
+    """A target for display, without secrets of its URLs; raises AccessInvalid if a URL is invalid."""
+    return ",".join(each.shown for each in _addresses_of(target))
+
+
+def _addresses_of(target: Target) -> tuple[Address, ...]:
+    if not isinstance(target, Client):
+        return read_addresses(target)
+    servers = [f"{url.scheme}://{url.netloc.rpartition('@')[2]}" for url in target.servers]
+    return read_addresses(",".join(servers)) if servers else ()
+
+
+class _Client(Client):
+    """A client that sends its credentials only over TLS, if TLS is requested.
+
+    nats-py starts TLS when the server's first message asks for it, which is unprotected: without this, an attacker in
+    between could remove that request and read the credentials.
+    """
+
+    needs_tls = False
+
+    def _connect_command(self) -> bytes:
+        assert self._current_server is not None
+        if self.needs_tls and self._current_server.uri.scheme != "wss" and not self._server_info.get("tls_required"):
+            raise nats.errors.SecureConnWantedError
+        return super()._connect_command()
+
+
+class Connection:
+    """A client of NATS in one event loop."""
+
+    def __init__(
+        self, target: Target, *, label: str, patience: float, inbox: str = INBOXES, access: Access | None = None
+    ) -> None:
+        self.loop = asyncio.get_running_loop()
+        self._addresses = _addresses_of(target)
+        self.target = ",".join(each.shown for each in self._addresses)
+        self._label = label
+        self._patience = patience
+        self._inbox = inbox
+        self._access = access or Access()
+        self._client = target if isinstance(target, Client) else _Client()
+        self._owned = self._client is not target
+        self._up = asyncio.Event()
+        self._last: Exception | None = None
+        self._refusals = 0
+        self._deaf_to: AccessRefused | None = None
+        self._is_opening = True
+        self.on_refused: Callable[[str, AccessRefused], None] = lambda subject, error: None
+        """Called with a lower-case subject that this client may not use; never for a user's own client."""
+        self._is_ended = False
+        self.gone: asyncio.Future[NoServer] = self.loop.create_future()
+        """Done when the connection is over, with the reason."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can be used, now or when the server is back."""
+        return not self.gone.done() and not self._client.is_closed
+
+    @property
+    def trouble(self) -> str:
+        """The last error while the server is away, in one line; else ""."""
+        return "" if self._last is None else self._said(self._last)
+
+    @property
+    def largest(self) -> int:
+        """The most bytes that the server carries in one message."""
+        return self._client.max_payload
+
+    async def open(self) -> None:
+        """Connect; raises NoServer if that fails within the patience."""
+        if self._owned:
+            await self._connect()
+        self._last, self._is_opening = None, False
+        self._up.set()
+
+    async def _connect(self) -> None:
+        assert isinstance(self._client, _Client)
+        login = self._access.login(self._addresses)
+        self._client.needs_tls = login.needs_tls
+        try:
+            await self._client.connect(
+                [each.url for each in self._addresses],
+                user=login.user,
+                password=login.password,
+                token=login.token,
+                nkeys_seed_str=login.seed,
+                user_credentials=None if login.creds is None else RawCredentials(login.creds),
+                tls=login.tls,
+                name=self._label,
+                inbox_prefix=self._inbox,
+                reconnect_time_wait=RECONNECT_WAIT,  # type: ignore[arg-type]  # typed int, used as seconds
+                max_reconnect_attempts=max(1, math.ceil(self._patience / RECONNECT_WAIT)),
+                error_cb=self._on_error,
+                disconnected_cb=self._on_disconnected,
+                reconnected_cb=self._on_reconnected,
+                closed_cb=self._on_closed,
+            )
+        except (NoServer, asyncio.CancelledError):
+            await self._abandon()
+            raise
+        except (nats.errors.Error, OSError, TimeoutError) as error:
+            raise self._missing(error) from None
+        except Exception as error:  # of a library that reads keys: its text may show them
+            await self._abandon()
+            remedy = "give a .creds file, or the seed of an nkey, as it was made"
+            told = f"the credentials for {self.target} cannot be used: {type(error).__name__}"
+            raise AccessInvalid(f"{told}; {remedy}") from None
+
+    async def _abandon(self) -> None:
+        """Close a half-open connection; asyncio never reports the closing of a connection whose TLS failed."""
+        self._is_opening = False
+        if self._client.is_connecting:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CLOSES_WITHIN):
+                    await self._client.close()
+
+    def _missing(self, error: Exception | None) -> NoServer:
+        if self._is_ended:
+            return NoServer(f"the connection to NATS at {self.target} was closed; send before it is")
+        refusal = next((each for each in (error, self._last) if each is not None and _is_refusal(each)), None)
+        if refusal is not None:
+            told = f"the NATS server at {self.target} and this client do not agree: {self._said(refusal)}"
+            return AccessRefused(f"{told}; {_remedy_for(refusal)}")
+        reason = self.trouble or self._said(error or ConnectionError("it was lost"))
+        remedy = "start nats-server there, or give the URL of one"
+        return NoServer(f"no NATS server at {self.target} within {self._patience:g} s: {reason}; {remedy}")
+
+    def _said(self, error: Exception) -> str:
+        return one_line(without_secrets(str(error) or type(error).__name__, self._addresses), 200)
+
+    async def publish(self, subject: str, body: bytes, reply: str = "") -> None:
+        """Send a message; raises NoServer if the connection is over."""
+        task = asyncio.current_task()
+        asked = task.cancelling() if task else 0
+        try:
+            await self._client.publish(subject, body, reply)
+        except nats.errors.Error as error:
+            raise self._missing(error) from None
+        if task and task.cancelling() > asked:  # nats-py swallows a cancellation while it waits
+            raise asyncio.CancelledError
+
+    async def subscribe(self, subject: str, handler: Handler, queue: str = "") -> Subscription:
+        """Receive the messages of a subject; in a queue group, one member receives each message."""
+        try:
+            return await self._client.subscribe(
+                subject, queue, cb=handler, pending_msgs_limit=_UNBOUNDED, pending_bytes_limit=_UNBOUNDED
+            )
+        except nats.errors.Error as error:
+            raise self._missing(error) from None
+
+    async def unsubscribe(self, subscription: Subscription) -> None:
+        """End the subscription."""
+        with suppress(nats.errors.Error):
+            await subscription.unsubscribe()
+
+    async def drain(self, subscription: Subscription) -> None:
+        """End the subscription after all messages already sent here were received.
+
+        Like nats-py's own `drain`, and with its functions, except for its ping, which overtakes the message that ends
+        the subscription (see `flush`): messages that the server sends between the two would be dropped.
+        """
+        with suppress(nats.errors.Error, NoServer):
+            await self._client._send_unsubscribe(subscription._id)
+            await self.flush()
+            await subscription._pending_queue.join()
+            await subscription.unsubscribe()
+
+    async def check_hears(self) -> None:
+        """Wait until the server has the subscriptions; raises AccessRefused if one of them is not allowed."""
+        await self.flush()
+        if self._deaf_to is not None:
+            await self.close()
+            raise self._deaf_to
+
+    async def flush(self) -> None:
+        """Wait until the server has received everything that was sent, subscriptions too.
+
+        nats-py's ping overtakes data that its flusher has not written yet. The flusher writes while the answer to the
+        first ping is awaited, so the second ping follows everything that was sent.
+        """
+        try:
+            await self._client.flush()
+            await self._client.flush()
+        except nats.errors.Error as error:
+            raise self._missing(error) from None
+
+    def new_inbox(self) -> str:
+        """A subject that nobody else has."""
+        return self._client.new_inbox()
+
+    async def until_up(self) -> None:
+        """Wait while the server is away; raises NoServer if it stays away."""
+        while not self._client.is_connected:
+            if not self.is_open:
+                raise self._missing(self._client.last_error)
+            waiting = self.loop.create_task(self._up.wait())
+            try:
+                await asyncio.wait((waiting, self.gone), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                waiting.cancel()
+            if not self._owned:  # its callbacks are its owner's
+                await asyncio.sleep(RECONNECT_WAIT)
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the server is there."""
+        return self._client.is_connected
+
+    async def close(self) -> None:
+        """Close the connection after everything was sent; the user's own client stays open."""
+        self._is_ended = True
+        if self._owned and not self._client.is_closed:
+            await self._client.close()
+        self._end(None)
+
+    def _end(self, error: Exception | None) -> None:
+        if not self.gone.done():
+            self.gone.set_result(self._missing(error))
+
+    async def _on_error(self, error: Exception) -> None:
+        said = self._said(error)
+        logger.debug("nats at %s: %s", self.target, said)
+        may_not_hear, subject = _kept_from(said)
+        if subject:
+            remedy = "give its user these permissions in the server's configuration"
+            refused = AccessRefused(f"the NATS server at {self.target} refuses: {said}; {remedy}")
+            logger.warning("%s", refused)
+            self._deaf_to = self._deaf_to or (refused if may_not_hear else None)
+            self.on_refused(subject, refused)
+            return
+        self._last = error
+        self._refusals += _is_refusal(error)
+        if self._is_opening and self._refusals >= len(self._addresses):  # all servers refused: another try is useless
+            raise self._missing(error)
+
+    async def _on_disconnected(self) -> None:
+        self._up.clear()
+        if not self._client.is_closed:
+            logger.warning("the NATS server at %s is away; trying to reach it again", self.target)
+
+    async def _on_reconnected(self) -> None:
+        self._last = None
+        self._up.set()
+        logger.warning("the NATS server at %s is back", self.target)
+
+    async def _on_closed(self) -> None:
+        self._end(self._client.last_error)
+
+
+def _is_refusal(error: Exception | None) -> bool:
+    """Whether another attempt is useless: the server exists, but one side rejects the other."""
+    if isinstance(error, ssl.SSLError | nats.errors.SecureConnWantedError | nats.errors.AuthorizationError):
+        return True
+    return isinstance(error, nats.errors.Error) and bool(_LOGIN.search(str(error)))
+
+
+def _remedy_for(refusal: Exception) -> str:
+    """The remedy for a refused client."""
+    if isinstance(refusal, ssl.SSLError) or _TLS.search(str(refusal)):
+        return "give the CA of its certificate (NATS_CA), and NATS_CERT and NATS_KEY where it asks for them"
+    return (
+        "give Access(…) or NATS_CREDS, NATS_NKEY, NATS_USER and NATS_PASSWORD, or NATS_TOKEN, as its accounts have it"
+    )
+
+
+def _kept_from(said: str) -> tuple[bool, str]:
+    """Whether a client may not subscribe, and the lower-case subject that it may not use; else empty."""
+    found = _SUBJECT.search(said)
+    return (False, "") if found is None else (found[1].lower() == "subscription", found[2].lower())

@@ -1,0 +1,372 @@
+"""The worker's side: a context whose policies answer requests.
+
+    sabir.<context>.<policy> ──queue group──▶ Worker ──▶ bound policy, in this process ──▶ Answered · Failed
+                                                ├ full            ──▶ Busy, or it waits for a while (`work`)
+                                                ├ not done soon   ──▶ Accepted, then Alive again and again
+                                                ├ cancelled       ──▶ stopped, no answer
+                                                ├ not readable    ──▶ Failed; every request with an inbox has an answer
+                                                └ told to stop    ──▶ finishes its work, Released for the rest
+
+A full worker stays in its queue group and replies Busy: so the server's reply that nobody listens keeps its one
+meaning, that there is no worker; and leaving the group would take effect too late to avoid Busy.
+"""
+
+import asyncio
+import os
+import re
+import secrets
+import socket
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any, Self
+
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from sabir.authoring import one_line
+
+from sabir_runtime import BaseContext, BoundPolicy, InMemoryRunner
+from sabir_runtime.distributed import envelopes
+from sabir_runtime.distributed.connection import Connection, Target, logger, shown
+from sabir_runtime.distributed.errors import EnvelopeInvalid, NoServer, RequestTimedOut
+from sabir_runtime.distributed.messages import KnownMessages
+from sabir_runtime.distributed.settings import WorkerSettings
+from sabir_runtime.distributed.subjects import (
+    QUEUE,
+    all_of,
+    beats_for,
+    check_context,
+    is_inbox,
+    requests_for,
+    requests_of,
+)
+from sabir_runtime.distributed.work import (
+    NOTHING,
+    Memory,
+    Work,
+    WorkQueue,
+    answer_of,
+    check_asker,
+    check_subject,
+    make_context,
+    refusal_of,
+)
+
+RELEASED_WITHIN = 5.0
+"""Seconds that policies have to end after they were cancelled, before the worker leaves without them."""
+
+
+class Worker:
+    """Answers requests for the policies of one context, until it is told to stop.
+
+    `context` makes the context when given a runner: its class. `target` is a URL, several with commas between them,
+    or a connected client. `name` is the name that callers use for the context; its class's unless given: two versions
+    stand side by side under two names.
+
+        await Worker(Desk, "nats://127.0.0.1:4222").run()
+        async with Worker(Desk, url): …          answers while the block runs
+    """
+
+    def __init__(
+        self,
+        context: Callable[[InMemoryRunner], BaseContext],
+        target: Target,
+        *,
+        name: str | None = None,
+        settings: WorkerSettings | None = None,
+    ) -> None:
+        shown(target)  # an invalid URL is reported now
+        self.context = make_context(context)
+        self.name = check_context(type(self.context).__name__ if name is None else name)
+        self.id = f"{re.sub(r'[^A-Za-z0-9]+', '-', socket.gethostname())}-{os.getpid()}-{secrets.token_hex(3)}"
+        """Its name: host, process, and a number for workers of one process."""
+        self._target = target
+        self._settings = settings or WorkerSettings()
+        self._policies: dict[str, BoundPolicy] = self.context.bound_policies()
+        self._queue = WorkQueue(self._settings)
+        self._memory = Memory()
+        self._known = KnownMessages()
+        self._subscriptions: list[Subscription] = []
+        self._sayings: set[asyncio.Task[None]] = set()
+        self._beat: asyncio.TimerHandle | None = None
+        self._connection: Connection | None = None
+        self._stop: asyncio.Event | None = None
+
+    @property
+    def policies(self) -> list[str]:
+        """The names that it answers for."""
+        return list(self._policies)
+
+    @property
+    def requests(self) -> list[str]:
+        """The ids of the requests that it works on."""
+        return list(self._queue.begun)
+
+    @property
+    def waiting(self) -> list[str]:
+        """The ids of the requests that wait for a place, the next one first."""
+        return [work.request.id for work in self._queue.waiting]
+
+    @property
+    def trouble(self) -> str:
+        """The known reason for a missing connection; empty if there is none."""
+        return "" if self._connection is None else self._connection.trouble
+
+    @property
+    def is_listening(self) -> bool:
+        """Whether it has begun to answer."""
+        return bool(self._subscriptions)
+
+    def __repr__(self) -> str:
+        """Its context and its target."""
+        return f"<worker {self.id} for {self.name!r} at {shown(self._target)}>"
+
+    async def run(self, ready: Callable[[], None] = lambda: None) -> None:
+        """Answer requests until `stop`; `ready` is called when the server knows that it listens.
+
+        Raises NoServer if the server is missing for longer than the patience.
+        """
+        await self.start()
+        ready()
+        assert self._stop is not None
+        gone, stopped = self._connected().gone, asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait((stopped, gone), return_when=asyncio.FIRST_COMPLETED)
+            if gone.done() and not self._stop.is_set():
+                raise gone.result()
+        finally:
+            stopped.cancel()
+            await self.finish()
+
+    def stop(self) -> None:
+        """Take no more requests, finish the taken ones, and leave.
+
+        The second call leaves at once and gives the rest back.
+        """
+        if self._stop is None:
+            return
+        if self._stop.is_set():
+            self._release_all()
+        self._stop.set()
+
+    async def __aenter__(self) -> Self:
+        """Listen."""
+        await self.start()
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        """Finish the taken requests, and leave."""
+        await self.finish()
+
+    async def start(self) -> None:
+        """Connect and listen; raises NoServer if there is no server within the patience."""
+        self._stop = asyncio.Event()
+        label, settings = f"sabir worker {self.id}", self._settings
+        connection = Connection(self._target, label=label, patience=settings.patience, access=settings.access)
+        self._connection = connection
+        await connection.open()
+        self._subscriptions = [
+            await connection.subscribe(all_of(self.name), self._on_notice),
+            *[
+                await connection.subscribe(subject, self._on_request, queue)
+                for each in self.policies
+                for subject, queue in (
+                    (requests_of(self.name, each), QUEUE),
+                    (requests_for(self.id, self.name, each), ""),
+                )
+            ],
+        ]
+        await connection.check_hears()
+        logger.info("worker %s answers %s: %s", self.id, self.name, ", ".join(self.policies))
+
+    async def finish(self) -> None:
+        """Take no more requests, finish the taken ones within `drain` seconds, give the rest back, and close."""
+        assert self._stop is not None, "start it first"
+        self._stop.set()
+        connection = self._connected()
+        heard, *taken = self._subscriptions
+        # While the server is away there is nothing to drain, but subscriptions would return with the connection.
+        leave = connection.drain if connection.is_up else connection.unsubscribe
+        await asyncio.gather(*(leave(each) for each in taken))
+        self._refuse_all(self._queue.remove_waiting())
+        await self._settle(self._settings.drain if connection.is_open else 0.0)
+        self._release_all()
+        await self._settle(RELEASED_WITHIN)
+        if self._beat is not None:
+            self._beat.cancel()
+        await connection.unsubscribe(heard)
+        if connection.is_up:
+            with suppress(NoServer):
+                await connection.flush()
+        await connection.close()
+        await self.context.aclose()
+
+    async def _settle(self, within: float) -> None:
+        """Wait until all requests are done and all replies are sent, or the time is over."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                while tasks := [*(work.task for work in self._queue.begun.values() if work.task), *self._sayings]:
+                    await asyncio.wait(tasks)
+
+    async def _on_request(self, message: Msg) -> None:
+        if not self._may_answer(message):
+            return
+        try:
+            body = envelopes.unpack(message.data, self._settings.largest)
+            request = envelopes.decode_request(body, self._known)
+            check_subject(message.subject, request, self.id)
+            kept, known = self._memory.recall(request.id), self._queue.find(request.id)
+            check_asker(request, message.reply, kept or known)
+        except Exception as error:  # for any error, its caller waits for an answer
+            fault = refusal_of(error)
+            logger.warning("worker %s refused a request: %s", self.id, fault.message)
+            await self._say(message.reply, envelopes.Failed(id="", worker=self.id, error=fault))
+            return
+        if kept is not None:
+            if kept.answer is not NOTHING:
+                await self._connected().publish(message.reply, kept.answer)
+        elif known is not None:
+            known.reply = message.reply
+            if known.is_accepted:
+                await self._say_accepted(known)
+        elif (self._queue.has_place or request.waited) and self._queue.can_hold(len(body)):
+            self._take(request, message.reply, len(body))
+        else:
+            await self._say(message.reply, envelopes.Busy(id=request.id, worker=self.id))
+
+    def _may_answer(self, message: Msg) -> bool:
+        """Whether a message's reply subject is an inbox."""
+        if is_inbox(message.reply, self._settings.inbox):
+            return True
+        named = f"the reply subject {one_line(message.reply, 80)!r}" if message.reply else "nobody to answer to"
+        logger.warning("worker %s dropped a message that names %s, and no inbox", self.id, named)
+        return False
+
+    def _take(self, request: envelopes.Request, reply: str, size: int) -> None:
+        """Begin a request, or let it wait."""
+        loop = self._connected().loop
+        now, longest = loop.time(), self._settings.longest
+        ends, since = now + min(request.seconds_left, longest), now - min(request.waited, longest)
+        work = Work(request, reply, ends=ends, since=since, size=size)
+        work.timer = loop.call_later(min(self._settings.accept_after, request.seconds_left), self._accept, work)
+        if self._queue.has_place:
+            self._queue.begin(work)
+            self._begin(work)
+        elif (youngest := self._queue.wait(work)) is not None:
+            self._refuse_all([youngest])
+
+    def _begin(self, work: Work) -> None:
+        work.task = self._connected().loop.create_task(self._perform(work))
+        work.task.add_done_callback(lambda task: self._end(work, task))
+
+    def _refuse_all(self, dismissed: list[Work]) -> None:
+        """Tell the callers of waiting requests to ask again."""
+        for work in dismissed:
+            work.timer.cancel()
+            self._later(self._say(work.reply, envelopes.Busy(id=work.request.id, worker=self.id)))
+
+    async def _perform(self, work: Work) -> None:
+        connection = self._connected()
+        limits = (connection.largest, self._settings.compress_above)
+        answer = await answer_of(work, self._policies[work.request.policy], self.id, limits)
+        self._memory.keep(work.request.id, answer, work.asker)
+        try:
+            await connection.publish(work.reply, answer)
+        except NoServer as error:
+            logger.warning("worker %s could not answer: %s", self.id, error)
+
+    def _end(self, work: Work, task: asyncio.Task[None]) -> None:
+        """Remove a request, also one cancelled before its policy began, and begin the next."""
+        id = work.request.id
+        work.timer.cancel()
+        following = self._queue.remove(work)
+        if following is not None:
+            self._begin(following)
+        if not task.cancelled():
+            fault = task.exception()
+            if fault is not None:
+                logger.error("worker %s failed at request %s", self.id, id, exc_info=fault)
+        elif work.is_released:
+            self._later(self._say(work.reply, envelopes.Released(id=id, worker=self.id)))
+        else:
+            self._memory.keep(id, NOTHING)
+
+    async def _on_notice(self, message: Msg) -> None:
+        try:
+            notice = envelopes.decode_notice(envelopes.unpack(message.data, self._settings.largest))
+        except EnvelopeInvalid as error:
+            logger.warning("worker %s: %s", self.id, error)
+            return
+        if not isinstance(notice, envelopes.Sought):
+            self._cancel(notice.id)
+        elif self._may_answer(message) and self._would_take(notice.id):
+            await self._say(message.reply, envelopes.Willing(id=notice.id, worker=self.id))
+
+    def _would_take(self, id: str) -> bool:
+        """Whether it has a place for a request, or already has the request; False while it stops."""
+        assert self._stop is not None
+        known = self._queue.find(id) is not None or self._memory.recall(id) is not None
+        return known or (self._queue.has_place and not self._stop.is_set())
+
+    def _cancel(self, id: str) -> None:
+        work = self._queue.find(id)
+        if work is not None and work.task is not None:
+            work.stop()
+            return
+        if work is not None:
+            work.timer.cancel()
+            self._queue.remove(work)
+        if self._memory.recall(id) is None:
+            self._memory.keep(id, NOTHING)
+
+    def _release_all(self) -> None:
+        self._refuse_all(self._queue.remove_waiting())
+        for work in self._queue.begun.values():
+            work.is_released = True
+            work.stop()
+
+    def _accept(self, work: Work) -> None:
+        """Tell the caller that a request takes longer, and stop it when nobody waits any more."""
+        loop = self._connected().loop
+        work.timer = loop.call_at(work.ends, self._time_is_over, work)
+        work.is_accepted = True
+        self._later(self._say_accepted(work))
+        if self._beat is None:
+            self._beat = loop.call_later(self._settings.beat, self._tell_alive)
+
+    def _time_is_over(self, work: Work) -> None:
+        """Stop a request, and tell its caller if that would have waited longer."""
+        self._cancel(work.request.id)
+        longest = self._settings.longest
+        if work.request.seconds_left > longest:
+            remedy = "give WorkerSettings more `longest`, or the policy less to do"
+            error = RequestTimedOut(f"a worker gives a request {longest:g} s at most; {remedy}")
+            self._later(
+                self._say(work.reply, envelopes.Failed(id=work.request.id, worker=self.id, error=refusal_of(error)))
+            )
+
+    async def _say_accepted(self, work: Work) -> None:
+        await self._say(work.reply, envelopes.Accepted(id=work.request.id, worker=self.id, every=self._settings.beat))
+
+    def _tell_alive(self) -> None:
+        """One beat: tell each caller which of its accepted requests are not done."""
+        self._refuse_all(self._queue.remove_overdue())
+        callers: dict[str, list[str]] = {}
+        for work in self._queue.all():
+            if work.is_accepted:
+                callers.setdefault(beats_for(work.reply), []).append(work.request.id)
+        for subject, requests in callers.items():
+            self._later(self._say(subject, envelopes.Alive(worker=self.id, requests=tuple(requests))))
+        self._beat = self._connected().loop.call_later(self._settings.beat, self._tell_alive) if callers else None
+
+    def _later(self, saying: Coroutine[Any, Any, None]) -> None:
+        task = self._connected().loop.create_task(saying)
+        self._sayings.add(task)
+        task.add_done_callback(self._sayings.discard)
+
+    async def _say(self, subject: str, envelope: envelopes.Envelope) -> None:
+        with suppress(NoServer):
+            await self._connected().publish(subject, envelopes.encode(envelope))
+
+    def _connected(self) -> Connection:
+        assert self._connection is not None, "start it first"
+        return self._connection

@@ -1,0 +1,174 @@
+"""`sabir runs`: shows and controls the runs of a store.
+
+sabir runs                              the newest runs
+sabir runs list --state waiting         those that wait for a person
+sabir runs show RUN                     its calls, as a tree
+sabir runs cancel|pause|resume RUN
+sabir runs fork RUN --at PATH           a new run, performed again from that call on
+sabir runs delete RUN...                forget runs that have ended
+sabir runs delete --older-than 30d      all runs that ended so long ago
+sabir runs decide RUN PATH TEXT         a person's answer; without TEXT, messages as JSON from standard input
+sabir runs recover                      give back what dead workers had
+"""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from pydantic_core import to_json
+from sabir import Message, loads
+from sabir.authoring import printable
+from sabir.errors import SettingsInvalid
+
+from sabir_runtime.durable.views import RunDetails, RunState, RunSummary, one_line_kept
+from sabir_runtime.extras import needs_extra
+
+if TYPE_CHECKING:
+    from sabir_runtime.durable.runs import Runs
+
+Action: TypeAlias = Literal["list", "show", "cancel", "pause", "resume", "fork", "delete", "decide", "recover"]
+Told: TypeAlias = Sequence[RunSummary] | RunDetails | Mapping[str, Any]
+"""The output of a command: runs, one run, or the outcome for some runs."""
+WIDTH = 80
+_UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+"""Seconds in each, the largest first."""
+
+
+# A command line is one flat function: its parameters are the command's arguments.
+def runs(
+    action: Action = "list",
+    run: str = "",
+    /,
+    *more: str,
+    store: str = "sqlite:///runs.db",
+    state: RunState | None = None,
+    limit: int = 20,
+    at: str | None = None,
+    name: str | None = None,
+    for_version: str | None = None,
+    older_than: str | None = None,
+    json: bool = False,
+) -> None:
+    """List durable runs, show one, or say what shall become of it.
+
+    Parameters
+    ----------
+    action
+        What to do.
+    run
+        The run's name; needed by all but list and recover.
+    more
+        For decide: the call's path and the answer, or messages as JSON from standard input. For delete: further runs.
+    store
+        Where the runs are: sqlite:///file.db or postgresql://user@host/database.
+    state
+        For list: only runs in this state.
+    limit
+        For list: so many at most.
+    at
+        For fork: the call from which on the new run is performed anew.
+    name
+        For fork: the new run's name.
+    for_version
+        For fork: the version whose workers perform the new run; that of the other run unless given.
+    older_than
+        For delete, instead of names: all runs that ended so long ago, for example 30d, 12h, 15m or 90s.
+    json
+        Write JSON.
+    """
+    with needs_extra("durable"):
+        from sabir_runtime.durable.runs import Runs, recover_store
+
+    actions: dict[Action, Callable[[Runs], Told]] = {
+        "list": lambda stored: stored.list(state=state, limit=limit),
+        "show": lambda stored: stored.show(run),
+        "cancel": lambda stored: _steer(stored, stored.cancel, run),
+        "pause": lambda stored: _steer(stored, stored.pause, run),
+        "resume": lambda stored: _steer(stored, stored.resume, run),
+        "fork": lambda stored: {"run": stored.fork(run, at=at, name=name, version=for_version)},
+        "delete": lambda stored: {"deleted": _delete(stored, [run, *more] if run else [], older_than)},
+        "decide": lambda stored: _decide(stored, run, more),
+        "recover": lambda stored: {"requeued": recover_store(store)},
+    }
+    _check_names(action, run, more)
+    with Runs(store) as stored:
+        told = actions[action](stored)
+    print(printable(to_json(told, indent=2).decode() if json else "\n".join(_lines(told))))  # no terminal obeys it
+
+
+def _check_names(action: Action, run: str, more: Sequence[str]) -> None:
+    """Refuse names of runs that are missing, or too many."""
+    if action in ("list", "delete", "recover"):
+        return
+    if not run:
+        raise SettingsInvalid(f"`sabir runs {action}` needs the name of a run; `sabir runs list` shows them")
+    if more and action != "decide":
+        raise SettingsInvalid(f"`sabir runs {action}` takes one run, not {more[0]!r} too; call it once for each")
+
+
+def _steer(stored: "Runs", change: Callable[[str], None], run: str) -> Told:
+    change(run)
+    return [stored.summary(run)]
+
+
+def _decide(stored: "Runs", run: str, more: Sequence[str]) -> Told:
+    path, answer, *rest = (*more, "", "")[: max(2, len(more))]
+    said: str | list[Message] = answer or loads("" if sys.stdin.isatty() else sys.stdin.read())
+    if not path or not said or rest:
+        raise SettingsInvalid("`sabir runs decide RUN PATH TEXT` needs all three; `sabir runs show RUN` names the path")
+    stored.decide(run, path, said)
+    return [stored.summary(run)]
+
+
+def _delete(stored: "Runs", names: list[str], older_than: str | None) -> list[str] | int:
+    if bool(names) == (older_than is not None):
+        remedy = "or `sabir runs delete --older-than 30d`, for all that ended so long ago"
+        raise SettingsInvalid(f"`sabir runs delete RUN...` needs the names of runs, {remedy}")
+    if older_than is not None:
+        return stored.delete_ended(_seconds(older_than))
+    stored.delete(*names)
+    return names
+
+
+def _seconds(age: str) -> float:
+    number, unit = age[:-1], age[-1:]
+    if not (number.isascii() and number.isdigit() and unit in _UNITS):
+        raise SettingsInvalid(
+            f"{age!r} is no age; give a number of days, hours, minutes or seconds: 30d, 12h, 15m, 90s"
+        )
+    return float(number) * _UNITS[unit]
+
+
+def _lines(told: Told) -> Iterator[str]:
+    """A command's output as lines for people."""
+    if isinstance(told, RunDetails):
+        yield from _details(told)
+    elif isinstance(told, Mapping):
+        for label, value in told.items():
+            yield f"{label}: {(', '.join(value) or 'nothing') if isinstance(value, list) else value}"
+    else:
+        yield from map(_summary, told) if told else ["no runs"]
+
+
+def _summary(summary: RunSummary) -> str:
+    head = f"{summary.state:9} {_ago(summary.updated_at):>5}  {summary.run}"
+    why = f"waits for {summary.waits_for}" if summary.waits_for else summary.fault or ""
+    return one_line_kept(head, f"{summary.context}.{summary.name} {why}", WIDTH)
+
+
+def _details(details: RunDetails) -> Iterator[str]:
+    summary = details.summary
+    rows = {
+        "run": summary.run, "state": summary.state, "calls": f"{summary.context}.{summary.name}",
+        "version": f"{summary.application} {summary.version}", "worker": summary.worker, "paused": summary.fault,
+        "waits": summary.waits_for and f"for {summary.waits_for}",
+        "fork of": summary.forked_from,
+    }  # fmt: skip
+    yield from (one_line_kept(f"{label:8}", value, WIDTH) for label, value in rows.items() if value)
+    yield details.tree(WIDTH)
+
+
+def _ago(moment: float) -> str:
+    seconds = max(0, int(time.time() - moment))
+    return next(f"{seconds // length}{unit}" for unit, length in _UNITS.items() if seconds >= length or length == 1)

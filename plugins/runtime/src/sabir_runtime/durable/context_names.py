@@ -1,0 +1,35 @@
+"""The names under which the runs of a context are stored.
+
+    class Support(BaseContext):
+        stored_as = "support"                new runs name the context so: `sabir_runs.context`, and the queue's name
+        stored_before = ("Helpdesk",)        runs with these names are performed too
+
+Without `stored_as` the name is the class's `__qualname__`. Its module does not count: it is `__main__` in a script and
+another name when the script is imported. A name counts for the class that assigns it, not for its subclasses.
+"""
+
+import sys
+
+from sabir_runtime.contexts import BaseContext, context_names
+from sabir_runtime.durable.errors import DurableFault
+
+
+def stored_names(context: BaseContext) -> tuple[str, ...]:
+    """Return the name under which new runs of a context are stored, then those of its earlier runs."""
+    return context_names(type(context)).all
+
+
+def check_one_class(known: BaseContext | None, context: BaseContext) -> None:
+    """Raise DurableFault if contexts of two classes with one stored name would take each other's runs.
+
+    Two classes with one qualified name in one file are the same class, defined twice.
+    """
+    if known is not None and _place(type(known)) != _place(type(context)):
+        classes = " and ".join(f"{kind.__module__}.{kind.__qualname__}" for kind in (type(known), type(context)))
+        remedy = "rename one of them, or give one another stored_as"
+        raise DurableFault(f"{classes} have one name, and would take each other's runs; {remedy}")
+
+
+def _place(kind: type) -> tuple[str, str]:
+    """Return the file and the name of a class."""
+    return getattr(sys.modules.get(kind.__module__), "__file__", None) or kind.__module__, kind.__qualname__

@@ -1,0 +1,250 @@
+"""One run in this process: its calls are performed, except those already in the ledger.
+
+    ctx.llm(…) ─▶ path ─▶ what is in the ledger?
+                           ├ nothing     ▶ begin ▶ the policy chooses ▶ batch written ▶ calls answered ▶ result written
+                           ├ started     ▶         the policy chooses ▶ …        again, since it has no batch
+                           ├ a batch     ▶                                        calls answered ▶ …
+                           ├ a result    ▶ returned, the policy is not run
+                           └ a failure   ▶ raised
+
+A call's failure is the same when it first occurs and when it is read: a policy's reaction must not depend on that.
+A fault of the run itself stops it, even if a policy catches the error.
+
+A call may wait for a person's decision, for days if need be, across restarts:
+
+    self.approve = self._bind(human_policy(decision))        in the context
+    await runner.decide("order-7", path, "yes")              from any process; or `sabir runs decide order-7 PATH yes`
+
+`sabir runs list --state waiting` lists the waiting runs, and `show` names the path of the call.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import partial
+from typing import NoReturn, ParamSpec, Protocol, TypeVar
+
+from sabir import Message, ToolContext, dumps, loads, unanswered
+
+from sabir_runtime import Question, paths
+from sabir_runtime.contexts import BoundCall
+from sabir_runtime.durable.errors import DurableFault
+from sabir_runtime.durable.ledger import OPEN, Hold, Ledger
+from sabir_runtime.durable.tables import Call, Request, answer_request, difference, encode_failure, request_of
+from sabir_runtime.failures import PolicyFailed, ReplayMismatch, is_cancelled
+from sabir_runtime.policies import Batch, answer_batch, lanes_of
+
+Parameters = ParamSpec("Parameters")
+Given = TypeVar("Given")
+
+
+class Worker(Protocol):
+    """The methods of its worker that an execution needs."""
+
+    ledger: Ledger
+
+    async def store(
+        self, work: Callable[Parameters, Given], *arguments: Parameters.args, **named: Parameters.kwargs
+    ) -> Given:
+        """The value of a function of the ledger, which runs in a thread."""
+
+    async def decision(self, run: str, path: str) -> str:
+        """Wait until somebody has decided a call; the batch, as JSON."""
+
+
+class Execution:
+    """A run that this worker holds."""
+
+    def __init__(self, worker: Worker, hold: Hold, known: dict[str, Call]) -> None:
+        self.hold = hold
+        self.loop = asyncio.get_running_loop()
+        self._worker, self._ledger, self._known = worker, worker.ledger, known
+        self._numbers = max((call.number for call in known.values()), default=-1) + 1
+        self._stopped: Exception | None = None
+        self._task: asyncio.Task[Batch] | None = None
+        self._at_work = 0
+        self._at_rest = asyncio.Event()
+        self.ended: Future[None] = Future()
+        self.ended.set_running_or_notify_cancel()  # a caller that stops waiting does not cancel it
+        """Done when no part of it runs, and its worker has released the run."""
+
+    async def perform(self, call: BoundCall) -> Batch:
+        """Perform the run's call; a stopped run has stopped completely before this ends."""
+        self._task = asyncio.create_task(self.record(f"0:{call.name}", call))
+        try:
+            return await self._task
+        except asyncio.CancelledError:
+            self._task.cancel()
+            while self._at_work:  # branches that a policy left behind when it was cancelled
+                self._at_rest.clear()
+                await self._at_rest.wait()
+            self.check()
+            raise
+
+    def stop(self, reason: Exception) -> None:
+        """End it without a result; the first reason counts. On the thread of its event loop."""
+        self._stopped = self._stopped or reason
+        if self._task is not None:
+            self._task.cancel()
+
+    async def is_held(self) -> bool:
+        """Whether this worker still holds the run: by the store, it was not stopped or taken by another worker."""
+        epochs = await self._store(self._ledger.epochs, [self.hold.run])
+        return self._stopped is None and epochs.get(self.hold.run) == self.hold.epoch
+
+    def check(self) -> None:
+        """Raise the reason if the run was stopped."""
+        if self._stopped is not None:
+            raise self._stopped
+
+    async def record(self, path: str, call: BoundCall) -> Batch:
+        """The batch of a bound call at its path: from the ledger, or performed and recorded there."""
+        self._at_work += 1
+        try:
+            return await self._record(path, call)
+        finally:
+            self._at_work -= 1
+            if not self._at_work:
+                self._at_rest.set()
+
+    async def _record(self, path: str, call: BoundCall) -> Batch:
+        self.check()
+        request = request_of(call)
+        row = self._known.get(path)
+        if row is None or row.state in OPEN:
+            row = await self._store(self._ledger.begin, self.hold, path, self._number(), request)
+        if row is not None:
+            self._agree(row, request)
+        return await self._carry_on(row, path, call)
+
+    async def wait(self, path: str) -> list[Message]:
+        """A person's decision for the call at that path."""
+        row = await self._store(self._ledger.wait, self.hold, path)
+        return loads(row.batch or await self._worker.decision(self.hold.run, path))
+
+    async def _carry_on(self, row: Call | None, path: str, call: BoundCall) -> Batch:
+        """Continue a call from its row in the ledger to its end; if another writer was first, its value is kept."""
+        if row is not None and row.state not in OPEN:
+            return row.outcome()
+        chosen = row.batch if row else None
+        try:
+            with paths.enter(path), _at(self, path):
+                batch = loads(chosen) if chosen else await call.decide()
+                self.check()
+                text = chosen or dumps(batch)
+                calls = unanswered(batch)
+                standing = (
+                    await self._store(self._ledger.decide, self.hold, path, text) if calls and not chosen else None
+                )
+                if standing is None:
+                    result = await answer_batch(batch, partial(self._answer, _places(path, calls), call))
+                    self.check()
+                    written = dumps(result) if calls else None
+                    standing = await self._store(self._ledger.finish, self.hold, path, text, written)
+                    if standing is None:
+                        return result
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and is_cancelled():
+                raise
+            self.check()
+            failure = PolicyFailed.from_exception(error)
+            standing = await self._store(self._ledger.fail, self.hold, path, chosen, encode_failure(failure))
+            if standing is None:
+                raise failure from failure.__cause__
+        return await self._carry_on(standing, path, call)
+
+    async def _answer(self, places: dict[int, str], call: BoundCall, message: Message) -> Message:
+        """The result of an option call: the recorded one, or a new one."""
+        path, request = places[id(message)], answer_request(message)
+        row = self._known.get(path)
+        if row is None:
+            started = time.time()
+            result = await call.answer(message, self._context(path, message))
+            self.check()
+            row = await self._store(
+                self._ledger.answer, self.hold, path, self._number(), request, dumps([result]), started
+            )
+            if row is None:
+                return result
+        self._agree(row, request)
+        return row.outcome()[0]
+
+    def _context(self, path: str, message: Message) -> ToolContext:
+        """The option's context: it may have begun before if a call of this answer was recorded."""
+        call_id = message.call.invocation_id if message.call else ""
+        has_begun = any(known.startswith(f"{path}/") for known in self._known)
+        return ToolContext(call_id, has_begun, f"{message.id}/{call_id}")
+
+    def _agree(self, row: Call, request: Request) -> None:
+        if (row.name, row.digest) != (request.name, request.digest):
+            remedy = f"run the code that began it, or `sabir runs fork {row.run} --at '{row.path}'`"
+            told = difference(row.request, request.shown)
+            self._fatal(ReplayMismatch(f"run {row.run!r} does not repeat itself at {row.path!r}: {told}; {remedy}"))
+
+    async def _store(
+        self, work: Callable[Parameters, Given], *arguments: Parameters.args, **named: Parameters.kwargs
+    ) -> Given:
+        try:
+            return await self._worker.store(work, *arguments, **named)
+        except DurableFault as error:
+            self._fatal(error)
+
+    def _fatal(self, error: Exception) -> NoReturn:
+        self._stopped = self._stopped or error
+        raise self._stopped
+
+    def _number(self) -> int:
+        self._numbers += 1
+        return self._numbers - 1
+
+
+@dataclass(frozen=True)
+class Place:
+    """The place in a run where a policy runs."""
+
+    execution: Execution
+    path: str
+
+
+place: ContextVar[Place | None] = ContextVar("sabir_runtime.durable.place", default=None)
+
+
+async def holds_run() -> bool:
+    """Whether this worker still holds the run of the current policy or option, by the store.
+
+    A process can be suspended at any instruction, and its run given to another worker meanwhile. Its records are
+    refused then, but its effects on the world are not, so call this before them. Raises DurableFault outside of a run.
+    """
+    where = place.get()
+    if where is None:
+        raise DurableFault("no run of a DurableRunner is here; ask in a policy or an option that one performs")
+    return await where.execution.is_held()
+
+
+@contextmanager
+def _at(execution: Execution, path: str) -> Iterator[None]:
+    token = place.set(Place(execution, path))
+    try:
+        yield
+    finally:
+        place.reset(token)
+
+
+def _places(path: str, calls: list[Message]) -> dict[int, str]:
+    """The paths of these calls' results: the lanes in which the calls are answered."""
+    return {id(message): f"{path}/[{lane}]" for message, lane in zip(calls, lanes_of(calls), strict=True)}
+
+
+async def decision(question: Question) -> list[Message]:
+    """A person's decision for the bound call that asks; a durable run waits for it, also in its next process.
+
+    `question` is already in the ledger, with the call. Raises DurableFault outside of a durable run.
+    """
+    where = place.get()
+    if where is None:
+        raise DurableFault("a decision is waited for in a run of a DurableRunner; give human_policy another `ask` here")
+    return await where.execution.wait(where.path)

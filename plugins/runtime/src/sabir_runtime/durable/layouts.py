@@ -1,0 +1,96 @@
+"""The layout of the tables beside the engine's: its number in the store, and the steps from each layout to the next.
+
+    a new store      ─▶ the tables of LAYOUT are made
+    an older layout  ─▶ STEPS[n + 1] ─▶ … ─▶ STEPS[LAYOUT]      in one transaction, under a lock, by whoever opens it
+    a newer layout   ─▶ StoreInvalid: upgrade sabir-runtime     nothing is changed
+
+A change of `tables` needs a new step here. Steps are never edited: stores have carried them out.
+"""
+
+from pathlib import Path
+
+import sqlalchemy as sa
+from sabir.authoring import DatabaseFailure, one_line
+
+from sabir_runtime.durable.errors import StoreInvalid
+from sabir_runtime.durable.stores import reach_store, shown
+from sabir_runtime.durable.tables import metadata, runs, versions
+
+STEPS: dict[int, tuple[str, ...]] = {
+    2: (
+        "ALTER TABLE sabir_runs ADD COLUMN holder TEXT",
+        "ALTER TABLE sabir_workers ADD COLUMN version TEXT",
+        "CREATE INDEX sabir_runs_newest ON sabir_runs (created_at)",
+        "CREATE INDEX sabir_runs_new ON sabir_runs (worker) WHERE epoch = 0",
+    ),
+}
+"""The number of a layout → the statements that make it of the layout before."""
+LAYOUT = max(STEPS)
+"""The layout that this version writes."""
+SETUP_LOCK = 0x5AB1_D0AB
+"""The advisory lock under which tables are made on Postgres, because two workers may start at once."""
+
+
+def make_tables(engine: sa.Engine) -> None:
+    """Make the tables that are missing, and migrate older ones, in one transaction.
+
+    Raises StoreInvalid for a store of a newer layout.
+    """
+    with engine.begin() as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": SETUP_LOCK})
+        else:
+            connection.execute(sa.text("BEGIN IMMEDIATE"))
+        is_numbered = sa.inspect(connection).has_table(versions.name)
+        layout = _numbered_layout(connection) if is_numbered else _unnumbered_layout(connection)
+        metadata.create_all(connection)
+        if not is_numbered:
+            connection.execute(versions.insert(), {"version": layout})
+        for number in range(layout + 1, LAYOUT + 1):
+            for statement in STEPS[number]:
+                connection.execute(sa.text(statement))
+            connection.execute(versions.update(), {"version": number})
+
+
+def check_tables(engine: sa.Engine) -> None:
+    """Migrate older tables, but make no new store.
+
+    Raises StoreInvalid if the store has no tables of runs, or those of a newer layout.
+    """
+    path = engine.url.database or ""
+    is_missing = engine.dialect.name == "sqlite" and not Path(path).exists()  # SQLite would make the file
+    if not is_missing:
+        reach_store(engine)
+    if is_missing or not sa.inspect(engine).has_table(runs.name):
+        raise no_runs(engine)
+    with engine.connect() as connection:
+        is_numbered = sa.inspect(connection).has_table(versions.name)
+        is_current = is_numbered and _numbered_layout(connection) == LAYOUT
+    if not is_current:
+        make_tables(engine)
+
+
+def no_runs(engine: sa.Engine) -> StoreInvalid:
+    """Make the error that a store was made by another program."""
+    return StoreInvalid(f"{shown(engine.url)} holds no runs; give the store that a DurableRunner was made with")
+
+
+def _numbered_layout(connection: sa.Connection) -> int:
+    """Return the layout that the store names; raises StoreInvalid if it is newer or not a number."""
+    url = shown(connection.engine.url)
+    numbers = connection.execute(sa.select(versions.c.version)).scalars().all()
+    layout = numbers[0] if len(numbers) == 1 and type(numbers[0]) is int and numbers[0] > 0 else None
+    if layout is None:
+        damage = f"{url} is damaged: its layout is {one_line(repr(numbers), 80)}"
+        raise StoreInvalid(f"{damage}; {DatabaseFailure.DAMAGE}")
+    if layout > LAYOUT:
+        raise StoreInvalid(f"{url} has layout {layout}, this version reads up to {LAYOUT}; upgrade sabir-runtime")
+    return layout
+
+
+def _unnumbered_layout(connection: sa.Connection) -> int:
+    """Return the layout of a store without a number, by its columns; a store without tables gets the newest."""
+    tables = sa.inspect(connection)
+    if not tables.has_table(runs.name):
+        return LAYOUT
+    return 2 if any(column["name"] == "holder" for column in tables.get_columns(runs.name)) else 1

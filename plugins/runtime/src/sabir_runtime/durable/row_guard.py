@@ -1,0 +1,122 @@
+"""Replaces values in other serializations in each fetched row, before the engine reads the row.
+
+    DBOS ─▶ SELECT … serialization … ─▶ the driver's row factory ─▶ guard_row ─▶ DBOS ─▶ ReadableJSON.deserialize
+                                          ("gASV…", "py_pickle")       (refusal, "sabir_json")       └ raises RowRefused
+
+DBOS selects the deserializer of a value by the column `serialization` of its row. `py_pickle` is always among the
+choices, whatever serializer its configuration names, so a changed row could run code in every process that reads it.
+DBOS has no setting against this. It reads all rows through the engine that `stores` makes, and both drivers have a
+public hook for each fetched row: sqlite3 and psycopg call `row_factory`.
+
+The check and the load use the same row in memory, so a row that changes in between cannot get past the check. A refused
+row does not end the query, because one query reads the rows of many runs.
+"""
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from sabir.authoring import one_line
+from sqlalchemy import Engine, event
+
+from sabir_runtime.durable.errors import RowRefused
+
+SERIALIZATION = "sabir_json"
+"""The only serialization that is read; rows without one are read as this one too."""
+REFUSED = "sabir_refused"
+"""The key of the object that replaces a refused value."""
+
+_PAYLOADS = frozenset({"inputs", "output", "error", "message", "value"})
+"""Columns whose values the engine deserializes."""
+_UNNAMED = "coalesce"
+"""How SQLAlchemy's labels of unnamed columns begin: the engine reads results as `coalesce(output, …)`."""
+_RUNS = ("workflow_uuid", "destination_uuid")
+"""Columns that name the run of a row."""
+
+Row: TypeAlias = tuple[Any, ...]  # what a driver returns for a column
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The positions of columns in a row with serialized values."""
+
+    names: tuple[str, ...]
+    serializations: tuple[int, ...]
+    payloads: tuple[int, ...]
+    run: int | None
+
+
+def guard_engine(engine: Engine) -> None:
+    """Guard every row that is fetched through an engine, also by connections that are open already."""
+    if not event.contains(engine, "checkout", _guard):
+        event.listen(engine, "checkout", _guard)
+
+
+def _guard(connection: Any, *_: object) -> None:  # the driver's own connection
+    connection.row_factory = _make_sqlite_row if isinstance(connection, sqlite3.Connection) else _make_psycopg_maker
+
+
+def guard_row(row: Sequence[Any], columns: Columns) -> Row:
+    """Return the row, with refusals in place of its values if they are in another serialization."""
+    for position in columns.serializations:
+        if row[position] is not None and row[position] != SERIALIZATION:
+            return _refuse(row, columns, row[position])
+    return tuple(row)
+
+
+@lru_cache(1024)
+def find_columns(names: tuple[str, ...]) -> Columns | None:
+    """Return the positions in a row with these columns; None if nothing in the row is serialized."""
+    serializations = tuple(position for position, name in enumerate(names) if "serialization" in name)
+    if not serializations:
+        return None
+    payloads = (at for at, name in enumerate(names) if name in _PAYLOADS or name.startswith(_UNNAMED))
+    run = next((names.index(name) for name in _RUNS if name in names), None)
+    return Columns(names, serializations, tuple(payloads), run)
+
+
+def refused(refusal: object) -> RowRefused:
+    """Make the error that a refusal describes; anybody who can write to the store can write a refusal too."""
+    fields = refusal if isinstance(refusal, dict) else {}
+    run, column = fields.get("run"), str(fields.get("column"))
+    column = "output or error" if column.startswith(_UNNAMED) else one_line(column, 40)
+    written = f"is in the serialization {one_line(repr(fields.get('serialization')), 40)}, not {SERIALIZATION!r}"
+    remedy = "see who else writes to the store, then fork the run"
+    return RowRefused(f"the engine's column {column} {written}, and was not loaded; {remedy}", run and str(run))
+
+
+def _refuse(row: Sequence[Any], columns: Columns, serialization: object) -> Row:
+    """Replace what the engine would deserialize, and name our serialization, so that our deserializer gets it."""
+    values = list(row)
+    run = None if columns.run is None else str(row[columns.run])
+    for position in columns.serializations:
+        values[position] = SERIALIZATION
+    for position in columns.payloads:
+        if row[position] is not None:
+            values[position] = _refusal(run, columns.names[position], serialization)
+    return tuple(values)
+
+
+def _refusal(run: str | None, column: str, serialization: object) -> str:
+    """Write the value that replaces a refused one. Refused inputs become the argument of the engine's workflow."""
+    refusal = {REFUSED: {"run": run, "column": column, "serialization": str(serialization)}}
+    return json.dumps({"args": [], "kwargs": refusal} if column == "inputs" else refusal)
+
+
+def _column_names(description: Iterable[Sequence[Any]] | None) -> tuple[str, ...]:
+    return tuple([column[0] for column in description or ()])
+
+
+def _make_sqlite_row(cursor: sqlite3.Cursor, row: Row) -> Row:
+    """Make a row of sqlite3; see https://docs.python.org/3/library/sqlite3.html#sqlite3.Cursor.row_factory."""
+    columns = find_columns(_column_names(cursor.description))
+    return row if columns is None else guard_row(row, columns)
+
+
+def _make_psycopg_maker(cursor: Any) -> Callable[[Sequence[Any]], Row]:  # psycopg's Cursor, which need not be loaded
+    """Make the rows of one result of psycopg; see https://www.psycopg.org/psycopg3/docs/advanced/rows.html."""
+    columns = find_columns(_column_names(cursor.description))
+    return tuple if columns is None else lambda row: guard_row(row, columns)

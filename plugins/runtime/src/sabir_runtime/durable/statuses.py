@@ -1,0 +1,226 @@
+"""Queries of runs: the tables here joined with the engine's own, which are only read.
+
+    sabir_runs ─┬─ workflow_status   the engine's row of the run: its status, since when, at which worker
+                ├─ sabir_calls       whether one of its calls waits for a person
+                └─ sabir_workers     whether a worker exists that can take it
+
+No engine is imported for this. Changes of a run's status go through the engine (`runs`).
+
+A worker is listed with the time when it was last seen; its lock shows whether it lives (`stores`).
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
+
+from sabir_runtime.durable.layouts import check_tables, no_runs
+from sabir_runtime.durable.ledger import HELD
+from sabir_runtime.durable.tables import Run, calls, runs, workers
+from sabir_runtime.durable.views import RunState, RunSummary
+
+_SECONDS = {
+    "sqlite": "(julianday('now') - 2440587.5) * 86400.0",
+    "postgresql": "CAST(extract(epoch FROM clock_timestamp()) AS double precision)",
+}
+"""Seconds since 1970, by the clock of the store."""
+
+
+class WorkerList:
+    """The workers of a store."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+        # The store's clock, so that the clocks of the workers' machines need not agree.
+        self._now: sa.ColumnElement[float] = sa.literal_column(_SECONDS[engine.dialect.name], sa.Float())
+
+    def add(self, worker: str, application: str, version: str, host: str, process: int) -> None:
+        """Record a worker, which already has its lock."""
+        row = {"worker": worker, "application": application, "version": version, "host": host, "process": process}
+        with self._engine.begin() as connection, suppress(IntegrityError):
+            connection.execute(sa.insert(workers).values(**row, started_at=self._now, seen_at=self._now))
+
+    def seen(self, worker: str) -> bool:
+        """Record that a worker has its lock now; False if another worker took it for dead since."""
+        with self._engine.begin() as connection:
+            changed = connection.execute(sa.update(workers).where(workers.c.worker == worker).values(seen_at=self._now))
+            return bool(changed.rowcount)
+
+    def remove(self, worker: str) -> None:
+        """Forget a worker, which holds no run from then on."""
+        with self._engine.begin() as connection:
+            connection.execute(sa.delete(workers).where(workers.c.worker == worker))
+
+    def unseen(self, seconds: float) -> list[str]:
+        """The workers that were not seen for that many seconds."""
+        with self._engine.connect() as connection:
+            age = self._now - workers.c.seen_at
+            return list(connection.execute(sa.select(workers.c.worker).where(age >= sa.literal(seconds))).scalars())
+
+    def live(self, seconds: float) -> frozenset[tuple[str, str | None]]:
+        """The applications and versions of the workers that were seen within that many seconds."""
+        with self._engine.connect() as connection:
+            age = self._now - workers.c.seen_at
+            found = connection.execute(
+                sa.select(workers.c.application, workers.c.version).where(age < sa.literal(seconds))
+            )
+            return frozenset((application, version) for application, version in found)
+
+
+ENDED: tuple[RunState, ...] = ("done", "failed", "cancelled")
+"""Final states of runs; only a cancelled run can be resumed."""
+LIVE_SECONDS = 60.0
+"""Seconds after which an unseen worker does not count: runs that only it can take are shown as waiting for a worker."""
+
+_QUEUED = ("ENQUEUED", "DELAYED")
+_IS_NEW = runs.c.epoch == sa.literal_column("0")  # as the index has it
+_COLUMNS = [column for column in runs.columns if column is not runs.c.request]
+"""The columns for lists of runs, without the request, which can be long."""
+
+
+def _engine_table(schema: str | None) -> sa.Table:
+    return sa.Table(
+        "workflow_status",
+        sa.MetaData(schema=schema),
+        sa.Column("workflow_uuid", sa.Text, primary_key=True),
+        sa.Column("status", sa.Text),
+        sa.Column("executor_id", sa.Text),
+        sa.Column("updated_at", sa.BigInteger),
+    )
+
+
+_TABLES = {"sqlite": _engine_table(None), "postgresql": _engine_table("dbos")}
+
+
+def check_store(engine: sa.Engine) -> None:
+    """Raise StoreInvalid if the tables of runs, or the engine's, are missing or of a newer version."""
+    check_tables(engine)
+    table = _TABLES[engine.dialect.name]
+    if not sa.inspect(engine).has_table(table.name, schema=table.schema):
+        raise no_runs(engine)
+
+
+class Statuses:
+    """The runs of a store and the states that they are in."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine, self._workers = engine, WorkerList(engine)
+        self._table = _TABLES[engine.dialect.name]
+        self._joined = runs.outerjoin(self._table, self._table.c.workflow_uuid == runs.c.run)
+        self._states = _states(self._table.c.status)
+
+    def newest(self, state: RunState | None, limit: int) -> list[RunSummary]:
+        """Runs, the newest first; those in one state if that is given."""
+        newest_first = self._select().order_by(runs.c.created_at.desc(), runs.c.run).limit(limit)
+        return self._summaries(newest_first if state is None else newest_first.where(self._is(state)))
+
+    def find(self, names: Sequence[str]) -> list[RunSummary]:
+        """The existing runs among these names."""
+        return self._summaries(self._select().where(runs.c.run.in_(names)))
+
+    def unfinished(self, application: str) -> list[str]:
+        """The names of an application's runs that are queued, running or waiting; the oldest first."""
+        is_open = sa.or_(self._states["queued"], self._states["running"])
+        oldest_first = sa.select(runs.c.run).select_from(self._joined).order_by(runs.c.created_at, runs.c.run)
+        with self._engine.connect() as connection:
+            return [*connection.execute(oldest_first.where(runs.c.application == application, is_open)).scalars()]
+
+    def left_by(self, worker: str) -> list[Run]:
+        """The runs that a worker holds, and those that it recorded but did not start."""
+        status = self._table.c
+        has = sa.and_(status.executor_id == worker, status.status == "PENDING")
+        wrote = sa.and_(runs.c.worker == worker, _IS_NEW, status.status.is_(None))
+        with self._engine.connect() as connection:
+            queries = (sa.select(runs).select_from(self._joined).where(where) for where in (has, wrote))
+            return [Run(**row) for query in queries for row in connection.execute(query).mappings()]
+
+    def ended_before(self, moment: float) -> list[str]:
+        """The names of runs that ended before that time, and that no worker still runs."""
+        at = sa.func.coalesce(self._table.c.updated_at / 1000.0, runs.c.created_at)
+        with self._engine.connect() as connection:
+            return [*connection.execute(self._over().where(at < moment)).scalars()]
+
+    def over(self, names: Sequence[str]) -> sa.Select[tuple[str]]:
+        """A query for these runs' names, limited to those that have ended and that no worker still runs."""
+        return self._over().where(runs.c.run.in_(names)).correlate(None)
+
+    def stranded(self, application: str) -> Mapping[str, int]:
+        """Version → how many queued runs of an application wait for it, for versions without a worker."""
+        queued = (
+            sa.select(runs.c.version, sa.func.count())
+            .join(self._table, self._table.c.workflow_uuid == runs.c.run)
+            .where(runs.c.application == application, self._table.c.status.in_(_QUEUED))
+            .group_by(runs.c.version)
+            .order_by(runs.c.version)
+        )
+        live = self._workers.live(LIVE_SECONDS)
+        with self._engine.connect() as connection:
+            return {
+                version: number
+                for version, number in connection.execute(queued)
+                if not _is_served(live, application, version)
+            }
+
+    def is_known(self, run: str) -> bool:
+        """Whether the engine knows a run."""
+        with self._engine.connect() as connection:
+            found = sa.select(self._table.c.workflow_uuid).where(self._table.c.workflow_uuid == run)
+            return connection.execute(found).first() is not None
+
+    def _over(self) -> sa.Select[tuple[str]]:
+        ended = sa.or_(*(self._states[state] for state in ENDED))
+        return sa.select(runs.c.run).select_from(self._joined).where(ended, sa.not_(HELD))
+
+    def _is(self, state: RunState) -> sa.ColumnElement[bool]:
+        """The condition of a state; for the engine, a run that waits for a person is running."""
+        asks = sa.exists().where(calls.c.run == runs.c.run, calls.c.state == "waiting")
+        if state == "waiting":
+            return sa.and_(self._states["running"], asks)
+        return sa.and_(self._states["running"], sa.not_(asks)) if state == "running" else self._states[state]
+
+    def _select(self) -> sa.Select[Any]:
+        state = sa.case(*((when, name) for name, when in self._states.items())).label("state")
+        status = (self._table.c.updated_at, self._table.c.executor_id)
+        return sa.select(*_COLUMNS, HELD.label("is_held"), state, *status).select_from(self._joined)
+
+    def _summaries(self, query: sa.Select[Any]) -> list[RunSummary]:
+        with self._engine.connect() as connection:
+            rows = connection.execute(query).mappings().all()
+            running = [row["run"] for row in rows if row["state"] == "running"]
+            # Not in the query itself: Postgres would look through all calls of the store for it.
+            asks = sa.select(calls.c.run).where(calls.c.run.in_(running), calls.c.state == "waiting").distinct()
+            waiting = frozenset(connection.execute(asks).scalars() if running else ())
+        live = self._workers.live(LIVE_SECONDS) if any(row["state"] == "queued" for row in rows) else frozenset()
+        return [_summary(row, "waiting" if row["run"] in waiting else row["state"], live) for row in rows]
+
+
+def _states(status: sa.ColumnElement[str | None]) -> dict[RunState, sa.ColumnElement[bool]]:
+    """State → its condition; exactly one is true for a run; `waiting` is `running` here."""
+    is_unknown, is_cancelled = status.is_(None), runs.c.wish == "cancel"  # unknown to the engine: not begun yet
+    is_stopped = status.in_(("CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"))
+    return {
+        "queued": sa.or_(status.in_(_QUEUED), sa.and_(is_unknown, runs.c.wish == "run")),
+        "running": status == "PENDING",
+        "paused": sa.or_(sa.and_(is_stopped, sa.not_(is_cancelled)), sa.and_(is_unknown, runs.c.wish == "pause")),
+        "cancelled": sa.and_(sa.or_(is_stopped, is_unknown), is_cancelled),
+        "done": status == "SUCCESS",
+        "failed": status == "ERROR",
+    }
+
+
+def _summary(row: Mapping[Any, Any], state: RunState, live: frozenset[tuple[str, str | None]]) -> RunSummary:
+    waits_for = None
+    if state == "queued" and not _is_served(live, row["application"], row["version"]):
+        waits_for = f"a worker of version {row['version']!r}, of which none is there"
+    elif state in ("queued", "running", "waiting") and row["is_held"] and row["executor_id"] != row["holder"]:
+        waits_for = f"worker {row['holder']}, which has not let go of it yet"
+    updated_at = row["updated_at"] / 1000 if row["updated_at"] else row["created_at"]
+    shown = {name: row[name] for name in RunSummary.model_fields if name in row}
+    return RunSummary(**{**shown, "state": state, "waits_for": waits_for, "updated_at": updated_at})
+
+
+def _is_served(live: frozenset[tuple[str, str | None]], application: str, version: str) -> bool:
+    """Whether a worker takes such runs; an old worker that does not report its version may."""
+    return (application, version) in live or (application, None) in live

@@ -1,0 +1,356 @@
+"""A worker: the part of this process that performs runs, and recovers those of dead workers.
+
+    event loop      executions of runs, each a task
+    threads         the ledger: a database never blocks the loop
+    one thread      the beat: keep the lock · tell executions that their run was taken · deliver people's decisions
+· requeue runs of dead workers
+
+One in each process, like the engine; runners of the same store share it.
+"""
+
+import asyncio
+import logging
+import os
+import socket
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from uuid import uuid4
+
+from dbos import error as engine_errors
+from sqlalchemy import URL, Engine
+from sqlalchemy.exc import DBAPIError
+
+from sabir_runtime.contexts import BoundCall, BoundPolicy
+from sabir_runtime.durable import engine
+from sabir_runtime.durable.context_names import check_one_class, stored_names
+from sabir_runtime.durable.errors import DurableFault, RowRefused, RunStopped, RunTaken, StoreInvalid
+from sabir_runtime.durable.execution import Execution
+from sabir_runtime.durable.faults import fault_text
+from sabir_runtime.durable.layouts import make_tables
+from sabir_runtime.durable.ledger import Ledger
+from sabir_runtime.durable.runs import Runs, patience_of, queue_of, recover
+from sabir_runtime.durable.statuses import WorkerList
+from sabir_runtime.durable.stores import (
+    Settings,
+    bounds_of,
+    close_store,
+    is_sqlite,
+    make_lease,
+    open_store,
+    reach_store,
+    unusable,
+)
+from sabir_runtime.durable.tables import Run, unpack_request
+from sabir_runtime.failures import PolicyFailed, PolicyInvalid, ReplayMismatch
+
+if TYPE_CHECKING:
+    from sabir_runtime.contexts import BaseContext
+
+Parameters = ParamSpec("Parameters")
+Given = TypeVar("Given")
+log = logging.getLogger("sabir.durable")
+
+CLOSING = 20.0
+"""Seconds for which a closing worker waits for the runs that it stops, and for its last beat."""
+
+
+def make_store(database: Engine, url: URL) -> None:
+    """Connect to a store, and make or upgrade the tables of runs and of the engine."""
+    if is_sqlite(url):
+        with suppress(OSError):  # it is there already, or SQLite says why it cannot be made; nobody else may read it
+            Path(str(url.database)).touch(0o600)
+    reach_store(database)
+    make_tables(database)
+    url = url.set(drivername=database.dialect.name)
+    bounds = {} if is_sqlite(url) else {name: str(bound) for name, bound in bounds_of(url).items()}
+    engine.migrate(url.update_query_dict(bounds).render_as_string(hide_password=False))
+
+
+class Worker:
+    """This process's worker for one store."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.name = f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}"
+        self.engine = open_store(settings.url, settings.durability)
+        self.ledger = Ledger(self.engine)
+        self.runs = Runs(self.engine)
+        self._threads = ThreadPoolExecutor(1 if is_sqlite(settings.url) else 8, "sabir-durable")
+        self._lease, self._workers = make_lease(settings.url, self.name), WorkerList(self.engine)
+        self.contexts: dict[str, BaseContext] = {}
+        """Stored name, earlier ones too → the context that takes runs with this name."""
+        self.holders = 0
+        """How many runners of this process share it."""
+        self.live: dict[str, BoundPolicy] = {}
+        """Run → the policy object to use while its caller is in this process."""
+        self._executions: set[Execution] = set()
+        self._performing: dict[Future[None], asyncio.AbstractEventLoop] = {}
+        """Runs that the engine asked for: each ends when the run is released, or was never taken."""
+        self._stranded: dict[str, int] = {}
+        self._waiting: dict[asyncio.Future[str], tuple[str, str]] = {}
+        self._ended = threading.Event()
+        self._beating = threading.Thread(target=self._beat, name="sabir-durable-beat", daemon=True)
+
+    async def launch(self, contexts: "list[BaseContext]") -> None:
+        """Take the lock, start the engine, and requeue runs of dead workers; nothing stays open if it fails."""
+        settings = self.settings
+        try:
+            await self.store(self._prepare)
+            for context in contexts:
+                self._know(context)
+            queues = [queue_of(settings.application, name) for name in self.contexts]
+            await self.store(self.runs.open_queues, queues, settings.poll, settings.at_once)
+            engine.launch(self.engine, settings, self.name, queues, self._execute)
+            await self.store(self._recover)
+            await self.store(self._tell_stranded)
+            self._beating.start()
+        except BaseException:
+            self._ended.set()
+            await engine.shut_down()
+            self._let_go()
+            raise
+
+    async def add(self, context: "BaseContext") -> None:
+        """Take runs of this context's class too; of two contexts of one class, the later one takes them."""
+        new = [name for name in stored_names(context) if name not in self.contexts]
+        self._know(context)
+        queues = [queue_of(self.settings.application, name) for name in new]
+        await self.store(self.runs.open_queues, queues, self.settings.poll, self.settings.at_once)
+        for queue in queues:
+            engine.listen(queue)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it has stopped working."""
+        return self._ended.is_set()
+
+    async def close(self) -> None:
+        """Stop the runs here, unfinished, and release the lock: other workers continue them.
+
+        It waits at most `CLOSING` seconds for runs to stop and for a store to answer.
+        """
+        self._ended.set()
+        for execution in list(self._executions):
+            self._stop(execution, "was left unfinished: its runner was closed")
+        here = [asyncio.wrap_future(ended) for ended, loop in list(self._performing.items()) if loop.is_running()]
+        if here:
+            _, late = await asyncio.wait(here, timeout=CLOSING)
+            if late:
+                log.warning("worker %s ends while %d of its runs have not stopped", self.name, len(late))
+        await asyncio.to_thread(self._beating.join, CLOSING)
+        await engine.shut_down()
+        await asyncio.to_thread(self._leave)
+
+    async def store(
+        self, work: Callable[Parameters, Given], *arguments: Parameters.args, **named: Parameters.kwargs
+    ) -> Given:
+        """The value of a function that reads or writes the store, run in a thread; it waits for an unreachable store.
+
+        Every write of the ledger may be repeated: the first one counts.
+        """
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                return await loop.run_in_executor(self._threads, partial(work, *arguments, **named))
+            except DBAPIError as error:
+                refused = unusable(self.settings.url, error.orig or error, "used")
+                if self.is_closed or not _is_away(error):
+                    raise refused from None
+                log.warning("the store is away, waiting for it: %s", refused)
+                await asyncio.sleep(self.settings.beat)
+
+    async def decision(self, run: str, path: str) -> str:
+        """Wait until somebody has decided a call; the batch, as JSON."""
+        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._waiting[future] = (run, path)
+        try:
+            return await future
+        finally:
+            del self._waiting[future]
+
+    def _prepare(self) -> None:
+        make_store(self.engine, self.settings.url)
+        if not self._lease.hold():
+            raise StoreInvalid("the store gives no lock to this worker; see whether it takes connections")
+        self._sign_on()
+
+    def _sign_on(self) -> None:
+        settings = self.settings
+        self._workers.add(self.name, settings.application, settings.version, socket.gethostname(), os.getpid())
+
+    def _leave(self) -> None:
+        try:
+            if not self.runs.statuses.left_by(self.name):
+                self._workers.remove(self.name)
+        except DBAPIError as error:  # a worker that takes the lock once the store is back removes this one
+            refused = unusable(self.settings.url, error.orig or error, "used")
+            log.warning("worker %s ends while the store is away: %s", self.name, refused)
+        finally:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self._lease.release()
+        self.runs.close()
+        self._threads.shutdown()
+        close_store(self.engine)
+
+    async def _execute(self, name: str, refused: RowRefused | None = None) -> None:
+        """Perform one run for the engine, to its end or to the end of this worker.
+
+        A run whose row was refused is paused with that reason.
+        """
+        ended: Future[None] = Future()
+        ended.set_running_or_notify_cancel()  # a caller that stops waiting does not cancel it
+        self._performing[ended] = asyncio.get_running_loop()
+        try:
+            if self.is_closed:
+                raise asyncio.CancelledError  # nothing is taken: another worker continues it
+            await self._perform(name, refused)
+        finally:
+            del self._performing[ended]
+            ended.set_result(None)
+
+    async def _perform(self, name: str, refused: RowRefused | None) -> None:
+        execution: Execution | None = None
+        try:
+            if refused is not None:
+                raise refused
+            run, execution = await self._take(name)
+            await execution.perform(self._call_of(run))
+        except (RunStopped, asyncio.CancelledError) as stopped:
+            if isinstance(stopped, asyncio.CancelledError) or self.is_closed:
+                raise asyncio.CancelledError from None  # nothing is recorded: another worker continues it
+            if execution is None:
+                await self.store(self.runs.stay_stopped, name)
+            # The engine then waits for the outcome that the run's present worker records.
+            raise engine_errors.DBOSWorkflowCancelledError(str(stopped)) from None
+        except (ReplayMismatch, PolicyInvalid, DurableFault) as fault:
+            if isinstance(fault, PolicyFailed):
+                raise  # the policy's own, and in the ledger
+            if self.is_closed:
+                raise asyncio.CancelledError from None
+            await self.store(self.runs.park, name, fault_text(fault))
+            raise engine_errors.DBOSWorkflowCancelledError(str(fault)) from None
+        finally:
+            if execution is not None:
+                await asyncio.shield(asyncio.ensure_future(self._release(execution)))
+
+    async def _take(self, name: str) -> tuple[Run, Execution]:
+        """Take a run once no worker runs it: a worker may be in the middle of an effect after a pause."""
+        while True:
+            await self._end_earlier(name)
+            taken = await self.store(self.ledger.claim, name, self.name)
+            if taken is not None and not self._here(name):
+                break
+            if self.is_closed:
+                raise RunTaken(f"run {name!r} was left unfinished: its runner was closed")
+            log.info("run %s waits for the worker that has not let go of it yet", name)
+            await asyncio.sleep(self.settings.beat if taken is None else 0)
+        run, hold, known = taken
+        execution = Execution(self, hold, known)
+        self._executions.add(execution)
+        if self.is_closed:
+            execution.stop(RunTaken(f"run {name!r} was left unfinished: its runner was closed"))
+        return run, execution
+
+    def _here(self, name: str) -> list[Execution]:
+        """The executions of a run that can still end: their event loops are running."""
+        return [each for each in list(self._executions) if each.hold.run == name and each.loop.is_running()]
+
+    async def _end_earlier(self, name: str) -> None:
+        """End earlier executions here: a run resumed within a beat may be taken by the worker that still runs it."""
+        for execution in self._here(name):
+            self._stop(execution, "was taken up again")
+            await asyncio.shield(asyncio.wrap_future(execution.ended))
+
+    async def _release(self, execution: Execution) -> None:
+        try:
+            await self.store(self.ledger.release, execution.hold.run, self.name)
+        except (DurableFault, RuntimeError) as fault:  # closed meanwhile: the worker's lock shows that it has ended
+            log.warning("run %s was not let go of: %s", execution.hold.run, fault)
+        finally:
+            self._executions.discard(execution)
+            execution.ended.set_result(None)
+
+    def _know(self, context: "BaseContext") -> None:
+        names = stored_names(context)
+        for name in names:
+            check_one_class(self.contexts.get(name), context)
+        self.contexts.update(dict.fromkeys(names, context))
+
+    def _call_of(self, run: Run) -> BoundCall:
+        context = self.contexts.get(run.context)
+        bound: object = self.live.get(run.run) or (vars(context).get(run.name) if context is not None else None)
+        if not isinstance(bound, BoundPolicy):
+            remedy = "run the code that began it"
+            raise ReplayMismatch(f"run {run.run!r} calls {run.context}.{run.name}, which is not bound here; {remedy}")
+        observations, options, arguments = unpack_request(run.request)
+        return BoundCall(bound, observations, options, bound.signature.decode(arguments))
+
+    def _beat(self) -> None:
+        while not self._ended.wait(self.settings.beat):
+            try:
+                if self._lease.hold() and not self._workers.seen(self.name):
+                    self._sign_on()
+                self._tell_taken()
+                self._hand_over()
+                if self._recover():
+                    self._tell_stranded()
+            except Exception:  # after any error, the lock is kept and the next beat tries again
+                log.warning("a beat of worker %s failed", self.name, exc_info=True)
+
+    def _recover(self) -> list[str]:
+        unseen = patience_of(self.settings.url, self.settings.beat)
+        return recover(self.runs, self._workers, self._lease, unseen=unseen, apart_from=self.name)
+
+    def _tell_stranded(self) -> None:
+        """Warn of runs that wait for another version, once for each number of them."""
+        found = dict(self.runs.statuses.stranded(self.settings.application))
+        if found and found != self._stranded:
+            shown = ", ".join(f"{number} of version {version!r}" for version, number in found.items())
+            fork = f"`sabir runs fork RUN --for-version {self.settings.version}`"
+            remedy = f"start workers of those versions, fork these runs ({fork}), or cancel them"
+            log.warning("queued runs wait, for no worker of their version is there: %s; %s", shown, remedy)
+        self._stranded = found
+
+    def _tell_taken(self) -> None:
+        held = list(self._executions)
+        epochs = self.ledger.epochs([execution.hold.run for execution in held]) if held else {}
+        for execution in held:
+            if epochs.get(execution.hold.run) != execution.hold.epoch:
+                self._stop(execution, "was taken from this worker")
+
+    def _stop(self, execution: Execution, why: str) -> None:
+        reason = RunTaken(f"run {execution.hold.run!r} {why}")
+        with suppress(RuntimeError):  # its event loop has ended
+            execution.loop.call_soon_threadsafe(execution.stop, reason)
+
+    def _hand_over(self) -> None:
+        waiting = list(self._waiting.items())
+        found = self.ledger.decided([key for _, key in waiting]) if waiting else []
+        decided = {(call.run, call.path): call.batch or call.given for call in found}
+        for future, key in waiting:
+            if key in decided:
+                with suppress(RuntimeError):
+                    future.get_loop().call_soon_threadsafe(_resolve, future, decided[key])
+
+
+def _resolve(future: "asyncio.Future[str]", text: str) -> None:
+    if not future.done():
+        future.set_result(text)
+
+
+def _is_away(error: DBAPIError) -> bool:
+    """Whether a store may take the same write later: no connection, shutting down, or locked by another writer."""
+    state = getattr(error.orig, "sqlstate", None) or ""
+    return (
+        error.connection_invalidated
+        or state.startswith(("08", "57P", "40"))
+        or "locked" in str(error.orig)
+        or "connection" in str(error.orig)
+    )

@@ -1,0 +1,296 @@
+"""How the events of one question reach their readers, and what happens when nobody reads them any more.
+
+    stream.text ──▶ iterator ──▶ Reading ──▶ the question's coroutine: here (sync), or in a task of its own (async)
+                       │            └── turn: the right to answer, which `leave` gives back at once
+                       └── gone, and no `with` block open ──▶ nobody reads: the next question may take over
+
+Law: a question goes no further than its reader. A reader that is gone never makes the conversation busy: the stream is
+left when it is garbage collected, or when the conversation is used again.
+"""
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
+from contextlib import AbstractContextManager
+from threading import get_ident
+from types import coroutine
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+
+from sabir_session.evaluation.people import Event
+from sabir_session.evaluation.perform import Performer
+
+if TYPE_CHECKING:
+    import asyncio
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Select: TypeAlias = Callable[[Event], Item | None]
+"""What an iterator gives of an event, None for nothing."""
+
+
+class Turn:
+    """The right to answer one question: a context manager that can be left early, from outside.
+
+    `hold` is the context manager of the right itself. `performer` is set while the question is answered.
+    """
+
+    def __init__(self, hold: AbstractContextManager[None], reading: "Reading[Any] | None") -> None:
+        self._hold = hold
+        self.is_open = False
+        self.reading = reading
+        self.performer: Performer | None = None
+
+    def __enter__(self) -> "Turn":
+        """Take the right; raises ConversationBusy if another question is being answered."""
+        self._hold.__enter__()
+        self.is_open = True
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        """Give the right back, unless that was done before."""
+        if self.is_open:
+            self.is_open = False
+            self._hold.__exit__(*raised)
+
+    def abandon(self) -> None:
+        """Give the right back at once, and let the question record nothing more.
+
+        Has no effect while options run: their results are recorded when the cancelled question ends.
+        """
+        if self.performer is None or not self.performer.runs_options:
+            if self.performer is not None:
+                self.performer.session = None
+            self.__exit__(GeneratorExit, GeneratorExit(), None)
+
+
+class Reading(ABC, Generic[Result]):
+    """The events of one question between its coroutine and the iterators of a stream."""
+
+    def __init__(self, start: "Callable[[Any], Coroutine[Any, Any, Result]]") -> None:
+        self.question = ""
+        """The id of the new question's first message; "" while an earlier question is being finished."""
+        self.turn: Turn | None = None
+        self.is_entered = False
+        """Whether a `with` block of the stream is open."""
+        self.iterators = 0
+        """How many iterators have not ended."""
+        self._start = start
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether nobody will read the rest: no iterator is left, and no `with` block."""
+        return not self.iterators and not self.is_entered
+
+    @abstractmethod
+    def tell(self, event: Event) -> None:
+        """Take an event of the question."""
+
+    @abstractmethod
+    async def taken(self) -> None:
+        """Suspend the question until its readers have taken all events."""
+
+    @abstractmethod
+    def leave(self) -> None:
+        """Stop answering, and give the conversation back."""
+
+
+class SyncReading(Reading[Result]):
+    """Runs the coroutine in the reader's thread, one event at a time."""
+
+    def __init__(self, start: "Callable[[SyncReading[Result]], Coroutine[Any, Any, Result]]") -> None:
+        super().__init__(start)
+        self.result: Result | None = None
+        self._events: deque[Event] = deque()
+        self._steps: Coroutine[Any, Any, Result] | None = None
+        self._error: BaseException | None = None
+        self._is_over = False
+
+    def tell(self, event: Event) -> None:
+        """Take an event of the question."""
+        self._events.append(event)
+
+    async def taken(self) -> None:
+        """Suspend the question until its reader wants the next event."""
+        await _suspend()
+
+    def next(self) -> Event:
+        """Return the next event; raises StopIteration at the end, and what the question raises."""
+        while not self._events:
+            if self._error is not None:
+                raise self._error
+            if self._is_over:
+                raise StopIteration
+            try:
+                self._steps = self._steps or self._start(self)
+                self._steps.send(None)
+            except StopIteration as end:
+                self.result, self._is_over = end.value, True
+            except BaseException as error:
+                self._error = error
+                raise
+        return self._events.popleft()
+
+    def leave(self) -> None:
+        """Close the connection; recorded messages stay."""
+        self._is_over = True
+        if self._steps is not None:
+            self._steps.close()
+
+
+class AsyncReading(Reading[Result]):
+    """Runs the coroutine in a task of its own, which waits until all events are read."""
+
+    def __init__(self, start: "Callable[[AsyncReading[Result]], Coroutine[Any, Any, Result]]") -> None:
+        super().__init__(start)
+        self.task: asyncio.Task[Result] | None = None
+        self.is_left = False
+        self._thread = 0
+        self._items: deque[Any] = deque()  # events, then the task
+        self._has_items: asyncio.Event
+        self._is_read: asyncio.Event
+
+    def tell(self, event: object) -> None:
+        """Take an event of the question, or its finished task."""
+        self._items.append(event)
+        self._is_read.clear()
+        self._has_items.set()
+
+    async def taken(self) -> None:
+        """Suspend the question until its readers have taken all events."""
+        await self._is_read.wait()
+
+    async def next(self) -> Event | None:
+        """Return the next event, None at the end; raises what the question raises."""
+        import asyncio
+
+        if self.is_left:
+            return None
+        if self.task is None:
+            self._thread, self._has_items, self._is_read = get_ident(), asyncio.Event(), asyncio.Event()
+            self.task = asyncio.ensure_future(self._start(self))
+            self.task.add_done_callback(self.tell)
+        while not self._items:
+            self._is_read.set()
+            self._has_items.clear()
+            await self._has_items.wait()
+        if self._is_left_now():
+            return None
+        if self._items[0] is self.task:  # it stays, for other readers
+            self.task.result()
+            return None
+        event: Event = self._items.popleft()
+        return event
+
+    def _is_left_now(self) -> bool:
+        return self.is_left
+
+    def leave(self) -> None:
+        """Cancel the question and give the conversation back, without waiting for the task to end."""
+        if self.task is None or self.task.done() or self.is_left:
+            self.is_left = self.is_left or self.task is None
+            return
+        loop = self.task.get_loop()
+        if not loop.is_closed() and get_ident() != self._thread:  # garbage is collected in any thread
+            loop.call_soon_threadsafe(self.leave)
+            return
+        self.is_left = True
+        if not loop.is_closed():
+            self.task.add_done_callback(_retrieve)
+            self.task.cancel()
+        if self.turn is not None:
+            self.turn.abandon()
+
+    async def close(self) -> None:
+        """Cancel the question, and wait until its options have ended."""
+        import asyncio
+
+        self.is_left = self.is_left or self.task is None or not self.task.done()
+        if self.task is not None:
+            self.task.cancel()
+            await asyncio.gather(self.task, return_exceptions=True)
+
+
+@coroutine
+def _suspend() -> Generator[None, None, None]:
+    """Go back to whoever drives the coroutine."""
+    yield
+
+
+async def wait_for(task: "asyncio.Task[Any]") -> None:
+    """Wait until a task has ended, whatever ends it."""
+    import asyncio
+
+    await asyncio.wait([task])
+
+
+def _retrieve(task: "asyncio.Task[Any]") -> None:
+    """Read the error of a task that nobody awaits, so that asyncio does not log it."""
+    if not task.cancelled():
+        task.exception()
+
+
+class _Counted(Generic[Item]):
+    """An iterator that its Reading counts until it ends, is closed or is garbage collected.
+
+    `stream` keeps the stream alive: the last of its iterators and variables ends it.
+    """
+
+    def __init__(self, stream: object, reading: Any, select: Select[Item]) -> None:
+        self._stream: object = stream
+        self._reading = reading
+        self._select = select
+        self._is_open = True
+        reading.iterators += 1
+
+    def _end(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            self._reading.iterators -= 1
+            self._stream = None
+
+    def __del__(self) -> None:
+        """Stop to count."""
+        self._end()
+
+
+class SyncEvents(_Counted[Item], Iterator[Item]):
+    """Iterates over the selected part of the events that were not read yet."""
+
+    def __next__(self) -> Item:
+        """The next item; raises what the question raises."""
+        try:
+            while self._is_open:
+                item = self._select(self._reading.next())
+                if item is not None:
+                    return item
+        except BaseException:
+            self._end()
+            raise
+        raise StopIteration
+
+    def close(self) -> None:
+        """End the iteration; a stream that nothing else refers to is left."""
+        self._end()
+
+
+class AsyncEvents(_Counted[Item], AsyncIterator[Item]):
+    """Iterates over the selected part of the events that were not read yet."""
+
+    async def __anext__(self) -> Item:
+        """The next item; raises what the question raises."""
+        try:
+            while self._is_open:
+                event = await self._reading.next()
+                if event is None:
+                    break
+                if (item := self._select(event)) is not None:
+                    return item
+        except BaseException:
+            self._end()
+            raise
+        self._end()
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """End the iteration; a stream that nothing else refers to is left."""
+        self._end()

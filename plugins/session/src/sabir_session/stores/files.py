@@ -1,0 +1,80 @@
+"""Addresses of stores and the files behind them: what a path may be, and whether it still leads to the same file.
+
+    "chats.db" · Path("chats.db") · ":memory:" ──▶ the text of a path      7 · b"a" · "" · "a\\0b" ──▶ StoreError
+    "mysql://…" · "sqlite:chats.db" · a folder · a folder that is missing ──▶ StoreError, which says what to give
+
+SQLite writes to the file that it opened, also after the file was deleted or another one was put in its place. The
+records are then lost when the process ends.
+"""
+
+import os
+import re
+from pathlib import Path
+
+from sabir.authoring import one_line
+
+from sabir_session.errors import StoreError
+
+MEMORY = ":memory:"
+"""The path of a store that ends with its process."""
+_URL = re.compile(r"([a-z][a-z0-9+.-]+)://|(sqlite|postgres|postgresql|file|https?)(?:\+\w+)?:", re.IGNORECASE)
+
+
+def text_of(address: object) -> str:
+    """Return a path or URL as text; raise StoreError for another type or a text that no system takes."""
+    text = os.fspath(address) if isinstance(address, os.PathLike) else address
+    if not isinstance(text, str):
+        raise StoreError(f"{one_line(repr(address), 60)} is no address of a store; give a path, a URL or a store")
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        text = "\0"
+    if "\0" in text:
+        # The text is not shown: it may hold a password.
+        raise StoreError("the address of the store has a character that no path and no URL has; leave it out")
+    return text
+
+
+def scheme_of(address: str) -> str:
+    """Return the scheme of a URL in lower case; "" for a text that is not a URL.
+
+    Errors do not show the rest of a URL: it may hold a password.
+    """
+    match = _URL.match(address)
+    return (match[1] or match[2]).lower() if match else ""
+
+
+def located(path: str) -> Path | None:
+    """Return the absolute path of a database file; None for a store in memory.
+
+    Raises StoreError for a path that SQLite would misread as a file name, or refuse without a reason.
+    """
+    scheme = scheme_of(path)
+    if scheme.startswith("postgres"):
+        raise StoreError(f"SQLiteStore takes the path of a file, not a URL of {scheme!r}; give it to PostgresStore")
+    if scheme or not path.strip():
+        kind = f"a URL of {scheme!r}" if scheme else "an empty text"
+        written = repr(path.partition(":///")[2] or "chats.db")
+        raise StoreError(f"SQLiteStore takes the path of a file, not {kind}; write SQLiteStore({written})")
+    if path == MEMORY:
+        return None
+    try:
+        has_folder, is_folder, absolute = Path(path).parent.is_dir(), Path(path).is_dir(), Path(path).resolve()
+    except (OSError, RuntimeError) as error:  # RuntimeError: links that lead back to themselves
+        reason = (error.strerror if isinstance(error, OSError) else None) or "its links lead in a circle"
+        shown = one_line(repr(path), 120)
+        raise StoreError(f"{shown} could not be opened: {reason}; give the path of a file that can be made") from None
+    if not has_folder:
+        raise StoreError(f"{path!r} could not be opened: its folder is not there; make the folder first")
+    if is_folder:
+        raise StoreError(f"{path!r} could not be opened: it is a folder; give the path of a file in it")
+    return absolute
+
+
+def identity_of(path: Path) -> tuple[int, int] | None:
+    """Return the device and the number of the file at a path; None if there is no file, or it cannot be looked at."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

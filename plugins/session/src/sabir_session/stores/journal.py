@@ -1,0 +1,84 @@
+"""One journal of a store: opened with the records of a moment, read, and extended by one writer.
+
+    store.journal("a") ──▶ StoredJournal ── read() ──▶ all records as of that moment, in one snapshot
+                                         └─ append() ─▶ PositionTaken if another writer was first
+
+A writer may take records back between the opening and the first read. The journal then has the records of the first
+read: nothing of the earlier ones was seen here, so nothing that is written here builds on them.
+"""
+
+from collections.abc import Iterator
+
+from sabir.authoring import DatabaseFailure
+
+from sabir_session import errors
+from sabir_session.stores.database import POSITIONS, Database
+
+
+class StoredJournal:
+    """One journal of a store: the records from when it was opened, and those appended through it since."""
+
+    def __init__(self, store: Database, name: str, identity: int, length: int) -> None:
+        self.name = name
+        self._store = store
+        self._lock, self._execute, self._statement = store._lock, store._execute, store._append
+        self._has_seen_records = False
+        self._identity = identity
+        self._key = identity * POSITIONS + length
+
+    @property
+    def is_latest(self) -> bool:
+        """Whether it is all that the store holds under its name: nobody else wrote to it, or took it back."""
+        with self._store._working(f"look for the journal {self.name!r}"):
+            return self._store._locate(self.name) == (self._identity, len(self))
+
+    def __len__(self) -> int:
+        """How many records it holds."""
+        return self._key - self._identity * POSITIONS
+
+    def append(self, kind: str, body: str) -> None:
+        """Write one record; once this has returned, it survives the death of the process.
+
+        Raises RecordingFailed, and writes nothing, if the database fails or the journal was deleted; raises its
+        subclasses PositionTaken if another writer has taken the position since this journal was opened, and StoreLost
+        if the database file was deleted or replaced.
+        """
+        store = self._store
+        with self._lock:
+            store._check_place()
+            try:
+                written = self._execute(self._statement, (self._key, kind, body, self._identity)).rowcount
+            except store._taken:
+                reason = "was written by another since this one opened it; open the journal again"
+                raise errors.PositionTaken(f"position {len(self)} of the journal {self.name!r} {reason}") from None
+            except store._failures as error:
+                shown = f"{store._described} did not take position {len(self)} of {self.name!r}"
+                raise errors.RecordingFailed(f"{shown}: {DatabaseFailure(error)}") from error
+            store._check_place()  # the file may have been deleted since, before the record was in it
+            if not written:
+                shown = f"the journal {self.name!r} was deleted from {store._described}"
+                raise errors.RecordingFailed(f"{shown}; open another one")
+            self._key += 1
+            self._has_seen_records = True
+
+    def read(self, first: int = 0) -> Iterator[tuple[str, str]]:
+        """Return the records from that position on, as (kind, body), in order.
+
+        Raises JournalInvalid if a record is missing or unreadable, and StoreError if another writer has removed
+        records that this journal has already returned.
+        """
+        store = self._store
+        with store._working(f"read the journal {self.name!r}"), store._snapshot():
+            try:
+                records = store._records(self._identity, first, len(self))
+            except errors.JournalInvalid:
+                located = store._locate(self.name)
+                if located is not None and located.number == self._identity:
+                    raise  # it is still the journal of that name, so the record was not taken back
+                if located is None or first or self._has_seen_records:
+                    shown = f"the records of the journal {self.name!r} were taken back or deleted by another"
+                    raise errors.StoreError(f"{shown}; open the journal again") from None
+                records = store._records(located.number, first, located.length)
+                self._identity, self._key = located.number, located.number * POSITIONS + located.length
+            self._has_seen_records = True
+            return iter(records)

@@ -1,0 +1,26 @@
+"""The names of journals, and so of conversations: texts that every database can store.
+
+"trip" · "any 'name' 😀" ──▶ stored            "" · 7 · "a\\0b" · 5,000 letters ──▶ StoreError
+"""
+
+from sabir.authoring import one_line
+
+from sabir_session.errors import StoreError
+
+LONGEST = 4000
+"""The bytes in UTF-8 that a name may have. An index of Postgres takes about 2,700 after compression, and refuses more
+with an error that the store reports."""
+
+
+def check_name(name: object) -> None:
+    """Raise StoreError for a name that is not a text, is empty or too long, or has a character that is not stored."""
+    if isinstance(name, str):
+        try:
+            size = len(name.encode())
+        except UnicodeEncodeError:  # half of a surrogate pair
+            size = 0
+        if 0 < size <= LONGEST and "\0" not in name:
+            return
+    shown = one_line(repr(name), 60)
+    expected = f"a text of at least one character, and at most {LONGEST} bytes in UTF-8, without U+0000"
+    raise StoreError(f"the name of a conversation or journal is {shown}; expected {expected}")

@@ -1,0 +1,63 @@
+"""The examples in public docstrings run, offline, and print what they show."""
+
+import doctest
+import importlib
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import sabir
+import sabir.errors
+
+from tests.architecture.project import PACKAGES
+
+MODULES: list[ModuleType] = [sabir.errors, *(importlib.import_module(package.module) for package in PACKAGES)]
+WITH_AN_EXAMPLE = (
+    "Adapter", "Loss", "Message", "Option", "Rendering", "Reply", "ReplyStream", "RetryPolicy", "Settings",
+    "adapter", "answer", "assistant", "dialect", "fallback", "image", "load", "models", "option", "providers", "save",
+    "system", "user",
+)  # fmt: skip
+"""Names of sabir that a user meets first."""
+METHODS_WITH_AN_EXAMPLE = (
+    sabir.ModelAdapter.complete, sabir.ModelAdapter.stream, sabir.ModelAdapter.render, sabir.ModelAdapter.send,
+    sabir.Reply.parse,
+)  # fmt: skip
+
+
+def examples() -> Iterator[doctest.DocTest]:
+    """The examples of every public object of every package, and of its members."""
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    seen = set()
+    for module in MODULES:
+        for name in getattr(module, "__all__", ()):
+            value = getattr(module, name)
+            if inspect.isclass(value) or inspect.isroutine(value):
+                for each in finder.find(value, f"{module.__name__}.{name}", module=False, globs={}):
+                    if each.examples and each.docstring not in seen:
+                        seen.add(each.docstring)
+                        yield each
+
+
+@pytest.mark.parametrize("example", list(examples()), ids=lambda example: example.name)
+def test_an_example_prints_what_it_shows(
+    example: doctest.DocTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    report: list[str] = []
+
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE, verbose=False)
+    runner.run(example, out=report.append)
+
+    assert not runner.failures, "".join(report)
+
+
+@pytest.mark.parametrize("name", WITH_AN_EXAMPLE)
+def test_the_names_that_a_user_meets_first_have_an_example(name: str) -> None:
+    assert ">>> " in (inspect.getdoc(getattr(sabir, name)) or "")
+
+
+@pytest.mark.parametrize("method", METHODS_WITH_AN_EXAMPLE, ids=lambda method: method.__name__)
+def test_the_main_methods_have_an_example(method: object) -> None:
+    assert ">>> " in (inspect.getdoc(method) or "")

@@ -89,11 +89,25 @@ def _charge_pass(context: Context, size: int) -> None:
     charge(size, passes=1)
 
 
+def text_size(value: object) -> int:
+    """Return about how many characters the text of a value has, without making the text; it stops above LARGEST."""
+    size, pending = 0, [value]
+    while pending and size <= LARGEST:
+        each = pending.pop()
+        if isinstance(each, str | bytes):
+            size += len(each)
+        elif isinstance(each, Collection):
+            size += 2 * len(each)
+            pending += [*each, *each.values()] if isinstance(each, Mapping) else each
+        else:
+            size += 1
+    return size
+
+
 @pass_context
 def _concatenated(context: Context, values: list[object]) -> str:
-    texts = [str(value) for value in values]
-    charge(sum(map(len, texts)))
-    return "".join(texts)
+    charge(text_size(values))
+    return "".join(map(str, values))
 
 
 class _Charging(NodeTransformer):
@@ -115,9 +129,11 @@ class _Charging(NodeTransformer):
     visit_Template = visit_For = visit_Macro = visit_CallBlock = visit_Block = charged
 
 
-def _check_format(text: str) -> None:
-    if _LONG_WIDTH.search(text) or re.search(r":[^{}]*\{", text):
+def _charge_format(text: str, mark: str, values: object) -> None:
+    """Charge a format whose fields begin with `mark`; each may be any of the values."""
+    if _LONG_WIDTH.search(text.replace("%", "%:")) or re.search(r":[^{}]*\{", text):
         raise TemplateTooCostly("a width in its format is too large, or is an argument")
+    charge(len(text) + text.count(mark) * text_size(values))
 
 
 def _check_arguments(arguments: tuple[object, ...]) -> None:
@@ -133,7 +149,7 @@ def _replaced(text: Any, old: Any = "", new: Any = "", *_: object) -> int:
 def _joined(values: Any, separator: Any = "", *_: object) -> int:
     if not isinstance(values, Collection):
         return 0
-    return sum(len(str(value)) for value in values) + len(values) * len(str(separator))
+    return text_size(values) + len(values) * len(str(separator))
 
 
 def _indented(text: Any, width: Any = 4, *_: object) -> int:
@@ -175,6 +191,12 @@ FILTERS: Mapping[str, Callable[..., int]] = {
     "slice": _batched, "wordwrap": _wrapped_lines, "round": _rounded,
 }  # fmt: skip
 """Filter → the size of its result, by the value and the arguments."""
+TEXT_FILTERS = frozenset({
+    "capitalize", "center", "e", "escape", "forceescape", "indent", "json", "lower", "pprint", "replace",
+    "string", "striptags", "text", "title", "tojson", "trim", "truncate", "upper", "urlencode", "urlize",
+    "wordcount", "wordwrap", "xmlattr",
+})  # fmt: skip
+"""Filters that first make a text of whatever they get."""
 
 
 def _charged_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -187,7 +209,9 @@ def _charged_filter(name: str, function: Callable[..., Any]) -> Callable[..., An
         values = (*args[first:], *named.values())
         _check_arguments(values[1:])
         if name == "format":
-            _check_format(str(values[0]).replace("%", "%:"))
+            _charge_format(str(values[0]), "%", values[1:])
+        if name in TEXT_FILTERS and not isinstance(values[0], str):
+            charge(text_size(values[0]))
         if estimate:
             charge(estimate(*values))
         return charge_value(function(*args, **named))
@@ -211,19 +235,17 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
             name: _charged_filter(name, function) for name, function in self.filters.items() if name not in own
         }
 
-    def compile(self, source: Any, *args: Any, **named: Any) -> Any:  # jinja2 has overloads
-        """Compile a template with its charges."""
-        if isinstance(source, str):
-            source = self.parse(
-                source, *args[:2], **{each: named[each] for each in ("name", "filename") if each in named}
-            )
-        _Charging().visit(source)
-        return super().compile(source, *args, **named)
+    def compile(
+        self, source: Any, name: str | None = None, filename: str | None = None, *how: Any, **named: Any
+    ) -> Any:
+        """Compile a template with its charges. The types are those of jinja2's overloads."""
+        tree = self.parse(source, name, filename) if isinstance(source, str) else source
+        return super().compile(_Charging().visit(tree), name, filename, *how, **named)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Charge an operation, and perform it."""
         if operator == "%" and isinstance(left, str | bytes):
-            _check_format(str(left).replace("%", "%:"))
+            _charge_format(str(left), "%", right)
         elif operator in ("*", "**") and isinstance(left, int) and isinstance(right, int):
             bits = left.bit_length() * right if operator == "**" else left.bit_length() + right.bit_length()
             if bits > MOST_BITS:
@@ -252,7 +274,7 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
             return None
 
         def format_limited(*args: Any, **named: Any) -> str:
-            _check_format(value.__self__)
+            _charge_format(value.__self__, "{", (*args, named))
             return safe(*args, **named)
 
         return format_limited

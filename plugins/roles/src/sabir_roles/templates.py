@@ -26,7 +26,7 @@ from jinja2.exceptions import TemplateSyntaxError
 from sabir.authoring import one_line
 
 from sabir_roles.errors import TemplateFailed
-from sabir_roles.template_limits import LimitedEnvironment, charge_value, limited
+from sabir_roles.template_limits import LimitedEnvironment, charge, charge_value, limited, text_size
 
 HEADINGS = ("Guidance", "Instruction", "Context", "Tools", "Response schema", "Response format", "Time")
 """The sections that the package's own templates write."""
@@ -59,7 +59,7 @@ def as_json(value: object) -> str:
 
 
 def _printed(value: object) -> object:
-    """A value that a template may print.
+    """Charge a value that a template prints, and return what is printed.
 
     Raises TypeError for a value without a text, such as a method or a generator.
     """
@@ -68,7 +68,8 @@ def _printed(value: object) -> object:
     if value is None or isinstance(value, int | float | Undefined):
         return value
     if isinstance(value, list | tuple | dict):
-        return charge_value(str(value))
+        charge(text_size(value))
+        return str(value)
     raise TypeError(f"a value of type {type(value).__name__} has no text; call it, or make it a list")
 
 

@@ -131,7 +131,7 @@ class ProviderStatus(Frozen):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What a model string for this provider may begin with, before the colon; the shortest first."""
+        """The texts before the colon of a model string that select this provider, the shortest first."""
         reached = (dialect for dialect in self.dialects if dialect not in self.shadowed)
         return *([self.name] if self.means_bare_name else ()), *(f"{self.name}.{dialect}" for dialect in reached)
 

@@ -1,4 +1,4 @@
-"""Names of before the renaming that packages built earlier still use: they mean what has the new name now.
+"""Former names that published plugins still use. Each former name gives the object that has the new name.
 
 RENAMED   a name of `sabir.authoring` ──▶ its new name          METHODS   class ──▶ a method's name ──▶ its new name
 """

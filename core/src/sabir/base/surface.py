@@ -26,7 +26,7 @@ class _Shown(str):
 
 
 LEFT_OUT = _Shown("…")
-"""The default of an argument that has none of its own."""
+"""Shown in help() as the default of an argument that may be left out and has no default value."""
 
 
 def show_arguments(called: Surface) -> Surface:

@@ -53,39 +53,39 @@ class WrappedAdapter(AsyncClosing, SyncClosing):
             return getattr(self.inner, name)
 
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
-        """Return the request and its losses, without key and network."""
+        """Return the request and its losses. Needs no API key and no network."""
         return self.inner.render(messages, **how)
 
     async def send(self, rendering: Rendering) -> Reply:
-        """Send a rendering as it is."""
+        """Send a rendering unchanged, and return the reply."""
         return await self.inner.send(rendering)
 
     def send_sync(self, rendering: Rendering) -> Reply:
-        """Send a rendering as it is; the sync form of `send`."""
+        """Sync version of `send`."""
         return self.inner.send_sync(rendering)
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
-        """Render, send and return the reply."""
+        """Render a conversation, send the request and return the complete reply."""
         return await self.inner.complete(messages, **how)
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
-        """Render, send and return the reply; the sync form of `complete`."""
+        """Sync version of `complete`."""
         return self.inner.complete_sync(messages, **how)
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
-        """Render, and return the reply as it arrives."""
+        """Render a conversation, and return a stream of the reply. Reading the first event sends the request."""
         return self.inner.stream(messages, **how)
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
-        """Render, and return the reply as it arrives; the sync form of `stream`."""
+        """Sync version of `stream`."""
         return self.inner.stream_sync(messages, **how)
 
     async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
-        """Return the request's input tokens; raises SettingsInvalid if the wrapped adapter cannot count them."""
+        """Return the number of input tokens. Raises SettingsInvalid if the wrapped adapter cannot count tokens."""
         return await require_token_counter(self.inner).count_tokens(messages, **how)
 
     def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
-        """Return the request's input tokens; the sync form of `count_tokens`."""
+        """Sync version of `count_tokens`."""
         return require_token_counter(self.inner).count_tokens_sync(messages, **how)
 
     async def aclose(self) -> None:
@@ -93,5 +93,5 @@ class WrappedAdapter(AsyncClosing, SyncClosing):
         await self.inner.aclose()
 
     def close(self) -> None:
-        """Close the wrapped adapter; for programs that used its sync methods only."""
+        """Close the wrapped adapter, in a program that used only its sync methods."""
         self.inner.close()

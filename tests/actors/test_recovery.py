@@ -5,6 +5,7 @@ A system that is left and another one on the same store are a restart; kills are
 
 import asyncio
 import gc
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -121,8 +122,10 @@ async def test_of_two_systems_that_run_a_thread_the_later_one_goes_on_alone(
     assert [each for each in events_of(store, thread_id) if each in AEIOUY] == list(AEIOUY)
 
 
-async def test_of_two_systems_that_recover_at_once_one_runs_a_thread(store: SQLiteStore, other: SQLiteStore) -> None:
-    """The place in the journal is the fence: one of them takes the thread before the other asks anything."""
+async def test_two_systems_that_recover_one_thread_complete_each_phase_once(
+    store: SQLiteStore, other: SQLiteStore
+) -> None:
+    """The later one takes the thread over; only the phase that ran at that moment may be asked once more."""
     held = Model(held=True)
     async with system_of(held, store) as system:
         thread_id = await started(system)
@@ -131,7 +134,9 @@ async def test_of_two_systems_that_recover_at_once_one_runs_a_thread(store: SQLi
         await second.threads.recover()
         for each in (first, second):
             assert (await ThreadClient(each).result(thread_id, every=0.01)).status == "completed"
-    assert sorted(one.asked + two.asked) == sorted(AEIOUY)
+    asked = Counter(one.asked + two.asked)
+    assert asked.keys() == set(AEIOUY) and asked.total() <= len(AEIOUY) + 1
+    assert [each for each in events_of(store, thread_id) if each in AEIOUY] == list(AEIOUY)
     assert events_of(store, thread_id).count("completed") == 1
 
 

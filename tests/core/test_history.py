@@ -205,7 +205,7 @@ def test_loads_takes_text_and_an_empty_one_is_an_empty_history() -> None:
         ("[", "line 1: no JSON"),
         (f"{MESSAGE % 'a'}\n{MESSAGE % 'b'}"[:-9], "line 2: no JSON"),
         (f"[{MESSAGE % 'a'}]\n[]", "line 1: text follows the JSON array"),
-        ("3", "line 1 is a number; a history holds messages"),
+        ("3", "line 1 is a number; a history contains messages"),
         ('"x"', "line 1 is a string"),
         ("null", "line 1 is null"),
         ("[[]]", r"messages\[0\] is an array"),

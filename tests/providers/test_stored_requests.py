@@ -373,7 +373,7 @@ def test_a_call_in_pieces_is_stored_as_one() -> None:
     (_, asked) = read(GEMINI, contents("?"), gemini(*({"functionCall": each} for each in pieces))).messages
     assert asked.call is not None and asked.call.arguments == {"city": "Rome"}
     damaged = {"functionCall": {"name": "weather", "partialArgs": [{**piece, "jsonPath": "$"}]}}
-    with pytest.raises(HistoryInvalid, match=r"contents\[1\] holds a call in pieces"):
+    with pytest.raises(HistoryInvalid, match=r"contents\[1\] contains a call in pieces"):
         read(GEMINI, contents("?"), gemini(damaged))
 
 

@@ -369,11 +369,13 @@ class Renderer:
 
 
 def _assumptions_of(target: Target, info: ModelInfo) -> tuple[str, ...]:
-    """Return what is assumed of an unknown model, and log it once."""
+    """Return the assumption made about a model that no table lists, and log it once for each model."""
     if not info.follows:
         return ()
-    facts = f"{target} is not a known model; the facts of {target.provider}:{info.follows}"
-    assumption = f"{facts}; if that is wrong, override it with model_facts"
+    assumption = (
+        f"{target} is not a known model and is treated like {target.provider}:{info.follows}; "
+        "if that is wrong, pass model_facts"
+    )
     if assumption not in _logged:
         _logged.add(assumption)
         logger.warning("%s", assumption)

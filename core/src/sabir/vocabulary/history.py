@@ -218,8 +218,8 @@ def _message(item: Any, place: str) -> Message:
         message: Message = Message.__pydantic_validator__.validate_python(item)
         return message
     if not isinstance(item, dict):
-        found = _JSON_TYPES.get(type(item), "null")
-        raise HistoryInvalid(f"{place} is {found}; a history holds messages, which are objects")
+        json_type = _JSON_TYPES.get(type(item), "null")
+        raise HistoryInvalid(f"{place} is {json_type}; a history contains messages, which are objects")
     if "payload" not in item and ("role" in item or "messages" in item or "contents" in item):
         remedy = "read it with sabir.dialect(name).decode_history(body)"
         raise HistoryInvalid(f"{place} has a vendor's shape ({', '.join(sorted(item))}); {remedy}")
@@ -229,8 +229,8 @@ def _message(item: Any, place: str) -> Message:
     except ValidationError as error:
         raise HistoryInvalid(f"{place} is not a message: {one_line(describe_validation_error(error), 300)}") from None
     except UnicodeEncodeError as error:
-        found = f"lone surrogate U+{ord(error.object[error.start]):04X}"
-        raise HistoryInvalid(f"{place} holds a {found}; a history is valid Unicode") from None
+        surrogate = f"lone surrogate U+{ord(error.object[error.start]):04X}"
+        raise HistoryInvalid(f"{place} contains a {surrogate}, which is not valid Unicode; replace it") from None
     except RecursionError:
         raise HistoryInvalid(f"{place} is nested too deeply") from None
 

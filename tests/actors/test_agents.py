@@ -28,7 +28,17 @@ def broken_search(query: str) -> str:
     raise ConnectionError("no network")
 
 
-OPTIONS = (calculator, broken_search)
+@sabir.option
+def notes(about: str) -> list[sabir.Message]:
+    return [sabir.user(f"About {about}: "), sabir.user("nothing.")]
+
+
+@sabir.option
+def picture(of: str) -> list[object]:
+    return [of, sabir.image("https://example.com/sky.png")]
+
+
+OPTIONS = (calculator, broken_search, notes, picture)
 
 
 class Desk:
@@ -194,6 +204,16 @@ class TestFailures:
         error = sabir.RateLimited("slower", retry_after=7.0)
         desk = Desk(error, settings=Settings(retries=sabir.RetryPolicy(attempts=1)))
         assert (await desk.answer()).data["retry_after"] == 7.0
+
+    async def test_d_44_an_agents_result_shows_what_its_options_returned(self) -> None:
+        """D-44: messages of text alone as their joined text; parts with media as JSON; a value as it is."""
+        asked = [calls(calculator={"question": "1+1"}, notes={"about": "Rome"}, picture={"of": "Sky"})]
+        desk = Desk(*asked, said())
+        desk.agent(tools=["calculator", "notes", "picture"])
+        results = [each["result"] for each in (await desk.answer()).data["result"]["tool_calls"]]
+
+        assert results[:2] == [3, "About Rome: nothing."]
+        assert [part.get("text") or part["url"] for part in results[2]] == ["Sky", "https://example.com/sky.png"]
 
     async def test_a_retry_repeats_no_option_that_is_done(self) -> None:
         """The run goes on where it stopped."""

@@ -1,10 +1,11 @@
 """The platform runs what a policy chose: offered options only, at once, failures as results."""
 
 import asyncio
+import json
 
 import pytest
 import sabir
-from sabir import RUNTIME, Message, ToolContext
+from sabir import RUNTIME, Message, ReasoningPart, TextPart, ToolContext
 from sabir.vocabulary.messages import OptionResultPayload
 from sabir_runtime import BaseContext, UnknownOption
 
@@ -77,7 +78,9 @@ async def test_calls_that_an_option_chose_are_answered_too() -> None:
     ctx.bound = ctx._bind(choosing(call("search", "inner", query="rain")), options=[])
 
     batch = await ctx.chooser(HISTORY, ["delegate", "bound", "search"])
-    assert results(batch) == ["3 × rain", "option_not_offered"]
+    (dumps, error_type) = results(batch)
+    assert results(sabir.loads(json.dumps(dumps))) == ["3 × rain"]
+    assert error_type == "option_not_offered"
 
 
 async def test_an_option_sees_the_call_that_chose_it_and_nothing_else() -> None:
@@ -92,14 +95,54 @@ async def test_an_option_sees_the_call_that_chose_it_and_nothing_else() -> None:
     assert results(batch) == [None]
 
 
-async def test_several_results_without_words_are_their_values() -> None:
-    """An option that only chose says what came of its choices."""
-    asked = [call("number", "a"), call("number", "b")]
-    values = [OptionResultPayload(invocation_id=each, option_name="number", result=each) for each in "ab"]
-    ctx = Context(call("both"))
-    ctx.both = ctx._bind(choosing(*asked, *(Message(policy="number", payload=value) for value in values)))
+@pytest.mark.parametrize(
+    ("batch", "text"),
+    [
+        ([sabir.assistant("Rain.")], "Rain."),
+        ([sabir.assistant("Rain in ", "Oslo. "), sabir.user("Sun in Rome.")], "Rain in Oslo. Sun in Rome."),
+        ([sabir.assistant(ReasoningPart(text="It is June."), "Sun.")], "Sun."),
+        ([sabir.assistant("")], ""),
+    ],
+)
+async def test_d_44_a_batch_of_text_alone_becomes_its_text(batch: list[Message], text: str) -> None:
+    """D-44: joined as a reply's text is; reasoning is no part of the answer."""
+    ctx = Context(call("say"))
+    ctx.say = ctx._bind(choosing(*batch))
 
-    assert results(await ctx.chooser(HISTORY, ["both"])) == [["a", "b"]]
+    (result,) = [message.result for message in await ctx.chooser(HISTORY, ["say"]) if message.result]
+    assert (result.result, result.parts) == (text, ())
+
+
+async def test_d_44_another_batch_becomes_the_dumps_of_its_messages() -> None:
+    """D-44: calls and results beside text, a failure among them; `Message` reads each dump."""
+    asked = [call("number", "a"), call("number", "b")]
+    failure = {"is_error": True, "error_type": "Busy", "error_message": "later"}
+    answers = [
+        OptionResultPayload(invocation_id="a", option_name="number", result={"one": [1, None]}),
+        OptionResultPayload(invocation_id="b", option_name="number", **failure),
+    ]
+    batch = [sabir.assistant("Two."), *asked, *(Message(policy="number", payload=answer) for answer in answers)]
+    ctx = Context(call("both"))
+    ctx.both = ctx._bind(choosing(*batch))
+
+    (dumps,) = results(await ctx.chooser(HISTORY, ["both"]))
+    assert dumps == [message.model_dump(mode="json", exclude={"id"}) for message in batch]
+    assert all(Message.model_validate(dump).same_content(each) for dump, each in zip(dumps, batch, strict=True))
+
+
+async def test_d_44_a_medium_in_a_batch_still_reaches_the_model() -> None:
+    """D-44, UP-08: the dumps hold references to the media, which follow the JSON; also those of a batch's results."""
+    photo, map_ = sabir.image("https://example.com/sky.png"), sabir.image("https://example.com/map.png")
+    shown = OptionResultPayload(invocation_id="a", option_name="show", parts=(TextPart(text="here"), map_))
+    batch = [sabir.assistant("The sky:", photo), call("show", "a"), Message(policy="show", payload=shown)]
+    ctx = Context(call("look"))
+    ctx.look = ctx._bind(choosing(*batch))
+
+    (result,) = [message for message in await ctx.chooser(HISTORY, ["look"]) if message.result]
+    assert result.parts[1:] == (photo, map_)
+    dumps = json.loads(result.text)
+    assert [dump["payload"]["parts"][1] for dump in (dumps[0], dumps[2])] == ["attached image 1", "attached image 2"]
+    assert dumps[1] == batch[1].model_dump(mode="json", exclude={"id"})
 
 
 async def test_an_option_in_a_thread_is_told_that_nobody_waits_any_more() -> None:

@@ -6,6 +6,7 @@ What differs is who runs a policy and what is kept of it; never what a caller ge
 """
 
 import asyncio
+import json
 from datetime import date
 
 import pytest
@@ -113,6 +114,23 @@ async def test_the_same_policies_give_the_same_messages(runner: str, request: py
     errors = [message.result.error_type for message in found if message.result and message.result.is_error]
     assert errors == ["LookupError", "quota", "invalid_arguments", "option_not_offered"]
     assert found[-1].text == "Take one."
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+async def test_d_44_a_batch_becomes_the_same_result_under_every_runner(
+    runner: str, request: pytest.FixtureRequest
+) -> None:
+    """D-44: text alone is the joined text; other batches are dumps, with their media beside."""
+    async with RUNNERS[runner](request, Assistant) as made:
+        batch = await Assistant(made).agent(HISTORY, OPTIONS)
+
+    results = [message for message in batch if message.result and not message.result.is_error]
+    values = [message.result.plain_result() for message in results if message.result]
+    texts = [value for value in values if isinstance(value, str)]
+    assert texts == ["rain on 21 November", "a on 01 January + b on 01 January"]
+    assert [part.url for message in results for part in message.parts if part.kind == "media"] == [PIXEL]
+    (planned,) = [sabir.loads(json.dumps(value)) for value in values if isinstance(value, list)]
+    assert [message.kind for message in planned] == ["option_call", "option_result"]
 
 
 @pytest.mark.parametrize("runner", RUNNERS)

@@ -14,7 +14,7 @@ from typing import Any
 
 import sabir
 from pydantic import BaseModel, TypeAdapter, ValidationError
-from sabir import Adapter, Option, Origin, SabirError, Settings, SettingsInvalid, Usage
+from sabir import Adapter, Option, OptionResultPayload, Origin, SabirError, Settings, SettingsInvalid, Usage
 from sabir import Message as ModelMessage
 from sabir.authoring import describe_validation_error, one_line
 from sabir.errors import CallError, OutputInvalid, OutputTruncated, PluginError
@@ -286,9 +286,18 @@ def _calls(messages: Sequence[ModelMessage]) -> list[typed.ToolCall]:
     found = []
     for call in (each.call for each in messages if each.call):
         result = results.get(call.invocation_id)
-        shown = None if result is None else result.error_message if result.is_error else result.result
-        found.append(typed.ToolCall(name=call.option_name, arguments=dict(call.arguments), result=shown))
+        value = None if result is None else _value_of(result)
+        found.append(typed.ToolCall(name=call.option_name, arguments=dict(call.arguments), result=value))
     return found
+
+
+def _value_of(result: OptionResultPayload) -> object:
+    """The value of a result: an error's text, the joined text of parts without media, else the parts as JSON."""
+    if result.is_error or not result.parts:
+        return result.error_message if result.is_error else result.result
+    if all(part.kind == "text" for part in result.parts):
+        return "".join(part.text for part in result.parts if part.kind == "text")
+    return [part.model_dump(mode="json") for part in result.parts]
 
 
 def _failure(agent_id: str, error: Exception) -> ActorError:

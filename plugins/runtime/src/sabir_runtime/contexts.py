@@ -10,7 +10,7 @@
             self.search = self._bind(search_web)              # the option "search", whatever the function is called
 
     await ctx.llm(observations, options) ──▶ BoundCall ──▶ runner.perform ──▶ batch, its calls answered
-    option call ──arguments, validated──▶ bound(observations=[call], …) ──batch──▶ value of the result
+    option call ──arguments, validated──▶ bound(observations=[call], …) ──batch──▶ its text, or its messages as JSON
 
 Only bound policies can be reached from a context; other contexts bind other sets. A chosen policy sees only the call as
 its observation. Runners decide how a bound call is performed; policies are the same under all runners.
@@ -337,21 +337,29 @@ def _bound_by(bind: Callable[..., object], ctx: BaseContext, policy: AnyPolicy, 
     return BoundPolicy(policy, ctx, _Wrapping(made), options=how.get("options"), description=how.get("description"))
 
 
-def _value_of(batch: Batch) -> Any:  # whatever a result holds
-    """The value of a batch that answers a call; raises OptionFailed if the batch reports a failure.
+def _value_of(batch: Batch) -> Any:  # a result contains any JSON value
+    """Return the value of the option result for a batch that answers an option call.
 
-    The texts and media of the batch, else the values of the results of its own calls, else null.
+    The value is the joined text if the batch contains only text, None if the batch is empty, else the list of its
+    messages as JSON without their ids, which differ from run to run. Core sends media in that list beside the JSON.
+    Reasoning is left out. Raises OptionFailed if the batch consists of one failed call and its result.
     """
-    said = [part for message in batch if message.kind == "parts" for part in message.parts]
-    said = [part for part in said if part.kind in ("text", "media")]
-    if said:
-        return said
-    results = [message.result for message in batch if message.result is not None]
-    if len(results) > 1:
-        return [result.error_message if result.is_error else result.result for result in results]
-    if not results:
+    if not batch:
         return None
-    (result,) = results
-    if result.is_error:
-        raise OptionFailed(str(result.error_type), str(result.error_message), retryable=bool(result.retryable))
-    return list(result.parts) if result.parts else result.result
+    parts = [part for message in batch for part in message.parts if part.kind != "reasoning"]
+    if all(message.kind == "parts" for message in batch) and all(part.kind == "text" for part in parts):
+        return "".join(message.text for message in batch)
+    results = [message.result for message in batch if message.result is not None]
+    if len(results) == 1 and results[0].is_error and not any(message.kind == "parts" for message in batch):
+        (error,) = results
+        raise OptionFailed(str(error.error_type), str(error.error_message), retryable=bool(error.retryable))
+    return [_dump_of(message) for message in batch]
+
+
+def _dump_of(message: Message) -> dict[str, Any]:
+    """Return a message as JSON without its id; media stay objects, which core moves out of the JSON text."""
+    dump = message.model_dump(mode="json", exclude={"id"})
+    for index, part in enumerate(message.parts):
+        if part.kind == "media":
+            dump["payload"]["parts"][index] = part
+    return dump

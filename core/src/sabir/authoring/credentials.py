@@ -1,11 +1,11 @@
-"""How a provider's plugin finds its credentials, in the places that it declares, and reaches its endpoint.
+"""Helpers for providers: finding credentials, parsing base URLs, and the lifetime of HTTP clients.
 
-given (api_key=) ─▶ variables ─▶ profile ─▶ files ─▶ default        declared as Credentials
-                    └──────── KeySource ──▶ values that are never shown
-                    └─ KeySource.find ──▶ whether each is there, and whence
+api_key= ─▶ variables ─▶ profile ─▶ files ─▶ default        the places, declared as Credentials
+            └──────── KeySource ──▶ values that are never shown
+            └─ KeySource.find ──▶ whether each value was found, and where
 Access ──read_endpoint──▶ URL without secrets
 a base URL ──read_base_url──▶ BaseURL: the URL to which paths are joined, the query, the authorization
-Clients   one waiting client, and an async client for each event loop, from its first use to the loop's end
+Clients   one sync client, and an async client for each event loop, from its first use to the loop's end
 """
 
 import os
@@ -41,10 +41,11 @@ _NONE: Given = FrozenDict()
 
 
 class FoundCredential(NamedTuple):
-    """A credential as it was found; its repr does not show the value.
+    """The result of looking for one credential. Returned by `KeySource.find`. `repr` does not show the value.
 
-    `whence` names the variable, the file with its profile, or "default"; None if it is missing. `looked` names all
-    places that were read, in order.
+    `credential` is the Credential. `whence` is the place where the value was found: "api_key=", a variable, a file with
+    its section, or "default"; None if nothing was found. `looked` are all places that were read, in order. `value` is
+    the value, "" if missing.
     """
 
     credential: Credential
@@ -54,14 +55,16 @@ class FoundCredential(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The credential's name in a sentence."""
+        """The credential's name for use in a sentence: "key" for "api_key"."""
         return "key" if self.credential.name == "api_key" else self.credential.name
 
 
 class KeySource:
-    """A provider's credentials, which are never shown: given, or found in the places that the provider declares.
+    """Finds the values of a provider's credentials and never shows them. Created by SDKProvider for each adapter and
+    passed to `connect_own_clients`.
 
-    They are read once, at the first send; a given function is called at each send, because it may return others.
+    `given` is the user's `api_key=`, or None. `credentials` are those of the provider. Values are looked up when the
+    first request is sent, and then reused. A function passed as `api_key=` is called for every request.
     """
 
     def __init__(self, provider: str, given: ApiKey | None, credentials: Sequence[Credential] = ()) -> None:
@@ -73,9 +76,11 @@ class KeySource:
 
     @staticmethod
     def find(credentials: Sequence[Credential], given: Given = _NONE) -> list[FoundCredential]:
-        """What there is of a provider's credentials; the files that they name are read.
+        """Look up every credential and return the results, in order, without raising for missing ones. Reads variables
+        and files.
 
-        What is secret comes of the first place that has any of it; what is given counts though it is empty.
+        `given` maps names to values passed by the user. All secret values come from the first place (argument,
+        variables, profile, files) that has one; an empty argument still counts as given.
         """
         looks = {each.name: list(_looks(each, given)) for each in credentials}
         secret = [look for each in credentials if each.secret for look in looks[each.name]]
@@ -91,19 +96,21 @@ class KeySource:
 
     @property
     def is_needed(self) -> bool:
-        """Whether the provider takes a key at all."""
+        """Whether requests can have a key: the provider declares credentials, or the user passed `api_key=`."""
         return bool(self._credentials)
 
     @property
     def is_sent(self) -> bool:
-        """Whether requests carry a key: one was given, or found in the places that the provider declares."""
+        """Whether requests have a key: a key was passed or found. Reads variables and files. Raises CredentialsMissing
+        like `read`.
+        """
         return self._ask is not None or bool(self.read())
 
     def read(self) -> Values:
-        """The values by the names of the credentials, without optional ones that are missing.
+        """Return the credentials as pairs of name and SecretStr, without optional ones that are missing.
 
-        Raises CredentialsMissing, which names a missing value and all places that were read, or a value that no
-        header can hold.
+        Raises CredentialsMissing if a required value is missing or if a value cannot be part of an HTTP header. The
+        message lists all places that were read.
         """
         if self._ask:
             return self._found(self._named(self._ask()))
@@ -112,7 +119,9 @@ class KeySource:
         return self._values
 
     def text(self) -> str:
-        """The key, which is the first of the values; "" if none is needed."""
+        """Return the key as plain text: the first of the values, or "" if no key is needed. Raises CredentialsMissing
+        like `read`.
+        """
         return next((value.get_secret_value() for _, value in self.read()), "")
 
     def _named(self, given: str | Mapping[str, str]) -> Given:

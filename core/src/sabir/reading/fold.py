@@ -50,9 +50,10 @@ ENDED_BY_ITSELF: frozenset[FinishReason] = frozenset({"stop", "option_calls", "n
 
 
 class ReplyBuilder:
-    """Collects the parts and calls of one answer, in order; `finish` makes the reply.
+    """Collects the parts and option calls of one answer, in order, and builds the Reply. Use in `Dialect.decode`.
 
-    Adding more than `Settings.bounds.blocks` raises ResponseInvalid.
+    `scope` is the DecodeScope, `blocks` are parts and calls to start with. Neighbouring parts become one message, and
+    each call becomes a message of its own. Raises ResponseInvalid for more blocks than `Settings.bounds.blocks` allows.
     """
 
     def __init__(self, scope: DecodeScope, blocks: Iterable[Part | OptionCallPayload] = ()) -> None:
@@ -64,9 +65,9 @@ class ReplyBuilder:
             self.add(block)
 
     def add(self, block: Part | OptionCallPayload, *, is_finished: bool | None = None) -> None:
-        """Add the next part or option call; a part that carries nothing is left out.
+        """Add the next part or option call. An empty part is ignored.
 
-        `is_finished` is the wire's own mark on a call: whether its arguments are finished; None if it has no mark.
+        `is_finished` says whether the API marked the arguments of a call as complete; None if the API has no such mark.
         """
         self._number += 1
         self._scope.check_blocks(self._number)
@@ -83,7 +84,7 @@ class ReplyBuilder:
 
     @staticmethod
     def is_empty(part: Part) -> bool:
-        """Whether a part carries nothing: a text without characters, state or citations."""
+        """Return whether a text, reasoning or refusal part has no text, no state and no citations."""
         if not isinstance(part, _TEXTS) or part.text or part.state_json is not None:
             return False
         return not (isinstance(part, TextPart) and part.citations)
@@ -106,7 +107,9 @@ class ReplyBuilder:
         return losses
 
     def messages(self, origin: Origin) -> tuple[Message, ...]:
-        """Return the messages so far, each with a new id, by the scope's policy; for an Alternative too."""
+        """Return the messages collected so far, each with a new id and this origin. Also for the messages of an
+        Alternative.
+        """
         payloads = [PartsPayload(parts=tuple(each)) if isinstance(each, list) else each for each in self._payloads]
         if not payloads:
             return ()
@@ -127,10 +130,12 @@ class ReplyBuilder:
         details: JSONValue = None,
         finished_calls: FinishedCalls = "unknown",
     ) -> Reply:
-        """Build the reply, with every call that was cut off marked as such, in the alternatives too.
+        """Return the Reply. Option calls that may be incomplete are marked `cut_off`, and repeated calls are removed
+        with a loss.
 
-        `details` is a JSON object of the response fields that no field of Reply holds, or None. `finished_calls`
-        describes the wire: the calls that it shows to be finished in a reply that was cut off.
+        `raw_finish_reason` is the vendor's own word. `details` is a JSON object of response fields that Reply has no
+        field for, or None. `finished_calls` says which calls of a cut-off reply the API guarantees to be complete:
+        "unknown", "followed" (calls that another block follows) or "all".
         """
         for position, call in unfinished(self._payloads, finish_reason, finished_calls, self._marks).items():
             self._payloads[position] = call
@@ -193,10 +198,10 @@ class _Block:
 
 
 class Fold:
-    """Folds one stream's events into its reply; blocks are ordered by their indices.
+    """Builds the Reply from the events of a stream. Use in `Dialect.decode` if a complete response is easiest to read
+    as a stream.
 
-    Raises ResponseInvalid for events out of order: every block starts, grows and ends under one index and
-    kind, between one ReplyStart and one ReplyEnd.
+    Raises ResponseInvalid for events in the wrong order. Blocks are ordered by their index.
     """
 
     def __init__(self, scope: DecodeScope) -> None:
@@ -206,19 +211,19 @@ class Fold:
         self._end: ReplyEnd | None = None
         self._reply: Reply | None = None
         self.ended = False
-        """Whether the terminal marker came."""
+        """Whether a ReplyEnd was fed."""
 
     @property
     def started(self) -> bool:
-        """Whether any block has begun."""
+        """Whether a BlockStart was fed."""
         return bool(self._blocks)
 
     def has_grown(self, index: int) -> bool:
-        """Whether any characters of that block arrived before its end."""
+        """Return whether the block with this index received any BlockDelta."""
         return bool(self._blocks[index].texts)
 
     def feed(self, event: StreamEvent) -> None:
-        """Take the next event."""
+        """Add the next event. Raises ResponseInvalid if the event is out of order."""
         if isinstance(event, BlockDelta):
             self._open(event, event.kind).texts.append(event.text)
             return
@@ -249,18 +254,19 @@ class Fold:
         return self._scope.invalid_answer(f"streamed {event.type}{where} out of order; send the request again")
 
     def partial(self) -> Reply:
-        """Return the reply as far as it has arrived, or the whole reply after the terminal marker.
+        """Return the reply as far as it has arrived; after ReplyEnd, the complete reply.
 
-        An unfinished text, reasoning or refusal is a part with the characters that arrived. An unfinished medium or
-        opaque block is a loss. An option call without its end is a loss too, not a message, and
-        `details["unfinished_calls"]` holds its id, its name and the argument text so far. A call with its end is
-        marked `cut_off` unless its argument text is complete, because the end of the reply may show that it was cut.
-        The finish reason is `other`.
+        An unfinished text, reasoning or refusal becomes a part with the characters so far. An unfinished medium, opaque
+        block or option call becomes a loss; `details["unfinished_calls"]` contains the id, the name and the argument
+        text so far of each such call. A finished call is marked `cut_off` unless its arguments are certainly complete.
+        The finish reason is "other".
         """
         return self.reply() if self._end else self._build(ReplyEnd(finish_reason="other"))
 
     def reply(self) -> Reply:
-        """The whole reply, the same object each time; raises StreamBroken before the terminal marker has come."""
+        """Return the complete reply, the same object each time. Raises StreamBroken, with the partial reply, if
+        ReplyEnd was not fed.
+        """
         if self._end is None:
             target = self._scope.target
             message = f"{target} ended its stream without the terminal marker; what came is in `partial`"

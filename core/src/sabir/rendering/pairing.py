@@ -62,7 +62,9 @@ _Half: TypeAlias = tuple[Block, int, int]
 
 
 class Paired(NamedTuple):
-    """Blocks of a history, how many of them are final, and losses that belong to none of them."""
+    """The result of `pair_messages`: the blocks, in order, how many of them can no longer change, and losses that
+    belong to no block.
+    """
 
     blocks: list[Block]
     final: int
@@ -73,7 +75,12 @@ _HINTED: Mapping[str | None, Side] = {"system": "system", "user": "user", "assis
 
 
 def side_of(message: Message, speaks_as: str) -> Side:
-    """The side whose turn a message belongs to: parts follow their hint if there is one; calls are the assistant's."""
+    """Return the side whose turn a message belongs to. `speaks_as` is the policy whose messages are the model's own.
+
+    Option calls belong to "assistant" and option results to "results". A message of parts follows its role hint if it
+    has one ("tool" counts as "user"). Without a hint, the policy decides: `speaks_as` is "assistant", "system" is
+    "system", and every other policy is "user".
+    """
     kind = message.payload.kind
     if kind != "parts":
         return "results" if kind == "option_result" else "assistant"
@@ -82,7 +89,11 @@ def side_of(message: Message, speaks_as: str) -> Side:
 
 
 def pair_messages(messages: Sequence[Message], scope: TurnScope) -> Paired:
-    """The messages as blocks of complete pairs, by the tables of a scope."""
+    """Group messages into blocks, so that every option call is next to its result. Returns the blocks, in order, and
+    the losses.
+
+    `scope` supplies the tables. Core does this before `encode_turn`; tests of a dialect may call it.
+    """
     (whole,) = pair_apart(messages, scope, 0, Waiting(), len(messages) + 1)
     return whole
 

@@ -78,9 +78,11 @@ class Identifiers:
 
 
 class TurnMaker(PartFilter):
-    """Makes turns of blocks, and gives every call its identifiers in the order of rendering.
+    """Converts blocks of messages, as returned by `pair_messages`, to turns for one target. Core uses it; tests of a
+    dialect may.
 
-    `call_ids`, `names`, `called` and `media_count` hold the state of the messages rendered before.
+    `messages` is the complete conversation, and losses are added to `losses`. `call_ids`, `names`, `called` and
+    `media_count` continue an earlier rendering; leave them out otherwise.
     """
 
     def __init__(
@@ -99,12 +101,14 @@ class TurnMaker(PartFilter):
         self.call_ids = call_ids or Identifiers(scope.tables.calls.ids)
         self.names = names or Identifiers(scope.tables.calls.names)
         self.called = set(called)
-        """Names of the options whose calls are in the turns."""
+        """The names of the options whose calls are in the turns."""
         self.media_count = media_count
         self.refusals = {}
 
     def make(self, block: Block, follows: Side | None = None) -> list[Gathered]:
-        """The turns of a block that follows a turn of the side `follows`: none, one, or several."""
+        """Return the turns of a block as pairs of side and entries: none, one or several. `follows` is the side of the
+        turn before.
+        """
         messages, scope, side, answers = self._messages, self.scope, block.side, block.answers
         entries: dict[int, Entry] = {}
         payload: Payload | None = None

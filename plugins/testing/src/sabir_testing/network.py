@@ -42,18 +42,19 @@ _guards: list[Callable[..., None]] = []
 
 
 class NetworkForbidden(BaseException):
-    """A test asked for an address that it must not reach.
+    """Raised in a test that connects to a forbidden address. The message names the address and the remedy.
 
-    It is no Exception, so that no program and no SDK takes it for a network that is down, tries again, or goes on
-    without: it ends the test.
+    It is not an Exception, so that programs and SDKs do not treat it as a network failure, and the test ends.
     """
 
 
 @contextmanager
 def network_forbidden(*, loopback: bool = True, remedy: str = "let it use a scripted adapter") -> Iterator[None]:
-    """Forbid the network within a `with` block: NetworkForbidden names the address asked for, and the remedy.
+    """Return a context manager that forbids the network in its `with` block. NetworkForbidden is raised for forbidden
+    addresses.
 
-    Addresses of this machine are reached unless `loopback` is False; sockets of other kinds, such as Unix's, always.
+    Addresses of this machine are allowed unless `loopback` is False. Unix sockets are always allowed. `remedy` is the
+    advice at the end of the error.
     """
 
     what = "the network is" if loopback else "every network, this machine's own included, is"
@@ -111,7 +112,7 @@ def is_allowed(host: object, *, loopback: bool) -> bool:
 
 @pytest.fixture
 def no_network() -> Iterator[None]:
-    """Forbids the network until the test ends, but for addresses of this machine."""
+    """Forbid the network until the test ends, except addresses of this machine."""
     with network_forbidden(remedy="let it use a scripted adapter, or leave out the fixture no_network"):
         yield
 

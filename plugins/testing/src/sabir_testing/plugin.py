@@ -124,16 +124,20 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 class MakeScripted(Protocol):
-    """What the fixture `scripted` is: ScriptedAdapter, with a check at the test's end."""
+    """The type of the pytest fixture `scripted`, for annotations of tests."""
 
     def __call__(self, *answers: "Scriptable", **how: "Unpack[ScriptedArguments]") -> "ScriptedAdapter":
-        """Return a ScriptedAdapter, with its arguments; the test fails unless the program requests all the answers."""
+        """Return a ScriptedAdapter with these arguments. The test fails unless the program requests exactly all the
+        answers.
+        """
         ...
 
 
 @pytest.fixture
 def scripted(request: pytest.FixtureRequest) -> MakeScripted:
-    """Makes scripted adapters; the test fails where it leaves an answer over, or asks for one too many."""
+    """Provide a function that creates a ScriptedAdapter. The test fails if the program requests fewer or more answers
+    than the script has.
+    """
     from sabir_testing.scripted import ScriptedAdapter
 
     made: list[ScriptedAdapter] = request.node.stash.setdefault(_MADE, [])

@@ -33,7 +33,13 @@ MOST_TEXT = 60
 
 
 class Shown(TypedDict, total=False):
-    """What is shown beside what is wrong: the losses are those of the rendering unless others are given."""
+    """What a failure shows in addition to its message. All are optional.
+
+    history: the messages of the conversation.
+    rendering: the rendered request.
+    losses: the losses; by default those of the rendering.
+    shown: further values, by their labels.
+    """
 
     history: Sequence[Message]
     rendering: Rendering | None
@@ -43,7 +49,10 @@ class Shown(TypedDict, total=False):
 
 @show_arguments
 class ConformanceFailure(AssertionError):
-    """An adapter breaks a rule of the kit. `what` names the offender; the other arguments are shown beside it."""
+    """Raised by a test of the kit if an adapter breaks a rule. `what` names the adapter's fault in one sentence.
+
+    `str()` also shows the history, the rendered request, the losses and the values in `shown`, as far as given.
+    """
 
     def __init__(self, what: str, **beside: Unpack[Shown]) -> None:
         super().__init__(what)
@@ -55,7 +64,7 @@ class ConformanceFailure(AssertionError):
         self.shown = dict(beside.get("shown") or {})
 
     def __str__(self) -> str:
-        """All of it, as a person reads it."""
+        """Return the fault and everything that is shown with it, as several lines."""
         told = [self.what, *(_section(label, value) for label, value in self.shown.items())]
         if self.history:
             lines = [f"{at:>3}  {describe_message(each)}" for at, each in enumerate(self.history, start=1)]
@@ -70,7 +79,7 @@ class ConformanceFailure(AssertionError):
 
 @show_arguments
 def expect(condition: object, what: str, **beside: Unpack[Shown]) -> None:
-    """Raise ConformanceFailure unless the condition holds."""
+    """Raise ConformanceFailure with the sentence `what` unless the condition is true."""
     if not condition:
         raise ConformanceFailure(what, **beside)
 

@@ -34,7 +34,9 @@ from sabir_testing.kit.broken import ConformanceFailure, expect
 
 
 class Grade(StrEnum):
-    """How much of something a wire carries."""
+    """How completely a provider supports a capability: FULL, DOWNGRADED (in a poorer form, with a loss), REFUSED (left
+    out with a loss) or UNKNOWN (not declared). For `capabilities` of a suite.
+    """
 
     FULL = "full"
     DOWNGRADED = "downgraded"
@@ -45,12 +47,12 @@ class Grade(StrEnum):
 FULL, DOWNGRADED, REFUSED, UNKNOWN = Grade.FULL, Grade.DOWNGRADED, Grade.REFUSED, Grade.UNKNOWN
 
 MODALITIES = ("image", "audio", "video", "document")
-FORMS = {"url": "by a web URL", "bytes": "as bytes", "file": "as a file that the provider holds"}
+FORMS = {"url": "by a web URL", "bytes": "as bytes", "file": "as a file that is stored at the provider"}
 CHOICES = {
     "auto": "the model may call an option",
-    "none": "the model must call none",
-    "required": "the model must call one",
-    "named": "the model must call the one named",
+    "none": "the model must not call an option",
+    "required": "the model must call an option",
+    "named": "the model must call the named option",
 }
 
 CAPABILITIES: Mapping[str, str] = {
@@ -60,14 +62,14 @@ CAPABILITIES: Mapping[str, str] = {
     **{f"results.{each}": f"{each} as bytes in an option's result" for each in MODALITIES},
     "options": "options are offered, called and answered",
     "parallel_calls": "several calls in one answer",
-    "reasoning": "the model's thoughts are asked for, told, and taken back",
+    "reasoning": "reasoning is requested, returned and sent back",
     **{f"settings.{name}": f"the setting {name}" for name in WIRE_SETTINGS if name != "option_choice"},
     **{f"option_choice.{name}": what for name, what in CHOICES.items()},
-    "streaming": "answers piece by piece",
-    "count_tokens": "the vendor counts a request's tokens",
-    "stored_requests": "a stored request reads back as a history",
+    "streaming": "answers as a stream",
+    "count_tokens": "the vendor counts the tokens of a request",
+    "stored_requests": "a stored request is converted to a history",
 }
-"""Name → what it is."""
+"""Capability → its description. The keys that a suite's `capabilities` may have."""
 
 
 Replies: TypeAlias = Sequence[Reply]

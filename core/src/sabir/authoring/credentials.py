@@ -63,8 +63,9 @@ class KeySource:
     """Finds the values of a provider's credentials and never shows them. Created by SDKProvider for each adapter and
     passed to `connect_own_clients`.
 
-    `given` is the user's `api_key=`, or None. `credentials` are those of the provider. Values are looked up when the
-    first request is sent, and then reused. A function passed as `api_key=` is called for every request.
+    `provider` is the provider's name for errors, `given` the user's `api_key=` or None, and `credentials` the
+    provider's declared credentials. Values are looked up when the first request is sent, and then reused. A function
+    passed as `api_key=` is called for every request.
     """
 
     def __init__(self, provider: str, given: ApiKey | None, credentials: Sequence[Credential] = ()) -> None:

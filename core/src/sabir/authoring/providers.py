@@ -135,8 +135,8 @@ class SyncOnlyCall(Protocol):
 class SyncOnlyConnection:
     """A Connection for an SDK without an async client. Async calls run in threads; a cancelled call closes its socket.
 
-    `begin` creates the SyncOnlyCall for a request, without I/O. `translate` is that of a Connection. `close` frees what
-    all calls share; by default nothing.
+    `begin` creates the SyncOnlyCall for a request, without I/O. `translate` has the meaning of `Connection.translate`.
+    `close` frees what all calls share; by default nothing.
     """
 
     def __init__(
@@ -250,8 +250,8 @@ class SDKProvider(ABC):
         raise NotImplementedError(f"{self.name} takes no client")
 
     def url_of(self, access: Access) -> str:
-        """Return the URL of the endpoint: that of the user's client, else `base_url`, else one of the `url_variables`,
-        else `url`.
+        """Return the URL of the endpoint. It is the user's client's URL if there is a client, else `base_url`, else the
+        first of `url_variables` that is set, else `url`.
 
         Raises SettingsInvalid if a client is passed but not supported, or is not a client of the SDK.
         """

@@ -193,7 +193,7 @@ class RowProvider(SDKProvider):
         self._facts: dict[str, tuple[ModelInfo, ...]] = {}
 
     def quirks(self, access: Access) -> frozenset[str]:
-        """Return the quirks of the row and those of the endpoint."""
+        """Return the quirks of the row together with the quirks of the endpoint."""
         return self._row.quirks | super().quirks(access)
 
     def models(self) -> tuple[ModelInfo, ...]:

@@ -142,7 +142,7 @@ class CapturedRequest(BaseException):
         """Send `body` with the URL and the headers of the captured request, over `client`. Await the result if the
         client is async.
 
-        `opening` is that of the WireRequest: the limit in seconds for getting a free connection.
+        `opening` is the limit in seconds for getting a free connection, as in WireRequest.
         """
         return send(self.client, self.request, body, opening)
 

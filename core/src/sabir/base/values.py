@@ -51,6 +51,7 @@ _ONE_KIND = str.maketrans("{}", "[]")
 
 
 def _refuse(self: object, *_: object, **__: object) -> NoReturn:
+    """Raise TypeError, because the value is immutable."""
     raise TypeError(f"{type(self).__name__} is immutable; make a changed copy instead")
 
 

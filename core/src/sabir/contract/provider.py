@@ -76,7 +76,7 @@ class WireRequest:
     """One HTTP request, ready to be sent. Created by core and passed to `Connection.open` and `open_sync`.
 
     `path` is the path below the endpoint and `body` the exact bytes. `headers` are the dialect's and the user's
-    headers, without those of the SDK. `streaming` is True if the request asks for a stream of events. `timeout` is the
+    headers; the SDK adds its own. `streaming` is True if the request asks for a stream of events. `timeout` is the
     longest time for one read in seconds; None means the SDK's own limit. `opening` is the number of seconds within
     which the response must begin; None means no limit. Core enforces both limits for the complete call; pass them to
     the SDK as far as the SDK accepts them. Use `opening` for waits that core cannot interrupt, such as waiting for a

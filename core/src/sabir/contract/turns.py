@@ -337,9 +337,9 @@ class TurnScope:
     give equal results, because core caches encoded turns.
 
     `target` is the provider, dialect, model and endpoint. `tables` are the dialect's tables for this model and
-    endpoint. `speaks_as` is the policy whose messages are the model's own. `family` and `place` are those of the
-    Dialect. `model_info` are the known facts about the model. `media_labels` and `unsupported_media` are the settings
-    of the same names.
+    endpoint. `speaks_as` is the policy whose messages are the model's own. `family` and `place` are the functions of
+    the Dialect. `model_info` are the known facts about the model. `media_labels` and `unsupported_media` are the
+    settings of the same names.
     """
 
     target: Target

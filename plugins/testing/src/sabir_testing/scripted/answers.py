@@ -121,8 +121,8 @@ Step: TypeAlias = Chosen | Pieced | Wait | CallError
 class Answer:
     """One answer of a script. Created by `reply`, `call`, `calls`, `pieces`, `delayed` and `cut_off`.
 
-    `steps` are its contents, delays and errors, in order. `usage` and `finish_reason` are those of the reply; None
-    means the defaults of `reply`.
+    `steps` are the contents, delays and errors, in order. `usage` and `finish_reason` belong to the reply; None means
+    the defaults of `reply`.
     """
 
     steps: tuple[Step, ...]

@@ -296,22 +296,26 @@ EncodeCount: TypeAlias = Callable[[Mapping[str, JSONValue], TurnScope], tuple[st
 
 
 def _reads_no_streams(scope: DecodeScope) -> NoReturn:
-    """Raise ResponseInvalid: the API has no streams."""
+    """Create the Decoder for one stream. This default raises ResponseInvalid, for an API without streams."""
     raise ResponseInvalid(f"{scope.target.dialect} reads no streams; use complete()", provider=scope.target.provider)
 
 
 def _reads_no_errors(status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
-    """Raise NotImplementedError: the dialect does not define `decode_error`."""
+    """Return the CallError for a response with an error status. This default raises NotImplementedError; a dialect
+    usually passes `ErrorTable(…).decode`.
+    """
     raise NotImplementedError("this dialect reads no errors")
 
 
 def _reads_no_requests(body: bytes, scope: DecodeScope) -> NoReturn:
-    """Raise HistoryInvalid: the dialect cannot read stored requests."""
+    """Convert the body of a stored request to a DecodedHistory. This default raises HistoryInvalid."""
     raise HistoryInvalid(f"{scope.target.dialect} reads no stored requests; keep histories as sabir's messages")
 
 
 def _read_no_count(body: bytes) -> NoReturn:
-    """Raise ResponseInvalid: the API cannot count tokens."""
+    """Return the number of input tokens from the body of a response. This default raises ResponseInvalid, for an API
+    that cannot count.
+    """
     raise ResponseInvalid(f"this dialect asks for no count of tokens, so that {body[:120]!r} cannot be one")
 
 

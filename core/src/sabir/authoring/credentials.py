@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Given: TypeAlias = Mapping[str, SecretStr]
 Values: TypeAlias = tuple[tuple[str, SecretStr], ...]
-"""Names and values; the values are SecretStr, because tools that report failures show local variables."""
+"""Pairs of name and value. The values are SecretStr, because tools that report failures show local variables."""
 _GIVEN = "api_key="
 _NOTHING = SecretStr("")
 _NONE: Given = FrozenDict()
@@ -126,7 +126,7 @@ class KeySource:
         return next((value.get_secret_value() for _, value in self.read()), "")
 
     def _named(self, given: str | Mapping[str, str]) -> Given:
-        """The given values, by name."""
+        """Return the values that the user passed, by credential name. Raises SettingsInvalid for unknown names."""
         names = [each.name for each in self._credentials]
         if isinstance(given, str):
             return {names[0]: SecretStr(given)}
@@ -147,7 +147,9 @@ class KeySource:
 
 
 def _what_is_missing(found: Sequence[FoundCredential]) -> str:
-    """In one line: the values found, the values missing, all places that were read, and the remedy."""
+    """Return the text of CredentialsMissing: the values that were found, the missing ones, the places that were read,
+    and the remedy.
+    """
     had = [f"{each.name} ({each.whence})" for each in found if each.value]
     missing = [each for each in found if each.whence is None]
     looked = dict.fromkeys(whence for each in missing for whence in each.looked)
@@ -166,7 +168,7 @@ def _fits_a_header(value: str) -> bool:  # a function of its own: no variable of
 
 
 def _looks(credential: Credential, given: Given) -> Iterator[tuple[int, str, SecretStr]]:
-    """Each place of a credential, in order: the number of the place, its name, and the value there or ""."""
+    """Yield every place of a credential, in order: the place's rank, its name, and the value there or ""."""
     if credential.name in given:
         yield 0, _GIVEN, given[credential.name]
     for name in credential.variables:
@@ -181,7 +183,9 @@ def _looks(credential: Credential, given: Given) -> Iterator[tuple[int, str, Sec
 
 
 def _section(profile: Profile, named: str) -> tuple[str, Mapping[str, JSONValue]]:
-    """The name of a section of a profile's file, and the section; if there is none, the name says why."""
+    """Return the name of the section in a profile's file, and the section. Without a section, the name contains the
+    reason.
+    """
     name = named or os.environ.get(profile.variable) or profile.section
     path = Path(profile.file).expanduser()
     try:
@@ -203,17 +207,17 @@ def _section(profile: Profile, named: str) -> tuple[str, Mapping[str, JSONValue]
 
 
 class Closes(Protocol):
-    """A waiting client."""
+    """A sync client."""
 
     def close(self) -> object:
-        """Close its connections."""
+        """Close the client's connections."""
 
 
 class ClosesLater(Protocol):
     """An async client."""
 
     def aclose(self) -> Awaitable[object]:
-        """Close its connections."""
+        """Close the client's connections."""
 
 
 SyncClient = TypeVar("SyncClient", bound=Closes)
@@ -221,7 +225,9 @@ AsyncClient = TypeVar("AsyncClient", bound=ClosesLater)
 
 
 class BaseURL(NamedTuple):
-    """A base URL in its parts: paths are joined to `url`, `query` goes behind them, `authorization` into the header."""
+    """The parts of a base URL: `url`, to which paths are joined, `query`, which follows the path, and `authorization`
+    for the header.
+    """
 
     url: str
     query: str
@@ -229,7 +235,9 @@ class BaseURL(NamedTuple):
 
 
 def read_base_url(url: str) -> BaseURL:
-    """A URL's parts. User and password become an Authorization header, because HTTP clients log URLs."""
+    """Split a base URL into its parts. User and password become an Authorization header, because HTTP
+    clients log URLs.
+    """
     parts = urlsplit(url)
     user, at, host = parts.netloc.rpartition("@")
     name, _, password = user.partition(":")
@@ -242,21 +250,21 @@ def read_base_url(url: str) -> BaseURL:
 
 
 def url_of_client(provider: str, client: object) -> str:
-    """The URL to which an SDK's client sends; raises SettingsInvalid for an object that is no such client."""
+    """Return the URL to which an SDK's client sends. Raises SettingsInvalid if `client` has no URL."""
     if not (url := getattr(client, "base_url", None)):
         raise SettingsInvalid(f"client= of {provider} is of type {type(client).__name__}; give a client of its SDK")
     return str(url)
 
 
 class Clients(Generic[SyncClient, AsyncClient]):
-    """The clients that a connection made: a waiting one, and one for each event loop.
+    """The clients that a connection created: one sync client, and one async client for each event loop.
 
-    An async client can be closed in its event loop alone. So each client has an async generator: a loop that ends
-    closes its generators (`loop.shutdown_asyncgens()`, which `asyncio.run` calls), and the generator closes the client.
-    If a loop was closed without that, its client is dropped when another loop asks for a client. The waiting client is
-    closed when this object is freed, at the latest when the program ends.
+    An async client can be closed only in its event loop. So each client has an async generator: a loop that ends closes
+    its generators (`loop.shutdown_asyncgens()`, which `asyncio.run` calls), and the generator closes the client. If a
+    loop was closed without that, its client is dropped when another loop requests a client. The sync client is closed
+    when this object is freed, at the latest when the program ends.
 
-    A forked child begins with no clients: it neither uses nor closes the inherited ones, because their connections
+    A forked child begins without clients: it neither uses nor closes the inherited ones, because their connections
     belong to its parent.
     """
 
@@ -270,7 +278,7 @@ class Clients(Generic[SyncClient, AsyncClient]):
         self._by_loop: dict[AbstractEventLoop, tuple[AsyncClient, AsyncGenerator[None]]] = {}
 
     def sync(self, make: Callable[[], SyncClient]) -> SyncClient:
-        """The waiting client, made now if there is none."""
+        """Return the sync client. Create it if there is none."""
         with self._lock:
             if self._sync is None:
                 client = make()
@@ -278,7 +286,7 @@ class Clients(Generic[SyncClient, AsyncClient]):
             return self._sync[0]
 
     async def here(self, make: Callable[[], AsyncClient]) -> AsyncClient:
-        """The running event loop's client, made now if there is none."""
+        """Return the running event loop's client. Create it if there is none."""
         loop = _running_loop()
         held = self._by_loop.get(loop)
         if held is None:
@@ -292,20 +300,20 @@ class Clients(Generic[SyncClient, AsyncClient]):
         return held[0]
 
     def close(self) -> None:
-        """Close the waiting client; a new one is made at the next request for it."""
+        """Close the sync client. The next request creates a new one."""
         with self._lock:
             held, self._sync = self._sync, None
         if held:
             held[1]()
 
     async def aclose(self) -> None:
-        """Close the waiting client and the running event loop's client; clients of other loops stay open."""
+        """Close the sync client and the running event loop's client. Clients of other loops stay open."""
         self.close()
         if held := self._by_loop.pop(_running_loop(), None):
             await held[1].aclose()
 
     def forget(self) -> None:
-        """Start over without clients, in a forked child."""
+        """Drop all clients without closing them, in a forked child."""
         if self._sync:
             self._sync[1].detach()
         _OF_THE_PARENT.append((self._sync, self._by_loop))
@@ -344,9 +352,9 @@ def _running_loop() -> "AbstractEventLoop":
 
 
 def check_client(client: object, kind: str, provider: str, remedy: str) -> None:
-    """Raise SettingsInvalid, with the remedy, for a client that is not of the class `module.Class`.
+    """Raise SettingsInvalid, with the remedy, if a client is not of the class `kind`, given as "module.Class".
 
-    The module may be a package that holds the class's module; nothing is imported for the check.
+    The class may be defined in a submodule of the module. Nothing is imported for the check.
     """
     module, _, name = kind.rpartition(".")
     kinds = (each for each in type(client).__mro__ if each.__qualname__ == name)
@@ -359,7 +367,7 @@ _SECRETIVE = re.compile("auth|key|secret|token|sig|pass", re.IGNORECASE)
 
 
 class _Answer:
-    """An answer whose body has not been read, except that of a failed request."""
+    """The response of an HTTP client, whose body has not been read."""
 
     def __init__(self, response: Any) -> None:  # an HTTP client's own response; no HTTP library is imported here
         self._response = response
@@ -368,7 +376,9 @@ class _Answer:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The keys, tokens and passwords in the headers and the query that were sent, without `Bearer` and the like."""
+        """The keys, tokens and passwords in the headers and the query that were sent, without prefixes such as
+        "Bearer".
+        """
         return secrets_of(self._response.request)
 
 
@@ -379,7 +389,7 @@ def secrets_of(request: Any) -> tuple[str, ...]:
 
 
 def _secrets_of(value: str) -> Iterator[str]:
-    """The key or token in a value; of basic authorization also the decoded user and password."""
+    """Yield the key or token in a header's value; for basic authorization also the decoded user and password."""
     kind, _, secret = value.rpartition(" ")
     yield secret
     if kind.lower() == "basic":
@@ -389,26 +399,26 @@ def _secrets_of(value: str) -> Iterator[str]:
 
 
 class HTTPAnswer(_Answer):
-    """An answer to a waiting client."""
+    """The response of a sync HTTP client."""
 
     def chunks(self) -> Iterator[bytes]:
-        """The body's bytes as they arrive, decompressed."""
+        """Return an iterator over the decompressed bytes of the body as they arrive."""
         found: Iterator[bytes] = self._response.iter_bytes()
         return found
 
     def close(self) -> None:
-        """Close it; twice is harmless."""
+        """Close the response. A second call does nothing."""
         self._response.close()
 
 
 class AsyncHTTPAnswer(_Answer):
-    """An answer to an async client."""
+    """The response of an async HTTP client."""
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """The body's bytes as they arrive, decompressed."""
+        """Return an async iterator over the decompressed bytes of the body as they arrive."""
         found: AsyncIterator[bytes] = self._response.aiter_bytes()
         return found
 
     async def aclose(self) -> None:
-        """Close it; twice is harmless."""
+        """Close the response. A second call does nothing."""
         await self._response.aclose()

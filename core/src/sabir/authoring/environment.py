@@ -80,7 +80,7 @@ def _fault_of(error: Exception) -> str | None:
 
 
 def _is_valid(name: str, value: str) -> bool:
-    """Return whether the value of a proxy's variable is a URL, or that of NO_PROXY a list of hosts and networks."""
+    """Return whether the value of a proxy variable is a URL, or the value of NO_PROXY a list of hosts and networks."""
     if name.upper() == "NO_PROXY":
         return all(_is_host(host.strip().rpartition("://")[2]) for host in value.split(",") if host.strip())
     return _is_url(value if "://" in value else f"http://{value}")

@@ -4,8 +4,8 @@
     an exception of the SDK or its HTTP client ──translate──▶ CallError, without importing either
     an error of a database ──DatabaseFailure──▶ "database disk image is malformed; put back a copy of the store, …"
 
-Each is one line with the remedy; a database's error is repeated without passwords. Codes of databases are SQLite's
-(https://sqlite.org/rescode.html) and Postgres's SQLSTATEs.
+Each message is one line with the remedy, and a database's error is shown without passwords. Error codes of databases are
+SQLite's (https://sqlite.org/rescode.html) and Postgres's SQLSTATEs.
 """
 
 import re
@@ -177,7 +177,9 @@ class ErrorRule:
 
 
 Raised: TypeAlias = tuple[str, type[CallError] | None, str]
-"""The name of an exception's class, the caller's error class (None: no failure of the wire), and its words."""
+"""The name of an exception class, the error class (None if it is not a failure of the request), and words for the
+message.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,7 +251,9 @@ class ErrorTable:
         return None
 
     def _error(self, found: Failure, status: int | None, provider: str, delay: float | None = None) -> CallError:
-        """In one line: who answered what, and the remedy. `delay` is in seconds."""
+        """Return the error for a failure, with one line that names the provider, the vendor's message and the remedy.
+        `delay` is in seconds.
+        """
         kind = next(filter(None, (rule.says(found, status) for rule in self.rules)), None) or kind_of_status(
             status or 500
         )
@@ -281,9 +285,10 @@ class ErrorTable:
 
 
 def failure_of(body: JSONValue) -> Failure:
-    """The failure in an error body of any common shape: an `error` object, a `detail`, a list of one, a bare text.
+    """Return the failure in an error body of a common form: an `error` object, a `detail`, a list with one of them, or
+    plain text.
 
-    A status that is a name replaces a `code` that is a number, because it says more.
+    A status that is a name replaces a `code` that is a number, because the name is more specific.
     """
     if isinstance(body, list) and body:
         body = body[0]
@@ -303,12 +308,14 @@ def failure_of(body: JSONValue) -> Failure:
 
 
 def kind_of_status(status: int) -> type[CallError]:
-    """The error class for a status of 400 or above alone."""
+    """Return the error class for an HTTP status of 400 or more."""
     return STATUSES.get(status) or (errors.ServerFailed if status >= 500 else errors.InvalidRequest)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait: `retry-after-ms`, or `retry-after` in seconds or as an HTTP date."""
+    """Return the seconds to wait from the header `retry-after-ms` or `retry-after` (seconds or an HTTP date). None if
+    there is none.
+    """
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             seconds = float(headers[name]) * scale
@@ -354,12 +361,14 @@ _SECRETIVE = frozenset({"LocalProtocolError", "UnicodeEncodeError", "InvalidURL"
 
 
 def _said(error: BaseException, name: str) -> str:
-    """An exception's class, and its text where that shows no secret."""
+    """Return an exception's class name, and its text if the text cannot contain a secret."""
     said = type(error).__name__
     return said if name in _SECRETIVE else f"{said}: {error}".removesuffix(": ")
 
 
 def _is_a(error: BaseException, name: str, modules: Collection[str]) -> bool:
-    """Whether an error is of that class of a loaded module; nothing is imported for the check."""
+    """Return whether an error is an instance of the class `name` of one of the modules. Nothing is imported for the
+    check.
+    """
     found = (getattr(sys.modules.get(module), name, None) for module in modules)
     return any(isinstance(kind, type) and isinstance(error, kind) for kind in found)

@@ -74,7 +74,7 @@ class _Response:
         return iter(self._chunks)
 
     def close(self) -> None:
-        """Do nothing; there is no connection to give back."""
+        """Do nothing, because there is no network connection."""
 
 
 class _AsyncResponse:
@@ -86,7 +86,7 @@ class _AsyncResponse:
             yield chunk
 
     async def aclose(self) -> None:
-        """Do nothing; there is no connection to give back."""
+        """Do nothing, because there is no network connection."""
 
 
 class InProcessConnection:
@@ -167,7 +167,7 @@ class SyncOnlyConnection:
 
 
 class _Waited:
-    """A call whose steps run in threads; its response is closed even if the caller has left."""
+    """The response of a SyncOnlyCall whose steps run in threads. It is closed even if the caller was cancelled."""
 
     def __init__(self, call: SyncOnlyCall) -> None:
         self._call = call
@@ -175,7 +175,7 @@ class _Waited:
         self._response: WireResponse
 
     async def open(self) -> None:
-        """Send the request, and return once the response's headers are there."""
+        """Send the request and wait until the response's headers have arrived."""
 
         def opened() -> WireResponse:
             self._response = self._call.open()
@@ -188,13 +188,13 @@ class _Waited:
         await self._in_thread(opened)
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The body's bytes as they arrive."""
+        """Return an async iterator over the bytes of the body as they arrive."""
         chunks = iter(self._response.chunks())
         while (chunk := await self._in_thread(lambda: next(chunks, None))) is not None:
             yield chunk
 
     async def aclose(self) -> None:
-        """Close it; twice is harmless."""
+        """Close the response. A second call does nothing."""
         await self._in_thread(self._response.close)
 
     async def _in_thread(self, step: Callable[[], Given]) -> Given:
@@ -397,7 +397,7 @@ class UserSDKConnection(ClientConnection):
             return error.response
 
     def _call(self, request: WireRequest) -> dict[str, Any]:
-        """The arguments of `post`; a raw response, asked for as a stream, is returned before its body."""
+        """Return the arguments of `client.post`, with which it returns the raw response before the body."""
         http = import_module(self.http_module)
         options = _once(request, {})
         if request.timeout is not None and request.opening is not None:
@@ -410,7 +410,7 @@ class UserSDKConnection(ClientConnection):
 
 
 def _once(request: WireRequest, headers: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of `post`: it sends once, and to its own endpoint alone."""
+    """Return the options of `post` with which it sends once, and only to its own endpoint."""
     options: dict[str, Any] = {"headers": {"Content-Type": "application/json", **headers, **request.headers}}
     if request.timeout is not None:
         options["timeout"] = request.timeout
@@ -426,7 +426,7 @@ def packaged_models(package: str) -> tuple[ModelInfo, ...]:
 
 
 def read_models(text: str) -> tuple[ModelInfo, ...]:
-    """The rows of a models.toml, longest prefixes first; raises PluginError, which names an invalid row."""
+    """Return the rows of a models.toml, longest prefixes first. Raises PluginError, which names an invalid row."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

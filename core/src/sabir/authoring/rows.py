@@ -142,7 +142,9 @@ class Row(Frozen):
         return longest_first(self._at(prefix, entries, quirks) for prefix in prefixes)
 
     def _at(self, prefix: str, entries: Iterable[RowEntry], quirks: Mapping[str, str]) -> ModelInfo:
-        """Return the facts for one prefix; an entry with a longer prefix wins over one with a shorter prefix."""
+        """Return the facts for one prefix. An entry with a longer prefix takes precedence over one with a shorter
+        prefix.
+        """
         matches = [(max(map(len, own)), entry) for entry in entries if (own := _beginnings(prefix, entry.models))]
         ordered = [entry for _, entry in sorted(matches, key=lambda pair: pair[0])]
         facts: dict[str, object] = {}

@@ -1,11 +1,11 @@
 """Convert a JSON schema to the form that an API accepts. The rules of each API are data.
 
     schema ──fit_schema(schema, rule)──▶ FittedSchema(schema, changes, names)      what to send, and every change
-                                       ▶ FittedSchema(refusal="the reason")        the wire has no schema of its meaning
+                                       ▶ FittedSchema(refusal="the reason")        the API has no schema of this meaning
 
-Law: a schema that fits is sent unchanged. Each keyword of any other is sent or named by a change with its place. Only
-spellings of the same schema need no change: a reference and its target, an object that is closed where the schema does
-not say whether it is open, the empty `properties` of an object, a default of null where null means absent.
+Law: an accepted schema is sent unchanged. In any other schema, a keyword is sent or named by a change with its place.
+Only different spellings of the same schema need no change: a reference and its target, an object that is closed if the
+schema does not say whether it is open, the empty `properties` of an object, a default of null if null means absent.
 """
 
 from collections import Counter
@@ -136,11 +136,11 @@ def fit_schema(schema: Schema, rule: SchemaRule) -> FittedSchema:
 
 
 class _Refused(Exception):
-    """The wire has no schema of the same meaning."""
+    """Raised inside `fit_schema` if the API has no schema of the same meaning."""
 
 
 class _Walk:
-    """One pass over a schema, which collects changes and counts what wires limit."""
+    """One pass over a schema. It collects changes and counts what APIs limit."""
 
     def __init__(self, schema: Schema, rule: SchemaRule) -> None:
         self.schema = schema
@@ -218,7 +218,7 @@ class _Walk:
         return self._merged(schema, level + 1) if schema.keys() & self.rule.not_at_root & {*UNIONS} else schema
 
     def _renamed(self, root: Schema, rule: IdentifierRule) -> Schema:
-        """Return the root with names of properties that the wire takes."""
+        """Return the root with property names that the API accepts."""
         properties = mapped(root.get("properties"))
         wire: dict[str, str] = {}
         for name in properties:
@@ -326,7 +326,7 @@ class _Walk:
         return plain
 
     def _with_items(self, schema: Schema, path: str) -> Schema:
-        """Return an array's schema with `items` where the wire wants them, in the form of the newest JSON schema."""
+        """Return an array's schema with `items` if the API requires them, in the form of the newest JSON schema."""
         items, members, at = schema.get("items"), listed(schema.get("prefixItems")), within(path, "items")
         if isinstance(items, list | tuple):
             members, items = [*items], schema.get("additionalItems")

@@ -1,22 +1,22 @@
 """Base classes of connections that send ready bytes with the URL, key, headers and timeouts of a vendor's SDK.
 
     client.chat(…) ─▶ SDK ─▶ an HTTP client's request hook: keep        nothing is sent
-                                                             └─▶ head ─┐
-                                     ready bytes ──────────────────────┴─▶ send ─▶ the answer, unread, for core
+                                                             └─▶ head ─┐       head: URL and headers
+                                     ready bytes ──────────────────────┴─▶ send ─▶ the response, unread, for core
 
-OwnClientConnection is for clients that a plugin makes. The SDK is asked once for each path, headers, timeout and key; a
-second HTTP client sends, of the class that the SDK uses by default, with its limits, proxies and certificates. The
-SDK's request is raised to the caller that asked for it, so that threads and tasks cannot take each other's.
+OwnClientConnection is for clients that a plugin creates. The SDK builds one request for each path, headers, timeout and
+key. A second HTTP client sends: it has the class that the SDK uses by default, with the SDK's limits, proxies and
+certificates. The captured request is raised to the caller, so that threads and tasks cannot mix their requests up.
 
-No HTTP library is imported here: the code uses only the names of clients, requests and answers that httpx2 and its
-relatives share, and all of their types are Any. A redirect is an answer like any other, and is not followed.
+No HTTP library is imported here. The code uses only the names of clients, requests and responses that httpx2 and
+similar libraries share, so all of their types are Any. A redirect is a response like any other, and is not followed.
 
-EventFrames cuts an answer in AWS's binary framing into events, whatever the chunks:
+EventFrames splits a response in AWS's binary format into events, however the bytes are divided into chunks:
 
     length │ length of headers │ checksum │ headers │ payload │ checksum      numbers of four bytes, big-endian
 
-A dialect names them in its `framings`: `{EventFrames.CONTENT_TYPE: partial(EventFrames, read)}`, where `read` makes
-an event of a frame.
+Use it in the `framings` of a dialect: `{EventFrames.CONTENT_TYPE: partial(EventFrames, read)}`, where `read` converts a
+frame to an event.
 https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html
 """
 
@@ -46,11 +46,12 @@ from sabir.contract.dialect import ServerEvent
 from sabir.contract.provider import WireRequest
 
 LONGEST_FRAME = 25 * 2**20
-"""The most bytes of a frame: 24 MiB of payload and 128 KiB of headers,
-https://github.com/boto/botocore/blob/develop/botocore/eventstream.py"""
+"""The maximum number of bytes of a frame: 24 MiB of payload and 128 KiB of headers,
+https://github.com/boto/botocore/blob/develop/botocore/eventstream.py
+"""
 
 ReadFrame: TypeAlias = Callable[[Mapping[str, str], bytes], ServerEvent | None]
-"""A frame's headers and payload → its event; None for a frame without meaning."""
+"""Headers and payload of a frame → its event, or None to ignore the frame."""
 
 
 class EventFrames:
@@ -100,7 +101,7 @@ class EventFrames:
 
 
 def _headers(data: bytes) -> Iterator[tuple[str, str]]:
-    """The string headers, as all headers of a stream are: length, name, 7 (the type string), length, value."""
+    """Yield the headers of a frame. All are strings: length, name, 7 (the type string), length, value."""
     while len(data) > 4 and data[1 + data[0] : 2 + data[0]] == b"\x07":
         name, rest = data[1 : 1 + data[0]], data[2 + data[0] :]
         size = int.from_bytes(rest[:2], "big")
@@ -148,19 +149,20 @@ class CapturedRequest(BaseException):
 
 
 def keep(request: Any) -> NoReturn:
-    """A waiting client's request hook, which raises the request as a CapturedRequest."""
+    """Raise the request as a CapturedRequest. A request hook of a sync HTTP client."""
     raise CapturedRequest(request)
 
 
 async def keep_later(request: Any) -> NoReturn:
-    """An async client's request hook, which raises the request as a CapturedRequest."""
+    """Raise the request as a CapturedRequest. A request hook of an async HTTP client."""
     raise CapturedRequest(request)
 
 
 def send(client: Any, head: Any, body: bytes, opening: float | None = None) -> Any:
-    """Send ready bytes under a head over an HTTP client, with its cookies; await the result of an async client.
+    """Send ready bytes with the URL and headers of `head` over an HTTP client, with its cookies. Await the result of an
+    async client.
 
-    `opening` is a WireRequest's: it also bounds the wait for a free connection.
+    `opening` is the limit in seconds for getting a free connection, as in WireRequest.
     """
     extensions = head.extensions
     if opening is not None and (timeouts := extensions.get("timeout")):
@@ -179,7 +181,7 @@ def _with_length(headers: Any, length: int) -> Any:
 
 
 _Kind: TypeAlias = tuple[Any, ...]
-"""What a head may depend on: the way to call (waiting or async), the key, and the request without its body."""
+"""Everything on which URL and headers may depend: sync or async, the key, and the request without its body."""
 
 
 class Library(NamedTuple):
@@ -195,7 +197,7 @@ class Library(NamedTuple):
 
 
 class _Sender(NamedTuple):
-    """The HTTP client that sends, and the lock under which the SDK is asked on its behalf."""
+    """The HTTP client that sends, and the lock that is held while the SDK builds a request."""
 
     client: Any
     lock: Any
@@ -208,7 +210,7 @@ class _Sender(NamedTuple):
 
 
 class SDKConnection:
-    """The base of every connection over an SDK: the clients that it made, the provider's name, and its error table."""
+    """Base class of connections over an SDK: the clients that were created, the provider's name and its error table."""
 
     def __init__(self, name: str, errors: ErrorTable) -> None:
         self.name = name
@@ -373,7 +375,7 @@ class OwnClientConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
         return _Sender(self._loaded().async_client(), asyncio.Lock())
 
     def _loaded(self) -> Library:
-        """The library, whose clients share one TLS context."""
+        """Return the HTTP library, with one TLS context for all its clients."""
         if self._library is None:
             client, async_client, tls_context = self.library()
             checked = explaining_environment_errors(self.name)
@@ -404,7 +406,9 @@ class OwnClientConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
         http_client: Callable[..., Any],
         hook: Callable[..., Any],
     ) -> Client:
-        """The SDK's client that writes heads with this key; a new client is made if the last one had another key."""
+        """Return the SDK's client that builds requests with this key. A new client is created if the last one had
+        another key.
+        """
         way, key, *_ = kind
         made_with, sdk = self._sdks.get(way, (None, None))
         if made_with != key:
@@ -414,7 +418,7 @@ class OwnClientConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
         return sdk  # type: ignore[return-value]  # all clients of one way have one class
 
     def _learnt(self, kind: _Kind, found: list[CapturedRequest], request: WireRequest) -> Any:
-        """The head of a request that the SDK made; it is kept from now on."""
+        """Return URL and headers of the request that the SDK built, and cache them."""
         if not found:
             raise ProviderBroken(f"{type(self).__name__} asked its SDK for {request.path}, and no request was made")
         head = found[0].request

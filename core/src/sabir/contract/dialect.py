@@ -4,18 +4,18 @@
     answer   ──decode | framings ▸ decoder──────────▶ Reply
     a stored request ──decode_history──▶ DecodedHistory ──render, to any dialect──▶ Rendering
 
-Core calls each function with the arguments that it needs and nothing else. A plugin writes
-`Dialect(name=…, tables=…, …)` in its dialect.py; a dialect that differs little from it is a `dataclasses.replace(…)`.
+A plugin creates `Dialect(name=…, tables=…, …)` in its dialect.py. Create a similar dialect with
+`dataclasses.replace(…)`.
 
-Framing cuts the bytes of a stream, in any chunks, into events. Most streams are server-sent events, which are read by
-the WHATWG algorithm: lines end in LF, CR or CRLF; a leading byte order mark is dropped; lines that begin with a colon
-are comments; several data lines join with LF; an event without data is ignored. A last event without a blank line
-after it is given at the close, because vendors' streams sometimes end so.
+A framing splits the bytes of a stream, in any chunks, into events. Most streams are server-sent events, which are read
+by the WHATWG algorithm: lines end in LF, CR or CRLF; a leading byte order mark is dropped; lines beginning with a colon
+are comments; several data lines are joined with LF; an event without data is ignored. A last event without a blank line
+after it is returned by `close`, because streams of some vendors end this way.
 
     b"data: a\\n" + b"data: b\\n\\n"  ──▶  ServerEvent(data="a\\nb")
 
-After a first event, a line that begins a JSON object or array is an event too, up to the next blank line: some
-servers break off a stream with a bare error body.
+After the first event, a JSON object or array without a field name is an event too, up to the next blank line, because
+some servers end a stream with a bare error body.
 """
 
 import re
@@ -112,7 +112,7 @@ class ServerEventReader:
         return events + self._read(chunk) if chunk else events
 
     def _cut(self, whole: bytes) -> list[ServerEvent]:
-        """The events of the bytes between two blank lines."""
+        """Return the events in the bytes between two blank lines."""
         try:
             text = whole.decode()
         except UnicodeDecodeError:
@@ -169,7 +169,7 @@ class ServerEventReader:
         self._data += b"\n"
 
     def _end(self) -> ServerEvent | None:
-        """The event that a blank line ends; None where it has no data."""
+        """Return the event that a blank line ends; None if the event has no data."""
         event = ServerEvent(self._text(self._data[:-1]), self._event) if self._data else None
         self._has_begun = self._has_begun or event is not None
         self._data, self._event, self._is_bare = bytearray(), "", False
@@ -196,7 +196,7 @@ def _of_strings(value: object) -> object:
 
 
 NameMap = Annotated[JSONObjectDocumentField, BeforeValidator(_of_strings)]
-"""A field that takes a mapping of strings to strings and holds it as JSONText."""
+"""A pydantic field type: a mapping of strings to strings, stored as JSONText."""
 
 
 class Rendering(Frozen):
@@ -245,7 +245,7 @@ class Rendering(Frozen):
         return freeze(decode_json(self.body_bytes))
 
     def __repr_args__(self) -> Arguments:
-        """Its fields but the headers; of the body the size: both may hold what is in no repr, as a server's own key."""
+        """Yield all fields except the headers, and the body's size only: both may contain keys."""
         yield from super().__repr_args__()
         yield "body_bytes", Plain(f"<{len(self.body_bytes)} bytes>")
 

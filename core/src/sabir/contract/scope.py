@@ -1,7 +1,7 @@
 """The arguments of a dialect's functions besides turns: for the rest of a request, and for decoding an answer.
 
-RequestScope   settings, options, hoisted system turns
-DecodeScope    who answered, for which policy, under which option names
+RequestScope   model, settings, options, leading system turns     for encode_request
+DecodeScope    target, policy, renamed options, size limits       for decode, decoder and decode_history
 """
 
 import json
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 Place: TypeAlias = Literal["closed", "end"]
-"""The place of a splice: at the end of the closed prefix, or of all messages."""
+"""The place of an Insertion: the end of the closed prefix, or the end of all messages."""
 
 
 class Insertion(NamedTuple):
@@ -256,7 +256,7 @@ class RequestScope:
 
 
 def _variant(setting: str, value: Any) -> str:  # a setting's value
-    """Return the kind of a setting's value, where targets may take one kind and refuse another; else ""."""
+    """Return the kind of a setting's value, if targets may accept one kind and refuse another; otherwise ""."""
     if setting == "option_choice":
         return value if value in RequestScope.CHOICES else "named"
     if setting == "reasoning_effort":
@@ -270,7 +270,7 @@ DEFAULT_BOUNDS = Bounds()
 
 
 class Tally:
-    """Counts what one reply keeps while it is decoded: blocks, JSON values of events, and copied bytes."""
+    """Running totals for one answer: blocks, JSON values of events, and copied bytes."""
 
     __slots__ = ("blocks", "copied", "values")
 
@@ -467,7 +467,7 @@ _NO_ARGUMENTS = JSONText("{}")
 
 
 def _read_broken(body: bytes | str) -> JSONValue:
-    """What is JSON but for its Unicode; None for all else."""
+    """Parse JSON with invalid Unicode, which is replaced. Return None for text that is not JSON."""
     try:
         return json.loads(_SURROGATE.sub("\ufffd", json.dumps(decode_json(body), ensure_ascii=False)))
     except NotJSON:
@@ -475,7 +475,9 @@ def _read_broken(body: bytes | str) -> JSONValue:
 
 
 def _read_arguments(arguments: str | Mapping[str, JSONValue] | None) -> tuple[str | None, JSONText | None]:
-    """The raw text, where there is one, and the canonical text; None where they are no JSON object."""
+    """Return the raw text of arguments, or None, and their canonical JSON text, or None if they are not a
+    JSON object.
+    """
     if isinstance(arguments, str):
         try:
             value = parse_json(arguments)

@@ -1,7 +1,7 @@
 """The tables of a dialect, and the arguments of its encoder: turns, entries, scope and losses.
 
-    roles    which parts each side takes; where system messages go; which of the model's own parts go back to it
-    media    (side, modality) ──▶ which forms and MIME types that side takes
+    roles    which parts each side accepts; where system messages go; which of the model's own parts are sent back
+    media    (side, modality) ──▶ which forms and MIME types this side accepts
     calls    the characters and lengths of ids and names; hints of options; the place of results; calls without a result
 
 Core applies the tables before it calls a function of the dialect, so that the function only gets what it can encode:
@@ -10,8 +10,7 @@ Core applies the tables before it calls a function of the dialect, so that the f
     TurnScope                      equal scopes and equal turns give equal bytes
     LossLog                        what the target cannot accept
 
-Values that entries give are plain dicts, lists and strings, which the serialiser writes faster than the immutable views
-of messages.
+Entries return plain dicts, lists and strings, which the serializer writes faster than the immutable views of messages.
 """
 
 import re
@@ -278,7 +277,7 @@ class Turn(NamedTuple):
 
 
 class Unchecked(Loss):
-    """A mark in a log of losses for content that is sent although nothing documents that the target takes it."""
+    """A marker in a LossLog for content that is sent although nothing documents that the target accepts it."""
 
 
 class LossLog:
@@ -313,7 +312,7 @@ class LossLog:
 
 
 def _is_left_of(part: Part, piece: KnownPart) -> bool:
-    """Whether a piece is that part but for its hints, of which a target takes its own."""
+    """Return whether `piece` is `part` with its vendor hints filtered."""
     both = part.kind == piece.kind == "media"
     return both and {**vars(part), "vendor_json": None} == {**vars(piece), "vendor_json": None}
 
@@ -322,12 +321,12 @@ Difference: TypeAlias = Literal["", "origin", "provider", "dialect", "endpoint",
 
 
 def itself(model: str) -> str:
-    """A model is a family of its own."""
+    """Return the model: by default every model is its own family."""
     return model
 
 
 def of_any_model(endpoint: str, model: str) -> str:
-    """An endpoint is a place of its own, whatever the model."""
+    """Return the endpoint: by default all models of an endpoint share signed state."""
     return endpoint
 
 

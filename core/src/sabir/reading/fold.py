@@ -1,18 +1,18 @@
-"""Law 8, fold = whole: a reply is built in one way, whether it came as one body or as a stream.
+"""Build replies, in the same way from a complete response and from a stream (law 8, fold = whole).
 
-    whole body ──decode──▶ parts and calls ──▶ ReplyBuilder ──finish──▶ Reply
-    stream     ──events──▶ Fold (the blocks' ends are the truth) ──▶ ReplyBuilder ──▶ Reply
+    complete body ──decode──▶ parts and calls ──▶ ReplyBuilder ──finish──▶ Reply
+    stream        ──events──▶ Fold (the contents of BlockEnds count) ──▶ ReplyBuilder ──▶ Reply
 
-Neighbouring parts become one message of the kind `parts`, each call a message of its own, in the order given.
-A part that carries nothing (no text, no state, no citation) is left out. A call with the id, name and arguments of an
-earlier call is the same call sent twice: it is dropped, with a loss.
+Neighbouring parts become one message of the kind `parts`, and each call becomes a message of its own, in order. An
+empty part (no text, no state, no citation) is left out. A call with the id, name and arguments of an earlier call is
+the same call sent twice: it is dropped, with a loss.
 
 Law 12, nothing runs half-finished: a call is runnable only if its arguments are known to be finished.
 
     the reply ended by itself                                           every call is finished
-    the wire marked the call (`is_finished`)                            the mark decides, however the reply ended
-    the wire sends one block after another, and another one follows     the call is finished
-    the arguments came as text that closes a JSON object with members   the call is finished
+    the API marked the call (`is_finished`)                             the mark decides, however the reply ended
+    the API sends one block after another, and another one follows      the call is finished
+    the arguments are text that closes a JSON object with members       the call is finished
     anything else                                                       the call is unfinished
 
 Empty arguments prove nothing: a call that was cut before its first argument looks like a call without arguments.
@@ -46,7 +46,7 @@ from sabir.vocabulary.reply import (
 _TEXTS = (TextPart, ReasoningPart, RefusalPart)
 _TEXT_PARTS: Mapping[str, Callable[..., KnownPart]] = dict(zip(("text", "reasoning", "refusal"), _TEXTS, strict=True))
 ENDED_BY_ITSELF: frozenset[FinishReason] = frozenset({"stop", "option_calls", "native_calls"})
-"""Finish reasons of replies that the model ended itself; after any other, the last block may be unfinished."""
+"""Finish reasons of replies that the model ended itself. After any other reason, the last block may be unfinished."""
 
 
 class ReplyBuilder:
@@ -155,10 +155,10 @@ class ReplyBuilder:
 def unfinished(
     payloads: Sequence[Payload | list[Part]], end: FinishReason, shown: FinishedCalls, marks: Mapping[int, bool]
 ) -> dict[int, OptionCallPayload]:
-    """Return the unfinished calls of a reply by their positions, each as a call that was cut off.
+    """Return the unfinished calls of a reply by position, each marked as cut off.
 
-    `end` is the reply's finish reason, `shown` the calls that the wire shows to be finished. `marks` maps the position
-    of a call to the wire's own mark: True for finished, False for unfinished.
+    `end` is the reply's finish reason, and `shown` says which calls the API guarantees to be complete. `marks` maps a
+    call's position to the API's own mark: True for complete.
     """
     calls: dict[int, OptionCallPayload] = {}
     if marks or end not in ENDED_BY_ITSELF:

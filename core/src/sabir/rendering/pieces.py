@@ -82,7 +82,7 @@ class _Medium(NamedTuple):
 
 
 def _typed(part: MediaPart) -> MediaPart:
-    """The part as it is; where its data URL says no type, with the type that its hint says."""
+    """Return the part; if its data URL has no type, with the type of its hint."""
     if part.url[5:6] not in ";," or part.form != "data" or not part.mime_type:
         return part
     spelled = ";".join(each.strip() for each in (part.mime or "").split(";"))

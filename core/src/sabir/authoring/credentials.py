@@ -82,6 +82,10 @@ class KeySource:
 
         `given` maps names to values passed by the user. All secret values come from the first place (argument,
         variables, profile, files) that has one; an empty argument still counts as given.
+
+        >>> from sabir.authoring import Credential, KeySource
+        >>> [found.whence for found in KeySource.find([Credential(default="none")])]
+        ['default']
         """
         looks = {each.name: list(_looks(each, given)) for each in credentials}
         secret = [look for each in credentials if each.secret for look in looks[each.name]]

@@ -4,7 +4,7 @@
     an exception of the SDK or its HTTP client ──translate──▶ CallError, without importing either
     an error of a database ──DatabaseFailure──▶ "database disk image is malformed; put back a copy of the store, …"
 
-Each message is one line with the remedy, and a database's error is shown without passwords. Error codes of databases are
+Each message is one line with the remedy, and a database's error is shown without passwords. Codes of databases are
 SQLite's (https://sqlite.org/rescode.html) and Postgres's SQLSTATEs.
 """
 

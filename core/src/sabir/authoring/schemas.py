@@ -124,6 +124,10 @@ def fit_schema(schema: Schema, rule: SchemaRule) -> FittedSchema:
     """Return the JSON schema in the form that an API accepts, with every change. The argument is not modified.
 
     If the API has no schema of the same meaning, `schema` of the result is empty and `refusal` gives the reason.
+
+    >>> from sabir.authoring import SchemaRule, fit_schema
+    >>> fit_schema({"type": "array"}, SchemaRule(items="of_all")).schema
+    {'type': 'array', 'items': {}}
     """
     walk = _Walk(schema, rule)
     try:

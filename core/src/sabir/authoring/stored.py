@@ -57,7 +57,12 @@ def list_or_empty(value: JSONValue) -> list[Any]:
 
 
 def unknown_fields(found: Fields, known: Collection[str]) -> dict[str, Any]:
-    """Return the fields of an object whose names are not in `known`. Fields that are null are left out."""
+    """Return the fields of an object whose names are not in `known`. Fields that are null are left out.
+
+    >>> from sabir.authoring import unknown_fields
+    >>> unknown_fields({"text": "Hi", "trace": "t-1", "seal": None}, {"text"})
+    {'trace': 't-1'}
+    """
     for name in found:
         if name not in known:
             break
@@ -75,7 +80,12 @@ def without_fields(found: Fields, *names: str) -> dict[str, Any]:
 
 
 def first_whole_number(*figures: JSONValue) -> int | None:
-    """Return the first argument that is a whole number, as an int (70.0 becomes 70). None if no argument is one."""
+    """Return the first argument that is a whole number, as an int (70.0 becomes 70). None if no argument is one.
+
+    >>> from sabir.authoring import first_whole_number
+    >>> first_whole_number(None, 70.0, 3)
+    70
+    """
     for figure in figures:
         if type(figure) is int:
             return figure

@@ -70,6 +70,11 @@ class IdentifierRule:
 
     `characters` is a regular expression for one character and `first` for the first character; "" as `first` means the
     same as `characters`. `longest` is the maximum number of characters.
+
+    >>> from sabir.authoring import IdentifierRule
+    >>> rule = IdentifierRule(longest=20)
+    >>> rule.fit("call_1"), rule.fit("call 1")
+    ('call_1', 'call_1_f6b57eba9de2')
     """
 
     characters: str = r"[A-Za-z0-9_-]"

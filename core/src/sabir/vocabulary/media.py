@@ -71,6 +71,11 @@ base media file: https://mp4ra.org/registered-types/brands. A file of any other 
 class DataURL(NamedTuple):
     """The parts of a `data:` URL, which contains a medium's bytes. Only the header is parsed, so large URLs are cheap.
     Created by `DataURL.parse`.
+
+    >>> from sabir.authoring import DataURL
+    >>> url = DataURL.from_bytes(b"%PDF-1.4")
+    >>> url, DataURL.parse(url).mime
+    ('data:application/pdf;base64,JVBERi0xLjQ=', 'application/pdf')
     """
 
     url: str

@@ -75,7 +75,7 @@ class CloudProvider(SDKProvider):
         return frozenset({CLOUD})
 
     def _ask(self, ask: Callable[[], str | Mapping[str, str]]) -> str | Mapping[str, str]:
-        """Call a function given as `api_key=`; raises SettingsInvalid if it returns more than secrets.
+        """Call a function that was passed as `api_key=`. Raises SettingsInvalid if it returns more than secrets.
 
         The endpoint was decided without calling it.
         """
@@ -184,12 +184,12 @@ class CloudConnection(UserSDKConnection):
         return cloud_arguments(request)
 
     def make_sync(self) -> _SDKClient:
-        """A sync HTTP client as the SDK makes it, for the SDK's client over it."""
+        """Return a sync HTTP client as the SDK creates it, for the SDK's client over it."""
         sdk = import_module(self.module)
         return _SDKClient(sdk.DefaultHttpxClient(**self._http_options), self._maker(self._client_name))
 
     def make(self) -> _SDKClient:
-        """An async HTTP client as the SDK makes it, for the SDK's client over it."""
+        """Return an async HTTP client as the SDK creates it, for the SDK's client over it."""
         sdk = import_module(self.module)
         return _SDKClient(sdk.DefaultAsyncHttpxClient(**self._http_options), self._maker(f"Async{self._client_name}"))
 

@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from sabir.errors import CallError
 
 CLOUD_CLIENTS = ("AnthropicBedrock", "AnthropicVertex")
-"""Clients that need the body as an object and whose endpoints need media as bytes; async names begin with Async."""
+"""Clients that need the body as an object and whose endpoints need media as bytes. Names of async clients begin with
+Async.
+"""
 
 
 def _is_cloud(client: object) -> bool:
-    """Whether a client is for Bedrock or Vertex; its class name decides, so that the SDK need not be loaded."""
+    """Return whether a client is for Bedrock or Vertex AI, by its class name, so that the SDK need not be loaded."""
     names = {kind.__name__.removeprefix("Async") for kind in type(client).__mro__}
     return not names.isdisjoint(CLOUD_CLIENTS)
 
@@ -104,5 +106,5 @@ class UsersConnection(UserSDKConnection):
 
 
 def cloud_arguments(request: WireRequest) -> dict[str, Any]:
-    """Return the path and the body of a request, as arguments of `post` of a cloud's client."""
+    """Return the path and the body of a request as arguments of `post` of a cloud's client."""
     return {"path": request.path, "body": json.loads(request.body)}

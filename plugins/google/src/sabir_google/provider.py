@@ -49,9 +49,9 @@ NAME = "google"
 _REMEDY = "make it with genai.Client(http_options=sabir_google.http_options(), …)"
 _UNSEEN = f"client= of {NAME} does not send through sabir; {_REMEDY}"
 _NOWHERE = "sabir://nowhere"
-"""An address with a scheme that no HTTP client supports: a request to it is refused before it is sent."""
+"""An address with a scheme that no HTTP client supports, so that a request to it fails before it is sent."""
 _MARK = "x-sabir-keep"
-"""The header of a request that an HTTP client of `http_options` keeps; it is never sent."""
+"""The header of a request that an HTTP client of `http_options` captures. It is never sent."""
 
 
 def http_options(**further: Any) -> "HttpOptions":
@@ -202,9 +202,10 @@ class UsersConnection(ClientConnection):
 
 @contextmanager
 def _looking() -> Iterator[None]:
-    """A context for a call to an unusable address, to see who sends it; raises SettingsInvalid if that is not sabir.
+    """Return a context manager for a call to an unusable address, which shows who sends it. Raises SettingsInvalid if
+    it is not sabir.
 
-    Any exception other than missing access means that another HTTP client tried the address.
+    Any exception other than missing credentials means that another HTTP client tried the address.
     """
     with CapturedRequest.caught() as found:
         try:
@@ -217,7 +218,7 @@ def _looking() -> Iterator[None]:
 
 
 def _send(found: list[CapturedRequest], request: WireRequest) -> Any:
-    """Send the ready bytes as the user's client would send its own; of an async client, the answer is awaited."""
+    """Send the ready bytes as the user's client would send its own. Await the result of an async client."""
     if not found:
         raise SettingsInvalid(_UNSEEN)
     head = found[0].request
@@ -227,19 +228,19 @@ def _send(found: list[CapturedRequest], request: WireRequest) -> Any:
 
 
 def _url_of(made: "httpx2.Request", request: WireRequest) -> "httpx2.URL":
-    """The URL that the SDK made, with the request's method."""
+    """Return the URL that the SDK built, with the method of the request's path."""
     from httpx2 import URL
 
     return URL(f"{str(made.url).rpartition(':')[0]}:{request.path.rpartition(':')[2]}")
 
 
 def _marked(request: WireRequest) -> WireRequest:
-    """The request with the mark by which an HTTP client of `http_options` keeps it."""
+    """Return the request with the header by which an HTTP client of `http_options` captures it."""
     return replace(request, headers={**request.headers, _MARK: "1"})
 
 
 def _call(request: WireRequest, client: "genai.Client", base_url: str | None = None) -> dict[str, Any]:
-    """The arguments of `generate_content`: the model, a text that is never sent, and how to send."""
+    """Return the arguments of `generate_content`: the model, a text that is never sent, and the options for sending."""
     from google.genai.types import AutomaticFunctionCallingConfig, GenerateContentConfig, HttpOptions, HttpRetryOptions
 
     version, _, model = request.path.rpartition(":")[0].lstrip("/").partition("/")

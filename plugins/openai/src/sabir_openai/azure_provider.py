@@ -72,7 +72,7 @@ class AzureProvider(SDKProvider):
         return dialect_of(short_name)
 
     def url_of(self, access: Access) -> str:
-        """Return the URL to which paths are joined, without the API version: that of the user's client, otherwise
+        """Return the URL to which paths are joined, without the API version: the user's client's URL, otherwise one
         derived from the resource's URL.
 
         The resource's URL may end with `/openai` or `/openai/v1`, as in Azure's portal.

@@ -28,19 +28,21 @@ from sabir.authoring import (
 from sabir_openai.errors import ERRORS
 
 COMPATIBLE = frozenset({"max_tokens", "system_role"})
-"""Quirks assumed of an endpoint that the user names only by `base_url` and that is not known to sell these models."""
+"""Quirks that are assumed for an endpoint which the user names by `base_url` only and which is not known to sell
+OpenAI's models.
+"""
 ROW_QUIRKS: Mapping[str, str] = {
     "max_output_tokens: max_tokens": "max_tokens",
     "seed: random_seed": "random_seed",
     "refuses strict": "no_strict",
     "refuses response_format.schema": "json_object",
 }
-"""What an entry of a row says → the quirk that obeys it; the quirks are described in chat_dialect.py."""
+"""Statement of a row's entry → the quirk that implements it. The quirks are described in chat_dialect.py."""
 ACCOUNT = (
     Credential(name="organization", variables=("OPENAI_ORG_ID",), default="", secret=False),
     Credential(name="project", variables=("OPENAI_PROJECT_ID",), default="", secret=False),
 )
-"""Access settings that only OpenAI itself takes beside its key, as arguments of the SDK's client."""
+"""Credentials that only OpenAI itself accepts besides its key, as arguments of the SDK's client."""
 
 
 OPENAI = Row(
@@ -80,7 +82,7 @@ class CompatibleProvider(RowProvider):
 
 
 def dialect_of(short_name: str) -> Dialect:
-    """Return the dialect of that short name; its module is imported at the first request."""
+    """Return the dialect "responses" or "chat". Its module is imported at the first request."""
     if short_name == "responses":
         from sabir_openai.responses_dialect import RESPONSES
 
@@ -121,7 +123,8 @@ class UsersConnection(UserSDKConnection):
 
 
 def deployment_path(request: WireRequest) -> str:
-    """Return the path of a request in Azure's dated API: for chat it names the deployment, which is the body's model.
+    """Return the path of a request in Azure's dated API. For chat it names the deployment, which is the model in the
+    body.
 
     https://learn.microsoft.com/en-us/azure/foundry-classic/openai/reference
     """

@@ -30,7 +30,7 @@ Level: TypeAlias = Literal["low", "medium", "high"]
 
 
 class _Shared(Frozen):
-    """Settings of both dialects. `tools` are declarations of the vendor's own tools, offered beside the options."""
+    """Settings of both dialects."""
 
     metadata: dict[str, str] | None = None
     """Names and values that OpenAI stores with the response."""
@@ -129,7 +129,7 @@ _JSON_TYPES: Mapping[str, Any] = {
 
 
 def settings_of(base: type[BaseModel], scope: RequestScope) -> type[BaseModel]:
-    """Return the settings model of an endpoint: that of its dialect, and the fields that only its row has."""
+    """Return the settings model of an endpoint: the settings of its dialect, and the fields that only its row has."""
     own = scope.model_info.facts.get("own_settings")
     return settings_with(base, {name: str(kind) for name, kind in own.items()}) if isinstance(own, Mapping) else base
 
@@ -187,7 +187,7 @@ _FURTHER: Mapping[str, Any] = {
 
 
 def _option_hints(name: str, *, further: bool) -> type[Frozen]:
-    """The hints of an option: `strict`, which applies to any schema, and hints that only one wire takes."""
+    """Return the model of an option's hints: `strict`, and hints that only one of the APIs accepts."""
     fields: dict[str, Any] = {
         field: (kind, Field(default=None, exclude=not further)) for field, kind in _FURTHER.items()
     }
@@ -205,14 +205,14 @@ ResponsesOptionHints = _option_hints("ResponsesOptionHints", further=True)
 
 
 def is_openai(scope: RequestScope | TurnScope) -> bool:
-    """Return whether the endpoint is OpenAI's own or Azure's; others have another name or the quirk `system_role`."""
+    """Return whether the endpoint is OpenAI's own or Azure's. Others have another name or the quirk `system_role`."""
     return scope.target.provider in OPENAI and "system_role" not in scope.quirks
 
 
 def leave_out_the_others(scope: RequestScope, own: type[BaseModel], other: type[BaseModel]) -> None:
-    """Remove the vendor settings that only the other dialect has; each is a loss.
+    """Remove the vendor settings that only the other dialect has, and report them as losses.
 
-    At a gateway that speaks one dialect, they stay and are refused: no dialect of that gateway takes them.
+    At a gateway with a single dialect they stay, and are refused, because no dialect of this gateway accepts them.
     """
     absent = [name for name in scope.vendor if name in other.model_fields and name not in own.model_fields]
     if not absent:  # as nearly always: then no row is looked up
@@ -225,7 +225,8 @@ def leave_out_the_others(scope: RequestScope, own: type[BaseModel], other: type[
 
 
 def in_form(vendor: dict[str, Any], scope: RequestScope, *, nested: bool) -> dict[str, Any]:
-    """Return the vendor settings without the tools and the choice that have the other dialect's form; losses for them.
+    """Return the vendor settings without tools and a tool choice in the other dialect's form, and report them as
+    losses.
 
     `nested` says that this dialect has a tool's fields in an object under its type.
     """
@@ -266,6 +267,6 @@ def _lose(scope: RequestScope, name: str, reason: str) -> None:
 
 
 def has_tool(scope: RequestScope, name: str) -> bool:
-    """Return whether a tool of the vendor settings has that name, also if this dialect does not take it."""
+    """Return whether a tool in the vendor settings has this name, even if this dialect does not accept the tool."""
     tools = scope.vendor.get("tools", ())
     return any((object_or_empty(tool.get(str(tool.get("type")))) or tool).get("name") == name for tool in tools)

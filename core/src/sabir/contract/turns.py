@@ -97,8 +97,8 @@ class IdentifierRule:
         return identifier if self.whole.fullmatch(identifier) else self.derive(identifier)
 
     def derive(self, identifier: str, occurrence: int = 0) -> str:
-        """Return an accepted identifier for any string: its accepted characters, followed by 12 hexadecimal digits of a
-        hash.
+        """Return an accepted identifier for any string: the string, shortened and with "_" in place of other
+        characters, and 12 hexadecimal digits of a hash.
 
         The same string and `occurrence` always give the same identifier. A different `occurrence` gives a different
         one.
@@ -294,8 +294,10 @@ class LossLog:
         self.losses: list[Loss] = []
 
     def add(self, kind: LossKind, reason: str, *, message: Message | None = None, path: str = "") -> None:
-        """Add a loss. `path` is the place inside the message, or in the settings if there is no `message`. `reason` is
-        a phrase for users, such as "the API has no field for it".
+        """Add a loss. `reason` is a phrase for users, such as "the API has no field for it".
+
+        `path` is the place inside `message`; without a message, the place in the arguments of the call, such as
+        "settings.seed".
         """
         self.losses.append(Loss(kind=kind, message_id=message.id if message else "", path=path, reason=reason))
 

@@ -34,7 +34,7 @@ class GoogleSettings(Frozen):
     cached_content: str | None = None
     """The name of a context cache, as "cachedContents/…"."""
     continuation_token: str | None = None
-    """The token of a response that stopped at a limit, to continue its generation."""
+    """The token of a response that stopped with the finish reason CONTINUATION, to continue its generation."""
     labels: dict[str, str] | None = None
     """Labels for billing reports, on Vertex AI."""
     model_armor_config: Fields | None = None

@@ -51,7 +51,9 @@ class ScriptedRequest:
 
     @property
     def user_text(self) -> str:
-        """The text of the last message that is not from the model and not a system message; "" if there is none."""
+        """The text of the last message of parts that is neither from the model nor a system message; "" if there is
+        none.
+        """
         others = (each for each in reversed(self.messages) if each.kind == "parts")
         return next((each.text for each in others if each.policy not in ("system", self.speaks_as)), "")
 

@@ -75,7 +75,7 @@ def network_forbidden(*, loopback: bool = True, remedy: str = "let it use a scri
 
 @cache
 def _listen() -> None:
-    """Hear audit events from now on: Python lets no hook be removed."""
+    """Start to receive audit events. Python cannot remove an audit hook."""
     sys.addaudithook(_heard)
 
 
@@ -94,7 +94,9 @@ def _heard(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def is_allowed(host: object, *, loopback: bool) -> bool:
-    """Whether a host may be asked for where only this machine may; no host at all is this machine."""
+    """Return whether a host may be reached. With `loopback`, addresses of this machine are allowed; no host means this
+    machine.
+    """
     name = host.decode(errors="replace") if isinstance(host, bytes | bytearray) else host
     if name is None or name == "":
         return True
@@ -118,19 +120,19 @@ def no_network() -> Iterator[None]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The ini option."""
+    """Add the ini option `sabir_no_network`."""
     parser.addini(INI, "forbid the network in every test that is not marked `network`", type="bool", default=False)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The markers."""
+    """Register the markers."""
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Forbid the network while a test and its fixtures run, where the ini option or the marker says so."""
+    """Forbid the network during a test and its fixtures, if the ini option or the marker requires it."""
     marker = item.get_closest_marker("no_network")
     if marker is not None:
         remedy = "let it use a scripted adapter, or take off its marker no_network"

@@ -57,14 +57,14 @@ class AccessCases(Suite):
 
     @pytest.fixture
     def wire(self, subject: AdapterUnderTest, monkeypatch: pytest.MonkeyPatch) -> Wire:
-        """The subject as the transport's cases see it, with no variable of the machine that decides anything."""
+        """Return the adapter under test, with all provider environment variables removed."""
         for name in bare_names(subject):
             monkeypatch.delenv(name)
         return Wire(subject)
 
     @pytest.fixture
     def caller(self, request: pytest.FixtureRequest) -> Iterator[Caller]:
-        """One way to use a connection."""
+        """Return one way to use a connection, sync or async."""
         with request.param() as caller:
             yield caller
 
@@ -226,7 +226,7 @@ class AccessCases(Suite):
 
 
 def _value(variable: str) -> str:
-    """The key that a case puts into a variable."""
+    """Return the key that a case puts into a variable."""
     return f"key-of-variable-{variable}"
 
 
@@ -245,7 +245,7 @@ def _holds(headers: Mapping[str, str], key: str) -> bool:
 
 
 def _refusal(wire: Wire, key: str | Callable[[], str] | None) -> tuple[Exception | None, Server]:
-    """What connecting and sending with a key ends in, and the server that should not be asked."""
+    """Return the error of connecting and sending with a key, and the server that must not be reached."""
     caller, made = Caller(), list[Connection]()
 
     def send() -> None:

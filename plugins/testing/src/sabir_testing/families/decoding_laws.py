@@ -49,7 +49,7 @@ Failure = tuple[int, dict[str, str], JSONValue]
 
 
 def streams_of_nobody(subject: AdapterUnderTest) -> Strategy[Chunks]:
-    """Bytes that no service of this wire sends, in each of its framings and without framing."""
+    """Yield bytes that no service with this API sends, in each framing and without framing."""
     kinds = [None, "text/event-stream", *subject.dialect.framings]
     return st.tuples(st.sampled_from(kinds), st.lists(answers_of_nobody, min_size=1, max_size=4))
 
@@ -63,7 +63,7 @@ def failures(subject: AdapterUnderTest) -> Strategy[Failure]:
 
 @st.composite
 def mutated(draw: Any, value: JSONValue, *, from_depth: int = 0) -> JSONValue:
-    """The value with up to three values in it replaced by others, none of them nearer to the root than that."""
+    """Return the value with up to three nested values replaced."""
     for _ in range(draw(st.integers(0, 3))):
         places = [place for place in _places(value, ()) if len(place) >= from_depth]
         if places:
@@ -89,17 +89,17 @@ def _with(value: Any, place: Place, other: JSONValue) -> JSONValue:
 
 
 def pure(subject: AdapterUnderTest) -> PureDialect:
-    """The author's dialect as users get it, wrapped by core."""
+    """Return the author's dialect as `sabir.dialect` wraps it."""
     return PureDialect(subject.dialect, subject.target, subject.provider)
 
 
 def tidy(subject: AdapterUnderTest) -> Strategy[list[Message]]:
-    """Conversations that any wire takes as they are."""
+    """Generate conversations that every API accepts unchanged."""
     return tidy_histories(subject.target, subject.adapter.speaks_as)
 
 
 def read_back(subject: AdapterUnderTest, request: Any) -> DecodedHistory | None:
-    """What `decode_history` reads of a request; None where it refuses it."""
+    """Return what `decode_history` reads from a request; None if it refuses the request."""
     try:
         return pure(subject).decode_history(request)
     except HistoryInvalid:
@@ -107,7 +107,7 @@ def read_back(subject: AdapterUnderTest, request: Any) -> DecodedHistory | None:
 
 
 def reads_requests(subject: AdapterUnderTest) -> bool:
-    """Whether the dialect reads a stored request at all."""
+    """Return whether the dialect can read stored requests."""
     return read_back(subject, subject.rendered([said("user", "Hi.")]).body_bytes) is not None
 
 

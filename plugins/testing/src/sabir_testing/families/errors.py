@@ -170,7 +170,7 @@ class ErrorCases(Answered):
 
 
 def _without_ids(value: JSONValue) -> JSONValue:
-    """A body without the ids of requests and errors."""
+    """Return a body without the ids of requests and errors."""
     if isinstance(value, Mapping):
         return {name: _without_ids(each) for name, each in value.items() if not OWN_ID.search(name)}
     return [_without_ids(each) for each in value] if isinstance(value, list | tuple) else value
@@ -179,7 +179,7 @@ def _without_ids(value: JSONValue) -> JSONValue:
 def _refused(
     subject: AdapterUnderTest, status: int, headers: Headers = NONE, *, body: bytes = PAGE, by: str = ""
 ) -> CallError:
-    """The error of a refusal; raises ConformanceFailure if reading it raises, or returns no error."""
+    """Return the error for a response. Raises ConformanceFailure if `decode_error` raises or returns no error."""
     given = f"a refusal of status {status} with the body {body!r}"
     try:
         error: object = subject.dialect.decode_error(status, headers, body, by or subject.target.provider)
@@ -200,6 +200,6 @@ def _check_no_reply(subject: AdapterUnderTest, body: bytes, named: str) -> None:
 
 
 def _failures(service: Service) -> list[tuple[str, int, bytes]]:
-    """The recorded refusals whose body is JSON."""
+    """Return the recorded failures whose body is JSON."""
     found = [(name, exchange.status, exchange.response_body) for name, exchange in service.failures()]
     return [(name, status, body) for name, status, body in found if not isinstance(read(body), str)]

@@ -24,7 +24,7 @@ GO_ON = "Go on."
 
 
 class Wire(NamedTuple):
-    """Another provider's wire."""
+    """Another provider's API."""
 
     dialect: Dialect
     target: Target
@@ -118,7 +118,7 @@ def _check_unbound(made: Made, leaked: Sequence[str], what: str) -> None:
 
 
 def _check_there_and_back(subject: AdapterUnderTest, wire: Wire) -> None:
-    """Raise ConformanceFailure unless the author's answers go to another wire, and home with its answer behind them."""
+    """Raise ConformanceFailure unless the author's answers can be sent to another API, and back with its answer."""
     theirs, name = _answer_of(wire, subject.adapter.speaks_as), wire.dialect.name
     for conversation in _conversations(subject) or [[said("user", "Hello.")]]:
         marked = mark([*conversation, said("user", GO_ON)])
@@ -147,7 +147,7 @@ def _conversations(subject: AdapterUnderTest) -> list[list[Message]]:
 
 
 def _answer_of(wire: Wire, speaks_as: str) -> list[Message]:
-    """A possible answer of a model on that wire: a thought, a text, its own block, and an answered call."""
+    """Return a possible answer of a model with this API: reasoning, text, an opaque block, and an answered call."""
     name, seal = wire.dialect.name, f"sealed by {wire.dialect.name}: 7c41"
     parts = (
         ReasoningPart(text="Rain, perhaps.", state={"signature": f"thought {seal}"}),
@@ -181,6 +181,6 @@ def _installed(subject: AdapterUnderTest) -> Iterator[Wire]:
 
 
 def _bound_sequence(body: bytes, bound: set[str]) -> list[str]:
-    """The bound texts, in their order in a body."""
+    """Return the signed texts in their order in a body."""
     held = strings(json.loads(body))
     return [text for string in held for text in sorted(bound) if text in string]

@@ -35,7 +35,7 @@ ODD_WORDS = st.one_of(words, texts.filter(bool), st.text(min_size=1, max_size=9)
 
 
 def _drawn(subject: AdapterUnderTest, made: Callable[[Speakers], Strategy[Drawn]]) -> Strategy[Drawn]:
-    """What is drawn of speakers among whom is the author's own model; making it costs as much as a dozen examples."""
+    """Return the strategy for histories that include the adapter's own model."""
 
     def speakers() -> Speakers:
         return speakers_for(subject.target, own=own_parts(subject), speaks_as=subject.adapter.speaks_as)
@@ -58,7 +58,7 @@ def _edits(subject: AdapterUnderTest) -> Strategy[list[Edit]]:
 
 
 def _edited(versions: list[list[Message]], edit: Edit) -> list[Message]:
-    """The conversation after one more change; a fork goes on from an earlier version."""
+    """Return the conversation after one more change. A fork continues an earlier version."""
     how, given, place = edit
     conversation = versions[place % len(versions)] if how == "fork" else versions[-1]
     at = place % len(conversation)
@@ -205,7 +205,7 @@ class LawCases(DecodingLaws):
 
 
 def _set(subject: AdapterUnderTest, fields: dict[str, Any]) -> Made:
-    """The request with those settings."""
+    """Return the request with these settings."""
     return subject.made([said("user", "Hi.")], [LOOKUP], Settings(**fields))
 
 
@@ -238,7 +238,7 @@ def _check_final(subject: AdapterUnderTest, before: list[Message], more: list[Me
 
 
 def _ends_of_turns(history: Sequence[Message], speaks_as: str) -> list[int]:
-    """The positions where a request is sent: after the user's messages, and after all results of a turn."""
+    """Yield the positions at which a request is sent: after the user's messages, and after all results of a turn."""
     others = {speaks_as, "system"}
     return [at for at, each in enumerate(history) if each.policy == speaks_as and history[at - 1].policy not in others]
 

@@ -174,7 +174,7 @@ class ReplyCases(Answered):
 
 
 def _bodies(answer: Asked) -> dict[str, object]:
-    """The service's answers, all of them if calls were answered in between."""
+    """Return the service's answers, including those in between calls."""
     if len(answer.exchanges) == 1:
         return answer.shown
     numbered = enumerate(answer.exchanges, start=1)
@@ -182,7 +182,7 @@ def _bodies(answer: Asked) -> dict[str, object]:
 
 
 def _names_itself(answer: Asked) -> bool:
-    """Whether a whole response has a field for its own id."""
+    """Return whether a complete response has a field for its own id."""
     body = read(answer.exchanges[-1].response_body)
     return isinstance(body, Mapping) and any(OWN_ID.search(name) and value for name, value in body.items())
 
@@ -275,7 +275,7 @@ def _check_return(subject: AdapterUnderTest, answer: Asked) -> None:
 
 
 def _held(reply: Reply, *, needs_state: bool) -> Iterator[tuple[str, str]]:
-    """The strings that must go back: texts, and the strings of all state."""
+    """Yield the strings that must be sent back: texts, and the strings of all state."""
     for message in reply.messages:
         if message.call is not None:
             yield from (("state", kept) for kept in texts(message.call.state))
@@ -289,7 +289,7 @@ def _held(reply: Reply, *, needs_state: bool) -> Iterator[tuple[str, str]]:
 
 
 def _recorded(service: Service) -> list[tuple[str, Way]]:
-    """The cassettes that there are, by question and way; a suite that is asked live has none."""
+    """Return the cassettes by question and suffix; none for a suite that asks a live service."""
     if service.suite.asks_live:
         stray = service.suite.cassettes
         expect(stray is None, "the suite asks its service live, so that its recordings are never read; delete them")
@@ -299,14 +299,18 @@ def _recorded(service: Service) -> list[tuple[str, Way]]:
 
 
 def _is_refused(service: Service, question: str, way: Way) -> bool:
-    """Whether the author declared REFUSED what a question needs: then that is checked, and nothing asked."""
+    """Return whether the suite declares REFUSED what a question needs. Then the refusal is checked, and nothing is
+    asked.
+    """
     if need := service.refused_need(question, way):
         check_refusal(service, question, need)
     return bool(need)
 
 
 def check_refusal(service: Service, name: str, need: str) -> None:
-    """What the author declared REFUSED is reported as lost, and refused where losses are: before anything is sent."""
+    """Check that a capability declared REFUSED is reported as a loss, and that `strict` refuses it before anything is
+    sent.
+    """
     subject = service.subject
     if need == "streaming":
         _check_refused_stream(service, name)
@@ -328,7 +332,7 @@ def check_refusal(service: Service, name: str, need: str) -> None:
 
 
 def _thinking(service: Service) -> Question:
-    """A history in which the target's own model thought: whoever never hears thoughts takes none back."""
+    """Return a history in which the target's own model reasoned."""
     subject = service.subject
     thought = said(subject.adapter.speaks_as, ReasoningPart(text="The question is easy."), "No.")
     thought = thought.model_copy(update={"origin": subject.scope().origin()})

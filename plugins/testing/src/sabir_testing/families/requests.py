@@ -236,17 +236,17 @@ class RequestCases(Suite):
 
 
 def _with(subject: AdapterUnderTest, name: str, value: Any) -> Made:
-    """A rendering with a setting; options are offered if the setting is about them."""
+    """Return a rendering with a setting. Options are offered if the setting is about options."""
     return subject.made([ASKED], OPTIONS if name == "parallel_options" else (), Settings(**{name: value}))
 
 
 def _is_lost(history: Sequence[Message], made: Made) -> bool:
-    """Whether a loss is of one of these messages."""
+    """Return whether a loss names one of these messages."""
     return bool({loss.message_id for loss in made.losses} & {message.id for message in history})
 
 
 def without_words(item: JSONValue) -> JSONValue:
-    """An item without WORDS: its role and structure are left."""
+    """Return an item without WORDS: its role and structure remain."""
     if isinstance(item, Mapping):
         return {key: without_words(each) for key, each in item.items()}
     if isinstance(item, list | tuple):
@@ -255,7 +255,7 @@ def without_words(item: JSONValue) -> JSONValue:
 
 
 def is_forgotten(loss: Loss) -> bool:
-    """Whether the loss says that the dialect never read the setting."""
+    """Return whether the loss says that the dialect never read the setting."""
     return loss.reason.endswith(NEVER_READ)
 
 
@@ -284,7 +284,7 @@ def grade_by_losses(
 
 
 def _is_refused(made: Made, target: str) -> bool:
-    """Whether `strict=True` refuses lost content before anything is sent."""
+    """Return whether `strict=True` refuses the loss before anything is sent."""
     try:
         RenderingRefused.check(made.losses, True, target)
     except RenderingRefused:

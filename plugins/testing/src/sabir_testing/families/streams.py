@@ -38,7 +38,9 @@ def _streams(service: Service) -> Iterator[Stream]:
 
 
 def _seen(stream: Stream) -> Stream:
-    """The stream; ConformanceFailure for one without visible events: a case that checks nothing would pass."""
+    """Return the stream. Raises ConformanceFailure if it has no visible events, because the case would
+    check nothing.
+    """
     kind = stream.scope.content_type or "no content type"
     what = f"the recorded stream of {stream.name!r} ({kind}) holds no event that the kit can play to a decoder"
     remedy = "name the content type and what cuts it in the dialect's `framings`"
@@ -59,7 +61,7 @@ class Block(NamedTuple):
 
 
 def blocks(service: Service) -> Iterator[Block]:
-    """The blocks of all streams that began and ended."""
+    """Yield the blocks of all streams that began and ended."""
     for stream in streams(service):
         events = stream.played.events
         ends = {event.index: event for event in events if isinstance(event, BlockEnd)}
@@ -70,7 +72,9 @@ def blocks(service: Service) -> Iterator[Block]:
 
 
 def calls(service: Service) -> list[tuple[Block, OptionCallPayload]]:
-    """The blocks of calls; ConformanceFailure if there are none, unless options or streaming are REFUSED."""
+    """Return the blocks of calls. Raises ConformanceFailure if there are none, unless options or streaming
+    are REFUSED.
+    """
     found = [(block, block.end.block) for block in blocks(service) if isinstance(block.end.block, OptionCallPayload)]
     is_refused = REFUSED in map(service.subject.declared, ("options", "streaming"))
     expect(found or is_refused, "no recorded stream holds a call, though `options` is not declared REFUSED")
@@ -78,9 +82,8 @@ def calls(service: Service) -> list[tuple[Block, OptionCallPayload]]:
 
 
 def said(reply: Reply | None, *, without: str = "") -> object:
-    """A reply's content for comparison: without ids and usage; opaque parts that hold a text may be left out.
-
-    None for no reply.
+    """Return a reply's content for comparison, without ids and usage; None without a reply. Opaque parts with a text
+    may be left out.
     """
     if reply is None:
         return None
@@ -263,12 +266,12 @@ def _is_text(event: object) -> bool:
 
 
 def _telling(stream: Stream) -> Iterator[ServerEvent]:
-    """The events that the decoder uses."""
+    """Return the events that the decoder uses."""
     return (event for event, step in zip(stream.events, stream.as_cut.steps, strict=False) if step)
 
 
 def _tells_kinds(stream: Stream) -> bool:
-    """Whether events tell their kind: by a name, or in an object."""
+    """Return whether events name their kind, in their name or in an object."""
     return any(event.event or isinstance(read(event.data), Mapping) for event in stream.events)
 
 
@@ -281,7 +284,7 @@ def _error_events(suite: Suite, stream: Stream, body: str) -> list[ServerEvent]:
 
 
 def _text_events(stream: Stream, text: str) -> int:
-    """The number of events that carry a text; 0 if its pieces cannot be found in them."""
+    """Return the number of events with a piece of text; 0 if the pieces cannot be found."""
     position = count = 0
     for event in stream.events:
         piece = next((leaf for leaf in _values(event.data) if text.startswith(leaf, position)), "")
@@ -290,13 +293,13 @@ def _text_events(stream: Stream, text: str) -> int:
 
 
 def _values(data: str) -> list[str]:
-    """The texts of an event, the longest first; a word that is a key too is one of the wire's own."""
+    """Return the texts of an event, the longest first. A word that is also a key is not one."""
     found = leaves(read(data))
     return sorted({data, *(leaf for leaf in found if found.count(leaf) == 1)}, key=len, reverse=True)
 
 
 def _comparable(event: StreamEvent) -> str:
-    """An event in one line, without ids that are made up each time."""
+    """Return an event in one line, without ids that are created each time."""
     block = getattr(event, "block", None)
     said = getattr(event, "text", None) or getattr(block, "text", None) or getattr(block, "arguments_json", "")
     return f"{event.type} {getattr(event, 'index', '')} {said!r}"

@@ -287,7 +287,7 @@ class TransportCases(AccessCases):
 
 @contextmanager
 def _failing(script: Sequence[Step] | None) -> Iterator[str]:
-    """The URL of a server that plays that script; without a script, a URL without a server."""
+    """Return the URL of a server that follows this script; without a script, a URL without a server."""
     if script is None:
         with unreachable() as url:
             yield url

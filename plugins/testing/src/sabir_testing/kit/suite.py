@@ -299,7 +299,7 @@ class Suite:
         return AdapterUnderTest(self, record_property)
 
     def __init_subclass__(cls, **kwargs: object) -> None:
-        """A class of cases, or a suite: of that, what it says of itself is checked."""
+        """Check the attributes of a suite when its class is created."""
         super().__init_subclass__(**kwargs)
         if getattr(cls, "adapter", None) is not None:
             check_suite(cls)
@@ -310,7 +310,9 @@ Case = TypeVar("Case", bound=Callable[..., object])
 
 
 def new_in(version: str) -> Callable[[Case], Case]:
-    """A case that came with that minor release of the kit: there it only warns, from the next one on it fails."""
+    """Mark a case as new in a minor release of the kit. In that release a failure only warns, from the next one on it
+    fails.
+    """
 
     def mark(case: Case) -> Case:
         setattr(case, NEW, version)
@@ -320,18 +322,18 @@ def new_in(version: str) -> Callable[[Case], Case]:
 
 
 def is_new(case: object, kit: str) -> bool:
-    """Whether a case came with the minor release that `kit` is a version of."""
+    """Return whether a case is new in the minor release of this version of the kit."""
     return getattr(case, NEW, None) == ".".join(kit.split(".")[:2])
 
 
 def case_names(suite: type[Suite]) -> tuple[str, ...]:
-    """The kit's cases, without their rows, in the order in which they stand."""
+    """Return the names of the kit's cases, without their rows, in their order."""
     families = [each for each in reversed(suite.__mro__) if vars(each).get("family")]
     return tuple(name for family in families for name in vars(family) if name.startswith("test_"))
 
 
 def check_suite(suite: type[Suite]) -> None:
-    """TypeError for a suite that leaves a case out silently, or names what there is not."""
+    """Raise TypeError for a suite that overrides a case, or names an unknown question, capability or case."""
     who, cases = suite.__name__, case_names(suite)
     _check_types(suite, who)
     _check_names(suite, who, cases)

@@ -83,7 +83,7 @@ class ScriptedArguments(TypedDict, total=False):
 
 
 class _AtOnce(sabir.RetryPolicy):
-    """A policy that decides as another does and never waits."""
+    """A retry policy that decides like another one and never waits."""
 
     def delay(self, attempt: int, error: CallError, jitter: float = 1.0) -> float | None:
         return None if super().delay(attempt, error, jitter) is None else 0.0
@@ -205,7 +205,7 @@ class ScriptedAdapter(ModelAdapter):
         return rendering
 
     def _unhurried(self, rendering: Rendering) -> Rendering:
-        """A rendering that is sent again without waiting; what it was made of is known from here on."""
+        """Return a rendering whose retries do not wait. A rendering of unknown contents is decoded first."""
         if rendering.target == self.target and not self._script.knows(rendering):
             scope = DecodeScope(self.target, self.speaks_as, rendering.option_names)
             found = self._requests.decode_history(rendering.body_bytes, scope)
@@ -214,7 +214,7 @@ class ScriptedAdapter(ModelAdapter):
 
 
 class Script:
-    """One answer a request, in their order, and the requests that came; threads and tasks may share it."""
+    """The answers of a script, in order, and the requests that arrived. Threads and tasks may share it."""
 
     def __init__(self, given: Sequence[Scriptable], speaks_as: str) -> None:
         answers = list(given)
@@ -228,25 +228,25 @@ class Script:
         self._lock = Lock()
 
     def __str__(self) -> str:
-        """How far it is, in one line."""
+        """Return how many answers there are and how many were requested."""
         ending = "" if self._ending is None else ", then always one"
         return f"{counted(len(self._answers), 'answer')}{ending}, {len(self.sent)} asked for"
 
     def note(
         self, rendering: Rendering, messages: Sequence[sabir.Message], options: tuple[Option, ...], settings: Settings
     ) -> None:
-        """Remember what a rendering was made of, by the bytes that it may be sent as."""
+        """Remember the contents of a rendering, by the bytes that will be sent."""
         for sent in (rendering, rendering.for_stream()):
             self._asked[sent.body_bytes] = ScriptedRequest(
                 0, tuple(messages), options, settings, rendering, rendering.streaming, self._speaks_as
             )
 
     def knows(self, rendering: Rendering) -> bool:
-        """Whether it is known what a rendering was made of."""
+        """Return whether the contents of a rendering are known."""
         return rendering.body_bytes in self._asked
 
     def serve(self, request: WireRequest) -> list[Chunk]:
-        """The next answer; raises ScriptMismatch if there is none."""
+        """Return the next answer. Raises ScriptMismatch if there is none."""
         with self._lock:
             sent = replace(self._asked[request.body], number=len(self.sent) + 1, streaming=request.streaming)
             self.sent.append(sent)
@@ -257,7 +257,7 @@ class Script:
         return list(chunks_of(_answered(given, sent), lambda: f"call-{next(self._numbers)}", words))
 
     def assert_finished(self) -> None:
-        """Raise ScriptMismatch where an answer is left, or a request found none."""
+        """Raise ScriptMismatch if an answer is unused or a request was without an answer."""
         if left := self._answers[len(self.sent) :]:
             what = f"{len(left)} of {counted(len(self._answers), 'scripted answer')} not asked for"
             raise ScriptMismatch(f"{what}: {', '.join(map(described, left))}; sent: {listed(self.sent)}")
@@ -277,7 +277,7 @@ def _checked(given: Scriptable, number: int) -> Answer | Function:
 
 
 def _answered(given: Answer | Function, sent: ScriptedRequest) -> Answer:
-    """The answer itself, or what a function says to a request."""
+    """Return the answer itself, or the answer that a function returns for a request."""
     if isinstance(given, Answer):
         return given
     said = as_answer(given(sent), f"what the function of answer {sent.number} returned")
@@ -287,31 +287,31 @@ def _answered(given: Answer | Function, sent: ScriptedRequest) -> Answer:
 
 
 class PlainProvider:
-    """Who is stood for where nobody is."""
+    """The provider of a scripted adapter that imitates no other provider."""
 
     name = NAME
     dialects = ("plain",)
     request_ids = ()
 
     def dialect(self, short_name: str) -> Dialect:
-        """The plain one."""
+        """Return the plain dialect."""
         return PLAIN
 
     def endpoint(self, access: Access) -> str:
-        """Nowhere."""
+        """Return the name of the provider, because there is no URL."""
         return f"{NAME}:"
 
     def quirks(self, access: Access) -> frozenset[str]:
-        """None."""
+        """Return no quirks."""
         return frozenset()
 
     def models(self) -> tuple[sabir.ModelInfo, ...]:
-        """None is known."""
+        """Return no models."""
         return ()
 
 
 class ScriptedProvider:
-    """Stands for a provider; its connection is a script, and it needs no key."""
+    """A provider that imitates another one. Its connection is a script, and it needs no key."""
 
     api_version = SABIR_API
     credentials = ()
@@ -321,20 +321,20 @@ class ScriptedProvider:
         self._connection = connection
 
     def __getattr__(self, name: str) -> Any:
-        """The other provider's."""
+        """Return the attribute of the imitated provider."""
         return getattr(self._provider, name)
 
     def dialect(self, short_name: str) -> Dialect:
-        """The other provider's, with scripted answers."""
+        """Return the dialect of the imitated provider, with scripted answers."""
         return with_scripted_answers(self._provider.dialect(short_name))
 
     def connect(self, access: Access) -> ScriptedConnection:
-        """The script."""
+        """Return the connection to the script."""
         return self._connection
 
 
 def stand_in(model: str, connection: ScriptedConnection) -> tuple[Provider, Dialect, str]:
-    """Provider, dialect and model name of a string such as `provider:model`; raises what `sabir.adapter` raises."""
+    """Return the provider, dialect and model name for a model string. Raises the errors of `sabir.adapter`."""
     name, _, plain_model = model.partition(":")
     if name == NAME:
         plain = ScriptedProvider(PlainProvider(), connection)

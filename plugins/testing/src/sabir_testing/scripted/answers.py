@@ -69,11 +69,11 @@ class ScriptedRequest:
         return tuple(result for result in reversed(found) if result)
 
     def __repr__(self) -> str:
-        """The request in one line."""
+        """Return the request in one line."""
         return f"<ScriptedRequest {self}>"
 
     def __str__(self) -> str:
-        """The request in one line: its text, how many messages it has, and what was offered."""
+        """Return the request in one line: its text, the number of messages, and the offered options."""
         count = counted(len(self.messages), "message")
         offered = f", options {', '.join(self.option_names)}" if self.options else ""
         answered = f", results of {', '.join(each.option_name for each in self.results)}" if self.results else ""
@@ -81,12 +81,12 @@ class ScriptedRequest:
 
 
 def counted(number: int, what: str) -> str:
-    """A number of things, in words."""
+    """Return a number with a noun, in the plural if needed."""
     return f"{number} {what}{'s'[: number != 1]}"
 
 
 def listed(sent: Sequence[ScriptedRequest]) -> str:
-    """Requests, as a failure lists them."""
+    """Return requests as a failure lists them."""
     return "; ".join(map(str, sent)) or "none"
 
 
@@ -96,7 +96,7 @@ Arguments: TypeAlias = Mapping[str, JSONValue] | str
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """An option call of a script; "" stands for an id that is counted: `call-1`, `call-2` …"""
+    """An option call of a script. The id "" is replaced by "call-1", "call-2" and so on."""
 
     name: str
     arguments: str
@@ -104,7 +104,7 @@ class Chosen:
 
     @property
     def pieces(self) -> tuple[str, ...]:
-        """As they are streamed."""
+        """The pieces in which the arguments are streamed."""
         return _words(self.arguments)
 
 
@@ -132,7 +132,7 @@ class Answer:
     finish_reason: FinishReason | None = None
 
     def __repr__(self) -> str:
-        """What it says, in one line."""
+        """Return the contents in one line."""
         return " + ".join(map(_described, self.steps)) or "an empty reply"
 
 
@@ -142,7 +142,7 @@ class Always(NamedTuple):
     answer: "Answer | Function"
 
     def __repr__(self) -> str:
-        """What it says, in one line."""
+        """Return the answer in one line."""
         return f"always {described(self.answer)}"
 
 
@@ -232,7 +232,9 @@ def always(answer: "Said | CallError | Function") -> Always:
 
 
 def as_answer(given: object, place: str) -> "Answer | Function":
-    """The answer that something stands for; SettingsInvalid for what is none, naming its place in the script."""
+    """Convert a value of a script to an answer. Raises SettingsInvalid, which names the place in the script, for other
+    values.
+    """
     if isinstance(given, CallError):
         return Answer((given,))
     if inspect.iscoroutinefunction(given):
@@ -266,7 +268,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def described(answer: "Answer | Function") -> str:
-    """An answer in a few words, as a failure names it."""
+    """Return an answer in a few words, for a failure."""
     return repr(answer) if isinstance(answer, Answer) else f"the function {getattr(answer, '__name__', answer)}"
 
 

@@ -40,7 +40,7 @@ class Gate:
         self._opened: Future[None] = Future()
 
     def __repr__(self) -> str:
-        """Whether it is open."""
+        """Return whether the gate is open."""
         return f"<Gate, {'open' if self._opened.done() else 'closed'}>"
 
     def open(self) -> None:
@@ -81,19 +81,19 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A delay within an answer. Seconds beyond the request's own timeout end the call, as a vendor's client would."""
+    """A delay within an answer. Seconds that exceed the request's timeout end the call, as with a vendor's client."""
 
     until: Gate | float
 
     async def perform(self, timeout: float | None, sleep: Sleep | None) -> None:
-        """Wait in an event loop; CallTimedOut where the request's timeout is shorter."""
+        """Wait in an event loop. Raises CallTimedOut if the request's timeout is shorter."""
         if isinstance(self.until, Gate):
             await self.until.wait()
         elif (pause := self._slept(self.until, timeout, sleep)) is not None:
             await pause
 
     def perform_sync(self, timeout: float | None, sleep: Sleep | None) -> None:
-        """As `perform`, waiting."""
+        """Sync version of `perform`."""
         if isinstance(self.until, Gate):
             self.until.wait_sync()
         elif (pause := self._slept(self.until, timeout, sleep)) is not None:

@@ -9,11 +9,13 @@ from types import ModuleType
 
 import pytest
 import sabir
+import sabir.authoring
 import sabir.errors
 
 from tests.architecture.project import PACKAGES
 
-MODULES: list[ModuleType] = [sabir.errors, *(importlib.import_module(package.module) for package in PACKAGES)]
+PACKAGE_MODULES = [importlib.import_module(package.module) for package in PACKAGES]
+MODULES: list[ModuleType] = [sabir.errors, sabir.authoring, *PACKAGE_MODULES]
 WITH_AN_EXAMPLE = (
     "Adapter", "Loss", "Message", "Option", "Rendering", "Reply", "ReplyStream", "RetryPolicy", "Settings",
     "adapter", "answer", "assistant", "dialect", "fallback", "image", "load", "models", "option", "providers", "save",

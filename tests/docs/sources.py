@@ -149,8 +149,9 @@ def paragraph(docstring: str | None) -> str:
 
 
 def whole_text(value: object) -> str:
-    """All paragraphs of a docstring in one line, without ids of requirements."""
-    return _REQUIREMENTS.sub("", " ".join((inspect.getdoc(value) or "").split()))
+    """All paragraphs of a docstring in one line, without ids of requirements and without the example at its end."""
+    text = (inspect.getdoc(value) or "").partition("\n>>> ")[0]
+    return _REQUIREMENTS.sub("", " ".join(text.split()))
 
 
 def words(entries: Iterable[Entry]) -> set[str]:

@@ -5,6 +5,7 @@ a name ──▶ its signature, its meaning, its members            Protocols an
 
 import importlib
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
@@ -147,28 +148,28 @@ def _contract_entry(cls: type) -> Entry:
 
 AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "The contract": (
-        "A dialect is pure, a connection does the I/O, a provider says which of each there are; core does all else.",
+        "A dialect translates without I/O, a connection sends bytes, and a provider returns both; core does the rest.",
         (
             "Decoder", "Dialect", "Access", "AsyncWireResponse", "Connection", "Credential", "Profile", "Provider",
             "SABIR_API", "TokenCount", "WireHead", "WireRequest", "WireResponse",
         ),
     ),
     "Tables": (
-        "What a wire takes is data, which core carries out: roles, media, calls and schemas.",
+        "The rules of an API are data that core applies: roles, media, calls and schemas.",
         (
             "SchemaRule", "fit_schema", "Calls", "IdentifierRule", "Roles", "Side", "Tables", "MediaRule", "Modality",
             "pair_messages", "side_of", "TurnMaker",
         ),
     ),
     "Encoding": (
-        "Equal turns and equal scopes give equal bytes, and each thing that the target cannot take is a loss.",
+        "Equal turns and equal scopes give equal bytes, and everything that the target cannot accept is a loss.",
         (
             "Entry", "LossLog", "Turn", "TurnScope", "RequestScope", "Insertion", "fit_effort", "LossKind", "Strict",
             "ReasoningEffort", "WIRE_SETTINGS",
         ),
     ),
     "Decoding": (
-        "Any bytes become a reply or one of the library's errors, and a stream folds to what the whole would be.",
+        "Any bytes become a reply or one of the library's errors, and a stream gives the reply of a complete response.",
         (
             "DecodeScope", "Fields", "object_or_empty", "first_whole_number", "list_or_empty", "unknown_fields",
             "read_count", "text_or_empty", "without_fields",
@@ -176,19 +177,19 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "Framing": (
-        "The bytes of a stream become the same events however they are cut into chunks.",
+        "The bytes of a stream become the same events, however they are divided into chunks.",
         ("Framing", "ServerEvent", "ServerEventReader", "EventFrames"),
     ),
     "Stored requests": (
-        "A request that was sent is read back by tables; what has no place is a loss with its path.",
+        "Tables convert a stored request to messages and settings; a field without an equivalent is a loss.",
         ("History", "JSON_OBJECT", "PartReader"),
     ),
     "Media": (
-        "A medium is one URL, read by its header and never by its payload.",
+        "A medium is one URL, and only the header of a data URL is parsed.",
         ("DataURL", "MediaURL"),
     ),
     "Providers": (
-        "Nothing is read, made or opened before the first send, and no secret is shown.",
+        "No key is read and no client is created before the first request, and no secret is shown.",
         (
             "InProcessConnection", "UserSDKConnection", "GeneratedSDKConnection", "SDKProvider", "InProcessResponse",
             "SyncOnlyCall",
@@ -198,14 +199,14 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "Failures": (
-        "Every failure is one of the library's errors, in one line that no terminal obeys.",
+        "Every failure is one of the library's errors, with a message of one line and without control characters.",
         (
             "ErrorRule", "ErrorTable", "Failure", "DatabaseFailure", "describe_validation_error", "one_line",
             "printable", "describe_kind",
         ),
     ),
     "Values": (
-        "A value cannot change, is JSON, and keeps what a newer writer added where it is stored.",
+        "Values are immutable JSON, and stored values keep fields that a newer version added.",
         (
             "FrozenDict", "JSONObjectDocumentField", "JSONText", "JSONValue", "count_values", "decode_json",
             "encode_json", "has_more_values", "StoredModel", "Frozen", "load_stored", "StoredNames", "KnownPart",
@@ -214,7 +215,7 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "Options": (
-        "What a function takes is its schema, and what it raises is its result.",
+        "The parameters of a function are its JSON schema, and an exception becomes an error result.",
         (
             "OptionLike", "ArgumentsRefused", "BoundArguments", "Signature", "RaisedError", "CallDepth",
             "call_function", "run_in_thread",
@@ -228,19 +229,39 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "Hooks": (
-        "What telemetry raises is logged, and all others are called; any other hook that fails is named.",
+        "An exception of a telemetry hook is logged, and an exception of any other hook names the plugin.",
         ("installed_hooks",),
     ),
 }  # fmt: skip
 """Heading → its law and its names, in the order in which an author meets them."""
+_TASKS = re.findall(r"^    ([a-z]+)  +([A-Za-z_ ]+(?:\n {16}[A-Za-z_ ]+)*)$", authoring.__doc__ or "", re.MULTILINE)
+BASIC: Mapping[str, tuple[str, ...]] = {task: tuple(names.split()) for task, names in _TASKS}
+"""Task → the basic names for authors. The docstring of `sabir.authoring` is the one place that lists them."""
+BASIC_NAMES = frozenset(name for names in BASIC.values() for name in names)
 LAWS = {heading: law for heading, (law, _) in AUTHOR_GROUPS.items()}
 NAMES = {heading: names for heading, (_, names) in AUTHOR_GROUPS.items()}
 HOMES: Mapping[str, str] = vars(authoring)["_MODULE_OF"]
 
 
+TITLES = {
+    "provider": "Provider and connection", "dialect": "Dialect and its tables", "encoding": "Encoding a request",
+    "decoding": "Decoding an answer", "errors": "Errors of a vendor", "history": "Reading a stored request",
+    "types": "Types for annotations",
+}  # fmt: skip
+
+
+def basic() -> str:
+    """The part of docs/reference/authoring.md that lists the basic names."""
+    return "\n\n".join(
+        "\n".join([f"### {TITLES[task]}", *(line for name in names for line in _lines(name))])
+        for task, names in BASIC.items()
+    )
+
+
 def group(heading: str) -> str:
-    """A group's part of docs/reference/authoring.md."""
-    return "\n".join([f"## {heading}", LAWS[heading], "", *(line for name in NAMES[heading] for line in _lines(name))])
+    """A group's part of docs/reference/authoring.md: its advanced names."""
+    names = [name for name in NAMES[heading] if name not in BASIC_NAMES]
+    return "\n".join([f"### {heading}", LAWS[heading], "", *(line for name in names for line in _lines(name))])
 
 
 def _lines(name: str) -> Iterator[str]:
@@ -264,5 +285,6 @@ def _author_entry(name: str) -> Entry:
 
 
 AUTHOR_SECTIONS: Mapping[str, Callable[[], str]] = {
-    f"authors {heading.lower()}": partial(group, heading) for heading in AUTHOR_GROUPS
+    "authors basic": basic,
+    **{f"authors {heading.lower()}": partial(group, heading) for heading in AUTHOR_GROUPS},
 }

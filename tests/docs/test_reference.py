@@ -170,7 +170,7 @@ def test_the_surface_is_more_than_a_list() -> None:
 
 
 PAGE = page("reference/authoring.md")
-SECTIONS = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^<!-- generated|\Z)", PAGE.text, re.MULTILINE | re.DOTALL))
+SECTIONS = dict(re.findall(r"^### ([^\n]+)\n(.*?)(?=^<!-- generated|\Z)", PAGE.text, re.MULTILINE | re.DOTALL))
 """Heading → what stands below it."""
 
 

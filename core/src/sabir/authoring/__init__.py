@@ -1,10 +1,26 @@
-"""The door for authors of plugins: all names that a package beside core takes besides `sabir` and `sabir.errors`.
+"""The public API for authors of plugins, in addition to `sabir` and `sabir.errors`.
 
-    from sabir.authoring import Dialect, Tables, TurnScope, DecodeScope, ReplyBuilder
+    from sabir.authoring import Dialect, SDKProvider, Tables, TurnScope
 
-The modules of this folder hold the code that every provider plugin would write again; the other names are core's own.
-Each name is loaded at its first use, with the module that defines it. Type checkers and editors read them in
-`__init__.pyi`.
+Basic names. They suffice for an ordinary provider: the package sabir-echo and the project that `sabir new` creates use
+no others.
+
+    provider    SDKProvider KeySource ClientConnection Credential InProcessConnection InProcessResponse
+    dialect     Dialect Tables Roles MediaRule Calls IdentifierRule
+    encoding    RequestScope LossLog WIRE_SETTINGS Frozen
+    decoding    DecodeScope ReplyBuilder Fold DataURL text_or_empty object_or_empty first_whole_number unknown_fields
+                read_count
+    errors      ErrorTable ErrorRule
+    history     History
+    types       Access Connection Entry FinishReason JSONValue KnownPart Modality Provider ServerEvent Turn TurnScope
+                WireRequest
+
+The names under "types" are rarely called: they annotate arguments that core passes, and results. All other names are
+advanced: for binary streams, JSON schema rules, gateways described as data, unusual SDKs, wrappers of adapters, runners
+and hooks. docs/reference/authoring.md describes all names, the basic ones first.
+
+Each name is loaded at its first use, together with the module that defines it. `__init__.pyi` lists the names for type
+checkers and editors.
 """
 
 from sabir import _door

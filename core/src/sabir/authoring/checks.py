@@ -1,6 +1,6 @@
-"""Requests that no connection sends: a path that leads elsewhere, and headers that belong to the connection.
+"""Refuse requests that no connection may send: a path that leads elsewhere, or headers that the HTTP client writes.
 
-    WireRequest ──check_request──▶ SettingsInvalid, before a client is made
+    WireRequest ──check_request──▶ SettingsInvalid, before a client is created
 
 Both come from users' texts: the model's name, which some APIs put into the path, and `Settings.extra_headers`.
 """

@@ -1,11 +1,11 @@
-"""How a provider's plugin finds its credentials, in the places that it declares, and reaches its endpoint.
+"""Helpers for providers: finding credentials, parsing base URLs, and the lifetime of HTTP clients.
 
-given (api_key=) ─▶ variables ─▶ profile ─▶ files ─▶ default        declared as Credentials
-                    └──────── KeySource ──▶ values that are never shown
-                    └─ KeySource.find ──▶ whether each is there, and whence
+api_key= ─▶ variables ─▶ profile ─▶ files ─▶ default        the places, declared as Credentials
+            └──────── KeySource ──▶ values that are never shown
+            └─ KeySource.find ──▶ whether each value was found, and where
 Access ──read_endpoint──▶ URL without secrets
 a base URL ──read_base_url──▶ BaseURL: the URL to which paths are joined, the query, the authorization
-Clients   one waiting client, and an async client for each event loop, from its first use to the loop's end
+Clients   one sync client, and an async client for each event loop, from its first use to the loop's end
 """
 
 import os
@@ -34,17 +34,18 @@ if TYPE_CHECKING:
 
 Given: TypeAlias = Mapping[str, SecretStr]
 Values: TypeAlias = tuple[tuple[str, SecretStr], ...]
-"""Names and values; the values are SecretStr, because tools that report failures show local variables."""
+"""Pairs of name and value. The values are SecretStr, because tools that report failures show local variables."""
 _GIVEN = "api_key="
 _NOTHING = SecretStr("")
 _NONE: Given = FrozenDict()
 
 
 class FoundCredential(NamedTuple):
-    """A credential as it was found; its repr does not show the value.
+    """The result of looking for one credential. Returned by `KeySource.find`. `repr` does not show the value.
 
-    `whence` names the variable, the file with its profile, or "default"; None if it is missing. `looked` names all
-    places that were read, in order.
+    `credential` is the Credential. `whence` is the place where the value was found: "api_key=", a variable, a file with
+    its section, or "default"; None if nothing was found. `looked` are all places that were read, in order. `value` is
+    the value, "" if missing.
     """
 
     credential: Credential
@@ -54,14 +55,17 @@ class FoundCredential(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The credential's name in a sentence."""
+        """The credential's name for use in a sentence: "key" for "api_key"."""
         return "key" if self.credential.name == "api_key" else self.credential.name
 
 
 class KeySource:
-    """A provider's credentials, which are never shown: given, or found in the places that the provider declares.
+    """Finds the values of a provider's credentials and never shows them. Created by SDKProvider for each adapter and
+    passed to `connect_own_clients`.
 
-    They are read once, at the first send; a given function is called at each send, because it may return others.
+    `provider` is the provider's name for errors, `given` the user's `api_key=` or None, and `credentials` the
+    provider's declared credentials. Values are looked up when the first request is sent, and then reused. A function
+    passed as `api_key=` is called for every request.
     """
 
     def __init__(self, provider: str, given: ApiKey | None, credentials: Sequence[Credential] = ()) -> None:
@@ -73,9 +77,15 @@ class KeySource:
 
     @staticmethod
     def find(credentials: Sequence[Credential], given: Given = _NONE) -> list[FoundCredential]:
-        """What there is of a provider's credentials; the files that they name are read.
+        """Look up every credential and return the results, in order, without raising for missing ones. Reads variables
+        and files.
 
-        What is secret comes of the first place that has any of it; what is given counts though it is empty.
+        `given` maps names to values passed by the user. All secret values come from the first place (argument,
+        variables, profile, files) that has one; an empty argument still counts as given.
+
+        >>> from sabir.authoring import Credential, KeySource
+        >>> [found.whence for found in KeySource.find([Credential(default="none")])]
+        ['default']
         """
         looks = {each.name: list(_looks(each, given)) for each in credentials}
         secret = [look for each in credentials if each.secret for look in looks[each.name]]
@@ -91,19 +101,21 @@ class KeySource:
 
     @property
     def is_needed(self) -> bool:
-        """Whether the provider takes a key at all."""
+        """Whether requests can have a key: the provider declares credentials, or the user passed `api_key=`."""
         return bool(self._credentials)
 
     @property
     def is_sent(self) -> bool:
-        """Whether requests carry a key: one was given, or found in the places that the provider declares."""
+        """Whether requests have a key: a key was passed or found. Reads variables and files. Raises CredentialsMissing
+        like `read`.
+        """
         return self._ask is not None or bool(self.read())
 
     def read(self) -> Values:
-        """The values by the names of the credentials, without optional ones that are missing.
+        """Return the credentials as pairs of name and SecretStr, without optional ones that are missing.
 
-        Raises CredentialsMissing, which names a missing value and all places that were read, or a value that no
-        header can hold.
+        Raises CredentialsMissing if a required value is missing or if a value cannot be part of an HTTP header. The
+        message lists all places that were read.
         """
         if self._ask:
             return self._found(self._named(self._ask()))
@@ -112,11 +124,13 @@ class KeySource:
         return self._values
 
     def text(self) -> str:
-        """The key, which is the first of the values; "" if none is needed."""
+        """Return the key as plain text: the first of the values, or "" if no key is needed. Raises CredentialsMissing
+        like `read`.
+        """
         return next((value.get_secret_value() for _, value in self.read()), "")
 
     def _named(self, given: str | Mapping[str, str]) -> Given:
-        """The given values, by name."""
+        """Return the values that the user passed, by credential name. Raises SettingsInvalid for unknown names."""
         names = [each.name for each in self._credentials]
         if isinstance(given, str):
             return {names[0]: SecretStr(given)}
@@ -137,7 +151,9 @@ class KeySource:
 
 
 def _what_is_missing(found: Sequence[FoundCredential]) -> str:
-    """In one line: the values found, the values missing, all places that were read, and the remedy."""
+    """Return the text of CredentialsMissing: the values that were found, the missing ones, the places that were read,
+    and the remedy.
+    """
     had = [f"{each.name} ({each.whence})" for each in found if each.value]
     missing = [each for each in found if each.whence is None]
     looked = dict.fromkeys(whence for each in missing for whence in each.looked)
@@ -156,7 +172,7 @@ def _fits_a_header(value: str) -> bool:  # a function of its own: no variable of
 
 
 def _looks(credential: Credential, given: Given) -> Iterator[tuple[int, str, SecretStr]]:
-    """Each place of a credential, in order: the number of the place, its name, and the value there or ""."""
+    """Yield every place of a credential, in order: the place's rank, its name, and the value there or ""."""
     if credential.name in given:
         yield 0, _GIVEN, given[credential.name]
     for name in credential.variables:
@@ -171,7 +187,9 @@ def _looks(credential: Credential, given: Given) -> Iterator[tuple[int, str, Sec
 
 
 def _section(profile: Profile, named: str) -> tuple[str, Mapping[str, JSONValue]]:
-    """The name of a section of a profile's file, and the section; if there is none, the name says why."""
+    """Return the name of the section in a profile's file, and the section. Without a section, the name contains the
+    reason.
+    """
     name = named or os.environ.get(profile.variable) or profile.section
     path = Path(profile.file).expanduser()
     try:
@@ -193,17 +211,17 @@ def _section(profile: Profile, named: str) -> tuple[str, Mapping[str, JSONValue]
 
 
 class Closes(Protocol):
-    """A waiting client."""
+    """A sync client."""
 
     def close(self) -> object:
-        """Close its connections."""
+        """Close the client's connections."""
 
 
 class ClosesLater(Protocol):
     """An async client."""
 
     def aclose(self) -> Awaitable[object]:
-        """Close its connections."""
+        """Close the client's connections."""
 
 
 SyncClient = TypeVar("SyncClient", bound=Closes)
@@ -211,7 +229,9 @@ AsyncClient = TypeVar("AsyncClient", bound=ClosesLater)
 
 
 class BaseURL(NamedTuple):
-    """A base URL in its parts: paths are joined to `url`, `query` goes behind them, `authorization` into the header."""
+    """The parts of a base URL: `url`, to which paths are joined, `query`, which follows the path, and `authorization`
+    for the header.
+    """
 
     url: str
     query: str
@@ -219,7 +239,9 @@ class BaseURL(NamedTuple):
 
 
 def read_base_url(url: str) -> BaseURL:
-    """A URL's parts. User and password become an Authorization header, because HTTP clients log URLs."""
+    """Split a base URL into its parts. User and password become an Authorization header, because HTTP
+    clients log URLs.
+    """
     parts = urlsplit(url)
     user, at, host = parts.netloc.rpartition("@")
     name, _, password = user.partition(":")
@@ -232,21 +254,21 @@ def read_base_url(url: str) -> BaseURL:
 
 
 def url_of_client(provider: str, client: object) -> str:
-    """The URL to which an SDK's client sends; raises SettingsInvalid for an object that is no such client."""
+    """Return the URL to which an SDK's client sends. Raises SettingsInvalid if `client` has no URL."""
     if not (url := getattr(client, "base_url", None)):
         raise SettingsInvalid(f"client= of {provider} is of type {type(client).__name__}; give a client of its SDK")
     return str(url)
 
 
 class Clients(Generic[SyncClient, AsyncClient]):
-    """The clients that a connection made: a waiting one, and one for each event loop.
+    """The clients that a connection created: one sync client, and one async client for each event loop.
 
-    An async client can be closed in its event loop alone. So each client has an async generator: a loop that ends
-    closes its generators (`loop.shutdown_asyncgens()`, which `asyncio.run` calls), and the generator closes the client.
-    If a loop was closed without that, its client is dropped when another loop asks for a client. The waiting client is
-    closed when this object is freed, at the latest when the program ends.
+    An async client can be closed only in its event loop. So each client has an async generator: a loop that ends closes
+    its generators (`loop.shutdown_asyncgens()`, which `asyncio.run` calls), and the generator closes the client. If a
+    loop was closed without that, its client is dropped when another loop requests a client. The sync client is closed
+    when this object is freed, at the latest when the program ends.
 
-    A forked child begins with no clients: it neither uses nor closes the inherited ones, because their connections
+    A forked child begins without clients: it neither uses nor closes the inherited ones, because their connections
     belong to its parent.
     """
 
@@ -260,7 +282,7 @@ class Clients(Generic[SyncClient, AsyncClient]):
         self._by_loop: dict[AbstractEventLoop, tuple[AsyncClient, AsyncGenerator[None]]] = {}
 
     def sync(self, make: Callable[[], SyncClient]) -> SyncClient:
-        """The waiting client, made now if there is none."""
+        """Return the sync client. Create it if there is none."""
         with self._lock:
             if self._sync is None:
                 client = make()
@@ -268,7 +290,7 @@ class Clients(Generic[SyncClient, AsyncClient]):
             return self._sync[0]
 
     async def here(self, make: Callable[[], AsyncClient]) -> AsyncClient:
-        """The running event loop's client, made now if there is none."""
+        """Return the running event loop's client. Create it if there is none."""
         loop = _running_loop()
         held = self._by_loop.get(loop)
         if held is None:
@@ -282,20 +304,20 @@ class Clients(Generic[SyncClient, AsyncClient]):
         return held[0]
 
     def close(self) -> None:
-        """Close the waiting client; a new one is made at the next request for it."""
+        """Close the sync client. The next request creates a new one."""
         with self._lock:
             held, self._sync = self._sync, None
         if held:
             held[1]()
 
     async def aclose(self) -> None:
-        """Close the waiting client and the running event loop's client; clients of other loops stay open."""
+        """Close the sync client and the running event loop's client. Clients of other loops stay open."""
         self.close()
         if held := self._by_loop.pop(_running_loop(), None):
             await held[1].aclose()
 
     def forget(self) -> None:
-        """Start over without clients, in a forked child."""
+        """Drop all clients without closing them, in a forked child."""
         if self._sync:
             self._sync[1].detach()
         _OF_THE_PARENT.append((self._sync, self._by_loop))
@@ -334,9 +356,9 @@ def _running_loop() -> "AbstractEventLoop":
 
 
 def check_client(client: object, kind: str, provider: str, remedy: str) -> None:
-    """Raise SettingsInvalid, with the remedy, for a client that is not of the class `module.Class`.
+    """Raise SettingsInvalid, with the remedy, if a client is not of the class `kind`, given as "module.Class".
 
-    The module may be a package that holds the class's module; nothing is imported for the check.
+    The class may be defined in a submodule of the module. Nothing is imported for the check.
     """
     module, _, name = kind.rpartition(".")
     kinds = (each for each in type(client).__mro__ if each.__qualname__ == name)
@@ -349,7 +371,7 @@ _SECRETIVE = re.compile("auth|key|secret|token|sig|pass", re.IGNORECASE)
 
 
 class _Answer:
-    """An answer whose body has not been read, except that of a failed request."""
+    """The response of an HTTP client, whose body has not been read."""
 
     def __init__(self, response: Any) -> None:  # an HTTP client's own response; no HTTP library is imported here
         self._response = response
@@ -358,7 +380,9 @@ class _Answer:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The keys, tokens and passwords in the headers and the query that were sent, without `Bearer` and the like."""
+        """The keys, tokens and passwords in the headers and the query that were sent, without prefixes such as
+        "Bearer".
+        """
         return secrets_of(self._response.request)
 
 
@@ -369,7 +393,7 @@ def secrets_of(request: Any) -> tuple[str, ...]:
 
 
 def _secrets_of(value: str) -> Iterator[str]:
-    """The key or token in a value; of basic authorization also the decoded user and password."""
+    """Yield the key or token in a header's value; for basic authorization also the decoded user and password."""
     kind, _, secret = value.rpartition(" ")
     yield secret
     if kind.lower() == "basic":
@@ -379,26 +403,26 @@ def _secrets_of(value: str) -> Iterator[str]:
 
 
 class HTTPAnswer(_Answer):
-    """An answer to a waiting client."""
+    """The response of a sync HTTP client."""
 
     def chunks(self) -> Iterator[bytes]:
-        """The body's bytes as they arrive, decompressed."""
+        """Return an iterator over the decompressed bytes of the body as they arrive."""
         found: Iterator[bytes] = self._response.iter_bytes()
         return found
 
     def close(self) -> None:
-        """Close it; twice is harmless."""
+        """Close the response. A second call does nothing."""
         self._response.close()
 
 
 class AsyncHTTPAnswer(_Answer):
-    """An answer to an async client."""
+    """The response of an async HTTP client."""
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """The body's bytes as they arrive, decompressed."""
+        """Return an async iterator over the decompressed bytes of the body as they arrive."""
         found: AsyncIterator[bytes] = self._response.aiter_bytes()
         return found
 
     async def aclose(self) -> None:
-        """Close it; twice is harmless."""
+        """Close the response. A second call does nothing."""
         await self._response.aclose()

@@ -1,4 +1,4 @@
-"""Which reasoning effort a model accepts: the nearest one that its row of models.toml lists.
+"""Choose the reasoning effort to send: the nearest one that the model's row in models.toml lists.
 
 reasoning_effort ──▶ nearest of ModelInfo.efforts ──▶ the value to send
                                └── another value is a loss: `rewritten`; from or to `none`: `downgraded`
@@ -25,10 +25,11 @@ def nearest_effort(effort: ReasoningEffort, accepted: Collection[ReasoningEffort
 def fit_effort(
     scope: RequestScope, *, unknown: Collection[ReasoningEffort] = EFFORTS, refused: Collection[ReasoningEffort] = ()
 ) -> ReasoningEffort | None:
-    """Return the effort to send, and report a loss if it is not the one in the settings; None if none is sent.
+    """Return the reasoning effort to send, or None if none should be sent.
 
-    `unknown` are the efforts to choose from if those of the model are not known, `refused` those that the wire
-    refuses for every model.
+    If the model does not accept the effort of the settings, return the nearest accepted one and report a loss.
+    `unknown` are the efforts to choose from if the model's efforts are not known. `refused` are efforts that the API
+    accepts for no model.
     """
     effort: ReasoningEffort | None = scope.setting("reasoning_effort")
     info = scope.model_info

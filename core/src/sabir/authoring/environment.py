@@ -1,4 +1,4 @@
-"""Faults of the environment that keep an HTTP client from being made, as errors that name the variable.
+"""Explain errors of HTTP clients that a wrong proxy or certificate variable causes.
 
     with explaining_environment_errors("acme"):          ALL_PROXY=socks5://…, and socksio is not installed
         httpx2.Client()                        ──▶ ConnectionFailed: acme cannot be reached: ALL_PROXY names …
@@ -34,10 +34,11 @@ _EXPECTED = {"NO_PROXY": "no list of hosts"}
 
 @contextmanager
 def explaining_environment_errors(who: str) -> Iterator[None]:
-    """Raise ConnectionFailed for an exception in the block that a variable of the environment explains.
+    """Return a context manager that explains errors caused by proxy and certificate variables, such as `HTTPS_PROXY`.
 
-    Use it around code that makes HTTP clients. `who` cannot be reached: a provider, or another server. The error is
-    not retryable, because the environment stays as it is. Other exceptions are raised unchanged.
+    Put it around code that creates HTTP clients. If a wrong variable explains an exception in the block,
+    ConnectionFailed is raised instead; its message names the variable and the remedy. Other exceptions are raised
+    unchanged. `who` is the name of the provider or server that the message names. The error is not retryable.
     """
     try:
         yield
@@ -79,7 +80,7 @@ def _fault_of(error: Exception) -> str | None:
 
 
 def _is_valid(name: str, value: str) -> bool:
-    """Return whether the value of a proxy's variable is a URL, or that of NO_PROXY a list of hosts and networks."""
+    """Return whether the value of a proxy variable is a URL, or the value of NO_PROXY a list of hosts and networks."""
     if name.upper() == "NO_PROXY":
         return all(_is_host(host.strip().rpartition("://")[2]) for host in value.split(",") if host.strip())
     return _is_url(value if "://" in value else f"http://{value}")

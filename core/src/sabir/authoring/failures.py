@@ -1,11 +1,11 @@
-"""How failures are told: those that all providers share, a table for those of one vendor, and those of a database.
+"""Convert failures of vendors, SDKs and databases to sabir's errors.
 
     an error body, or an error in a stream ──▶ Failure ──rules, then the status──▶ CallError
     an exception of the SDK or its HTTP client ──translate──▶ CallError, without importing either
     an error of a database ──DatabaseFailure──▶ "database disk image is malformed; put back a copy of the store, …"
 
-Each is one line with the remedy; a database's error is repeated without passwords. Codes of databases are SQLite's
-(https://sqlite.org/rescode.html) and Postgres's SQLSTATEs.
+Each message is one line with the remedy, and a database's error is shown without passwords. Codes of databases are
+SQLite's (https://sqlite.org/rescode.html) and Postgres's SQLSTATEs.
 """
 
 import re
@@ -46,21 +46,25 @@ _OTHER = "see whether the store is there, and may be read and written"
 
 @dataclass(frozen=True)
 class DatabaseFailure:
-    """An error of a database's driver, in which none of `secrets` is shown."""
+    """An error of a database driver, prepared for an error message without passwords. `str()` returns the message and
+    the remedy in one line.
+
+    `error` is the driver's exception. `secrets` are texts, such as passwords, that must not be shown.
+    """
 
     DAMAGE: ClassVar = _DAMAGE
-    """What to do about a store that is damaged."""
+    """The remedy for a damaged store, for use in messages."""
 
     error: BaseException | None
     secrets: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """What it says, and the remedy, in one line."""
+        """Return the driver's message and the remedy in one line."""
         return f"{one_line(self.text, 200)}; {_REMEDIES.get(_code(self.error), _OTHER)}"
 
     @property
     def text(self) -> str:
-        """What it says, with *** for each of the secrets."""
+        """The driver's message, with "***" in place of each secret."""
         text = str(self.error)
         for secret in filter(None, self.secrets):
             for written in (secret, quote(secret, safe="")):
@@ -69,7 +73,7 @@ class DatabaseFailure:
 
     @property
     def is_lasting(self) -> bool:
-        """Whether the same statement would fail again: the store is damaged, full, or closed to writers."""
+        """Whether trying again cannot help, because the store is damaged, full or not writable."""
         return _code(self.error) in _REMEDIES
 
 
@@ -112,7 +116,11 @@ HTTP_MODULES = ("httpx2", "httpx", "ssl", "anyio", "builtins")
 
 
 class Failure(NamedTuple):
-    """A failure that a provider reports, in any shape; `body` is the object that reports it."""
+    """A failure as a vendor reports it, before it becomes an error class. Passed to the rules of an ErrorTable.
+
+    `message`, `code` and `kind` (the vendor's error type) are "" if the vendor sent none. `status` is the HTTP status
+    named inside the body, or None. `body` is the JSON object that describes the failure.
+    """
 
     message: str = ""
     code: str = ""
@@ -123,18 +131,21 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ErrorRule:
-    """What some failures are for a caller.
+    """One rule of an ErrorTable: it maps some failures of a vendor to error classes. Usually created by `by_codes`,
+    `by_words` or `by_status`.
 
-    `says` takes a failure, and the status where there is one; it gives None where this rule does not say.
+    `says` is a function of the Failure and the HTTP status (None in a stream). It returns an error class, or None if
+    the rule does not apply.
     """
 
     says: Callable[[Failure, int | None], type[CallError] | None]
 
     @classmethod
     def by_codes(cls, table: Mapping[str, type[CallError]], at: Collection[int | None] | None = None) -> "ErrorRule":
-        """A rule for codes and types of errors, without regard to case; `*` in one stands for anything.
+        """Return a rule that maps error codes and error types to error classes. Upper and lower case are equal, and `*`
+        in a code matches any characters.
 
-        `at` are the statuses at which it counts, None among them for an error in a stream; by default all.
+        `at` are the HTTP statuses for which the rule applies, with None for errors in a stream; by default all.
         """
         rows = [(code.lower(), kind) for code, kind in table.items()]
 
@@ -146,7 +157,11 @@ class ErrorRule:
 
     @classmethod
     def by_words(cls, *rows: tuple[str, type[CallError]], at: Collection[int | None] | None = None) -> "ErrorRule":
-        """A rule for the words of a message: expressions, without regard to case; `at` as of `by_codes`."""
+        """Return a rule that maps words in the error message to error classes. Each row is a regular expression and an
+        error class; case is ignored.
+
+        `at` are the HTTP statuses for which the rule applies, with None for errors in a stream; by default all.
+        """
         patterns = [(re.compile(pattern, re.IGNORECASE), kind) for pattern, kind in rows]
 
         def says(found: Failure, status: int | None) -> type[CallError] | None:
@@ -157,32 +172,47 @@ class ErrorRule:
 
     @classmethod
     def by_status(cls, table: Mapping[int, type[CallError]]) -> "ErrorRule":
-        """A rule for statuses that mean something else than is common, or that rules after it are not to read."""
+        """Return a rule that maps HTTP statuses to error classes, for statuses with an unusual meaning."""
         return cls(lambda found, status: table.get(status or 0))
 
 
 Raised: TypeAlias = tuple[str, type[CallError] | None, str]
-"""The name of an exception's class, the caller's error class (None: no failure of the wire), and its words."""
+"""The name of an exception class, the error class (None if it is not a failure of the request), and words for the
+message.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorTable:
-    """Maps a vendor's failures to error classes: the first of `rules` that decides, else the status, else ServerFailed.
+    """Maps a vendor's failures to sabir's error classes. The first of `rules` that applies decides, otherwise the HTTP
+    status. `ErrorTable()` is enough for an API that uses statuses only.
 
-    `modules` are the SDK's modules, and `raised` exceptions of theirs that are not common to all SDKs. `settings` maps
-    a parameter, as the service's errors name it, to the setting that is sent in it: an error that the parameter is not
-    supported then names the setting, and the fact to override so that it is no longer sent.
+    `modules` are the names of the SDK's modules, whose exceptions `translate` recognizes. `raised` are further
+    exceptions of the SDK, as (class name, error class or None, words of the message). `settings` maps a parameter of
+    the API to the sabir setting that is sent as this parameter. If the vendor reports the parameter as unsupported, the
+    error tells the user which setting to leave out.
+
+    >>> from sabir.authoring import ErrorRule, ErrorTable
+    >>> from sabir.errors import ContextTooLong
+    >>> errors = ErrorTable(rules=(ErrorRule.by_codes({"too_long": ContextTooLong}),))
+    >>> errors.decode(400, {}, b'{"error": {"code": "too_long", "message": "Too long"}}', "acme")
+    ContextTooLong('acme answered 400: Too long; send less, or use a model with a longer context')
     """
 
     rules: tuple[ErrorRule, ...] = ()
+    """The rules, in order of precedence."""
     modules: tuple[str, ...] = ()
     raised: tuple[Raised, ...] = ()
     settings: Mapping[str, str] = FrozenDict()
     wait: Callable[[Failure], float | None] | None = None
-    """The seconds to wait that the vendor gives in the body; if None, the headers' count."""
+    """Function that reads from a Failure how many seconds to wait before a retry. None, or the result None, means the
+    `retry-after` header.
+    """
 
     def decode(self, status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
-        """The error for a response of status ≥ 400; header names are lower case."""
+        """Return the CallError for a response with a status of 400 or more. Header names must be in lower case. Use as
+        `Dialect.decode_error`.
+        """
         said = body.decode("utf-8", "replace").strip()
         try:
             found = failure_of(decode_json(said))
@@ -191,16 +221,19 @@ class ErrorTable:
         return self._error(found, status, provider, retry_after(headers))
 
     def report(self, error: JSONValue, scope: DecodeScope) -> CallError:
-        """The error for an `error` object that came with status 200 or in a stream."""
+        """Return the CallError for an error object in a response with status 200 or in a stream. The caller raises the
+        error.
+        """
         found = failure_of({"error": error})
         made = self._error(found, found.status, scope.target.provider)
         made.request_id = scope.request_id
         return made
 
     def translate(self, error: BaseException, provider: str) -> CallError | None:
-        """Return the library error for an exception of the SDK or its HTTP client, or None if it has another cause.
+        """Return the CallError for an exception of the SDK or its HTTP client, or None for other exceptions. Use in
+        `Connection.translate`.
 
-        Secrets of the request are removed from the texts of both: a malformed head is quoted, and may repeat the key.
+        Keys and tokens of the request are removed from the texts of the exception and of the error.
         """
         with suppress(AttributeError, RuntimeError):  # without a request; httpx raises RuntimeError if it is not set
             conceal(error, secrets_of(error.request))  # type: ignore[attr-defined]
@@ -218,7 +251,9 @@ class ErrorTable:
         return None
 
     def _error(self, found: Failure, status: int | None, provider: str, delay: float | None = None) -> CallError:
-        """In one line: who answered what, and the remedy. `delay` is in seconds."""
+        """Return the error for a failure, with one line that names the provider, the vendor's message and the remedy.
+        `delay` is in seconds.
+        """
         kind = next(filter(None, (rule.says(found, status) for rule in self.rules)), None) or kind_of_status(
             status or 500
         )
@@ -250,9 +285,10 @@ class ErrorTable:
 
 
 def failure_of(body: JSONValue) -> Failure:
-    """The failure in an error body of any common shape: an `error` object, a `detail`, a list of one, a bare text.
+    """Return the failure in an error body of a common form: an `error` object, a `detail`, a list with one of them, or
+    plain text.
 
-    A status that is a name replaces a `code` that is a number, because it says more.
+    A status that is a name replaces a `code` that is a number, because the name is more specific.
     """
     if isinstance(body, list) and body:
         body = body[0]
@@ -272,12 +308,14 @@ def failure_of(body: JSONValue) -> Failure:
 
 
 def kind_of_status(status: int) -> type[CallError]:
-    """The error class for a status of 400 or above alone."""
+    """Return the error class for an HTTP status of 400 or more."""
     return STATUSES.get(status) or (errors.ServerFailed if status >= 500 else errors.InvalidRequest)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait: `retry-after-ms`, or `retry-after` in seconds or as an HTTP date."""
+    """Return the seconds to wait from the header `retry-after-ms` or `retry-after` (seconds or an HTTP date). None if
+    there is none.
+    """
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             seconds = float(headers[name]) * scale
@@ -323,12 +361,14 @@ _SECRETIVE = frozenset({"LocalProtocolError", "UnicodeEncodeError", "InvalidURL"
 
 
 def _said(error: BaseException, name: str) -> str:
-    """An exception's class, and its text where that shows no secret."""
+    """Return an exception's class name, and its text if the text cannot contain a secret."""
     said = type(error).__name__
     return said if name in _SECRETIVE else f"{said}: {error}".removesuffix(": ")
 
 
 def _is_a(error: BaseException, name: str, modules: Collection[str]) -> bool:
-    """Whether an error is of that class of a loaded module; nothing is imported for the check."""
+    """Return whether an error is an instance of the class `name` of one of the modules. Nothing is imported for the
+    check.
+    """
     found = (getattr(sys.modules.get(module), name, None) for module in modules)
     return any(isinstance(kind, type) and isinstance(error, kind) for kind in found)

@@ -15,22 +15,29 @@ from typing import NamedTuple
 
 
 class StoredNames(NamedTuple):
-    """The name under which values of a type are stored, and the earlier names under which they are still read."""
+    """The name under which values of a type are stored, and earlier names that are still accepted when reading. Created
+    by `StoredNames.of`.
+
+    A class sets them in `stored_as` and `stored_before`, so that the class can be renamed or moved.
+    """
 
     name: str
+    """The name that is written."""
     earlier: tuple[str, ...] = ()
+    """Earlier names that are still read."""
 
     @property
     def all(self) -> tuple[str, ...]:
-        """Every name under which stored values are read."""
+        """The name and all earlier names."""
         return (self.name, *self.earlier)
 
     @classmethod
     def of(cls, stored_type: type, default: str) -> "StoredNames":
-        """Return the names of a type: those that its class assigns to `stored_as` and `stored_before`.
+        """Return the stored names of a class, from its attributes `stored_as` and `stored_before`. Inherited attributes
+        do not count.
 
-        `default` is the name of a class without `stored_as`. A class that has `stored_as` and no `stored_before` is
-        also read under the default, so that adding a name loses nothing.
+        `default` is the name for a class without `stored_as`. A class with `stored_as` and without `stored_before` is
+        also read under `default`.
         """
         data = {field.name for field in fields(stored_type)} if is_dataclass(stored_type) else set[str]()
         own = {name: value for name, value in vars(stored_type).items() if name not in data}

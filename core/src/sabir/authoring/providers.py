@@ -1,13 +1,13 @@
-"""A provider over a vendor's SDK, of which a plugin adds only its own data and functions, and its kinds of connections.
+"""Base classes of providers and connections: over a vendor's SDK, in the same process, or over a sync SDK.
 
     SDKProvider ─connect(access)─▶ connect_own_clients(…)   made at the first send: GeneratedSDKConnection, or another
                       └ client=──▶ connect_user_client(…)   the user's own client: UserSDKConnection, or another
 
-    InProcessConnection    serve(request) ──▶ InProcessResponse(status, chunks)  embedded models, doubles: no network
-    SyncOnlyConnection     begin(request) ──▶ SyncOnlyCall ──open──▶ response    an SDK that only waits, in threads
+    InProcessConnection    serve(request) ──▶ InProcessResponse(status, chunks)  models in this process, test doubles
+    SyncOnlyConnection     begin(request) ──▶ SyncOnlyCall ──open──▶ response    an SDK without async client, in threads
 
-`serve` is called at each `open`, in the caller's own thread or loop. Models are rows of data, one for each family of
-names; the longest prefix that matches counts. `facts` are the author's own.
+`serve` is called for each request, in the caller's thread or loop. A file `models.toml` lists the known models, one row
+for each prefix of model names; the longest matching prefix applies. `facts` are for the author's own use.
 
     [[models]]
     prefix = "large-"
@@ -53,7 +53,10 @@ Given = TypeVar("Given")
 
 
 class InProcessResponse(NamedTuple):
-    """A function's answer: a status, the body's chunks, and headers (names in lower case)."""
+    """The response that a function of the same process returns in place of a server. See InProcessConnection.
+
+    `status` is the HTTP status, `chunks` the pieces of the body, and `headers` the headers with names in lower case.
+    """
 
     status: int
     chunks: Iterable[bytes]
@@ -71,7 +74,7 @@ class _Response:
         return iter(self._chunks)
 
     def close(self) -> None:
-        """Do nothing; there is no connection to give back."""
+        """Do nothing, because there is no network connection."""
 
 
 class _AsyncResponse:
@@ -83,51 +86,57 @@ class _AsyncResponse:
             yield chunk
 
     async def aclose(self) -> None:
-        """Do nothing; there is no connection to give back."""
+        """Do nothing, because there is no network connection."""
 
 
 class InProcessConnection:
-    """A Connection without a client: it has nothing to close, and none of its errors is a failure of the wire."""
+    """A Connection that calls a function instead of a server, without a network. For models in the same process, test
+    doubles and demos.
+
+    `serve` is called with each WireRequest and returns an InProcessResponse. It runs in the caller's thread, also for
+    async calls. Exceptions of the function are raised unchanged.
+    """
 
     def __init__(self, serve: Serve) -> None:
         self._serve = serve
 
     def open_sync(self, request: WireRequest) -> _Response:
-        """The function's answer."""
+        """Call the function and return its response."""
         return _Response(self._serve(request))
 
     async def open(self, request: WireRequest) -> _AsyncResponse:
-        """The function's answer."""
+        """Call the function in the event loop's thread and return its response."""
         return _AsyncResponse(self._serve(request))
 
     def translate(self, error: Exception) -> SabirError | None:
-        """None: the function's exceptions are raised unchanged."""
+        """Return None, so that exceptions of the function are raised unchanged."""
         return None
 
     def close(self) -> None:
-        """Do nothing; there is nothing to close."""
+        """Do nothing, because there is no client."""
 
     async def aclose(self) -> None:
-        """Do nothing; there is nothing to close."""
+        """Do nothing, because there is no client."""
 
 
 class SyncOnlyCall(Protocol):
-    """One request to an SDK that only waits; made without I/O."""
+    """One request to an SDK without an async client. Implemented by a plugin and used with SyncOnlyConnection."""
 
     def open(self) -> WireResponse:
-        """Send the request, and return once the response's headers are there, whatever the status."""
+        """Send the request and return the response when its headers have arrived. Return it for error statuses too."""
 
     def hang_up(self) -> None:
-        """Shut the socket down, so that an `open` or a read that waits in another thread ends.
+        """Shut down the socket, so that `open` or a read that is running in another thread ends with an exception.
 
-        It may be called before `open`, after the end, and twice.
+        May be called before `open`, after the end, and more than once.
         """
 
 
 class SyncOnlyConnection:
-    """A Connection over an SDK that only waits: calls of an event loop run in threads. A cancelled call hangs up.
+    """A Connection for an SDK without an async client. Async calls run in threads; a cancelled call closes its socket.
 
-    `begin` makes the call for a request, `translate` is that of a Connection, `close` frees what all calls share.
+    `begin` creates the SyncOnlyCall for a request, without I/O. `translate` has the meaning of `Connection.translate`.
+    `close` frees what all calls share; by default nothing.
     """
 
     def __init__(
@@ -139,24 +148,26 @@ class SyncOnlyConnection:
         self._begin, self.translate, self.close = begin, translate, close
 
     def open_sync(self, request: WireRequest) -> WireResponse:
-        """Send the request, and return once the response's headers are there, whatever the status."""
+        """Send a request and return the response when its headers have arrived. Blocks the thread. Raises
+        SettingsInvalid for a forbidden header or path.
+        """
         check_request(request)
         return self._begin(request).open()
 
     async def open(self, request: WireRequest) -> AsyncWireResponse:
-        """As `open_sync`, in a thread."""
+        """Async version of `open_sync`, which runs in a thread."""
         check_request(request)
         waited = _Waited(self._begin(request))
         await waited.open()
         return waited
 
     async def aclose(self) -> None:
-        """Free what all calls share, in a thread."""
+        """Call `close` in a thread."""
         await in_thread(self.close)
 
 
 class _Waited:
-    """A call whose steps run in threads; its response is closed even if the caller has left."""
+    """The response of a SyncOnlyCall whose steps run in threads. It is closed even if the caller was cancelled."""
 
     def __init__(self, call: SyncOnlyCall) -> None:
         self._call = call
@@ -164,7 +175,7 @@ class _Waited:
         self._response: WireResponse
 
     async def open(self) -> None:
-        """Send the request, and return once the response's headers are there."""
+        """Send the request and wait until the response's headers have arrived."""
 
         def opened() -> WireResponse:
             self._response = self._call.open()
@@ -177,13 +188,13 @@ class _Waited:
         await self._in_thread(opened)
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The body's bytes as they arrive."""
+        """Return an async iterator over the bytes of the body as they arrive."""
         chunks = iter(self._response.chunks())
         while (chunk := await self._in_thread(lambda: next(chunks, None))) is not None:
             yield chunk
 
     async def aclose(self) -> None:
-        """Close it; twice is harmless."""
+        """Close the response. A second call does nothing."""
         await self._in_thread(self._response.close)
 
     async def _in_thread(self, step: Callable[[], Given]) -> Given:
@@ -197,11 +208,13 @@ class _Waited:
 
 @callable_by_old_names
 class SDKProvider(ABC):
-    """A Provider over a vendor's SDK: its attributes are data, and two functions connect.
+    """Base class of a provider over a vendor's SDK or an HTTP client. A subclass sets attributes and implements
+    `dialect` and `connect_own_clients`.
 
-    `hosts` are the vendor's own host names: an endpoint on another host has the quirks `elsewhere`. `package` is the
-    package whose models.toml is read; without it, no model is known. `reserves_name` and `adds_dialects` say what
-    `name:model` means if several packages provide the name (see Provider).
+    Attributes: `name`, `dialects` (short names), `credentials`, `url` (the vendor's endpoint), and `request_ids`
+    (response headers). `url_variables` are environment variables for another endpoint. `hosts` are the vendor's own
+    host names; endpoints elsewhere have the quirks in `elsewhere`. `package` is the Python package whose `models.toml`
+    lists the models; "" means that no models are known. `reserves_name` and `adds_dialects` are explained at Provider.
     """
 
     api_version = SABIR_API
@@ -221,18 +234,27 @@ class SDKProvider(ABC):
 
     @abstractmethod
     def dialect(self, short_name: str) -> Dialect:
-        """The dialect of that short name; only called with one of `dialects`."""
+        """Return the dialect with this short name. Core calls this method only with names in `dialects`."""
 
     @abstractmethod
     def connect_own_clients(self, access: Access, key: KeySource) -> Connection:
-        """A connection to `self.url_of(access)`, over clients that it makes at the first send."""
+        """Return a connection to `self.url_of(access)` that creates its own clients at the first request. `key` finds
+        the API key.
+        """
 
     def connect_user_client(self, client: object) -> Connection:
-        """A connection over the user's own client, which is not closed; a plugin without it takes no `client`."""
+        """Return a connection over the user's own client, which the connection never closes.
+
+        Override this method to support `client=`. Without an override, `client=` raises SettingsInvalid.
+        """
         raise NotImplementedError(f"{self.name} takes no client")
 
     def url_of(self, access: Access) -> str:
-        """The endpoint's URL: the client's, else the user's `base_url`, else a variable's, else the vendor's own."""
+        """Return the URL of the endpoint. It is the user's client's URL if there is a client, else `base_url`, else the
+        first of `url_variables` that is set, else `url`.
+
+        Raises SettingsInvalid if a client is passed but not supported, or is not a client of the SDK.
+        """
         if access.client is not None and type(self).connect_user_client is SDKProvider.connect_user_client:
             raise SettingsInvalid(
                 f"{self.name} does not accept client=, because its SDK's client cannot be inspected; use base_url="
@@ -243,72 +265,84 @@ class SDKProvider(ABC):
         return access.base_url or next(variables, self.url)
 
     def endpoint(self, access: Access) -> str:
-        """The endpoint's URL without what may be secret in it; SettingsInvalid for one that is none."""
+        """Return the URL of the endpoint without secrets. Raises SettingsInvalid if the URL is not an http(s) URL."""
         return access.read_endpoint(self.name, self.url_of(access))
 
     def connect(self, access: Access) -> Connection:
-        """A connection; makes no client and reads no key before its first send."""
+        """Return a connection: `connect_user_client` if the user passed a client, otherwise `connect_own_clients`.
+
+        Creates no client and reads no key. Raises SettingsInvalid like `endpoint`.
+        """
         self.endpoint(access)
         if access.client is not None:
             return self.connect_user_client(access.client)
         return self.connect_own_clients(access, KeySource(self.name, access.api_key, self.credentials))
 
     def is_vendor(self, access: Access) -> bool:
-        """Whether the endpoint is one of the vendor's own hosts."""
+        """Return whether the endpoint is on one of the vendor's own `hosts`."""
         host = urlsplit(self.endpoint(access)).hostname or ""
         return f".{host}".endswith(tuple(f".{name}" for name in self.hosts))
 
     def quirks(self, access: Access) -> frozenset[str]:
-        """Deviations of the endpoint from its dialect."""
+        """Return the endpoint's deviations from its dialect: none for the vendor's own hosts, otherwise `elsewhere`."""
         return frozenset() if self.is_vendor(access) else self.elsewhere
 
     def models(self) -> tuple[ModelInfo, ...]:
-        """The known facts of the vendor's models, longest prefixes first."""
+        """Return the models of the package's `models.toml`, longest name prefixes first. Raises PluginError for an
+        invalid file.
+        """
         return packaged_models(self.package) if self.package else ()
 
 
 class GeneratedSDKConnection(OwnClientConnection[Any, Any]):
-    """A connection over an SDK of the common generated form: `SDK(api_key=…)`, `AsyncSDK`, `post(path, content=…)`.
+    """A connection over an SDK with the common generated interface: `SDK(api_key=…)`, `AsyncSDK(api_key=…)` and
+    `client.post(path, content=…)`. Generators such as Stainless create such SDKs.
 
-    `module` is the SDK's module, `client_name` the class of its waiting client; the credentials have the names of the
-    client's arguments. An endpoint that is not the vendor's gets neither the headers that the SDK takes from its own
-    environment nor `vendor_headers`; a key that is not needed is not sent.
+    Set `module` to the SDK's module, `client_name` to its sync client class, and `http_module` to its HTTP library.
+    Credentials must be named like the client's arguments. For endpoints that are not the vendor's, the headers named in
+    `vendor_headers` and those from the SDK's own environment variable are left out. No key is sent if none is needed.
     """
 
     module: str
+    """The name of the SDK's module, for example "acme"."""
     client_name: str
+    """The name of the SDK's sync client class; the async class is named "Async" plus this name."""
     http_module = "httpx2"
+    """The name of the HTTP library's module that the SDK uses."""
     vendor_headers: tuple[str, ...] = ()
+    """Headers of the SDK that are sent to the vendor's own endpoint only."""
 
     def __init__(self, name: str, errors: ErrorTable, key: KeySource, base_url: str, *, is_vendor: bool) -> None:
         super().__init__(name, errors, key, base_url)
         self._is_vendor = is_vendor
 
     def library(self) -> Library:
-        """The SDK's HTTP clients, with its timeouts, limits and proxies."""
+        """Return the HTTP client classes of the SDK, with the SDK's timeouts, limits and proxies."""
         sdk, http = import_module(self.module), import_module(self.http_module)
         return Library(sdk.DefaultHttpxClient, sdk.DefaultAsyncHttpxClient, http.create_ssl_context)
 
     def make_sync(self, keys: Mapping[str, str], http_client: Any) -> Any:
-        """A waiting client of the SDK that writes heads; where no key is needed, it gets a placeholder."""
+        """Return a sync client of the SDK that only builds requests. If no key is needed, the client gets a placeholder
+        as its key.
+        """
         kind = getattr(import_module(self.module), self.client_name)
         return kind(**self.arguments(keys), http_client=http_client)
 
     def make(self, keys: Mapping[str, str], http_client: Any) -> Any:
-        """An async client of the SDK that writes heads."""
+        """Async version of `make_sync`: return an async client of the SDK."""
         kind = getattr(import_module(self.module), f"Async{self.client_name}")
         return kind(**self.arguments(keys), http_client=http_client)
 
     def ask_sync(self, client: Any, request: WireRequest) -> object:
-        """Have the SDK make the request; its body is not sent."""
+        """Call the SDK so that it builds the request. The HTTP client intercepts the request, so nothing is sent."""
         return client.post(request.path, cast_to=object, content=b"{}", options=self._options(client, request))
 
     async def ask(self, client: Any, request: WireRequest) -> object:
-        """Have the SDK make the request; its body is not sent."""
+        """Async version of `ask_sync`."""
         return await client.post(request.path, cast_to=object, content=b"{}", options=self._options(client, request))
 
     def arguments(self, keys: Mapping[str, str]) -> dict[str, Any]:
-        """Return the arguments with which either client is made, beside its HTTP client."""
+        """Return the arguments for both client classes, except the HTTP client."""
         found: dict[str, Any] = {"api_key": "none", **keys, "base_url": self.base_url}
         if not self._is_vendor:
             lines = os.environ.get(f"{self.module.upper()}_CUSTOM_HEADERS", "").splitlines()
@@ -318,7 +352,9 @@ class GeneratedSDKConnection(OwnClientConnection[Any, Any]):
         return found
 
     def omitted(self, client: Any) -> tuple[str, ...]:
-        """Return the names of headers that a client writes and no request has; the key's if there is none."""
+        """Return the names of headers that the SDK adds and that must not be sent: "Authorization" if there
+        is no key.
+        """
         return () if self._key.is_sent else ("Authorization",)
 
     def _options(self, client: Any, request: WireRequest) -> dict[str, Any]:
@@ -326,21 +362,26 @@ class GeneratedSDKConnection(OwnClientConnection[Any, Any]):
 
 
 class UserSDKConnection(ClientConnection):
-    """A connection over the user's own client of such an SDK: the client sends each request, and is never closed.
+    """A connection over the user's own client of an SDK with the common generated interface. The client sends every
+    request and is never closed.
 
-    Requests are sent as streams, so that headers come back before the body. The client neither retries by itself nor
-    follows a redirect.
+    Set `module` to the SDK's module and `http_module` to its HTTP library, and `kinds` as for ClientConnection. Core
+    does the retries; the client neither retries nor follows redirects.
     """
 
     module: str
+    """The name of the SDK's module, for example "acme"."""
     http_module = "httpx2"
+    """The name of the HTTP library's module that the SDK uses."""
 
     def what(self, request: WireRequest) -> dict[str, Any]:
-        """The path and the content to post, as arguments of `post`."""
+        """Return the path and the content of the request as arguments of `client.post`."""
         return {"path": request.path, "content": request.body}
 
     def send_sync(self, client: Any, request: WireRequest) -> Any:
-        """Send the request, and return once the response's headers are there, whatever the status."""
+        """Send a request with the user's sync client and return the response when its headers have arrived, for every
+        status.
+        """
         sdk = import_module(self.module)
         try:
             return client.post(**self._call(request), stream_cls=sdk.Stream[object])
@@ -348,7 +389,7 @@ class UserSDKConnection(ClientConnection):
             return error.response
 
     async def send(self, client: Any, request: WireRequest) -> Any:
-        """Send the request, and return once the response's headers are there, whatever the status."""
+        """Async version of `send_sync`, with the user's async client."""
         sdk = import_module(self.module)
         try:
             return await client.post(**self._call(request), stream_cls=sdk.AsyncStream[object])
@@ -356,7 +397,7 @@ class UserSDKConnection(ClientConnection):
             return error.response
 
     def _call(self, request: WireRequest) -> dict[str, Any]:
-        """The arguments of `post`; a raw response, asked for as a stream, is returned before its body."""
+        """Return the arguments of `client.post`, with which it returns the raw response before the body."""
         http = import_module(self.http_module)
         options = _once(request, {})
         if request.timeout is not None and request.opening is not None:
@@ -369,7 +410,7 @@ class UserSDKConnection(ClientConnection):
 
 
 def _once(request: WireRequest, headers: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of `post`: it sends once, and to its own endpoint alone."""
+    """Return the options of `post` with which it sends once, and only to its own endpoint."""
     options: dict[str, Any] = {"headers": {"Content-Type": "application/json", **headers, **request.headers}}
     if request.timeout is not None:
         options["timeout"] = request.timeout
@@ -378,12 +419,14 @@ def _once(request: WireRequest, headers: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def packaged_models(package: str) -> tuple[ModelInfo, ...]:
-    """The rows of the models.toml beside a package's modules; raises PluginError as `read_models` does."""
+    """Return the models listed in the `models.toml` of a Python package, longest name prefixes first. Raises
+    PluginError for an invalid row.
+    """
     return read_models(files(package).joinpath("models.toml").read_text("utf-8"))
 
 
 def read_models(text: str) -> tuple[ModelInfo, ...]:
-    """The rows of a models.toml, longest prefixes first; raises PluginError, which names an invalid row."""
+    """Return the rows of a models.toml, longest prefixes first. Raises PluginError, which names an invalid row."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

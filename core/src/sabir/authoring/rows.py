@@ -1,4 +1,4 @@
-"""Endpoints that speak another vendor's dialect, as rows of data with the source of each fact.
+"""Endpoints that use another vendor's API format, described as data, with the source of each fact.
 
     package/gateways/NAME.toml
         [[rows]] name, url, dialects …          ──▶ Row ──▶ RowProvider
@@ -31,13 +31,16 @@ _FACTS = ("efforts", "modalities", "reasoning", "context_tokens", "output_tokens
 
 
 class RowEntry(Frozen):
-    """Facts about some models of an endpoint, all from the same sources.
+    """Facts about some models of an endpoint, all from the same sources. A table `[[rows.entries]]` in a gateway's TOML
+    file.
 
-    `models` are prefixes of model names, `dialects` short names; empty for all. With `while_reasoning`, what is ignored
-    and refused holds only while the model reasons. `accepts`, `ignores` and `refuses` list
-    settings and features by the names of `ModelInfo.rejects`. `renames` maps settings to fields of this endpoint, and
-    `adds` names deviations from the dialect; the dialect's own tables list both. Each of `sources` is a date, a space
-    and a URL; or `recorded` and the name of an exchange.
+    `models` are prefixes of model names and `dialects` short names; the defaults mean all. `accepts`, `ignores` and
+    `refuses` list settings and features by the names of `ModelInfo.rejects`. With `while_reasoning` True, `ignores` and
+    `refuses` apply only while the model reasons. `renames` maps a setting to the field that this endpoint uses. `adds`
+    are quirks: deviations from the dialect, by the dialect's names.
+
+    `efforts`, `modalities`, `reasoning`, `context_tokens` and `output_tokens` are facts as in ModelInfo; None means
+    unknown. Each of `sources` is "DATE URL", or "recorded NAME" for a recorded exchange.
     """
 
     models: tuple[str, ...] = ("",)
@@ -57,22 +60,32 @@ class RowEntry(Frozen):
 
     @property
     def renames(self) -> FrozenDict:
-        """Setting → field."""
+        """Setting → the field that this endpoint uses for it."""
         return object_view(self.renames_json)
 
     def names(self, column: str) -> tuple[str, ...]:
-        """Return the names in one of the lists of `ModelInfo`."""
+        """Return the names in one of the columns "accepts", "ignores" and "rejects" of ModelInfo, with a suffix if they
+        apply only while the model reasons.
+        """
         names: tuple[str, ...] = self.refuses if column == "rejects" else getattr(self, column)
         is_limited = self.while_reasoning and column != "accepts"
         return tuple(f"{name}{WHILE_REASONING}" for name in names) if is_limited else names
 
 
 class Row(Frozen):
-    """An endpoint as data; `docs` is the vendor's page about it.
+    """An endpoint that uses another vendor's API format, described as data: the file `gateways/NAME.toml` of a package.
+    RowProvider turns a row into a provider.
 
-    `dialects` are short names, the first being the default. The environment variables `key_variables` and
-    `url_variables` are read in order at the first send; without `key_variables` the endpoint needs no key. `quirks` are
-    deviations that hold for every model. `own_settings` maps fields that only this endpoint has to their JSON types.
+    `name` is the provider's name, `url` the endpoint and `docs` the vendor's page. `dialects` are short names, the
+    default first. `key_variables` and `url_variables` are environment variables, read in order when the first request
+    is sent; without `key_variables` no key is needed. `quirks` are deviations from the dialect that apply to every
+    model. `own_settings` maps settings that only this endpoint has to their JSON types. `entries` are the facts about
+    models.
+
+    >>> from sabir.authoring import Row
+    >>> row = Row(name="acme", url="https://api.acme.example/v1", docs="https://acme.example/docs")
+    >>> row.dialects
+    ('chat',)
     """
 
     name: str
@@ -87,25 +100,29 @@ class Row(Frozen):
 
     @property
     def own_settings(self) -> FrozenDict:
-        """Field → JSON type."""
+        """Setting of this endpoint → its JSON type."""
         return object_view(self.own_settings_json)
 
     @classmethod
     @cache
     def load_packaged(cls, package: str, name: str) -> "Row | None":
-        """Return the row in the file `gateways/NAME.toml` of a package; None if there is no such file."""
+        """Return the row in the file `gateways/NAME.toml` of a Python package; None if there is no such file. Raises
+        PluginError for an invalid row.
+        """
         file = files(package).joinpath("gateways", f"{name}.toml")
         return cls.from_toml(file.read_text("utf-8")) if name.isidentifier() and file.is_file() else None
 
     @classmethod
     def load_all_packaged(cls, package: str) -> dict[str, "Row"]:
-        """Return all rows of a package by name."""
+        """Return all rows in the folder `gateways` of a Python package, by name. Raises PluginError for an
+        invalid row.
+        """
         names = (path.name.removesuffix(".toml") for path in files(package).joinpath("gateways").iterdir())
         return {row.name: row for row in (cls.load_packaged(package, name) for name in names) if row is not None}
 
     @classmethod
     def from_toml(cls, text: str) -> "Row":
-        """Return the row of a TOML document; raises PluginError, which names the invalid field."""
+        """Return the row in the text of a TOML file. Raises PluginError, which names the invalid field."""
         (document,) = tomllib.loads(text)["rows"]
         try:
             return cls.model_validate(document)
@@ -115,17 +132,19 @@ class Row(Frozen):
             ) from None
 
     def models(self, dialect: str, quirks: Mapping[str, str]) -> tuple[ModelInfo, ...]:
-        """Return the facts for a dialect's short name by prefix of model names, longest first.
+        """Return the known facts about models for a dialect's short name, longest name prefixes first.
 
-        `quirks` maps what an entry says to the name of the quirk that obeys it: "refuses NAME", or "SETTING: FIELD" for
-        a rename. Raises PluginError for a rename that the dialect has no quirk for.
+        `quirks` maps a statement of an entry, "refuses NAME" or "SETTING: FIELD" for a rename, to the dialect's quirk
+        that implements it. Raises PluginError for a rename without a quirk.
         """
         entries = [entry for entry in self.entries if not entry.dialects or dialect in entry.dialects]
         prefixes = {prefix for entry in entries for prefix in entry.models} | {""} if self.entries else ()
         return longest_first(self._at(prefix, entries, quirks) for prefix in prefixes)
 
     def _at(self, prefix: str, entries: Iterable[RowEntry], quirks: Mapping[str, str]) -> ModelInfo:
-        """Return the facts for one prefix; an entry with a longer prefix wins over one with a shorter prefix."""
+        """Return the facts for one prefix. An entry with a longer prefix takes precedence over one with a shorter
+        prefix.
+        """
         matches = [(max(map(len, own)), entry) for entry in entries if (own := _beginnings(prefix, entry.models))]
         ordered = [entry for _, entry in sorted(matches, key=lambda pair: pair[0])]
         facts: dict[str, object] = {}
@@ -158,13 +177,15 @@ class Row(Frozen):
 
 
 class RowProvider(SDKProvider):
-    """A provider made of one row; its subclasses have the dialects and the connections.
+    """Base class of a provider that is described by a Row. A subclass adds the dialects and the connections, as for
+    SDKProvider.
 
-    `row_quirks` is the argument `quirks` of `Row.models`. A server of this machine (a URL of localhost) needs no
-    key; it gets a key if there is one.
+    `row_quirks` is the argument `quirks` of `Row.models`. For a URL that begins with http://localhost, the key is
+    optional.
     """
 
     row_quirks: Mapping[str, str] = {}
+    """Statement of a row's entry → quirk of the dialect; see `Row.models`."""
 
     def __init__(self, row: Row) -> None:
         self._row = row
@@ -174,15 +195,15 @@ class RowProvider(SDKProvider):
         self._facts: dict[str, tuple[ModelInfo, ...]] = {}
 
     def quirks(self, access: Access) -> frozenset[str]:
-        """Return the quirks of the row and of the endpoint."""
+        """Return the quirks of the row together with the quirks of the endpoint."""
         return self._row.quirks | super().quirks(access)
 
     def models(self) -> tuple[ModelInfo, ...]:
-        """Return the facts for the default dialect by prefix of model names, longest first."""
+        """Return the known facts about models for the default dialect, longest name prefixes first."""
         return self.models_at(self.dialects[0])
 
     def models_at(self, dialect: str) -> tuple[ModelInfo, ...]:
-        """Return the facts for one dialect by prefix of model names, longest first."""
+        """Return the known facts about models for a dialect's full or short name, longest name prefixes first."""
         if not self._row.entries:
             return super().models()
         short_name = dialect.rpartition(".")[2]

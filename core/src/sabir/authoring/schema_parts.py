@@ -1,6 +1,6 @@
-"""Reads a JSON schema without any rule: the schemas within it, its references, and the values that it takes.
+"""Helpers that read a JSON schema, without rules: nested schemas, references, and accepted values.
 
-Values of a keyword are read by their types: whatever has another type than the keyword's is as if it were missing.
+A keyword whose value has the wrong type is treated as missing.
 """
 
 import re
@@ -92,7 +92,7 @@ def endless_reference(schema: Schema, start: Schema | None = None) -> str:
 
 
 def renamed_reference(reference: str, wire: Mapping[str, str]) -> str:
-    """Return a reference to a property of the root, or below it, under its name on the wire."""
+    """Return a reference to a property of the root, or to a place below it, with the property's name that is sent."""
     start, name, *within = [*reference.split("/", 3)[1:], "", ""][:3]
     given = name.replace("~1", "/").replace("~0", "~")
     if start != "properties" or given not in wire:
@@ -124,7 +124,7 @@ def keywords(schema: JSONValue) -> Iterator[str]:
 
 
 def either(schemas: list[JSONValue]) -> JSONValue:
-    """Return a schema that takes what any of these takes."""
+    """Return a schema that accepts every value which one of these schemas accepts."""
     different = list({encode_json(each, sort_keys=True): each for each in schemas}.values())
     if any(each is True or each == {} for each in different):
         return {}

@@ -1,11 +1,11 @@
-"""Fits a JSON schema to what a wire takes; the rules of each wire are data.
+"""Convert a JSON schema to the form that an API accepts. The rules of each API are data.
 
     schema ──fit_schema(schema, rule)──▶ FittedSchema(schema, changes, names)      what to send, and every change
-                                       ▶ FittedSchema(refusal="the reason")        the wire has no schema of its meaning
+                                       ▶ FittedSchema(refusal="the reason")        the API has no schema of this meaning
 
-Law: a schema that fits is sent unchanged. Each keyword of any other is sent or named by a change with its place. Only
-spellings of the same schema need no change: a reference and its target, an object that is closed where the schema does
-not say whether it is open, the empty `properties` of an object, a default of null where null means absent.
+Law: an accepted schema is sent unchanged. In any other schema, a keyword is sent or named by a change with its place.
+Only different spellings of the same schema need no change: a reference and its target, an object that is closed if the
+schema does not say whether it is open, the empty `properties` of an object, a default of null if null means absent.
 """
 
 from collections import Counter
@@ -31,17 +31,21 @@ _MOST_NESTED = 20
 
 @dataclass(frozen=True, slots=True)
 class SchemaRule:
-    """What a wire takes of a JSON schema at one place of its requests; the default takes every schema.
+    """Which JSON schemas an API accepts in one place, for example for an option's parameters. Passed to `fit_schema`.
+    The default accepts every schema.
 
-    `keywords` are those that the wire reads; None for all. `values` are tests of the values of some keywords. `unread`
-    says what becomes of any other keyword or value: it is "sent" all the same, "described" in the description of its
-    schema, or the schema is "refused". `annotations` are keywords without a meaning for the wire, which are left out.
+    `keywords` are the keywords that the API reads; None means all. `values` maps a keyword to a test of its value.
+    `unread` is for other keywords and values: "sent" sends them anyway, "described" moves them into the description,
+    "refused" refuses the schema. `annotations` are keywords without meaning for the API, which are left out.
 
-    `root` says whether the schema must be an object, and `not_at_root` which keywords the root must not have: unions
-    are merged into the root's properties. `names` are the names that properties of the root may have. `items` says
-    which arrays need `items`. If `closed`, objects take no properties but those that they name; if `required`, all of
-    these. `references` says whether a reference may be recursive or external, whether it may be recursive only, or
-    neither; `lone_reference` that no other keyword may be next to it.
+    `root` "object" requires an object as the root. `not_at_root` are keywords that the root must not have; unions are
+    merged into the root's properties. `names` is the rule for property names of the root. `one_of` "as_any_of" sends
+    `oneOf` as `anyOf`. `items` says which arrays need the keyword `items`: no array ("any"), arrays that are tuples
+    ("of_tuples") or all arrays ("of_all").
+
+    `closed` True adds `additionalProperties: false` to objects; `required` True makes all properties required.
+    `references` "any" accepts all references, "recursive" only those within the schema, "finite" only those within the
+    schema that do not recurse. `lone_reference` True allows no other keyword next to a reference.
     """
 
     keywords: frozenset[str] | None = None
@@ -58,15 +62,18 @@ class SchemaRule:
     references: Literal["any", "recursive", "finite"] = "any"
     lone_reference: bool = False
     lookaround: bool = True
-    """Whether a `pattern` may look ahead or behind."""
+    """Whether a `pattern` may contain lookahead and lookbehind."""
     most: Mapping[Limited, int] = field(default_factory=dict)
-    """Limits of a whole schema. Characters are those of names of properties and definitions, and of values."""
+    """Limits for the complete schema: "levels", "properties", "enumerated values" or "characters" → maximum. Characters
+    are those of names of properties and definitions, and of enumerated values.
+    """
 
 
 class SchemaChange(NamedTuple):
-    """One difference of a fitted schema from the given one; `path` is its place in the given schema ("" the root).
+    """One difference between the schema of the program and the schema that is sent.
 
-    `narrows` says that fewer values match the fitted schema.
+    `kind` is the kind of the loss and `reason` the text for the user. `path` is the place in the original schema, ""
+    for the root. `narrows` is True if fewer values match the sent schema.
     """
 
     kind: LossKind
@@ -76,40 +83,52 @@ class SchemaChange(NamedTuple):
 
 
 class FittedSchema(NamedTuple):
-    """A schema as a wire takes it."""
+    """A JSON schema in the form that an API accepts, and the changes. Returned by `fit_schema`."""
 
     schema: dict[str, Any]
-    """Empty if the schema is refused."""
+    """The schema to send. Empty if the API cannot accept the schema."""
     changes: tuple[SchemaChange, ...] = ()
+    """The differences from the original schema."""
     names: Mapping[str, str] = {}
-    """Name of a property on the wire → its own name, where they differ."""
+    """Property name that is sent → original name, for the names that differ."""
     refusal: str = ""
-    """Why the wire has no schema of this meaning; "" if it has one."""
+    """Why the API cannot accept the schema; "" if it can."""
     optional: int = 0
-    """The properties that are not required."""
+    """The number of properties that are not required."""
     unions: int = 0
-    """The schemas with `anyOf` or several types."""
+    """The number of schemas with `anyOf` or several types."""
 
     @property
     def narrows(self) -> bool:
-        """Whether values that match the given schema do not match this one."""
+        """Whether some values match the original schema but not the one to send."""
         return any(change.narrows for change in self.changes)
 
     def parameters(self, losses: LossLog, path: str) -> dict[str, Any]:
-        """Report the changes; return the schema, or that of an object of anything if it is refused."""
+        """Report all changes as losses and return the schema to send. If the API cannot accept the schema, return the
+        schema of an object with any content.
+
+        `path` is the place of the schema, for the losses.
+        """
         self.report(losses, path)
         if self.refusal:
             losses.add("downgraded", f"it was sent as an object with any content: {self.refusal}", path=path)
         return self.schema or {"type": "object", "properties": {}}
 
     def report(self, losses: LossLog, path: str) -> None:
-        """Add the changes to the losses; `path` is the place of the whole schema."""
+        """Report all changes as losses. `path` is the place of the schema, for the losses."""
         for change in self.changes:
             losses.add(change.kind, change.reason, path=".".join(filter(None, (path, change.path))))
 
 
 def fit_schema(schema: Schema, rule: SchemaRule) -> FittedSchema:
-    """Return the schema as the wire takes it, with every change; `schema` stays as it is."""
+    """Return the JSON schema in the form that an API accepts, with every change. The argument is not modified.
+
+    If the API has no schema of the same meaning, `schema` of the result is empty and `refusal` gives the reason.
+
+    >>> from sabir.authoring import SchemaRule, fit_schema
+    >>> fit_schema({"type": "array"}, SchemaRule(items="of_all")).schema
+    {'type': 'array', 'items': {}}
+    """
     walk = _Walk(schema, rule)
     try:
         fitted = walk.fit()
@@ -121,11 +140,11 @@ def fit_schema(schema: Schema, rule: SchemaRule) -> FittedSchema:
 
 
 class _Refused(Exception):
-    """The wire has no schema of the same meaning."""
+    """Raised inside `fit_schema` if the API has no schema of the same meaning."""
 
 
 class _Walk:
-    """One pass over a schema, which collects changes and counts what wires limit."""
+    """One pass over a schema. It collects changes and counts what APIs limit."""
 
     def __init__(self, schema: Schema, rule: SchemaRule) -> None:
         self.schema = schema
@@ -203,7 +222,7 @@ class _Walk:
         return self._merged(schema, level + 1) if schema.keys() & self.rule.not_at_root & {*UNIONS} else schema
 
     def _renamed(self, root: Schema, rule: IdentifierRule) -> Schema:
-        """Return the root with names of properties that the wire takes."""
+        """Return the root with property names that the API accepts."""
         properties = mapped(root.get("properties"))
         wire: dict[str, str] = {}
         for name in properties:
@@ -311,7 +330,7 @@ class _Walk:
         return plain
 
     def _with_items(self, schema: Schema, path: str) -> Schema:
-        """Return an array's schema with `items` where the wire wants them, in the form of the newest JSON schema."""
+        """Return an array's schema with `items` if the API requires them, in the form of the newest JSON schema."""
         items, members, at = schema.get("items"), listed(schema.get("prefixItems")), within(path, "items")
         if isinstance(items, list | tuple):
             members, items = [*items], schema.get("additionalItems")

@@ -1,16 +1,16 @@
-"""Reads what a vendor wrote: answers field by field, and stored requests by the tables of a dialect.
+"""Helpers that read a vendor's JSON: answers field by field, and stored requests by tables.
 
-    text_or_empty() · list_or_empty() · object_or_empty() · first_whole_number()   one type, else nothing (law 10)
-    without_fields() · unknown_fields()                                            what nothing else holds
-    read_count(body)                                                               the tokens that a vendor counted
+    text_or_empty() · list_or_empty() · object_or_empty() · first_whole_number()   the value if it has the type (law 10)
+    without_fields() · unknown_fields()                                            the other fields of an object
+    read_count(body)                                                               the number of tokens in an answer
 
-    request ──History.decode──▶ each of its fields, by the tables of a dialect's own History ──▶ DecodedHistory
+    request ──History.decode──▶ every field, by the tables of a subclass of History ──▶ DecodedHistory
 
-    settings   a neutral name, else the plugin's own vendor setting, else `extra_body`, verbatim
-    options    declarations; a tool of the vendor's own stays one, in the vendor settings
-    all else   a loss with its path in the request
+    settings   a neutral setting, else the plugin's vendor setting, else `extra_body`, unchanged
+    options    declarations of options; a vendor's own tool goes to the vendor settings
+    the rest   a loss with its path in the request
 
-Fields that are null are ignored. A faulty field raises HistoryInvalid, which names its place.
+Fields that are null are ignored. An invalid field raises HistoryInvalid, which names its place.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -33,31 +33,36 @@ from sabir.vocabulary.parts import KnownPart, OpaquePart, Part, Sections, TextPa
 from sabir.vocabulary.settings import ResponseFormat, Settings
 
 Fields = Mapping[str, Any]
-"""A JSON object of the wire; the types of its fields are not trusted, hence Any."""
+"""A JSON object of an API. The types of its values are unknown, hence Any."""
 
 JSON_OBJECT = ResponseFormat(name="json_object", schema={"type": "object"})
-"""The format of replies that are JSON objects of any schema; some wires have a type for it."""
+"""The response format for a JSON object of any schema. Some APIs have a type for this."""
 
 _SHOWN = 120
 
 
 def text_or_empty(value: JSONValue) -> str:
-    """The value if it is a string, else the empty string."""
+    """Return the value if it is a string, otherwise ""."""
     return value if isinstance(value, str) else ""
 
 
 def object_or_empty(value: JSONValue) -> Fields:
-    """The value if it is an object, else an empty object."""
+    """Return the value if it is a JSON object (a dict), otherwise {}."""
     return value if isinstance(value, dict) else {}
 
 
 def list_or_empty(value: JSONValue) -> list[Any]:
-    """The value if it is an array, else an empty array."""
+    """Return the value if it is a JSON array (a list), otherwise []."""
     return value if isinstance(value, list) else []
 
 
 def unknown_fields(found: Fields, known: Collection[str]) -> dict[str, Any]:
-    """The fields that are not among `known`; fields that are null are left out."""
+    """Return the fields of an object whose names are not in `known`. Fields that are null are left out.
+
+    >>> from sabir.authoring import unknown_fields
+    >>> unknown_fields({"text": "Hi", "trace": "t-1", "seal": None}, {"text"})
+    {'trace': 't-1'}
+    """
     for name in found:
         if name not in known:
             break
@@ -67,7 +72,7 @@ def unknown_fields(found: Fields, known: Collection[str]) -> dict[str, Any]:
 
 
 def without_fields(found: Fields, *names: str) -> dict[str, Any]:
-    """An object without those fields."""
+    """Return a copy of an object without the fields of these names."""
     rest = dict(found)
     for name in names:
         rest.pop(name, None)
@@ -75,7 +80,12 @@ def without_fields(found: Fields, *names: str) -> dict[str, Any]:
 
 
 def first_whole_number(*figures: JSONValue) -> int | None:
-    """The first value that is a whole number, however it is written (70 or 70.0), or None."""
+    """Return the first argument that is a whole number, as an int (70.0 becomes 70). None if no argument is one.
+
+    >>> from sabir.authoring import first_whole_number
+    >>> first_whole_number(None, 70.0, 3)
+    70
+    """
     for figure in figures:
         if type(figure) is int:
             return figure
@@ -85,7 +95,11 @@ def first_whole_number(*figures: JSONValue) -> int | None:
 
 
 def read_count(body: bytes, field: str, dialect: str) -> int:
-    """The tokens that a vendor counted, in that field of its answer; raises ResponseInvalid for any other answer."""
+    """Return the number of tokens in the field `field` of a response body. For `Dialect.decode_count`, with
+    `functools.partial`.
+
+    `dialect` is the dialect's name for the error. Raises ResponseInvalid if the body has no whole number in this field.
+    """
     try:
         counted = first_whole_number(object_or_empty(decode_json(body)).get(field))
     except NotJSON:
@@ -102,7 +116,12 @@ _NO_PARAMETERS: Mapping[str, JSONValue] = {"type": "object", "properties": {}}
 
 
 class PartReader(NamedTuple):
-    """How a content part becomes a part: the field that holds it (empty: itself), its reader, and the fields read."""
+    """How a content part of a stored request becomes a part of a message. The values of `History.leaves`.
+
+    `inner` is the field that contains the content; "" means the content part itself. `read` is a function that gets
+    this object (a string becomes {"url": string}) and the DecodeScope, and returns the part or None. `known` are the
+    fields that `read` uses; other fields are reported as losses.
+    """
 
     inner: str
     read: Callable[[Fields, DecodeScope], KnownPart | None]
@@ -110,7 +129,7 @@ class PartReader(NamedTuple):
 
     @classmethod
     def for_text(cls) -> "PartReader":
-        """That of a text."""
+        """Return the reader of text parts, which are objects with the field "text"."""
         return cls("", _read_text, frozenset({"text"}))
 
 
@@ -121,29 +140,36 @@ def _read_text(found: Fields, scope: DecodeScope) -> TextPart | None:
 
 @callable_by_old_names
 class History:
-    """A stored request being read; each dialect has a subclass, with tables of the readers of its fields and roles.
+    """Base class of a dialect's reader of stored requests. A subclass has tables of methods; `History.decode` is the
+    dialect's `decode_history`.
 
-    `readers` run first, in their order. Then each field sets the neutral setting that `neutral` names, or the vendor's
-    own setting; a field of `verbatim` goes to `extra_body`. Tables hold methods of the subclass, hence Any.
+    `readers` run first, in their order. Every other field becomes the neutral setting that `neutral` names, or else a
+    vendor setting of the same name, or else part of `extra_body`. Inside the methods, `self.found` is the request,
+    `self.scope` the DecodeScope and `self.model` the model's name.
     """
 
     vendor_model: ClassVar[type[BaseModel]]
-    """The plugin's vendor settings."""
+    """The pydantic model of the plugin's vendor settings."""
     messages_field = "messages"
+    """The name of the field that contains the messages."""
     readers: ClassVar[Mapping[str, Callable[[Any, Any], None]]] = {}
-    """Field → the method that reads its value."""
+    """Field of the request → method that reads the field's value."""
     roles: ClassVar[Mapping[str, Callable[[Any, Any, str], None]]] = {}
-    """Role → the method that reads a message of that role at a path; "" for a message without a role."""
+    """Role → method that reads a message of this role. The method gets the message and its path. The key "" is for
+    messages without a role.
+    """
     neutral: ClassVar[Mapping[str, str]] = {}
-    """Field → the neutral setting of the same meaning; of two fields for one, the second stays verbatim."""
+    """Field of the request → the neutral setting of the same meaning. If two fields name the same setting, the second
+    one goes to `extra_body`.
+    """
     verbatim: ClassVar[Collection[str]] = ()
-    """Fields whose name a vendor setting has with another meaning; they go to `extra_body`."""
+    """Fields that go to `extra_body` although a vendor setting has the same name, because the meanings differ."""
     streaming: ClassVar[Collection[str]] = ("stream",)
-    """Fields that ask for a stream."""
+    """Fields that ask for a stream. They are reported as losses if set."""
     leaves: ClassVar[Mapping[str, PartReader]] = {}
-    """Type of a content part → how it becomes a part."""
+    """Type of a content part → the PartReader for this type."""
     says_nothing: ClassVar[Mapping[str, Collection[Any]]] = {}
-    """Field → the default values, which need no loss."""
+    """Field → its default values. A field with a default value is ignored without a loss."""
 
     def __init__(self, found: Fields, scope: DecodeScope) -> None:
         self.found = found
@@ -161,7 +187,9 @@ class History:
 
     @classmethod
     def decode(cls, body: bytes, scope: DecodeScope) -> DecodedHistory:
-        """The request as sabir's own data; raises HistoryInvalid for a body that is not a request of this dialect."""
+        """Convert the body of a stored request to a DecodedHistory. Raises HistoryInvalid for a body that is not a
+        request of this dialect.
+        """
         try:
             found = scope.read_object(body)
         except ResponseInvalid:
@@ -173,7 +201,9 @@ class History:
 
     @staticmethod
     def expect(value: JSONValue, kind: type[Expected], place: str) -> Expected:
-        """The value if it is of that type; HistoryInvalid names its place."""
+        """Return the value if it has the type `kind` (str, dict or list). Otherwise raise HistoryInvalid, which names
+        `place`, the path in the request.
+        """
         if isinstance(value, kind):
             return value
         shown = "missing" if value is None else ascii(value)
@@ -181,18 +211,24 @@ class History:
 
     @classmethod
     def expect_name(cls, value: JSONValue, place: str) -> str:
-        """A string of at least one character; HistoryInvalid names its place."""
+        """Return the value if it is a string that is not empty. Otherwise raise HistoryInvalid, which names `place`,
+        the path in the request.
+        """
         if found := cls.expect(value, str, place):
             return found
         raise HistoryInvalid(f"{place} is empty; expected a name or an id")
 
     @classmethod
     def list_at(cls, found: Fields, name: str, within: str = "") -> list[Any]:
-        """The array in a field of an object, the one at the path `within`; none where it is missing or null."""
+        """Return the array in the field `name` of an object; [] if the field is missing or null. Raises HistoryInvalid
+        for another type.
+
+        `within` is the object's path in the request, for the error.
+        """
         return [] if found.get(name) is None else cls.expect(found[name], list, f"{within}.{name}" if within else name)
 
     def read(self) -> None:
-        """Read all fields."""
+        """Read all fields of the request. Called by `decode`."""
         for name in dict.fromkeys((*self.readers, *self.neutral, *self.found)):
             value = self.found.get(name)
             if name in self.readers:
@@ -205,7 +241,9 @@ class History:
                 self.read_setting(name, value)
 
     def read_setting(self, name: str, value: JSONValue) -> None:
-        """Read a field that has no reader of its own."""
+        """Read a field without a method in `readers`: set the neutral setting, the vendor setting or the field of
+        `extra_body`.
+        """
         if name in self.neutral:
             self.set_setting(self.neutral[name], value, name)
         elif name in self.verbatim:
@@ -214,13 +252,13 @@ class History:
             self.set_vendor_setting(name, value)
 
     def read_messages(self, given: JSONValue) -> None:
-        """All messages, in order."""
+        """Read all messages, in order. Use in `readers` for the field that contains the messages."""
         for index, message in enumerate(self.expect(given, list, self.messages_field)):
             path = f"{self.messages_field}[{index}]"
             self.read_message(self.expect(message, dict, path), path)
 
     def read_message(self, message: Fields, path: str) -> None:
-        """Read one message, by its role; raises HistoryInvalid for an unknown role."""
+        """Read one message with the method for its role. Raises HistoryInvalid for an unknown role."""
         role = message.get("role")
         reader = self.roles.get(role or "") if isinstance(role, str | None) else None
         if reader is None:
@@ -229,17 +267,23 @@ class History:
         reader(self, message, path)
 
     def add_loss(self, kind: LossKind, path: str, reason: str) -> None:
-        """Add a loss by its path in the request."""
+        """Add a loss. `path` is the place in the request."""
         self._losses.add(kind, reason, path=path)
 
     def add_losses_of_unknown_fields(self, found: Fields, known: Collection[str], path: str, reason: str) -> None:
-        """Add a loss for every field that is not `known` and neither empty nor a default."""
+        """Add a loss for every field that is not in `known`, not empty and not a default. `path` is the object's place
+        in the request.
+        """
         for name, value in found.items():
             if name not in known and value not in (None, [], {}, "") and value not in self.says_nothing.get(name, ()):
                 self.add_loss("dropped", f"{path}.{name}", reason)
 
     def add_message(self, policy: str, parts: Sequence[KnownPart], path: str) -> None:
-        """Add a message of parts by another policy than the model's."""
+        """Add a message with these parts, for example of the policy "user" or "system". Without parts, add a loss
+        instead.
+
+        Use `extend` for the model's own messages.
+        """
         if not parts:
             self.add_loss("dropped", path, "the message is empty")
             return
@@ -248,7 +292,11 @@ class History:
     def parts(
         self, content: JSONValue, path: str, opaque: Callable[[JSONValue], JSONValue] = lambda block: block
     ) -> list[KnownPart]:
-        """The parts of a content, which may be a text; one that no part can be is `opaque` of it, for this dialect."""
+        """Return the parts for a message's content, which is a string or a list of content parts.
+
+        A content part that no reader in `leaves` can read becomes an OpaquePart for this dialect, with the block
+        `opaque(content part)`.
+        """
         given = [content] if isinstance(content, str) else self.expect(content, list, path)
         return [
             self.part(each, f"{path}[{index}]") or OpaquePart(dialect=self.scope.target.dialect, block=opaque(each))
@@ -256,7 +304,7 @@ class History:
         ]
 
     def part(self, content: JSONValue, path: str) -> KnownPart | None:
-        """The part that a content part becomes, by the leaves; None if no leaf can read it."""
+        """Return the part for one content part, by the readers in `leaves`. None if none of them can read it."""
         whole = object_or_empty({"type": "text", "text": content} if isinstance(content, str) else content)
         leaf = self.leaves.get(text_or_empty(whole.get("type")))
         if leaf is None:
@@ -276,14 +324,20 @@ class History:
     def add_result(
         self, call_id: str, said: str | Sequence[KnownPart], path: str, name: str = "", **further: Any
     ) -> None:
-        """Add the result of a call; `name` is the option's if no call gives it, `further` the result's other fields."""
+        """Add the result of an option call. `said` is the result as text or parts.
+
+        `name` is the option's name, for results whose call is unknown. `further` are other fields of
+        OptionResultPayload, such as `is_error=True`.
+        """
         value, parts = (said, ()) if isinstance(said, str) else (None, tuple(said))
         option_name = self.option_of(call_id, path, name)
         given = {"invocation_id": call_id, "option_name": option_name, "result": value, "parts": parts, **further}
         self.messages.append(Message(policy=option_name, payload=OptionResultPayload.model_validate(given)))
 
     def option_of(self, call_id: str, path: str, name: str = "") -> str:
-        """The option that a call chose; without an earlier call of that id, `name`, or else "unknown" and a loss."""
+        """Return the name of the option that was called with this id. If no earlier call has the id, return `name`, or
+        "unknown" with a loss.
+        """
         if found := self.names.get(call_id) or name:
             return found
         self.add_loss(
@@ -292,7 +346,9 @@ class History:
         return "unknown"
 
     def extend(self, blocks: Iterable[Part | OptionCallPayload], path: str) -> Sequence[Message]:
-        """Add the model's messages, as in a reply, and remember its calls; returns the messages."""
+        """Add messages of the model from parts and option calls, and return the new messages. Later results can refer
+        to these calls.
+        """
         messages = ReplyBuilder(self.scope, blocks).messages(self.origin)
         if not messages:
             self.add_loss("dropped", path, "the message is empty")
@@ -301,9 +357,10 @@ class History:
         return messages
 
     def set_setting(self, setting: str, value: JSONValue, field: str, within: str = "") -> None:
-        """Set a neutral setting; a value that it does not take, or a second one, goes to `extra_body`.
+        """Set a neutral setting. A value that the setting does not accept, or a second value, goes to `extra_body` as
+        `field`.
 
-        `within` names the object of the request that holds the field.
+        `within` names the object of the request that contains the field; "" means the request itself.
         """
         if setting in self._settings or not self.accepts_setting(setting, value):
             self.set_extra_body(field, value, within)
@@ -311,7 +368,7 @@ class History:
             self._settings[setting] = value
 
     def accepts_setting(self, setting: str, value: JSONValue) -> bool:
-        """Whether a neutral setting takes that exact value."""
+        """Return whether `Settings` accepts the value without changing it."""
         try:
             taken = getattr(Settings(**{setting: value}), setting)
         except ValueError:
@@ -320,9 +377,9 @@ class History:
         return taken is not None and bool(taken == given)
 
     def set_vendor_setting(self, name: str, value: JSONValue, field: str = "", within: str = "") -> None:
-        """Set one of the plugin's vendor settings; an unknown name or a refused value goes to `extra_body`.
+        """Set one of the plugin's vendor settings. An unknown name or an invalid value goes to `extra_body`.
 
-        There it has the name `field`, by default its own, in the object of the request that `within` names.
+        There the name is `field` (by default `name`), in the object that `within` names ("" means the request itself).
         """
         try:
             self.vendor_model.model_validate({name: value})
@@ -331,12 +388,18 @@ class History:
             self.set_extra_body(field or name, value, within)
 
     def set_extra_body(self, name: str, value: JSONValue, within: str = "") -> None:
-        """Put a field into `extra_body`, verbatim: at its top, or in the object of the request that `within` names."""
+        """Set a field of `extra_body`, unchanged. `within` names the object of the request that contains the field; ""
+        means the request itself.
+        """
         fields_there = self._extra.setdefault(within, {}) if within else self._extra
         fields_there[name] = value
 
     def add_option(self, name: str, description: str, parameters: JSONValue, vendor: Sections | None = None) -> bool:
-        """Add an option from its declaration; returns whether the declaration is one of an option."""
+        """Add an option from its declaration. Return False if the declaration is not one of an option; then nothing is
+        added.
+
+        `vendor` are the vendor hints of the option.
+        """
         name = self.scope.option_names.get(name, name)
         if not name or name in self._options or not isinstance(parameters, dict | None):
             return False
@@ -347,13 +410,14 @@ class History:
         return True
 
     def add_vendor_tool(self, tool: JSONValue, path: str) -> None:
-        """Keep a declaration that is no option's in the vendor settings, verbatim."""
+        """Append a vendor tool declaration to the vendor settings unchanged. Raises HistoryInvalid if `tool` is not an
+        object.
+        """
         self._vendor["tools"] = [*self._vendor.get("tools", ()), self.expect(tool, dict, path)]
 
     def set_option_choice(self, choice: JSONValue, name: str) -> bool:
-        """Set the option to choose: one of CHOICES, or the offered option or vendor's tool of that name.
-
-        Returns whether it was set.
+        """Set `option_choice`; return False if `choice` is not "auto", "none" or "required" and `name` is not an
+        offered option or vendor tool.
         """
         chosen = self.scope.option_names.get(name, name)
         offered = {*self._options, *map(declared_name, self._vendor.get("tools", ()))}
@@ -365,18 +429,18 @@ class History:
         return True
 
     def set_response_format(self, name: str, schema: JSONValue, description: str | None = None) -> bool:
-        """Set the JSON schema of the reply; returns whether the neutral setting takes it."""
+        """Set the JSON schema of the reply; return False if `schema` is not an object or `name` is empty."""
         if not isinstance(schema, dict) or not name:
             return False
         self._settings["response_format"] = ResponseFormat(name=name, schema=schema, description=description)
         return True
 
     def set_json_response(self) -> None:
-        """Set that replies are JSON objects, of any schema."""
+        """Set the response format to a JSON object of any schema."""
         self._settings["response_format"] = JSON_OBJECT
 
     def build(self) -> DecodedHistory:
-        """The decoded history."""
+        """Return the decoded history. Called by `decode`."""
         vendor = {self.scope.target.provider: self._vendor} if self._vendor else {}
         given = {**self._settings, "vendor": vendor, "extra_body": self._extra}
         return DecodedHistory(

@@ -1,22 +1,22 @@
-"""Connections that send ready bytes under the head that a vendor's SDK writes: its URL, key, headers and timeouts.
+"""Base classes of connections that send ready bytes with the URL, key, headers and timeouts of a vendor's SDK.
 
     client.chat(…) ─▶ SDK ─▶ an HTTP client's request hook: keep        nothing is sent
-                                                             └─▶ head ─┐
-                                     ready bytes ──────────────────────┴─▶ send ─▶ the answer, unread, for core
+                                                             └─▶ head ─┐       head: URL and headers
+                                     ready bytes ──────────────────────┴─▶ send ─▶ the response, unread, for core
 
-OwnClientConnection is for clients that a plugin makes. The SDK is asked once for each path, headers, timeout and key; a
-second HTTP client sends, of the class that the SDK uses by default, with its limits, proxies and certificates. The
-SDK's request is raised to the caller that asked for it, so that threads and tasks cannot take each other's.
+OwnClientConnection is for clients that a plugin creates. The SDK builds one request for each path, headers, timeout and
+key. A second HTTP client sends: it has the class that the SDK uses by default, with the SDK's limits, proxies and
+certificates. The captured request is raised to the caller, so that threads and tasks cannot mix their requests up.
 
-No HTTP library is imported here: the code uses only the names of clients, requests and answers that httpx2 and its
-relatives share, and all of their types are Any. A redirect is an answer like any other, and is not followed.
+No HTTP library is imported here. The code uses only the names of clients, requests and responses that httpx2 and
+similar libraries share, so all of their types are Any. A redirect is a response like any other, and is not followed.
 
-EventFrames cuts an answer in AWS's binary framing into events, whatever the chunks:
+EventFrames splits a response in AWS's binary format into events, however the bytes are divided into chunks:
 
     length │ length of headers │ checksum │ headers │ payload │ checksum      numbers of four bytes, big-endian
 
-A dialect names them in its `framings`: `{EventFrames.CONTENT_TYPE: partial(EventFrames, read)}`, where `read` makes
-an event of a frame.
+Use it in the `framings` of a dialect: `{EventFrames.CONTENT_TYPE: partial(EventFrames, read)}`, where `read` converts a
+frame to an event.
 https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html
 """
 
@@ -46,20 +46,27 @@ from sabir.contract.dialect import ServerEvent
 from sabir.contract.provider import WireRequest
 
 LONGEST_FRAME = 25 * 2**20
-"""The most bytes of a frame: 24 MiB of payload and 128 KiB of headers,
-https://github.com/boto/botocore/blob/develop/botocore/eventstream.py"""
+"""The maximum number of bytes of a frame: 24 MiB of payload and 128 KiB of headers,
+https://github.com/boto/botocore/blob/develop/botocore/eventstream.py
+"""
 
 ReadFrame: TypeAlias = Callable[[Mapping[str, str], bytes], ServerEvent | None]
-"""A frame's headers and payload → its event; None for a frame without meaning."""
+"""Headers and payload of a frame → its event, or None to ignore the frame."""
 
 
 class EventFrames:
-    """Cuts a stream of frames into events; checksums are ignored, because the connection has its own."""
+    """Splits a stream in AWS's binary event format into events. A Framing for `Dialect.framings`, under
+    `EventFrames.CONTENT_TYPE`.
+
+    `read` is a function that gets the headers and the payload of a frame and returns a ServerEvent, or None to ignore
+    the frame. Checksums are not verified. https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html
+    """
 
     CONTENT_TYPE = "application/vnd.amazon.eventstream"
-    """That of such a stream."""
+    """The content type of such streams."""
 
     was_invalid = False
+    """Always False, because frames are binary."""
 
     def __init__(self, read: ReadFrame) -> None:
         self._read = read
@@ -67,16 +74,18 @@ class EventFrames:
 
     @property
     def kept(self) -> int:
-        """How many bytes wait for the end of their frame."""
+        """The number of bytes that do not form a complete frame yet."""
         return len(self._bytes)
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
-        """The events that are whole after this chunk; raises ResponseInvalid for a frame that is too long."""
+        """Add bytes and return the events that are complete now. Raises ResponseInvalid for a frame that is
+        too long.
+        """
         self._bytes += chunk
         return [event for frame in self._frames() if (event := self._read(*frame))]
 
     def close(self) -> list[ServerEvent]:
-        """No events: a frame that was broken off is ignored."""
+        """Return no events: an incomplete frame is ignored."""
         return []
 
     def _frames(self) -> Iterator[tuple[dict[str, str], bytes]]:
@@ -92,7 +101,7 @@ class EventFrames:
 
 
 def _headers(data: bytes) -> Iterator[tuple[str, str]]:
-    """The string headers, as all headers of a stream are: length, name, 7 (the type string), length, value."""
+    """Yield the headers of a frame. All are strings: length, name, 7 (the type string), length, value."""
     while len(data) > 4 and data[1 + data[0] : 2 + data[0]] == b"\x07":
         name, rest = data[1 : 1 + data[0]], data[2 + data[0] :]
         size = int.from_bytes(rest[:2], "big")
@@ -106,9 +115,11 @@ AsyncSDK = TypeVar("AsyncSDK")
 
 
 class CapturedRequest(BaseException):
-    """A request that an SDK made, raised in place of an answer; an Exception would be caught by the SDK and retried.
+    """A request that an SDK built, raised by the HTTP client instead of sending it. Used to get the URL and the headers
+    that an SDK would send.
 
-    `client` is the HTTP client that was to send it, if the raiser knows it.
+    `request` is the HTTP client's request object. `client` is the HTTP client that should send it, or None if not
+    known. The class is a BaseException, because SDKs catch Exceptions and retry.
     """
 
     def __init__(self, request: Any, client: Any = None) -> None:
@@ -119,7 +130,9 @@ class CapturedRequest(BaseException):
     @classmethod
     @contextmanager
     def caught(cls) -> "Iterator[list[CapturedRequest]]":
-        """Within it an SDK is asked; afterwards the list holds the request that it made, or none that it did not."""
+        """Return a context manager for the call of the SDK. It gives a list to which the captured request is added, if
+        the SDK built one.
+        """
         found: list[CapturedRequest] = []
         try:
             yield found
@@ -127,24 +140,29 @@ class CapturedRequest(BaseException):
             found.append(each)
 
     def send(self, body: bytes, opening: float | None = None) -> Any:
-        """Send ready bytes as `send` does, by the client that was to send the request."""
+        """Send `body` with the URL and the headers of the captured request, over `client`. Await the result if the
+        client is async.
+
+        `opening` is the limit in seconds for getting a free connection, as in WireRequest.
+        """
         return send(self.client, self.request, body, opening)
 
 
 def keep(request: Any) -> NoReturn:
-    """A waiting client's request hook, which raises the request as a CapturedRequest."""
+    """Raise the request as a CapturedRequest. A request hook of a sync HTTP client."""
     raise CapturedRequest(request)
 
 
 async def keep_later(request: Any) -> NoReturn:
-    """An async client's request hook, which raises the request as a CapturedRequest."""
+    """Raise the request as a CapturedRequest. A request hook of an async HTTP client."""
     raise CapturedRequest(request)
 
 
 def send(client: Any, head: Any, body: bytes, opening: float | None = None) -> Any:
-    """Send ready bytes under a head over an HTTP client, with its cookies; await the result of an async client.
+    """Send ready bytes with the URL and headers of `head` over an HTTP client, with its cookies. Await the result of an
+    async client.
 
-    `opening` is a WireRequest's: it also bounds the wait for a free connection.
+    `opening` is the limit in seconds for getting a free connection, as in WireRequest.
     """
     extensions = head.extensions
     if opening is not None and (timeouts := extensions.get("timeout")):
@@ -163,13 +181,14 @@ def _with_length(headers: Any, length: int) -> Any:
 
 
 _Kind: TypeAlias = tuple[Any, ...]
-"""What a head may depend on: the way to call (waiting or async), the key, and the request without its body."""
+"""Everything on which URL and headers may depend: sync or async, the key, and the request without its body."""
 
 
 class Library(NamedTuple):
-    """An HTTP library as the SDK uses it by default: the functions that make its clients and their TLS context.
+    """The HTTP library that an SDK uses: functions that create a sync client, an async client and a TLS context, with
+    the SDK's defaults.
 
-    The context takes longest to make, so all clients of a connection share one.
+    All clients of a connection share one TLS context, because creating it is slow.
     """
 
     client: Callable[..., Any]
@@ -178,7 +197,7 @@ class Library(NamedTuple):
 
 
 class _Sender(NamedTuple):
-    """The HTTP client that sends, and the lock under which the SDK is asked on its behalf."""
+    """The HTTP client that sends, and the lock that is held while the SDK builds a request."""
 
     client: Any
     lock: Any
@@ -191,7 +210,7 @@ class _Sender(NamedTuple):
 
 
 class SDKConnection:
-    """The base of every connection over an SDK: the clients that it made, the provider's name, and its error table."""
+    """Base class of connections over an SDK: the clients that were created, the provider's name and its error table."""
 
     def __init__(self, name: str, errors: ErrorTable) -> None:
         self.name = name
@@ -199,54 +218,66 @@ class SDKConnection:
         self._clients: Clients[Any, Any] = Clients()
 
     def translate(self, error: Exception) -> CallError | None:
-        """The library error for an exception of the SDK or its HTTP client; None if it is no failure of the wire."""
+        """Return the CallError for an exception of the SDK or its HTTP client, by the ErrorTable. None for other
+        exceptions.
+        """
         return self._errors.translate(error, self.name)
 
     def close(self) -> None:
-        """Close the waiting client if this connection made it."""
+        """Close the sync client if this connection created the client."""
         self._clients.close()
 
     async def aclose(self) -> None:
-        """Close both clients if this connection made them."""
+        """Close the sync client, and the async client of the running event loop, if this connection created them."""
         await self._clients.aclose()
 
 
 class ClientConnection(SDKConnection, ABC):
-    """A connection over clients that take ready bytes: its own clients, or the user's client, which is never closed.
+    """Base class of a connection over clients that can send ready bytes: an HTTP client, or an SDK's client that
+    accepts a body as bytes.
 
-    `kinds` are the classes, waiting and async, that the user's client may have, as `module.Class`.
+    A subclass implements `make_sync` and `make`, which create clients, and `send_sync` and `send`. `name` is the
+    provider's name in errors, `errors` its ErrorTable. `given` is the user's own client, which is used instead and
+    never closed. `kinds` are the classes that the user's sync and async client may have, as "module.Class"; `remedy` is
+    the advice in the error for other objects.
     """
 
     kinds: tuple[str, str] = ("", "")
+    """The classes of a user's sync and async client, as "module.Class"."""
     remedy = "give a client of its SDK"
+    """The advice in the error for a client of another class."""
 
     def __init__(self, name: str, errors: ErrorTable, given: Any = None) -> None:
         super().__init__(name, errors)
         self.client = given
 
     def make_sync(self) -> Any:
-        """A waiting client; not called if the user gave a client."""
+        """Return a new sync client. Not called if the user passed a client."""
 
     def make(self) -> Any:
-        """An async client; not called if the user gave a client."""
+        """Return a new async client. Not called if the user passed a client."""
 
     @abstractmethod
     def send_sync(self, client: Any, request: WireRequest) -> Any:
-        """Send once, follow no redirect, and return the response once its headers are there, whatever the status."""
+        """Send a request once, without following redirects, and return the HTTP library's response when its headers
+        have arrived, for every status.
+        """
 
     @abstractmethod
     async def send(self, client: Any, request: WireRequest) -> Any:
-        """As `send_sync`, over an async client."""
+        """Async version of `send_sync`, with an async client."""
 
     def open_sync(self, request: WireRequest) -> HTTPAnswer:
-        """Send the request, and return once the response's headers are there, whatever the status."""
+        """Send a request and return the response when its headers have arrived. Raises SettingsInvalid for a forbidden
+        header or path, or a client of the wrong class.
+        """
         check_request(request)
         with explaining_environment_errors(self.name):
             client = self._clients.sync(self.make_sync) if self.client is None else self._checked(self.kinds[0])
         return HTTPAnswer(self.send_sync(client, request))
 
     async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
-        """Send the request, and return once the response's headers are there, whatever the status."""
+        """Async version of `open_sync`."""
         check_request(request)
         with explaining_environment_errors(self.name):
             client = await self._clients.here(self.make) if self.client is None else self._checked(self.kinds[1])
@@ -258,16 +289,17 @@ class ClientConnection(SDKConnection, ABC):
 
 
 class OwnClientConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
-    """A connection over clients that the plugin makes itself.
+    """Base class of a connection that lets the SDK build the URL and headers of a request once, and then sends core's
+    bytes with an HTTP client of its own.
 
-    A head is learnt once, so this is for clients whose heads depend on nothing but the key; a user's own client, which
-    may renew a token or sign, is asked each time. The SDK is given `self.base_url`, to which it joins paths. When a
-    head is learnt, the query of the user's `base_url` is put behind the path, and its user and password into the
-    header.
+    Use it for SDKs whose headers depend only on the key, the path, the timeout and extra headers. A subclass implements
+    `library`, `make_sync`, `make`, `ask_sync` and `ask`. `name` is the provider's name in errors, `errors` its
+    ErrorTable, `key` finds the API key. `base_url` is the endpoint; its user, password and query are removed from
+    `self.base_url` and added to each request.
     """
 
     MOST = 64
-    """The most heads that are kept: a caller may send other headers each time."""
+    """The maximum number of cached sets of headers."""
 
     def __init__(self, name: str, errors: ErrorTable, key: KeySource, base_url: str = "") -> None:
         super().__init__(name, errors)
@@ -279,34 +311,42 @@ class OwnClientConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
 
     @abstractmethod
     def library(self) -> Library:
-        """The HTTP library, as the SDK uses it by default; imported at the first send."""
+        """Return the HTTP library as the SDK uses it by default. Import the library here, not at the top of
+        the module.
+        """
 
     @abstractmethod
     def make_sync(self, keys: Mapping[str, str], http_client: Any) -> SyncSDK:
-        """A waiting client of the SDK over an HTTP client that sends nothing; `keys` are by the credentials' names."""
+        """Return a sync client of the SDK that uses `http_client`. `keys` maps names of credentials to their values.
+        The HTTP client sends nothing.
+        """
 
     @abstractmethod
     def make(self, keys: Mapping[str, str], http_client: Any) -> AsyncSDK:
-        """An async client of the SDK over an HTTP client that sends nothing; `keys` are by the credentials' names."""
+        """Async version of `make_sync`: return an async client of the SDK."""
 
     @abstractmethod
     def ask_sync(self, client: SyncSDK, request: WireRequest) -> object:
-        """Have the SDK make a request with any body; it never has an answer."""
+        """Call the SDK so that it builds a request. The HTTP client intercepts the request, so nothing is sent and this
+        raises.
+        """
 
     @abstractmethod
     async def ask(self, client: AsyncSDK, request: WireRequest) -> object:
-        """Have the SDK make a request with any body; it never has an answer."""
+        """Async version of `ask_sync`."""
 
     def addressed(self, request: WireRequest) -> WireRequest:
-        """Return the request with the path that this endpoint has for it; by default unchanged."""
+        """Return the request with the path that this endpoint uses. By default the request is returned unchanged."""
         return request
 
     def url_of(self, made: Any, request: WireRequest) -> Any:
-        """The URL for a request that the SDK made; by default the SDK's own."""
+        """Return the URL to send to. `made` is the request that the SDK built; by default its URL is used."""
         return made.url
 
     def open_sync(self, request: WireRequest) -> HTTPAnswer:
-        """Send the request, and return once the response's headers are there, whatever the status."""
+        """Send a request and return the response when its headers have arrived. Raises SettingsInvalid for a forbidden
+        header or path.
+        """
         request = self.addressed(request)
         check_request(request)
         kind = self._kind("waiting", request)
@@ -318,7 +358,7 @@ class OwnClientConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
         return HTTPAnswer(send(sender.client, head, request.body, request.opening))
 
     async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
-        """Send the request, and return once the response's headers are there, whatever the status."""
+        """Async version of `open_sync`."""
         request = self.addressed(request)
         check_request(request)
         kind = self._kind("async", request)
@@ -335,7 +375,7 @@ class OwnClientConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
         return _Sender(self._loaded().async_client(), asyncio.Lock())
 
     def _loaded(self) -> Library:
-        """The library, whose clients share one TLS context."""
+        """Return the HTTP library, with one TLS context for all its clients."""
         if self._library is None:
             client, async_client, tls_context = self.library()
             checked = explaining_environment_errors(self.name)
@@ -366,7 +406,9 @@ class OwnClientConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
         http_client: Callable[..., Any],
         hook: Callable[..., Any],
     ) -> Client:
-        """The SDK's client that writes heads with this key; a new client is made if the last one had another key."""
+        """Return the SDK's client that builds requests with this key. A new client is created if the last one had
+        another key.
+        """
         way, key, *_ = kind
         made_with, sdk = self._sdks.get(way, (None, None))
         if made_with != key:
@@ -376,7 +418,7 @@ class OwnClientConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
         return sdk  # type: ignore[return-value]  # all clients of one way have one class
 
     def _learnt(self, kind: _Kind, found: list[CapturedRequest], request: WireRequest) -> Any:
-        """The head of a request that the SDK made; it is kept from now on."""
+        """Return URL and headers of the request that the SDK built, and cache them."""
         if not found:
             raise ProviderBroken(f"{type(self).__name__} asked its SDK for {request.path}, and no request was made")
         head = found[0].request

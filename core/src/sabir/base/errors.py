@@ -17,14 +17,16 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u2
 
 
 def printable(text: str) -> str:
-    """A foreign text with a visible sign for each control and direction character, so that no terminal obeys it."""
+    """Return the text with control and direction characters replaced by visible signs, so that it cannot control a
+    terminal.
+    """
     return _CONTROL.sub(lambda found: chr(0x2400 + ord(found[0])) if found[0] < " " else "�", text)
 
 
 def one_line(text: str | BaseException, limit: int = 500, *, kept_end: int = 0) -> str:
-    """A text as one printable line of at most `limit` characters, the last `kept_end` included, for a message.
+    """Return a text or an exception as one printable line of at most `limit` characters. For error messages.
 
-    Of an exception, its class and words; of one that cannot say its words, its class alone.
+    A longer line is cut; the last `kept_end` characters remain. An exception becomes "Class: text".
     """
     if isinstance(text, BaseException):
         try:

@@ -173,9 +173,11 @@ def _parameter(field: FieldInfo, name: str, kind: object) -> Parameter:
 
 
 class Frozen(BaseModel, metaclass=AsRead):
-    """Base class of immutable data. Unknown fields are errors; make a changed copy with `model_copy(update={…})`.
+    """Base class of immutable data, a pydantic model. For vendor settings and hints of a plugin. Unknown fields are
+    errors.
 
-    The validator of a class is built at its first use, so programs build only the validators that they need.
+    Create a changed copy with `model_copy(update={…})`. Wrong types and unknown fields raise pydantic's
+    ValidationError. The validator of a class is built at its first use.
     """
 
     model_config = ConfigDict(

@@ -30,10 +30,10 @@ LEFT_OUT = _Shown("…")
 
 
 def show_arguments(called: Surface) -> Surface:
-    """Show every keyword argument of a function, or of each method of a class, in help().
+    """Decorate a function, or a class with methods, so that `help()` shows every keyword argument.
 
     A parameter `**how: Unpack[Fields]` is shown as the fields of the TypedDict `Fields`. The docstring of `Fields`
-    after its first paragraph is added to the function's docstring, before the example if there is one.
+    after its first paragraph is added to the function's docstring, before an example.
     """
     for member in vars(called).values() if isinstance(called, type) else (called,):
         function = getattr(member, "__func__", member)  # of a class method or a static method

@@ -27,7 +27,9 @@ from pydantic_core import from_json, to_jsonable_python
 from sabir.base.errors import NotJSON, one_line
 
 JSONValue: TypeAlias = Any
-"""Any JSON value: only the code that made it knows its type, hence `Any`."""
+"""Any JSON value: None, bool, int, float, str, list or dict. Only the code that created the value knows its type, hence
+Any.
+"""
 
 DEEPEST = 100
 """The most levels of arrays and objects in a value."""
@@ -49,6 +51,7 @@ _ONE_KIND = str.maketrans("{}", "[]")
 
 
 def _refuse(self: object, *_: object, **__: object) -> NoReturn:
+    """Raise TypeError, because the value is immutable."""
     raise TypeError(f"{type(self).__name__} is immutable; make a changed copy instead")
 
 
@@ -72,7 +75,9 @@ class _View:
 
 
 class FrozenDict(_View, dict[str, Any]):
-    """A JSON object that refuses every change; it compares equal to the same plain dict."""
+    """A JSON object, or any mapping with string keys, that cannot be changed. Equal to a dict with the same content.
+    Changing it raises TypeError.
+    """
 
     __slots__ = ()
 
@@ -132,12 +137,12 @@ def freeze(value: JSONValue) -> JSONValue:
 
 
 class JSONText(str):
-    """JSON text of one value. A plain `str` in its place is the JSON string of those characters."""
+    """The JSON text of one value, as a str. Returned by `encode_json`, which does not encode a JSONText again."""
 
     __slots__ = ()
 
     def view(self) -> JSONValue:
-        """The immutable view of the value."""
+        """Return the value, with immutable lists and dicts."""
         return freeze(from_json(self))
 
 
@@ -184,9 +189,10 @@ _AS_GIVEN, _SORTED = _encoder(sort_keys=False), _encoder(sort_keys=True)
 
 
 def encode_json(value: JSONValue, *, sort_keys: bool = False) -> JSONText:
-    """Compact JSON text of a value; pydantic models, dates, bytes, tuples, sets become JSON first.
+    """Return compact JSON text of a value. `sort_keys` sorts the keys of objects.
 
-    Raises NotJSON, in one line, for a value that JSON cannot hold.
+    Pydantic models, dates, bytes, tuples and sets are converted to JSON first. Raises NotJSON for a value that JSON
+    cannot represent, or with more than 100 nested levels.
     """
     if type(value) is JSONText:
         return value
@@ -247,7 +253,9 @@ def parse_json(text: str | bytes) -> JSONValue:
 
 
 def decode_json(text: str | bytes) -> JSONValue:
-    """Parse strict JSON text into plain Python values; raises NotJSON for any other text, or a non-finite number."""
+    """Parse JSON text and return plain Python values. Raises NotJSON for invalid JSON, numbers that are not finite, and
+    more than 120 nested levels.
+    """
     try:
         decoded = text if isinstance(text, str) else text.decode(json.detect_encoding(text), "surrogatepass")
         value = DECODER.decode(decoded)
@@ -259,10 +267,7 @@ def decode_json(text: str | bytes) -> JSONValue:
 
 
 def has_more_values(text: str | bytes, most: int) -> bool:
-    """Return whether JSON text has more than `most` values, without parsing it.
-
-    Each comma and each opening bracket outside strings counts as one value, because a value follows it.
-    """
+    """Return whether JSON text has more than `most` values, without parsing it. For limits on answers from a server."""
     if len(text) <= most:
         return False
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
@@ -272,9 +277,9 @@ def has_more_values(text: str | bytes, most: int) -> bool:
 
 
 def count_values(text: str | bytes, most: int) -> int:
-    """Return how many values JSON text has, or `most + 1` if it has more; nothing is parsed.
+    """Return the number of values in JSON text, without parsing it; `most + 1` if there are more than `most`.
 
-    An empty array or object counts as two values, and so may the last one.
+    The number is an estimate: an empty array or object counts as two values.
     """
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     return sum(1 for _ in islice(_TO_SEPARATOR.finditer(data), most + 1))
@@ -310,4 +315,6 @@ JSONObjectField = Annotated[Any, PlainValidator(_object), _as_json, _object_sche
 JSONDocumentField = Annotated[Any, PlainValidator(encode_json), _as_json, _any_schema]
 """A field that takes any JSON value and holds it as JSONText with its keys in the order given."""
 JSONObjectDocumentField = Annotated[Any, PlainValidator(_encode_object), _as_json, _object_schema]
-"""A field that takes a JSON object and holds it as JSONText with its keys in the order given."""
+"""The type of a pydantic field that accepts a JSON object and stores it as JSONText. The order of the keys is
+preserved.
+"""

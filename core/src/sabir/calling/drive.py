@@ -110,10 +110,14 @@ class Done(NamedTuple, Generic[Result]):
 
 
 class Performer(Protocol):
-    """An object that performs a script's actions."""
+    """The interface of an object that performs the actions of a Script, such as sending a request or reading bytes.
+    Implemented by core and by Relay.
+    """
 
     async def perform(self, action: Action) -> Outcome:
-        """Perform an action and return the answer that its class documents; an exception is raised in the script."""
+        """Perform one action and return its outcome, as documented for the action's class. An exception is raised
+        inside the script.
+        """
 
     async def close(self) -> None:
         """Close the open response or stream."""

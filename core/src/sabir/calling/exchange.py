@@ -92,6 +92,9 @@ class Late(NamedTuple):
 Action: TypeAlias = Open | Next | Close | Pause | Failed | Emit
 Outcome: TypeAlias = Head | bytes | StreamEvent | Late | None
 Script: TypeAlias = Generator[Action, Outcome, Result]
+"""A call as a generator without I/O: it yields an action, such as sending the request, and receives the outcome. Its
+return value is the result. A Performer performs the actions.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -227,17 +227,21 @@ class SyncReplyStream(_Stream, SyncClosing):
 
 
 class Relay:
-    """Passes on the events of another stream: `ReplyStream(relay, relay.start)`, or SyncReplyStream in the same way.
+    """Passes the events of another stream on, so that a wrapper of an adapter can read or change them.
 
-    Wrappers of adapters override `start`, `adapt_reply` or `script` to read or change the events.
+    Create the new stream with `ReplyStream(relay, relay.start)` or `SyncReplyStream(relay, relay.start)`. Override
+    `adapt_reply` to change the reply, `script` to change the events, or `start` to act before the first event. `stream`
+    is the wrapped stream.
     """
 
     def __init__(self, stream: ReplyStream | SyncReplyStream) -> None:
         self.stream = stream
-        """The stream from which the events come; `start` may replace it."""
+        """The stream that gives the events. `start` may replace it."""
 
     def adapt_reply(self, reply: Reply) -> Reply:
-        """Return the reply to hand on for a reply of the stream, whole or partial."""
+        """Return the reply to pass on in place of `reply`, which may be complete or partial. By default
+        `reply` itself.
+        """
         return reply
 
     @property
@@ -246,23 +250,25 @@ class Relay:
         return self.adapt_reply(self.stream.partial)
 
     def skip_events(self) -> None:
-        """Give no more events, because the caller wants the reply alone."""
+        """Pass on no more events, because the caller only wants the final reply."""
         self.stream._state.skip_events()
 
     def closed_error(self) -> StreamBroken:
-        """Return the error for a caller that reads on after leaving the stream."""
+        """Return the StreamBroken for a caller that reads from a closed stream, with the partial reply."""
         return self._telling(self.stream._state.closed_error())
 
     def text_of(self, event: StreamEvent) -> str:
-        """Return the characters that an event adds to the reply's text; "" if it adds none."""
+        """Return the text that an event adds to the reply, or ""."""
         return self.stream._state.text_of(event)
 
     async def start(self) -> tuple[Script[Reply], Performer]:
-        """Return the script to drive, and this relay as its wire."""
+        """Return the script to run and the Performer to run it with, which is this relay. Called before the first event
+        is read.
+        """
         return self.script(), self
 
     def script(self) -> Script[Reply]:
-        """Hand on the events; the result is the reply."""
+        """Return a script that passes on all events and ends with the reply."""
         try:
             while event := (yield from self.next_event()):
                 yield Emit(event)
@@ -271,17 +277,19 @@ class Relay:
         return self.partial
 
     def next_event(self) -> Script[StreamEvent | None]:
-        """Read the stream's next event; the result is None at its end."""
+        """Return a script that reads the next event of the stream. Its result is None at the end. Use with `yield
+        from`.
+        """
         event = yield Next()
         assert event is None or isinstance(event, StreamEvent)
         return event
 
     async def perform(self, action: Action) -> Outcome:
-        """Return the next event, or None at the end; a relay's script asks for nothing else."""
+        """Return the next event of the stream, or None at its end."""
         return await anext(self.stream, None) if isinstance(self.stream, ReplyStream) else next(self.stream, None)
 
     async def close(self) -> None:
-        """Close the stream."""
+        """Close the wrapped stream."""
         if isinstance(self.stream, ReplyStream):
             await self.stream.aclose()
         else:

@@ -18,12 +18,19 @@ from sabir.vocabulary.settings import Target
 
 
 class WrappedAdapter(AsyncClosing, SyncClosing):
-    """An adapter that delegates every method and attribute to another adapter, `inner`.
+    """An adapter that passes every call on to another adapter, `inner`. Inherit from it to change some of the methods.
 
-    Inherit from it and override only what changes. Each method calls the same method of `inner`: an override of
-    `render` does not change `complete`, and an override of `complete` does not change `complete_sync` or `stream`.
-    A public attribute that this class does not define (`model`, `settings`, `members` of a fallback) is read from
-    `inner`, where it exists. Closing the wrapper closes `inner`.
+    Each method calls the same method of `inner`. So an override of `render` does not change `complete`, and an override
+    of `complete` changes neither `complete_sync` nor `stream`. Public attributes that this class does not define are
+    read from `inner`, for example `model` and `settings`. Closing the wrapper closes `inner`.
+
+    >>> import sabir
+    >>> from sabir.authoring import WrappedAdapter
+    >>> class Shouting(WrappedAdapter):
+    ...     def complete_sync(self, messages, **how):
+    ...         return self.inner.complete_sync(messages.upper(), **how)
+    >>> Shouting(sabir.adapter("echo:m")).complete_sync("Hello!").text
+    'HELLO!'
     """
 
     def __init__(self, inner: Adapter) -> None:
@@ -37,7 +44,9 @@ class WrappedAdapter(AsyncClosing, SyncClosing):
 
     @property
     def speaks_as(self) -> str:
-        """The policy on whose behalf the wrapped adapter speaks; `llm` if it names none."""
+        """The policy whose messages the wrapped adapter sends as the model's own; "llm" if the wrapped adapter has no
+        such attribute.
+        """
         return str(getattr(self.inner, "speaks_as", "llm"))
 
     def __repr__(self) -> str:

@@ -1,1 +1,1 @@
-"""What a provider's plugin implements, and what its functions are given: Protocols, tables, turns, scopes, framing."""
+"""The interfaces that a provider's plugin implements, and the types that its functions get and return."""

@@ -1,21 +1,21 @@
-"""A dialect: a wire format as a frozen value of pure functions and three tables; and the values that these return.
+"""A dialect: an API format as a frozen value with tables and pure functions, and the types that these return.
 
     messages ──tables, encode_turn, encode_request──▶ Rendering     a request, and its losses (law 2)
     answer   ──decode | framings ▸ decoder──────────▶ Reply
     a stored request ──decode_history──▶ DecodedHistory ──render, to any dialect──▶ Rendering
 
-Core calls each function with the arguments that it needs and nothing else. A plugin writes
-`Dialect(name=…, tables=…, …)` in its dialect.py; a dialect that differs little from it is a `dataclasses.replace(…)`.
+A plugin creates `Dialect(name=…, tables=…, …)` in its dialect.py. Create a similar dialect with
+`dataclasses.replace(…)`.
 
-Framing cuts the bytes of a stream, in any chunks, into events. Most streams are server-sent events, which are read by
-the WHATWG algorithm: lines end in LF, CR or CRLF; a leading byte order mark is dropped; lines that begin with a colon
-are comments; several data lines join with LF; an event without data is ignored. A last event without a blank line
-after it is given at the close, because vendors' streams sometimes end so.
+A framing splits the bytes of a stream, in any chunks, into events. Most streams are server-sent events, which are read
+by the WHATWG algorithm: lines end in LF, CR or CRLF; a leading byte order mark is dropped; lines beginning with a colon
+are comments; several data lines are joined with LF; an event without data is ignored. A last event without a blank line
+after it is returned by `close`, because streams of some vendors end this way.
 
     b"data: a\\n" + b"data: b\\n\\n"  ──▶  ServerEvent(data="a\\nb")
 
-After a first event, a line that begins a JSON object or array is an event too, up to the next blank line: some
-servers break off a stream with a bare error body.
+After the first event, a JSON object or array without a field name is an event too, up to the next blank line, because
+some servers end a stream with a bare error body.
 """
 
 import re
@@ -44,36 +44,44 @@ _RETURN = ord("\r")
 
 
 class ServerEvent(NamedTuple):
-    """One event of a stream: its data and its name ("" for none)."""
+    """One event of a stream: its data as text, and its name ("" if it has none). Created by a Framing and passed to
+    `Decoder.feed`.
+    """
 
     data: str
     event: str = ""
 
 
 class Framing(Protocol):
-    """Cuts the bytes of one stream into events. Each stream has a new framing; it does no I/O."""
+    """Splits the bytes of one stream into events. Created by core for each stream, from `Dialect.framings`. A framing
+    does no I/O.
+
+    The default for server-sent events is ServerEventReader.
+    """
 
     @property
     def was_invalid(self) -> bool:
-        """Whether some bytes were no text, and U+FFFD replaces them."""
+        """Whether some bytes were not valid UTF-8 and were replaced by U+FFFD."""
 
     @property
     def kept(self) -> int:
-        """How many bytes wait for the end of their event."""
+        """The number of bytes that were received but do not form a complete event yet."""
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
-        """The events that are whole after this chunk; raises ResponseInvalid for bytes that it cannot read."""
+        """Add bytes and return the events that are complete now. Raises ResponseInvalid for bytes that
+        cannot be read.
+        """
 
     def close(self) -> list[ServerEvent]:
-        """The events that the end of the stream completes."""
+        """Return the events that the end of the stream completes."""
 
 
 class ServerEventReader:
-    """Cuts a byte stream into events; invalid UTF-8 becomes U+FFFD, and `was_invalid` says so.
+    """Splits a stream of server-sent events into events, by the WHATWG algorithm. The default framing of a dialect.
 
-    Each byte is read once, however small the chunks are: a long line is kept until it ends. Events that stand whole
-    between two blank lines of a chunk, as most do, are cut out at once; other bytes are read line by line. `kept`
-    is how many bytes wait for the end of their event.
+    Invalid UTF-8 is replaced by U+FFFD, and `was_invalid` becomes True. `kept` is the number of bytes that do not form
+    a complete event yet. After the first event, a bare JSON object or array up to a blank line is an event too, because
+    some servers end a stream with an error body. https://html.spec.whatwg.org/multipage/server-sent-events.html
     """
 
     def __init__(self) -> None:
@@ -89,7 +97,7 @@ class ServerEventReader:
         self._is_between = False
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
-        """Return the events that are whole after this chunk; raises ResponseInvalid for a chunk that is not bytes."""
+        """Add bytes and return the events that are complete now. Raises ResponseInvalid if `chunk` is not bytes."""
         given: object = chunk
         if not isinstance(given, bytes):
             raise ResponseInvalid(f"a stream's chunk is of type {type(given).__name__}; feed takes bytes")
@@ -104,7 +112,7 @@ class ServerEventReader:
         return events + self._read(chunk) if chunk else events
 
     def _cut(self, whole: bytes) -> list[ServerEvent]:
-        """The events of the bytes between two blank lines."""
+        """Return the events in the bytes between two blank lines."""
         try:
             text = whole.decode()
         except UnicodeDecodeError:
@@ -119,7 +127,7 @@ class ServerEventReader:
         return events
 
     def close(self) -> list[ServerEvent]:
-        """The events that the end of the stream completes."""
+        """Return the events that the end of the stream completes."""
         return self._read(b"\n\n")
 
     def _read(self, chunk: bytes) -> list[ServerEvent]:
@@ -161,7 +169,7 @@ class ServerEventReader:
         self._data += b"\n"
 
     def _end(self) -> ServerEvent | None:
-        """The event that a blank line ends; None where it has no data."""
+        """Return the event that a blank line ends; None if the event has no data."""
         event = ServerEvent(self._text(self._data[:-1]), self._event) if self._data else None
         self._has_begun = self._has_begun or event is not None
         self._data, self._event, self._is_bare = bytearray(), "", False
@@ -188,7 +196,7 @@ def _of_strings(value: object) -> object:
 
 
 NameMap = Annotated[JSONObjectDocumentField, BeforeValidator(_of_strings)]
-"""A field that takes a mapping of strings to strings and holds it as JSONText."""
+"""A pydantic field type: a mapping of strings to strings, stored as JSONText."""
 
 
 class Rendering(Frozen):
@@ -237,7 +245,7 @@ class Rendering(Frozen):
         return freeze(decode_json(self.body_bytes))
 
     def __repr_args__(self) -> Arguments:
-        """Its fields but the headers; of the body the size: both may hold what is in no repr, as a server's own key."""
+        """Yield all fields except the headers, and the body's size only: both may contain keys."""
         yield from super().__repr_args__()
         yield "body_bytes", Plain(f"<{len(self.body_bytes)} bytes>")
 
@@ -266,16 +274,21 @@ class DecodedHistory(Frozen):
 
 
 class Decoder(Protocol):
-    """One stream's wire events → core events. Each stream has a new decoder; it does no I/O."""
+    """Converts the events of one stream to sabir's events. Created for each stream by `Dialect.decoder`. A decoder does
+    no I/O.
+    """
 
     def feed(self, event: ServerEvent) -> Iterable[StreamEvent]:
-        """Core events of one wire event, in order.
+        """Return the stream events for one event of the API, in order.
 
-        A wire event that reports a failure raises the CallError it stands for. The terminal marker gives ReplyEnd.
+        Raise the CallError for an event that reports a failure; `ErrorTable.report` creates one. Return ReplyEnd for
+        the event that ends the reply.
         """
 
     def close(self) -> Iterable[StreamEvent]:
-        """The events still due at a clean end of the stream: BlockEnds, and ReplyEnd if the terminal marker came."""
+        """Return the remaining events when the stream ends without an error: open BlockEnds, and ReplyEnd if the API
+        marked the end and ReplyEnd was not returned yet. Without a ReplyEnd, core raises StreamBroken.
+        """
 
 
 EncodeTurn: TypeAlias = Callable[[Turn, TurnScope, LossLog], Sequence[JSONValue]]
@@ -283,77 +296,109 @@ EncodeCount: TypeAlias = Callable[[Mapping[str, JSONValue], TurnScope], tuple[st
 
 
 def _reads_no_streams(scope: DecodeScope) -> NoReturn:
+    """Create the Decoder for one stream. This default raises ResponseInvalid, for an API without streams."""
     raise ResponseInvalid(f"{scope.target.dialect} reads no streams; use complete()", provider=scope.target.provider)
 
 
 def _reads_no_errors(status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
+    """Return the CallError for a response with an error status. This default raises NotImplementedError; a dialect
+    usually passes `ErrorTable(…).decode`.
+    """
     raise NotImplementedError("this dialect reads no errors")
 
 
 def _reads_no_requests(body: bytes, scope: DecodeScope) -> NoReturn:
+    """Convert the body of a stored request to a DecodedHistory. This default raises HistoryInvalid."""
     raise HistoryInvalid(f"{scope.target.dialect} reads no stored requests; keep histories as sabir's messages")
 
 
 def _read_no_count(body: bytes) -> NoReturn:
+    """Return the number of input tokens from the body of a response. This default raises ResponseInvalid, for an API
+    that cannot count.
+    """
     raise ResponseInvalid(f"this dialect asks for no count of tokens, so that {body[:120]!r} cannot be one")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dialect:
-    """A wire format as pure functions and tables; compared by identity."""
+    """One API format: tables and pure functions that translate between sabir's messages and the API's JSON. A plugin
+    creates one for each format.
+
+    Only the fields without a default are required. The functions do no I/O. Dialects are compared by identity; change
+    one with `dataclasses.replace`.
+    """
 
     name: str
-    """`<provider>.<short name>`, which origins carry too."""
+    """The full name, `<provider>.<short name>`, for example "acme.chat". Stored in the origin of every message."""
     tables: Tables
-    """What the wire takes, as data."""
+    """The rules of the API as data."""
     encode_turn: EncodeTurn
-    """The wire items of one turn, in order; a function of its arguments alone, and final once encoded.
+    """Return the items of the request for one turn, in order. Arguments: the Turn, the TurnScope, the LossLog.
 
-    An empty sequence if the turn has no content left: then the next turn follows the turn that this one followed.
-    Threads that share an adapter may call it at the same time.
+    The result must depend on the arguments only, because core caches it; threads may call the function at the same
+    time. Return an empty sequence if no content is left. Then the next turn follows the turn before this one.
     """
     encode_request: Callable[[RequestScope], Mapping[str, JSONValue]]
-    """Every top-level field of the request but the messages: model, settings, options, hoisted system text."""
+    """Return every top-level field of the request except the messages: model, settings, options and leading system
+    text.
+    """
     decode: Callable[[bytes, DecodeScope], Reply]
-    """A whole response → reply; raises ResponseInvalid, or the CallError that the body reports."""
+    """Convert the body of a complete response to a Reply. Raises ResponseInvalid, or the CallError that the body
+    reports.
+    """
     path: Callable[[Target], str]
-    """The request's path below the endpoint, for example `/chat/completions`."""
+    """Return the path of a request below the endpoint, for example "/chat/completions"."""
     decoder: Callable[[DecodeScope], Decoder] = _reads_no_streams
-    """Makes a decoder for one stream."""
+    """Create the Decoder for one stream. The default raises ResponseInvalid, for APIs without streams."""
     decode_error: Callable[[int, Mapping[str, str], bytes, str], CallError] = _reads_no_errors
-    """Status ≥ 400, headers (names in lower case), body, provider → the error that the response reports."""
+    """Return the CallError for a response with a status of 400 or more. Arguments: status, headers (names in lower
+    case), body, provider. Usually `ErrorTable(…).decode`.
+    """
     stream_path: Callable[[Target], str] | None = None
-    """The path that asks for a stream, where it differs from `path`."""
+    """Return the path for a streamed request, if it differs from `path`. None means the same path."""
     messages_field: str = "messages"
-    """The request's field that holds the encoded turns."""
+    """The name of the request's field that contains the encoded turns."""
     streaming_fields: Mapping[str, JSONValue] = field(default_factory=lambda: {"stream": True})
-    """Fields that make the request ask for a stream."""
+    """Fields that are added to the request to ask for a stream. The default is {"stream": True}."""
     framings: Mapping[str, Callable[[], Framing]] = field(default_factory=dict)
-    """Beginning of a content type → the framing that cuts such a stream into events; else server-sent events."""
+    """Content type → function that creates the framing for it, for streams that are not server-sent events. A key
+    matches every content type that begins with it.
+    """
     family: Callable[[str], str] = itself
-    """A model → the family whose members read each other's signed state."""
+    """Model name → name of its family. Models of one family can read each other's signed state. By default every model
+    is its own family.
+    """
     place: Callable[[str, str], str] = of_any_model
-    """An endpoint and a model → the place where that model's state is read; equal endpoints are one place."""
+    """Endpoint and model → a key for where signed state can be read. Equal keys share state. By default all models of
+    one endpoint share a key.
+    """
     decode_history: Callable[[bytes, DecodeScope], DecodedHistory] = _reads_no_requests
-    """A stored request → its messages, options and settings; raises HistoryInvalid for bytes that are no such request.
+    """Convert the body of a stored request to messages, options and settings. Raises HistoryInvalid for anything else.
 
-    A field that has no place in them goes to the settings' vendor section or `extra_body`, or is a loss.
+    Fields without an equivalent go to the vendor settings or `extra_body`, or are reported as losses. `History` helps
+    to write this function. The default raises HistoryInvalid.
     """
     encode_count: EncodeCount | None = None
-    """A request's body → the path and body that ask the vendor for its input tokens; if None, core estimates them."""
+    """Return path and body of the request that counts the input tokens of a request. Arguments: the request's body, the
+    TurnScope. None if the API cannot count; then core estimates.
+    """
     decode_count: Callable[[bytes], int] = _read_no_count
-    """The input tokens that the vendor counted."""
+    """Return the number of input tokens from the body of the response to `encode_count`. Usually `read_count`."""
 
     def path_of(self, target: Target, *, streaming: bool) -> str:
-        """The request's path below the endpoint."""
+        """Return the path of a request below the endpoint: `stream_path` if `streaming` and the dialect has one,
+        otherwise `path`.
+        """
         return (self.stream_path or self.path)(target) if streaming else self.path(target)
 
     def framing(self, content_type: str) -> Framing:
-        """A new framing, which cuts an answer of that content type into events."""
+        """Return a new framing for a response of this content type: one of `framings`, otherwise a
+        ServerEventReader.
+        """
         return (self._own_framing(content_type) or ServerEventReader)()
 
     def is_framed(self, content_type: str) -> bool:
-        """Whether the dialect names a framing for that content type, so that the answer's bytes are no text."""
+        """Return whether `framings` has a framing for this content type."""
         return self._own_framing(content_type) is not None
 
     def _own_framing(self, content_type: str) -> Callable[[], Framing] | None:

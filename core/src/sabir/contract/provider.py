@@ -1,4 +1,4 @@
-"""What a provider's plugin implements besides its dialects: Protocols of the objects that carry bytes, and values.
+"""The interfaces that a provider's plugin implements besides its dialects, and the values that they use.
 
     Provider ──dialect()──▶ Dialect                                 pure: see dialect
         └────connect()──▶ Connection ──open()──▶ WireResponse       I/O: the vendor's SDK client
@@ -18,17 +18,23 @@ from sabir.contract.dialect import Dialect
 from sabir.vocabulary.models import ModelInfo
 
 SABIR_API = 1
-"""The version of this contract; core supports the current and the previous one."""
+"""The version of the plugin interface. A provider's `api_version` must be a version that the installed core
+supports.
+"""
 SUPPORTED_APIS = frozenset({SABIR_API})
 
 ApiKey: TypeAlias = str | Mapping[str, str] | Callable[[], str | Mapping[str, str]]
-"""A provider's key; where the provider wants several values, a mapping of names to values, or `profile` to its name."""
+"""What `api_key=` accepts: the key as a string, a mapping of credential names to values, or a function without
+arguments that returns either. In a mapping, the entry `profile` names a section of the credentials file instead.
+"""
 
 
 class Profile(Frozen):
-    """A file of named sections, each a mapping of names to values: .toml, .json, or else the INI format.
+    """The file in which a Credential is looked up, such as `~/.acme/config.toml`. Created by the author of a provider.
 
-    The environment variable `variable` names the section; `section` is read where the variable is not set.
+    `file` is the path; a file ending in .toml or .json is read as such, any other as INI. The file has named sections,
+    each a mapping of credential names to values. The environment variable named by `variable` selects the section;
+    `section` is the section that is read if the variable is not set.
     """
 
     file: str
@@ -37,11 +43,14 @@ class Profile(Frozen):
 
 
 class Credential(Frozen):
-    """A value that a provider needs, and where it is looked for: variables, then a profile, then files, each in order.
+    """One value that a provider needs, usually its API key, and the places in which sabir looks for the value. Created
+    by the author of a provider, in `Provider.credentials`.
 
-    The path of the first of `files` that exists is the value. `default` counts where nothing is found: "" means that
-    the value may be left out. All `secret` values of a provider are taken from one place, so that no id is joined with
-    the secret of another account; each other value is looked for by itself.
+    A value that the user passes as `api_key=` comes first. Then sabir reads the environment `variables`, the `profile`,
+    and `files`, in this order. For `files`, the value is the path of the first file that exists. `default` is used if
+    nothing is found: None makes the value required, "" makes it optional. All values with `secret` True come from one
+    place, so that the keys of two accounts are never mixed. A value with `secret` False, such as a region, is looked up
+    by itself.
     """
 
     name: str = "api_key"
@@ -53,7 +62,10 @@ class Credential(Frozen):
 
 
 class TokenCount(Frozen):
-    """Input tokens of a request; `estimated` says that the provider did not count them itself."""
+    """The number of input tokens of a request. Returned by `adapter.count_tokens`.
+
+    `estimated` is True if sabir estimated the number because the provider's API cannot count.
+    """
 
     input_tokens: int
     estimated: bool
@@ -61,11 +73,14 @@ class TokenCount(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class WireRequest:
-    """Bytes to send. Core bounds the whole call, so a plugin only passes its SDK what the SDK takes.
+    """One HTTP request, ready to be sent. Created by core and passed to `Connection.open` and `open_sync`.
 
-    `timeout` is the longest that a read may take, in seconds; None keeps the SDK's own. `opening` is how many seconds
-    are left until the response must have begun; None means no limit. Core ends an `open_sync` that waits for a socket,
-    so use it for other waits: a free connection, a process that starts.
+    `path` is the path below the endpoint and `body` the exact bytes. `headers` are the dialect's and the user's
+    headers; the SDK adds its own. `streaming` is True if the request asks for a stream of events. `timeout` is the
+    longest time for one read in seconds; None means the SDK's own limit. `opening` is the number of seconds within
+    which the response must begin; None means no limit. Core enforces both limits for the complete call; pass them to
+    the SDK as far as the SDK accepts them. Use `opening` for waits that core cannot interrupt, such as waiting for a
+    free connection.
     """
 
     path: str
@@ -77,77 +92,92 @@ class WireRequest:
 
 
 class WireHead(Protocol):
-    """The part of an answer that is known before its body.
+    """The status and the headers of an HTTP response, which are known before its body.
 
-    It may have `secrets` too, texts that were sent with the request: no error shows a secret that the answer repeats.
+    An implementation may also have an attribute `secrets`, a tuple of the keys and tokens sent with the request. sabir
+    removes these texts from error messages.
     """
 
     @property
     def status(self) -> int:
-        """The HTTP status."""
+        """The HTTP status code."""
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Names in lower case."""
+        """The response headers. Names are in lower case."""
 
 
 class WireResponse(WireHead, Protocol):
-    """A WireHead whose body has not been read; closing it gives its connection back."""
+    """The response of a sync request, whose body has not been read. Returned by `Connection.open_sync`."""
 
     def chunks(self) -> Iterator[bytes]:
-        """The body's bytes as they arrive, decompressed in small pieces: core counts them. A piece may be empty."""
+        """Return an iterator over the body's bytes as they arrive. The bytes are decompressed, in small pieces. A piece
+        may be empty.
+        """
 
     def close(self) -> None:
-        """Close it; twice is harmless."""
+        """Close the response and release its connection. A second call does nothing."""
 
 
 class AsyncWireResponse(WireHead, Protocol):
-    """As WireResponse, for an event loop."""
+    """The response of an async request, whose body has not been read. Returned by `Connection.open`."""
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """The body's bytes as they arrive, decompressed in small pieces: core counts them. A piece may be empty."""
+        """Return an async iterator over the body's bytes as they arrive. The bytes are decompressed, in small pieces. A
+        piece may be empty.
+        """
 
     async def aclose(self) -> None:
-        """Close it; twice is harmless."""
+        """Close the response and release its connection. A second call does nothing."""
 
 
 class Connection(Protocol):
-    """A provider's SDK clients, made at the first send: one `open` for the sync client, one for the async client."""
+    """Sends requests to one endpoint, usually through the clients of the vendor's SDK. Returned by `Provider.connect`.
+
+    A connection creates a client at the first request, one for sync and one for async calls.
+    """
 
     def open_sync(self, request: WireRequest) -> WireResponse:
-        """Send the request, and return once the response's headers are there, whatever the status."""
+        """Send a request and return the response when its headers have arrived. Return it for error statuses too.
+
+        Exceptions of the SDK may be raised; core passes them to `translate`.
+        """
 
     async def open(self, request: WireRequest) -> AsyncWireResponse:
-        """Send the request, and return once the response's headers are there, whatever the status."""
+        """Async version of `open_sync`."""
 
     def translate(self, error: Exception) -> SabirError | None:
-        """The library error for an exception that `open` or `chunks` raised; None if it is no failure of the wire."""
+        """Return the sabir error for an exception that `open`, `open_sync` or reading the body raised. Return None if
+        the exception is not a failure of the request; core then raises the original exception.
+        """
 
     def close(self) -> None:
-        """Close the sync client if this connection made it."""
+        """Close the sync client if this connection created the client."""
 
     async def aclose(self) -> None:
-        """Close both clients if this connection made them."""
+        """Close the sync and the async client if this connection created them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a user reaches a provider: a field that is None means the provider's default.
+    """How a user reaches a provider: the arguments `api_key`, `base_url` and `client` of `sabir.adapter`. Passed to
+    `Provider.connect`.
 
-    `api_key` may be a mapping, where the provider wants several values, or a callable, which is called at each send, so
-    keep it cheap; the key is never shown. `client` is the user's own SDK client, sync or async, with its own endpoint
-    and key.
+    A field that is None means the provider's default. A function as `api_key` is called for every request. `client` is
+    the user's own client of the vendor's SDK, sync or async, with its own endpoint and key. `repr` shows none of the
+    fields.
     """
 
     api_key: ApiKey | None = field(default=None, repr=False)
     base_url: str | None = field(default=None, repr=False)
     client: Any = field(default=None, repr=False)
-    """The vendor SDK's client object; its type is the plugin's business, hence Any."""
+    """The user's client of the vendor's SDK, or None. Only the plugin knows the type."""
 
     def read_endpoint(self, provider: str, url: str) -> str:
-        """An endpoint's URL without what may be secret in it (a user, a query) and without a slash at its end.
+        """Return the URL without user, password, query and trailing slash, for error messages and message origins.
 
-        SettingsInvalid for one that is no http(s) URL, and for an empty `api_key` or `base_url`.
+        `provider` is the name that errors show. Raises SettingsInvalid if the URL is not an http(s) URL, or if
+        `api_key` or `base_url` is an empty string.
         """
         for setting in ("api_key", "base_url"):
             if getattr(self, setting) == "":
@@ -165,44 +195,54 @@ class Access:
 
 @runtime_checkable
 class Provider(Protocol):
-    """What an entry point of the group `sabir.providers` names: endpoint, credentials, client, dialects.
+    """The interface of a provider's plugin. An entry point of the group `sabir.providers` names an object with these
+    members.
 
-    It may have two further attributes, False by default, for names that several packages provide. With
-    `reserves_name`, `name:model` means its first dialect, whatever else is installed. With `adds_dialects`, it only
-    adds dialects to the name, which are reached as `name.dialect:model`. At most one of them may be True.
+    Inherit from SDKProvider for a provider with an SDK or an HTTP client. Two further attributes, False by default,
+    matter if several packages provide the same name. With `reserves_name` True, `name:model` always means this
+    provider's first dialect. With `adds_dialects` True, the plugin only adds dialects to another package's provider,
+    which users select as `name.dialect:model`. At most one of the two may be True.
     """
 
     @property
     def name(self) -> str:
-        """The provider's name, equal to the entry point's."""
+        """The provider's name, for example "acme" in "acme:model". Equal to the name of the entry point."""
 
     @property
     def api_version(self) -> int:
-        """The SABIR_API that the plugin was written for."""
+        """The version of sabir's plugin interface that the plugin was written for: SABIR_API at that time."""
 
     @property
     def dialects(self) -> tuple[str, ...]:
-        """Short names of its dialects, the default first."""
+        """The short names of the provider's dialects (API formats), for example ("chat", "responses"). The first one is
+        the default.
+        """
 
     @property
     def credentials(self) -> tuple[Credential, ...]:
-        """The credentials that it needs, the key first; empty where it needs none."""
+        """The credentials that the provider needs, the key first. Empty if the provider needs no key."""
 
     @property
     def request_ids(self) -> tuple[str, ...]:
-        """Response headers that may hold the provider's id of a request, in lower case; the first found counts."""
+        """The names of response headers, in lower case, that may contain the provider's id of a request. sabir uses the
+        first header that is present.
+        """
 
     def dialect(self, short_name: str) -> Dialect:
-        """The dialect of that short name; only called with one of `dialects`."""
+        """Return the dialect with this short name. Core calls this method only with names in `dialects`."""
 
     def endpoint(self, access: Access) -> str:
-        """The endpoint's URL, without making a client."""
+        """Return the URL of the endpoint, without secrets and without creating a client."""
 
     def connect(self, access: Access) -> Connection:
-        """A connection; makes no client and reads no key before its first `open`."""
+        """Return a connection to the endpoint. Create clients and read keys only when the connection sends its first
+        request.
+        """
 
     def quirks(self, access: Access) -> frozenset[str]:
-        """Deviations of this endpoint from its dialect, by the dialect's names."""
+        """Return the names of the endpoint's deviations from its dialect. The dialect defines the names. Empty for the
+        vendor's own endpoint.
+        """
 
     def models(self) -> tuple[ModelInfo, ...]:
-        """The known facts of the provider's models, longest prefixes first."""
+        """Return the known facts about the provider's models, longest name prefixes first."""

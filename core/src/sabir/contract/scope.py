@@ -1,7 +1,7 @@
-"""What a dialect is given besides turns: to encode the rest of a request, and to read an answer.
+"""The arguments of a dialect's functions besides turns: for the rest of a request, and for decoding an answer.
 
-RequestScope   settings, options, hoisted system turns
-DecodeScope    who answered, for which policy, under which option names
+RequestScope   model, settings, options, leading system turns     for encode_request
+DecodeScope    target, policy, renamed options, size limits       for decode, decoder and decode_history
 """
 
 import json
@@ -39,14 +39,16 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 Place: TypeAlias = Literal["closed", "end"]
-"""The place of a splice: at the end of the closed prefix, or of all messages."""
+"""The place of an Insertion: the end of the closed prefix, or the end of all messages."""
 
 
 class Insertion(NamedTuple):
-    """Bytes to put into the messages as they are joined: markers that the kept prefix does not hold.
+    """Text that a dialect inserts into the encoded messages when the request's body is assembled, for example a cache
+    marker. Append insertions to `RequestScope.splices`.
 
-    `text` goes before `before`, which is never empty and with which the closed prefix (`at="closed"`) or the list of
-    messages (`at="end"`) must end. If it ends otherwise, or has a splice there already, a loss names `path`.
+    `text` is inserted directly before `before`, which must not be empty. With `at="closed"`, `before` must be the end
+    of the closed prefix's bytes; with `at="end"`, the end of all messages' bytes. If the bytes end differently, or the
+    place already has an insertion, nothing is inserted, and a loss names `path`.
     """
 
     at: Place
@@ -58,70 +60,97 @@ class Insertion(NamedTuple):
 @callable_by_old_names
 @dataclass(slots=True)
 class RequestScope:
-    """The arguments from which a dialect encodes the rest of a request: everything but the turns."""
+    """Everything that `encode_request` may use: model, settings, options and leading system messages, but not the
+    encoded turns. Created by core, one for each request.
+
+    Read settings with `setting` or `neutral_fields`, so that sabir reports settings that the model does not accept.
+    """
 
     CHOICES: ClassVar = ("auto", "none", "required")
-    """What `option_choice` may be beside an option's name."""
+    """The values of `option_choice` that are not the name of an option."""
 
     target: Target
+    """The provider, dialect, model and endpoint of the request."""
     settings: SettingsReader
+    """Reads the call's settings. Prefer `setting`, which also reports losses."""
     options: tuple["Option", ...]
+    """The options that the request offers to the model."""
     option_names: Mapping[str, str]
-    """Option name → the name on this wire, for every option offered."""
+    """Option name → the name to send, for every offered option. The two differ if the API does not accept the option's
+    name.
+    """
     system: tuple[Turn, ...]
-    """The leading system turns, where the dialect hoists them; else empty."""
+    """The leading system turns, if the dialect's Roles have `leading_system="hoisted"`. Otherwise empty."""
     vendor: FrozenDict
-    """The settings under this provider's own name."""
+    """The user's vendor settings for this provider, not validated. Read them with `read_vendor`."""
     losses: LossLog
+    """The log to which the dialect adds settings and options that the target cannot accept."""
     model_info: ModelInfo = ModelInfo(prefix="")
+    """The known facts about the model."""
     quirks: frozenset[str] = frozenset()
+    """Deviations of this endpoint from the dialect, as returned by `Provider.quirks` and `ModelInfo.quirks`."""
     last_side: Side | None = None
-    """The side of the last turn that was encoded to an item."""
+    """The side of the last turn that produced an item in the request. None if no turn did."""
     ending: Turn | None = None
-    """The value of `last_turn`."""
+    """The value behind `last_turn`. Set by core; read `last_turn` instead."""
     history: Sequence[Message] = ()
-    """The value of `messages`."""
+    """The value behind `messages`. Set by core; read `messages` instead."""
     names: frozenset[str] = frozenset()
-    """The value of `called_options`."""
+    """The value behind `called_options`. Set by core; read `called_options` instead."""
     saw_history: bool = False
-    """Whether the dialect read `last_turn` or `messages`: then the head is made for this request alone."""
+    """Whether the dialect read `last_turn` or `messages`. If True, core does not reuse the encoded fields for later
+    requests.
+    """
     saw_called: bool = False
     """Whether the dialect read `called_options`."""
     splices: list[Insertion] = field(default_factory=list)
-    """Markers to be put between the messages' bytes; the dialect adds them."""
+    """Insertions into the encoded messages. The dialect appends to this list."""
     closing: list[JSONValue] = field(default_factory=list)
-    """Wire items to be sent after all turns, which no later request holds at that place; the dialect adds them."""
+    """Items to send after all turns, in this request only. The dialect appends to this list."""
     headers: dict[str, str] = field(default_factory=dict)
-    """Headers that the request needs beside its body; the dialect adds them, and `extra_headers` win over them."""
+    """HTTP headers that the request needs. The dialect adds them; the user's `extra_headers` take precedence."""
     argument_names: dict[str, Mapping[str, str]] = field(default_factory=dict)
-    """Option name → the names that its arguments have on this wire → their own; the dialect adds those that differ."""
+    """Option name → (argument name in the request → real argument name). The dialect adds the arguments that it
+    renamed, so that calls are decoded correctly.
+    """
     reasoning_is_off: bool = False
-    """Set by the dialect where a vendor setting turns reasoning off."""
+    """Set to True by the dialect if a vendor setting turns reasoning off."""
     unchecked: list[str] = field(default_factory=list)
-    """Paths of settings and options that are sent although nothing documents that the target takes them."""
+    """Paths of settings and options that are sent although no source documents that the target accepts them. Shown in
+    `Rendering.unchecked`.
+    """
     only_as_stream: bool = False
-    """Set by the dialect where the answer may take too long to arrive as one body: it is always streamed."""
+    """Set to True by the dialect if the answer may take too long for one response. Core then requests a stream, and
+    `send` still returns a complete reply.
+    """
 
     @property
     def last_turn(self) -> Turn | None:
-        """The last turn, if it is not in the closed prefix; it shows whether a provider paused in it."""
+        """The last turn of the conversation, or None if it is part of the closed prefix. Needed by dialects of
+        providers that pause within a turn.
+        """
         self.saw_history = True
         return self.ending
 
     @property
     def messages(self) -> Sequence[Message]:
-        """All given messages; they show whether the server holds some of them."""
+        """All messages of the conversation. Needed by dialects of servers that store earlier messages."""
         self.saw_history = True
         return self.history
 
     @property
     def called_options(self) -> frozenset[str]:
-        """Names of the options whose calls the request holds, offered or not."""
+        """The names of the options that are called anywhere in the request, whether they are offered or not."""
         self.saw_called = True
         return self.names
 
     def read_vendor(self, model: type[BaseModel]) -> dict[str, Any]:
-        """The vendor settings that are set, as wire fields; SettingsInvalid names one that the dialect has not."""
+        """Validate the user's vendor settings with a pydantic model and return the fields that are set, as a
+        dictionary.
+
+        Settings that the target refuses or ignores are left out and reported as losses. Raises SettingsInvalid for an
+        unknown field or an invalid value.
+        """
         if not self.vendor:
             return {}
         where = f"vendor[{self.target.provider!r}] for {self.target.dialect}"
@@ -130,9 +159,9 @@ class RequestScope:
         return {name: value for name, value in section.items() if self.supports(f"vendor.{name}", f"{path}.{name}")}
 
     def setting(self, setting: str) -> Any:
-        """Return a wire setting's value, of the type of the field in Settings; None if it is not set or not to be sent.
+        """Return the value of a setting, such as "temperature"; None if the setting is not set or must not be sent.
 
-        Report a loss if the target refuses or ignores it.
+        `setting` is one of WIRE_SETTINGS. Reports a loss if the model refuses or ignores the setting.
         """
         value = self.settings.take(setting)
         if value is None:
@@ -147,15 +176,18 @@ class RequestScope:
 
     @property
     def reasons(self) -> bool:
-        """Whether the model reasons before it answers: by the effort in the settings, else by its own default."""
+        """Whether the model reasons before it answers: according to `reasoning_effort` if set, otherwise according to
+        the model's known facts.
+        """
         effort = self.settings.take("reasoning_effort")
         return not self.reasoning_is_off and (bool(self.model_info.reasoning) if effort is None else effort != "none")
 
     def supports(self, feature: str, path: str, *, variant: str = "") -> bool:
-        """Return whether to send a feature; report a loss at `path` if the target refuses or ignores it.
+        """Return whether to send a feature. If the target refuses or ignores the feature, report a loss at `path` and
+        return False.
 
-        `feature` is a name of `ModelInfo.rejects`, and `variant` the name of one value of it, which counts first.
-        A feature about which nothing is documented is sent and listed in `Rendering.unchecked`.
+        `feature` is a name as in `ModelInfo.rejects`. `variant` is the name of one value of the feature, which takes
+        precedence. A feature that nothing documents is sent and listed in `Rendering.unchecked`.
         """
         names = [name for name in (variant, feature) if name]
         names = [*(f"{name}{WHILE_REASONING}" for name in names if self.reasons), *names]
@@ -168,7 +200,7 @@ class RequestScope:
         return status in ("accepted", "unknown")
 
     def refuse(self, setting: str) -> None:
-        """Report as a loss that the model refuses a setting, or is assumed to."""
+        """Report a loss: the model refuses `setting`."""
         self._lose_feature("refuses it", f"settings.{setting}")
 
     def _lose_feature(self, fault: str, path: str) -> None:
@@ -184,9 +216,11 @@ class RequestScope:
         stops: int = 0,
         take: "Callable[[RequestScope, str], Any] | None" = None,
     ) -> dict[str, Any]:
-        """The settings that the wire takes as they are, under their `names` there; losses for what it has no field for.
+        """Return the request fields for settings that the API accepts unchanged, as a dictionary.
 
-        Of stop texts it takes the first `stops`, all where that is 0. A dialect with rules of its own gives `take`.
+        `names` maps settings to field names. Settings in `absent` have no field in this API; they are reported as
+        losses if set. If `stops` is not 0, only the first `stops` stop texts are sent, and the others are losses.
+        `take` replaces `setting` as the function that reads a value.
         """
         take = take or RequestScope.setting
         for setting in absent:
@@ -199,24 +233,30 @@ class RequestScope:
         return found | {stop: found[stop][:stops]} if stops and stop in found else found
 
     def declare(self, option: "Option") -> dict[str, Any]:
-        """An option's name on the wire and, where it has one, its description."""
+        """Return the fields "name" and "description" of an option's declaration. "description" is missing if the option
+        has none.
+        """
         found = {"name": self.option_names[option.name]}
         return found | {"description": option.description} if option.description else found
 
     def name_choice(self, choice: str) -> str:
-        """The wire name of the option that `option_choice` names; SettingsInvalid for one that is not offered."""
+        """Return the name to send for the option that `option_choice` names. Raises SettingsInvalid if the option is
+        not offered.
+        """
         if choice in self.option_names:
             return self.option_names[choice]
         raise self.not_offered(choice)
 
     def not_offered(self, choice: str) -> SettingsInvalid:
-        """The error for a choice of an option that is not among those offered."""
+        """Return the SettingsInvalid for an `option_choice` that names an option which is not offered. The caller
+        raises the error.
+        """
         offered = ", ".join(self.option_names) or "none"
         return SettingsInvalid(f"option_choice names {choice!r}, which is not offered; offered are: {offered}")
 
 
 def _variant(setting: str, value: Any) -> str:  # a setting's value
-    """Return the kind of a setting's value, where targets may take one kind and refuse another; else ""."""
+    """Return the kind of a setting's value, if targets may accept one kind and refuse another; otherwise ""."""
     if setting == "option_choice":
         return value if value in RequestScope.CHOICES else "named"
     if setting == "reasoning_effort":
@@ -230,7 +270,7 @@ DEFAULT_BOUNDS = Bounds()
 
 
 class Tally:
-    """Counts what one reply keeps while it is decoded: blocks, JSON values of events, and copied bytes."""
+    """Running totals for one answer: blocks, JSON values of events, and copied bytes."""
 
     __slots__ = ("blocks", "copied", "values")
 
@@ -240,51 +280,64 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class DecodeScope:
-    """The facts from which a dialect reads one answer: who answers, for which policy, and how large it may be."""
+    """Everything that decoding one answer needs: the target, the policy of the new messages, renamed options, and size
+    limits. Created by core for every answer.
+    """
 
     target: Target
+    """The provider, dialect, model and endpoint that answered."""
     policy: str = "llm"
+    """The policy of the decoded messages: the adapter's `speaks_as`."""
     option_names: Mapping[str, str] = field(default_factory=dict)
-    """Name on the wire → option name, where they differ."""
+    """Option name in the answer → real option name, for the names that differ."""
     request_id: str | None = None
+    """The provider's id of the request, from the response headers. None if unknown."""
     content_type: str = ""
-    """The content type in the answer's headers; "" before there is an answer."""
+    """The content type of the response; "" before there is a response."""
     bounds: Bounds = DEFAULT_BOUNDS
-    """How large the answer may be."""
+    """The limits of the answer's size, from `Settings.bounds`."""
     tally: Tally | None = field(default=None, repr=False, compare=False)
-    """The counts of the answer that is being read; None outside a call: then nothing is counted."""
+    """Running totals of what this answer contains, which `count_blocks` and the other methods compare with `bounds`.
+    None outside of a call; then the methods that add to totals check nothing.
+    """
     argument_names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Option name → the names that its arguments have on the wire → their own, where they differ."""
+    """Option name → (argument name in the answer → real argument name), for the names that differ."""
 
     def counted(self, **changes: Any) -> "DecodeScope":
-        """Return a copy for one answer, with its counts at zero; `changes` are values of other fields."""
+        """Return a copy of this scope for one answer, with all totals at zero. `changes` are new values of other
+        fields.
+        """
         return replace(self, tally=Tally(), **changes)
 
     def count_blocks(self, number: int = 1) -> None:
-        """Count parts, option calls, alternatives or citations; raise ResponseInvalid above `bounds.blocks`.
+        """Add `number` blocks to the total of this answer. Raises ResponseInvalid if the total exceeds `bounds.blocks`.
 
-        A dialect calls this before it makes many of them from one answer. ReplyBuilder and Fold count by themselves.
+        A block is a part, an option call, an alternative or a citation. Call this before creating many blocks from one
+        answer. ReplyBuilder and Fold check their blocks themselves.
         """
         if self.tally is not None:
             self.tally.blocks += number
             self.check_blocks(self.tally.blocks)
 
     def check_blocks(self, number: int) -> None:
-        """Raise ResponseInvalid if a reply with so many blocks is larger than `bounds.blocks` allows."""
+        """Raise ResponseInvalid if `number` blocks are more than `bounds.blocks` allows."""
         most = self.bounds.most_blocks
         if number > most:
             raise self.limit_error(f"more than {most:,} parts, calls and citations", "blocks")
 
     def count_each(self, blocks: Iterable[Item]) -> Iterator[Item]:
-        """Yield blocks and count each before the next is made."""
+        """Yield the blocks one by one, and add each to the total of this answer. Raises ResponseInvalid if the total
+        exceeds `bounds.blocks`.
+        """
         for block in blocks:
             self.count_blocks()
             yield block
 
     def count_stored_values(self, event: str) -> None:
-        """Count the JSON values of an event of which the decoder keeps more than a text.
+        """Add the JSON values of a stream event to the total of this answer. Raises ResponseInvalid if the total
+        exceeds `bounds.values`.
 
-        They add up over a stream. Raises ResponseInvalid above `bounds.values`.
+        `event` is the event's JSON text. Call this for events whose data the decoder stores, not for plain text deltas.
         """
         if self.tally is not None:
             most = self.bounds.most_values
@@ -293,9 +346,11 @@ class DecodeScope:
                 raise self.limit_error(f"events that hold more than {most:,} JSON values", "values")
 
     def count_copied_bytes(self, size: int) -> None:
-        """Count bytes that a dialect stores again with another block; raise ResponseInvalid above `bounds.body_bytes`.
+        """Add `size` bytes to the total of copied bytes. Raises ResponseInvalid if the total exceeds
+        `bounds.body_bytes`.
 
-        An item's own fields may be stored with each of its parts, so that few bytes would become many.
+        Call this if the dialect stores the same data with several blocks, because a small answer could otherwise fill
+        the memory.
         """
         if self.tally is not None:
             self.tally.copied += size
@@ -303,19 +358,25 @@ class DecodeScope:
                 raise self.limit_error("fields that its parts repeat too often", "body_bytes")
 
     def limit_error(self, what: str, bound: str) -> ResponseInvalid:
-        """Return the error for an answer that is larger than the bound of that name allows; `what` says by what."""
+        """Return the ResponseInvalid for an answer that exceeds a limit. The caller raises the error.
+
+        `what` completes the sentence "answered with …"; `bound` is the name of a field of Bounds.
+        """
         return self.invalid_answer(f"answered with {what}; if it may, raise Settings.bounds.{bound}")
 
     def invalid_answer(self, said: str) -> ResponseInvalid:
-        """The error for an answer that breaks the dialect; `said` is what the target did, and the remedy."""
+        """Return a ResponseInvalid for an answer that does not follow the API format. The caller raises the error.
+
+        `said` is the rest of the message after the target's name: what the target did and how to fix it.
+        """
         target = self.target
         return ResponseInvalid(f"{target} {said}", provider=target.provider, request_id=self.request_id)
 
     def origin(self, model: str | None = None, response_id: str | None = None) -> Origin:
-        """The origin of the messages that this scope decodes; `model` is the name that the response gives.
+        """Return the Origin for the decoded messages.
 
-        A deployment or an alias may answer under another name than the request's. The request's name counts, because
-        later requests have it too.
+        `model` is the model's name in the answer. It is stored as `reported_model` if it differs from the requested
+        name. `response_id` is the vendor's id of the answer.
         """
         target = self.target
         return Origin(
@@ -328,9 +389,10 @@ class DecodeScope:
         )
 
     def read_object(self, body: bytes | str) -> dict[str, Any]:
-        """The JSON object that a body or an event holds; ResponseInvalid for HTML, an empty body, broken JSON.
+        """Parse a body or an event as a JSON object and return it. Raises ResponseInvalid for anything else, such as
+        HTML or an empty body.
 
-        Lone surrogates become U+FFFD: no text of the library may hold one.
+        Lone surrogates (invalid Unicode) are replaced by U+FFFD.
         """
         try:
             found = parse_json(body)
@@ -351,12 +413,15 @@ class DecodeScope:
         arguments: str | Mapping[str, JSONValue] | None,
         state: JSONValue = None,
     ) -> OptionCallPayload:
-        """An option call as a wire reports it.
+        """Return an option call as a payload, with its real option and argument names.
 
-        The name is mapped back through `option_names`. Argument text is kept as it came in `raw_arguments`; text that
-        is no JSON object marks the call `invalid_arguments`; empty text, `null` or None means no arguments. Arguments
-        get their own names by `argument_names`. A missing id is made up. Raises ResponseInvalid for a call without a
-        name and for arguments with more JSON values than `bounds.values`, NotJSON for a state that is not JSON.
+        `wire_id` is the id of the call in the answer; if it is missing or empty, a new id is created. `wire_name` is
+        the option's name in the answer. `arguments` is JSON text, an object, or None for no arguments; text is stored
+        unchanged in `raw_arguments`. Arguments that are not a JSON object set `invalid_arguments`. `state` is vendor
+        data to send back with the call.
+
+        Raises ResponseInvalid if the name is empty or the arguments have more values than `bounds.values`, and NotJSON
+        for a state that is not JSON.
         """
         if not wire_name:
             call = repr(wire_id) if wire_id else "without id"
@@ -378,7 +443,12 @@ class DecodeScope:
         )
 
     def read_hints(self, found: Mapping[str, Any], model: type[BaseModel]) -> Sections | None:
-        """The fields of a medium or a declaration that are vendor hints; None where their model refuses one."""
+        """Return the vendor hints among the fields of a medium or an option declaration, as sections for a `vendor=`
+        argument.
+
+        `model` is the pydantic model of the hints; only its fields are read. Returns {} if no hint is set, and None if
+        the model rejects a value.
+        """
         given = {name: found[name] for name in model.model_fields if found.get(name) is not None}
         try:
             model.model_validate(given)
@@ -387,7 +457,7 @@ class DecodeScope:
         return {self.target.provider: given} if given else {}
 
     def file_url(self, file_id: JSONValue) -> str:
-        """The URL of a file that is with the provider."""
+        """Return the `provider-file:` URL for the id of a file that is stored at the provider."""
         return f"provider-file:{self.target.provider}/{file_id if isinstance(file_id, str) else ''}"
 
 
@@ -397,7 +467,7 @@ _NO_ARGUMENTS = JSONText("{}")
 
 
 def _read_broken(body: bytes | str) -> JSONValue:
-    """What is JSON but for its Unicode; None for all else."""
+    """Parse JSON with invalid Unicode, which is replaced. Return None for text that is not JSON."""
     try:
         return json.loads(_SURROGATE.sub("\ufffd", json.dumps(decode_json(body), ensure_ascii=False)))
     except NotJSON:
@@ -405,7 +475,9 @@ def _read_broken(body: bytes | str) -> JSONValue:
 
 
 def _read_arguments(arguments: str | Mapping[str, JSONValue] | None) -> tuple[str | None, JSONText | None]:
-    """The raw text, where there is one, and the canonical text; None where they are no JSON object."""
+    """Return the raw text of arguments, or None, and their canonical JSON text, or None if they are not a
+    JSON object.
+    """
     if isinstance(arguments, str):
         try:
             value = parse_json(arguments)

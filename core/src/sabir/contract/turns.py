@@ -1,17 +1,16 @@
-"""The decisions of a dialect, as data; and what its encoders are given of a conversation.
+"""The tables of a dialect, and the arguments of its encoder: turns, entries, scope and losses.
 
-    roles    which parts each side takes; where system messages go; which of the model's own parts go back to it
-    media    (side, modality) ──▶ which forms and MIME types that side takes
+    roles    which parts each side accepts; where system messages go; which of the model's own parts are sent back
+    media    (side, modality) ──▶ which forms and MIME types this side accepts
     calls    the characters and lengths of ids and names; hints of options; the place of results; calls without a result
 
-Core decides by these tables before any function of the dialect runs, so that it sees only what it can encode:
+Core applies the tables before it calls a function of the dialect, so that the function only gets what it can encode:
 
-    Turn = side + entries          Entry = message + pieces (what this wire takes of it) + wire id + wire name
+    Turn = side + entries          Entry = message + pieces (the parts to send) + id to send + name to send
     TurnScope                      equal scopes and equal turns give equal bytes
-    LossLog                        what the target cannot take
+    LossLog                        what the target cannot accept
 
-Values that entries give are plain dicts, lists and strings, which the serialiser writes faster than the immutable views
-of messages.
+Entries return plain dicts, lists and strings, which the serializer writes faster than the immutable views of messages.
 """
 
 import re
@@ -33,19 +32,26 @@ from sabir.vocabulary.parts import KnownPart, MediaPart, Part, Stateful
 from sabir.vocabulary.settings import Target, UnsupportedMedia
 
 Side: TypeAlias = Literal["system", "user", "assistant", "results"]
-"""The side of a turn, as a wire sees it; results always follow the assistant turn whose calls they answer."""
+"""The side of a turn: "system", "user", "assistant" (the model's own messages and calls) or "results" (option results).
+A results turn directly follows the assistant turn whose calls it answers.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """Which parts each side takes besides text and media, and where system messages go.
+    """Which kinds of parts each side of the API accepts besides text and media, and where system messages go. A field
+    of Tables.
 
-    `native` maps a side to the part kinds that the dialect encodes for it: "reasoning", "refusal", "opaque".
-    `citations` says whether a text part's citations go back to their maker. `reasoning` says which reasoning is sent:
-    that of the target with its state, all of the target ("any"), or also the visible text of other models ("foreign"),
-    for endpoints that refuse an assistant's turn without reasoning. A system message after the start renders as user
-    where `later_system` is "user"; where it is "after_user", a system message at the end of the user's side is a system
-    turn, and any other renders as user.
+    `native` maps a side to the kinds of parts that the dialect encodes itself: "reasoning", "refusal" and "opaque".
+    Core removes or replaces the other kinds and reports losses. `leading_system` "inline" encodes system messages at
+    the start as turns; "hoisted" passes them to `encode_request` in `RequestScope.system`. `later_system` is for later
+    system messages: "inline" encodes them as system turns, "user" as user messages, and "after_user" as a system turn
+    only at the end of the user's turn and as user messages elsewhere.
+
+    `citations` "native" sends citations of text parts back to the target that created them. `reasoning` is the
+    reasoning that is sent: "any" means all reasoning of the target itself, "with_state" only its reasoning with signed
+    state. "foreign" also sends the visible reasoning text of other models, for endpoints that refuse an assistant turn
+    without reasoning.
     """
 
     native: Mapping[Side, frozenset[str]] = field(default_factory=dict)
@@ -60,7 +66,16 @@ _HASH_LENGTH = 12
 
 @dataclass(frozen=True)
 class IdentifierRule:
-    """The identifiers that a wire takes: regular expressions for one character and for the first, and the length."""
+    """The ids or names that an API accepts. Used in Calls and SchemaRule.
+
+    `characters` is a regular expression for one character and `first` for the first character; "" as `first` means the
+    same as `characters`. `longest` is the maximum number of characters.
+
+    >>> from sabir.authoring import IdentifierRule
+    >>> rule = IdentifierRule(longest=20)
+    >>> rule.fit("call_1"), rule.fit("call 1")
+    ('call_1', 'call_1_f6b57eba9de2')
+    """
 
     characters: str = r"[A-Za-z0-9_-]"
     longest: int = 64
@@ -68,7 +83,7 @@ class IdentifierRule:
 
     @cached_property
     def whole(self) -> re.Pattern[str]:
-        """The expression that every identifier which the wire takes matches as a whole."""
+        """The compiled regular expression that every accepted identifier matches completely."""
         return re.compile(f"(?:{self.first or self.characters})(?:{self.characters}){{0,{self.longest - 1}}}")
 
     @cached_property
@@ -76,11 +91,18 @@ class IdentifierRule:
         return re.compile(f"(?!{self.characters})[\\s\\S]")
 
     def fit(self, identifier: str) -> str:
-        """The identifier if the wire takes it as it is; else an identifier derived from it."""
+        """Return the identifier unchanged if the API accepts it, otherwise an accepted one derived from it
+        by `derive`.
+        """
         return identifier if self.whole.fullmatch(identifier) else self.derive(identifier)
 
     def derive(self, identifier: str, occurrence: int = 0) -> str:
-        """A valid identifier for any string: its valid characters, then twelve hexadecimal digits of its hash."""
+        """Return an accepted identifier for any string: the string, shortened and with "_" in place of other
+        characters, and 12 hexadecimal digits of a hash.
+
+        The same string and `occurrence` always give the same identifier. A different `occurrence` gives a different
+        one.
+        """
         digest = sha256(f"{identifier}\0{occurrence}".encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_LENGTH]
         kept = self._foreign.sub("_", identifier)[: max(self.longest - _HASH_LENGTH - 1, 0)]
         made = f"{kept}_{digest}" if kept else digest
@@ -89,21 +111,20 @@ class IdentifierRule:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """How a wire takes option calls, and the provider's own pairs of blocks.
+    """How an API accepts option calls and their results. A field of Tables.
 
-    `ids` and `names` say which identifiers it takes. `hints` is a strict, frozen model of the vendor hints that an
-    option may have.
+    `ids` and `names` are the accepted call ids and option names. `hints` is a strict, frozen pydantic model of the
+    vendor hints that an option may have; None means no hints.
 
-    `incomplete` says what becomes of a call without a result once another turn begins, or the request ends: it is
-    "left_out" (loss: dropped), and a later result brings the call to its own place; or it is "answered" in its place
-    by an error (loss: synthesized), and a later result is dropped. `results` stand "apart", as a turn of their own, or
-    "with_user": then the user's next messages are in the turn of the results, behind them.
+    `incomplete` is for calls without a result when the next turn begins or the request ends. "left_out" removes the
+    call (loss: dropped); a result that arrives later brings the call back, at the result's place. "answered" sends an
+    error as the result (loss: synthesized); a later result is dropped.
 
-    `unfinished_pairs` says whether a request may end with an opaque part that opens a pair but whose other half is
-    missing, as it is where a provider paused in mid-turn.
-
-    `stored_by` names vendor settings that refer to earlier messages which the server stores: with one of them set, a
-    result without its call is sent too.
+    `results` "apart" makes the results a turn of their own. "with_user" puts the user's next messages into the same
+    turn, after the results. `unfinished_pairs` is for an opaque part that opens a pair and has no second half:
+    "dropped" removes the part, "kept_at_the_end" sends it at the end of a request, where a provider may have paused in
+    the middle of a turn. `stored_by` names the vendor settings that refer to messages stored on the server. If one of
+    them is set, a result without its call is sent too.
     """
 
     ids: IdentifierRule = IdentifierRule()
@@ -117,13 +138,12 @@ class Calls:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The three tables of a dialect.
+    """The rules of an API as data: roles, media and calls. A field of Dialect; core applies the rules before it calls
+    the dialect's functions.
 
-    `variants` maps a quirk to a function that returns the tables of endpoints with it, given those without it; or to
-    such tables, which then replace all.
-
-    `media` maps (side, modality) to a rule; a missing row means that this side never takes that modality; the rows
-    ("results", …) are for option results.
+    `media` maps (side, modality) to a MediaRule. A side does not accept a modality without a row; the rows ("results",
+    …) are for option results. `variants` maps a quirk of an endpoint to the tables for that endpoint, or to a function
+    that changes the given tables.
     """
 
     roles: Roles = Roles()
@@ -153,30 +173,37 @@ _NO_FIELDS: Mapping[str, Any] = FrozenDict()
 
 
 class Entry(NamedTuple):
-    """One message of a turn, with what is left of it for this wire."""
+    """One message of a turn, reduced to what the target accepts. Created by core; `Turn.entries` are the entries of a
+    turn.
+    """
 
     message: Message
+    """The message itself."""
     pieces: tuple[KnownPart, ...] = ()
-    """Parts that the target takes as they are, in order; unsupported ones are already replaced or reported."""
+    """The parts that the target accepts, in order. Unsupported parts are already removed or replaced, and reported."""
     wire_id: str = ""
-    """A call's or result's id within the dialect's characters and length."""
+    """The call id to send, for a call or a result. It follows the rule `Calls.ids`."""
     wire_name: str = ""
-    """A call's or result's option name within the dialect's characters and length."""
+    """The option name to send, for a call or a result. It follows the rule `Calls.names`."""
     keeps_state: bool = False
-    """Whether the message came from this very target and is said as its own, so that its state goes back."""
+    """Whether the message came from this target and is sent as the model's own. Only then may its signed
+    state be sent.
+    """
     call: "Entry | None" = None
-    """For a result, the entry of its call."""
+    """For a result, the entry of its call. Otherwise None."""
 
     @property
     def result(self) -> OptionResultPayload:
-        """The result, in a turn of results."""
+        """The option result of the message. Only for entries that contain a result."""
         result = self.message.payload
         assert result.kind == "option_result"
         return result
 
     @property
     def call_state(self) -> Mapping[str, Any]:
-        """The state of its call, or of the call that it answers, where that goes back to its maker; else empty."""
+        """The signed state of the call, or of the call that this result answers, as an object. Empty if there is none,
+        or if it must not be sent to this target.
+        """
         entry = self.call or self
         call = entry.message.payload
         if not entry.keeps_state or call.kind != "option_call" or call.state_json is None:
@@ -184,15 +211,19 @@ class Entry(NamedTuple):
         return entry.state_of(call)
 
     def state_of(self, stated: Stateful) -> Mapping[str, Any]:
-        """The state of a part or of a call, where it goes back to its maker; else an empty object."""
+        """Return the signed state of a part or call as an object. Empty if there is none, or if it must not be sent to
+        this target.
+        """
         state = from_json(stated.state_json) if self.keeps_state and stated.state_json is not None else None
         return state if isinstance(state, dict) else _NO_FIELDS
 
     def arguments_text(self, target: Target, losses: "LossLog", *, verbatim: bool = False) -> str:
-        """Return the argument text of a call: as it came if its own dialect gets it, canonical elsewhere.
+        """Return the arguments of a call as JSON text.
 
-        Text that is not a JSON object is put into an object, because most servers parse the calls of a history.
-        `verbatim` sends it back to its own dialect as it came; set it only where a source says that this is accepted.
+        A call that came from the same dialect is sent with its original text, any other call with canonical JSON. Text
+        that is not a JSON object is sent as the only field "invalid_json" of an object, with a loss. `verbatim` True
+        sends such text unchanged to the dialect that it came from; use it only if the vendor documents that this is
+        accepted.
         """
         call, origin = self._option_call(), self.message.origin
         raw = call.raw_arguments or ""
@@ -203,7 +234,9 @@ class Entry(NamedTuple):
         return encode_json(self.arguments_value(losses)) if call.unreadable_arguments else call.arguments_json[:]
 
     def arguments_value(self, losses: "LossLog") -> Mapping[str, Any]:
-        """Return the arguments of a call as an object; text that is not a JSON object becomes its only field."""
+        """Return the arguments of a call as an object. Text that is not a JSON object becomes the only field
+        "invalid_json", with a loss.
+        """
         call = self._option_call()
         if unreadable := call.unreadable_arguments:
             reason = f"the arguments' text is no JSON object; {UNREADABLE!r} holds it"
@@ -218,7 +251,10 @@ class Entry(NamedTuple):
         return call
 
     def result_text(self, losses: "LossLog") -> str:
-        """A result of which no part is left, as text; one whose media were all left out says so: it is not null."""
+        """Return an option result as text: a string unchanged, any other value as JSON.
+
+        If the result had media and nothing of it can be sent, return a note that says so, with a loss.
+        """
         result = self.result
         if result.parts and not self.pieces and any(isinstance(part, MediaPart) for part in result.parts):
             losses.add("synthesized", "no part is left; a text says so", message=self.message, path="payload.result")
@@ -229,26 +265,28 @@ class Entry(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """Neighbouring messages of one side; results are in the order of their calls.
+    """Consecutive messages of one side. Created by core and passed to `encode_turn`.
 
-    Where the table of calls says so, what the user says stands behind them: entries without a `call`.
-
-    A turn of which nothing is left is none, so that any side but results may follow any other. Where a wire forbids
-    that, `encode_turn` puts a short item of the missing side before the turn's own (loss: synthesized).
+    Results are in the order of their calls. With `Calls.results="with_user"`, the user's messages follow the results in
+    the same turn, as entries without a `call`. Turns without content are left out, so the same side may follow twice,
+    but results always follow their assistant turn. If the API does not accept that order, `encode_turn` adds a short
+    item of the missing side and a loss (synthesized).
     """
 
     side: Side
+    """The side of all entries."""
     entries: tuple[Entry, ...]
+    """The messages, in order."""
     follows: Side | None = None
-    """The side of the turn before it that came to an item; None where there is none but hoisted ones."""
+    """The side of the previous turn that produced an item in the request. None if there is no such turn."""
 
 
 class Unchecked(Loss):
-    """A mark in a log of losses for content that is sent although nothing documents that the target takes it."""
+    """A marker in a LossLog for content that is sent although nothing documents that the target accepts it."""
 
 
 class LossLog:
-    """Where encoders write down what the target cannot take."""
+    """Collects the losses of a request. Core passes a log to `encode_turn`, and `RequestScope.losses` is one."""
 
     __slots__ = ("losses",)
 
@@ -256,15 +294,23 @@ class LossLog:
         self.losses: list[Loss] = []
 
     def add(self, kind: LossKind, reason: str, *, message: Message | None = None, path: str = "") -> None:
-        """Write down one loss."""
+        """Add a loss. `reason` is a phrase for users, such as "the API has no field for it".
+
+        `path` is the place inside `message`; without a message, the place in the arguments of the call, such as
+        "settings.seed".
+        """
         self.losses.append(Loss(kind=kind, message_id=message.id if message else "", path=path, reason=reason))
 
     def add_unchecked(self, path: str, message: Message) -> None:
-        """Write down the place of something that is sent although nothing documents that the target takes it."""
+        """Record that the content at `path` of the message is sent although no source documents that the target accepts
+        it. The place appears in `Rendering.unchecked`.
+        """
         self.losses.append(Unchecked(kind="dropped", message_id=message.id, path=path, reason="unverified"))
 
     def lose(self, kind: LossKind, reason: str, piece: KnownPart, entry: Entry, within: str = "") -> None:
-        """Write down the loss of one piece of a message; `within` is the path inside it."""
+        """Add the loss of one part of a message. `piece` is an item of `entry.pieces`, and `within` the path inside the
+        part.
+        """
         parts = entry.message.parts
         found = [index for index, part in enumerate(parts) if part is piece] or [
             index for index, part in enumerate(parts) if _is_left_of(part, piece)
@@ -273,7 +319,7 @@ class LossLog:
 
 
 def _is_left_of(part: Part, piece: KnownPart) -> bool:
-    """Whether a piece is that part but for its hints, of which a target takes its own."""
+    """Return whether `piece` is `part` with its vendor hints filtered."""
     both = part.kind == piece.kind == "media"
     return both and {**vars(part), "vendor_json": None} == {**vars(piece), "vendor_json": None}
 
@@ -282,18 +328,25 @@ Difference: TypeAlias = Literal["", "origin", "provider", "dialect", "endpoint",
 
 
 def itself(model: str) -> str:
-    """A model is a family of its own."""
+    """Return the model: by default every model is its own family."""
     return model
 
 
 def of_any_model(endpoint: str, model: str) -> str:
-    """An endpoint is a place of its own, whatever the model."""
+    """Return the endpoint: by default all models of an endpoint share signed state."""
     return endpoint
 
 
 @dataclass(frozen=True, slots=True)
 class TurnScope:
-    """All that the encoding of a turn may depend on besides the turn itself."""
+    """Everything that `encode_turn` may use besides the turn itself. Created by core. Equal scopes and equal turns must
+    give equal results, because core caches encoded turns.
+
+    `target` is the provider, dialect, model and endpoint. `tables` are the dialect's tables for this model and
+    endpoint. `speaks_as` is the policy whose messages are the model's own. `family` and `place` are the functions of
+    the Dialect. `model_info` are the known facts about the model. `media_labels` and `unsupported_media` are the
+    settings of the same names.
+    """
 
     target: Target
     tables: Tables
@@ -306,12 +359,15 @@ class TurnScope:
     quirks: frozenset[str] = frozenset()
     """Deviations of this endpoint from the dialect, by names that the dialect defines."""
     has_stored_calls: bool = False
-    """Whether the server stores earlier messages, so that a result may come without its call."""
+    """Whether the server stores earlier messages, so that a result may be sent without its call."""
     declared_names: tuple[str, ...] = ()
-    """Names of offered options that the wire cannot take as they are."""
+    """Names of the offered options that the API does not accept unchanged."""
 
     def differs_by(self, origin: Origin | None) -> Difference:
-        """What of an origin is another than here, so that its state stays behind; "" where it is this very target."""
+        """Return the first field in which `origin` differs from the target, or "" if signed state may be sent back.
+
+        Models of one family at one endpoint count as equal. None as `origin` gives "origin".
+        """
         if origin is None:
             return "origin"
         target = self.target
@@ -326,7 +382,11 @@ class TurnScope:
         return "" if self.family(origin.model) == self.family(target.model) else "model"
 
     def placeholder_or_drop(self, reason: str, piece: MediaPart, entry: Entry, losses: LossLog) -> str:
-        """The text that stands for a medium that a wire does not take there; empty where it shall be left out."""
+        """Return the text to send in place of a medium that the API does not accept, and add a loss with this reason.
+
+        Return "" if the setting `unsupported_media` is "drop"; then send nothing. `piece` is the media part and `entry`
+        its message.
+        """
         if self.unsupported_media == "drop":
             losses.lose("dropped", reason, piece, entry)
             return ""

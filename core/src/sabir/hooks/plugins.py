@@ -160,7 +160,10 @@ NO_HOOKS = Hooks()
 
 @cache
 def installed_hooks() -> Hooks:
-    """The hooks of the entry-point group `sabir.hooks`, loaded once; a broken plugin is logged and left out."""
+    """Return the hooks of all installed packages (entry points of the group `sabir.hooks`). They are loaded once.
+
+    A plugin that cannot be loaded is logged and left out.
+    """
     hooks = Hooks()
     for name, claims in claimed(HOOKS).items():
         try:

@@ -49,7 +49,10 @@ MOST_THREADS = 512
 
 
 def run_in_thread(function: Callable[[], Given]) -> "Future[Given]":
-    """The future of a function's result; it runs in a thread of its own, in the context of its caller."""
+    """Start a function in a new daemon thread, with the context variables of the caller. Return a Future of its result.
+
+    The Future is a `concurrent.futures.Future` and cannot be cancelled.
+    """
     from concurrent.futures import Future  # imported only where threads run
 
     future: Future[Given] = Future()
@@ -97,7 +100,9 @@ async def in_thread(
 
 
 async def call_function(function: Callable[[Asked], Given | Awaitable[Given]], asked: Asked) -> Given:
-    """A function's result: a coroutine function is awaited, any other runs in a thread of its own."""
+    """Call a function with one argument, from async code, and return its result. A coroutine function is awaited; any
+    other function runs in a new thread.
+    """
     answer = function(asked) if inspect.iscoroutinefunction(function) else await in_thread(function, asked)
     return await answer if isinstance(answer, Awaitable) else answer
 
@@ -182,22 +187,30 @@ _depth: ContextVar[int] = ContextVar("sabir.depth", default=0)
 
 
 class CallDepth(NamedTuple):
-    """How many calls one is within."""
+    """The nesting depth of option and policy calls. The depth is stored in a context variable; runners that run a call
+    elsewhere send it along.
+
+    `calls` is the number of calls around the running code.
+    """
 
     calls: int
 
     @classmethod
     def current(cls) -> "CallDepth":
-        """That of what runs here."""
+        """Return the depth of the running code."""
         return cls(_depth.get())
 
     def set(self) -> AbstractContextManager[None]:
-        """What runs within is within so many calls."""
+        """Set the call depth for the duration of the `with` block."""
         return _being(_depth, self.calls)
 
     @classmethod
     def one_deeper(cls, name: str) -> AbstractContextManager[None]:
-        """What runs within is called by the policy or option of that name; CallsTooDeep beyond `MOST_DEPTH`."""
+        """Return a context manager that increases the depth by one in its `with` block. Raises CallsTooDeep if the
+        depth exceeds 50.
+
+        `name` is the policy or option that is called, for the error.
+        """
         calls = _depth.get() + 1
         if calls > MOST_DEPTH:
             remedy = "have it end, and offer no option to itself"
@@ -250,7 +263,11 @@ async def _settle(value: Awaitable[Any]) -> Outcome:
 
 
 class RaisedError(NamedTuple):
-    """An exception as the error result of an option describes it, in text that JSON can hold."""
+    """An exception, described by the fields of an option's error result. All texts can be encoded as JSON.
+
+    `type` is the name of the exception's class, `message` its text, and `retryable` whether the same call may succeed
+    later.
+    """
 
     type: str
     message: str
@@ -258,7 +275,10 @@ class RaisedError(NamedTuple):
 
     @classmethod
     def from_exception(cls, error: BaseException) -> "RaisedError":
-        """Read the class, text and `retryable` of an exception; OptionFailed gives all three itself."""
+        """Describe an exception. An OptionFailed gives its own `error_type`, `error_message` and `retryable`.
+
+        For other exceptions, `retryable` is True only if the exception has an attribute `retryable` that is True.
+        """
         kind = error.__class__.__name__
         if isinstance(error, OptionFailed):
             return cls(_written(error.error_type) or kind, _written(error.error_message), bool(error.retryable))

@@ -29,7 +29,9 @@ from sabir.base.values import FrozenDict, JSONText, JSONValue
 
 
 class BoundArguments(NamedTuple):
-    """Validated arguments, as a function takes them."""
+    """Validated arguments of an option call, ready for `function(*positional, **named)`. Returned by the `binder` of a
+    Signature.
+    """
 
     positional: tuple[Any, ...]
     named: Mapping[str, Any]
@@ -40,7 +42,9 @@ Binder: TypeAlias = Callable[[JSONText], BoundArguments]
 
 
 class ArgumentsRefused(ValueError):
-    """Arguments do not fit an option's parameters; the message names each misfit, in one line."""
+    """Raised by a `binder` for arguments that do not match an option's parameters. The message names every mismatch in
+    one line.
+    """
 
 
 def bind_parameters(
@@ -176,33 +180,41 @@ AnyFunction = Callable[..., Any]
 
 
 class Signature(NamedTuple):
-    """The facts read from a function, under the names of an option's fields."""
+    """The name, description and parameters of a function as an option. Created by `Signature.of`.
+
+    `parameters` is the JSON schema of the arguments. `binder` is a function from JSON text to BoundArguments; it raises
+    ArgumentsRefused.
+    """
 
     name: str
     description: str
     parameters: dict[str, Any]
     binder: Binder
     provided: tuple[Provided, ...] = ()
-    """The function's further parameters, which are not shown to the model."""
+    """Further parameters that the model does not see, such as a ToolContext, which are filled in when the function
+    runs.
+    """
 
     @staticmethod
     def unwrap(function: AnyFunction) -> AnyFunction:
-        """The function within any number of partials."""
+        """Return the function inside any number of `functools.partial` objects."""
         while isinstance(function, partial):
             function = function.func
         return function
 
     @staticmethod
     def is_asynchronous(function: AnyFunction) -> bool:
-        """Whether a call of the function gives a coroutine."""
+        """Return whether calling the function returns a coroutine."""
         inner = Signature.unwrap(function)
         return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None))  # noqa: B004
 
     @classmethod
     def of(cls, function: AnyFunction, name: str | None = None) -> "Signature":
-        """The signature of a function, method, partial or callable object.
+        """Return the signature of a function, method, partial or callable object. `name` replaces the function's own
+        name.
 
-        Raises OptionInvalid, in one line, for what cannot be described to a model.
+        Raises OptionInvalid, in one line, for a function that cannot be described to a model, for example one without
+        annotations.
         """
         inner = Signature.unwrap(function)
         name = name or getattr(inner, "__name__", None)
@@ -218,7 +230,7 @@ class Signature(NamedTuple):
         return cls(name, first_paragraph(documentation), schema, binder, provided)
 
     def provide(self) -> dict[str, Any]:
-        """What is provided now, by parameter; OptionInvalid where nothing is, and the parameter has no default."""
+        """Return values for the injected parameters. Raises OptionInvalid if one has no value and no default."""
         return values_of(self.provided)
 
 

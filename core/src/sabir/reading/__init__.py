@@ -1,1 +1,1 @@
-"""Bytes in any chunks → events → a reply: any bytes end in a reply or one of the library's own errors (laws 8, 10)."""
+"""Convert the bytes of an answer to events and a reply, or to one of sabir's errors (laws 8, 10)."""

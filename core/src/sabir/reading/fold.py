@@ -1,18 +1,18 @@
-"""Law 8, fold = whole: a reply is built in one way, whether it came as one body or as a stream.
+"""Build replies, in the same way from a complete response and from a stream (law 8, fold = whole).
 
-    whole body ──decode──▶ parts and calls ──▶ ReplyBuilder ──finish──▶ Reply
-    stream     ──events──▶ Fold (the blocks' ends are the truth) ──▶ ReplyBuilder ──▶ Reply
+    complete body ──decode──▶ parts and calls ──▶ ReplyBuilder ──finish──▶ Reply
+    stream        ──events──▶ Fold (the contents of BlockEnds count) ──▶ ReplyBuilder ──▶ Reply
 
-Neighbouring parts become one message of the kind `parts`, each call a message of its own, in the order given.
-A part that carries nothing (no text, no state, no citation) is left out. A call with the id, name and arguments of an
-earlier call is the same call sent twice: it is dropped, with a loss.
+Neighbouring parts become one message of the kind `parts`, and each call becomes a message of its own, in order. An
+empty part (no text, no state, no citation) is left out. A call with the id, name and arguments of an earlier call is
+the same call sent twice: it is dropped, with a loss.
 
 Law 12, nothing runs half-finished: a call is runnable only if its arguments are known to be finished.
 
     the reply ended by itself                                           every call is finished
-    the wire marked the call (`is_finished`)                            the mark decides, however the reply ended
-    the wire sends one block after another, and another one follows     the call is finished
-    the arguments came as text that closes a JSON object with members   the call is finished
+    the API marked the call (`is_finished`)                             the mark decides, however the reply ended
+    the API sends one block after another, and another one follows      the call is finished
+    the arguments are text that closes a JSON object with members       the call is finished
     anything else                                                       the call is unfinished
 
 Empty arguments prove nothing: a call that was cut before its first argument looks like a call without arguments.
@@ -46,13 +46,14 @@ from sabir.vocabulary.reply import (
 _TEXTS = (TextPart, ReasoningPart, RefusalPart)
 _TEXT_PARTS: Mapping[str, Callable[..., KnownPart]] = dict(zip(("text", "reasoning", "refusal"), _TEXTS, strict=True))
 ENDED_BY_ITSELF: frozenset[FinishReason] = frozenset({"stop", "option_calls", "native_calls"})
-"""Finish reasons of replies that the model ended itself; after any other, the last block may be unfinished."""
+"""Finish reasons of replies that the model ended itself. After any other reason, the last block may be unfinished."""
 
 
 class ReplyBuilder:
-    """Collects the parts and calls of one answer, in order; `finish` makes the reply.
+    """Collects the parts and option calls of one answer, in order, and builds the Reply. Use in `Dialect.decode`.
 
-    Adding more than `Settings.bounds.blocks` raises ResponseInvalid.
+    `scope` is the DecodeScope, `blocks` are parts and calls to start with. Neighbouring parts become one message, and
+    each call becomes a message of its own. Raises ResponseInvalid for more blocks than `Settings.bounds.blocks` allows.
     """
 
     def __init__(self, scope: DecodeScope, blocks: Iterable[Part | OptionCallPayload] = ()) -> None:
@@ -64,9 +65,9 @@ class ReplyBuilder:
             self.add(block)
 
     def add(self, block: Part | OptionCallPayload, *, is_finished: bool | None = None) -> None:
-        """Add the next part or option call; a part that carries nothing is left out.
+        """Add the next part or option call. An empty part is ignored.
 
-        `is_finished` is the wire's own mark on a call: whether its arguments are finished; None if it has no mark.
+        `is_finished` says whether the API marked the arguments of a call as complete; None if the API has no such mark.
         """
         self._number += 1
         self._scope.check_blocks(self._number)
@@ -83,7 +84,7 @@ class ReplyBuilder:
 
     @staticmethod
     def is_empty(part: Part) -> bool:
-        """Whether a part carries nothing: a text without characters, state or citations."""
+        """Return whether a text, reasoning or refusal part has no text, no state and no citations."""
         if not isinstance(part, _TEXTS) or part.text or part.state_json is not None:
             return False
         return not (isinstance(part, TextPart) and part.citations)
@@ -106,7 +107,9 @@ class ReplyBuilder:
         return losses
 
     def messages(self, origin: Origin) -> tuple[Message, ...]:
-        """Return the messages so far, each with a new id, by the scope's policy; for an Alternative too."""
+        """Return the messages collected so far, each with a new id and this origin. Also for the messages of an
+        Alternative.
+        """
         payloads = [PartsPayload(parts=tuple(each)) if isinstance(each, list) else each for each in self._payloads]
         if not payloads:
             return ()
@@ -127,10 +130,12 @@ class ReplyBuilder:
         details: JSONValue = None,
         finished_calls: FinishedCalls = "unknown",
     ) -> Reply:
-        """Build the reply, with every call that was cut off marked as such, in the alternatives too.
+        """Return the Reply. Option calls that may be incomplete are marked `cut_off`, and repeated calls are removed
+        with a loss.
 
-        `details` is a JSON object of the response fields that no field of Reply holds, or None. `finished_calls`
-        describes the wire: the calls that it shows to be finished in a reply that was cut off.
+        `raw_finish_reason` is the vendor's own word. `details` is a JSON object of response fields that Reply has no
+        field for, or None. `finished_calls` says which calls of a cut-off reply the API guarantees to be complete:
+        "unknown", "followed" (calls that another block follows) or "all".
         """
         for position, call in unfinished(self._payloads, finish_reason, finished_calls, self._marks).items():
             self._payloads[position] = call
@@ -150,10 +155,10 @@ class ReplyBuilder:
 def unfinished(
     payloads: Sequence[Payload | list[Part]], end: FinishReason, shown: FinishedCalls, marks: Mapping[int, bool]
 ) -> dict[int, OptionCallPayload]:
-    """Return the unfinished calls of a reply by their positions, each as a call that was cut off.
+    """Return the unfinished calls of a reply by position, each marked as cut off.
 
-    `end` is the reply's finish reason, `shown` the calls that the wire shows to be finished. `marks` maps the position
-    of a call to the wire's own mark: True for finished, False for unfinished.
+    `end` is the reply's finish reason, and `shown` says which calls the API guarantees to be complete. `marks` maps a
+    call's position to the API's own mark: True for complete.
     """
     calls: dict[int, OptionCallPayload] = {}
     if marks or end not in ENDED_BY_ITSELF:
@@ -193,10 +198,10 @@ class _Block:
 
 
 class Fold:
-    """Folds one stream's events into its reply; blocks are ordered by their indices.
+    """Builds the Reply from the events of a stream. Use in `Dialect.decode` if a complete response is easiest to read
+    as a stream.
 
-    Raises ResponseInvalid for events out of order: every block starts, grows and ends under one index and
-    kind, between one ReplyStart and one ReplyEnd.
+    Raises ResponseInvalid for events in the wrong order. Blocks are ordered by their index.
     """
 
     def __init__(self, scope: DecodeScope) -> None:
@@ -206,19 +211,19 @@ class Fold:
         self._end: ReplyEnd | None = None
         self._reply: Reply | None = None
         self.ended = False
-        """Whether the terminal marker came."""
+        """Whether a ReplyEnd was fed."""
 
     @property
     def started(self) -> bool:
-        """Whether any block has begun."""
+        """Whether a BlockStart was fed."""
         return bool(self._blocks)
 
     def has_grown(self, index: int) -> bool:
-        """Whether any characters of that block arrived before its end."""
+        """Return whether the block with this index received any BlockDelta."""
         return bool(self._blocks[index].texts)
 
     def feed(self, event: StreamEvent) -> None:
-        """Take the next event."""
+        """Add the next event. Raises ResponseInvalid if the event is out of order."""
         if isinstance(event, BlockDelta):
             self._open(event, event.kind).texts.append(event.text)
             return
@@ -249,18 +254,19 @@ class Fold:
         return self._scope.invalid_answer(f"streamed {event.type}{where} out of order; send the request again")
 
     def partial(self) -> Reply:
-        """Return the reply as far as it has arrived, or the whole reply after the terminal marker.
+        """Return the reply as far as it has arrived; after ReplyEnd, the complete reply.
 
-        An unfinished text, reasoning or refusal is a part with the characters that arrived. An unfinished medium or
-        opaque block is a loss. An option call without its end is a loss too, not a message, and
-        `details["unfinished_calls"]` holds its id, its name and the argument text so far. A call with its end is
-        marked `cut_off` unless its argument text is complete, because the end of the reply may show that it was cut.
-        The finish reason is `other`.
+        An unfinished text, reasoning or refusal becomes a part with the characters so far. An unfinished medium, opaque
+        block or option call becomes a loss; `details["unfinished_calls"]` contains the id, the name and the argument
+        text so far of each such call. A finished call is marked `cut_off` unless its arguments are certainly complete.
+        The finish reason is "other".
         """
         return self.reply() if self._end else self._build(ReplyEnd(finish_reason="other"))
 
     def reply(self) -> Reply:
-        """The whole reply, the same object each time; raises StreamBroken before the terminal marker has come."""
+        """Return the complete reply, the same object each time. Raises StreamBroken, with the partial reply, if
+        ReplyEnd was not fed.
+        """
         if self._end is None:
             target = self._scope.target
             message = f"{target} ended its stream without the terminal marker; what came is in `partial`"

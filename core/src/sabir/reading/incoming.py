@@ -1,11 +1,10 @@
-"""A provider's answer as it arrives: bytes in any chunks → events → the reply.
+"""Convert a provider's answer as it arrives: bytes in any chunks → events → the reply.
 
     chunk ─▶ dialect.framing ─▶ dialect's decoder ─▶ Fold ─▶ events for the user
                                                         └──▶ partial reply at any time, whole reply at the end
 
-Law 10, no surprise exceptions: any bytes end in a reply or in one of the library's own errors. Before the first
-block an error is raised as it is and the call may be repeated; afterwards it becomes a StreamBroken that carries
-the partial reply.
+Law 10, no surprise exceptions: any bytes give a reply or one of sabir's own errors. Before the first block an error is
+raised unchanged, and the call may be repeated. Later it becomes a StreamBroken with the partial reply.
 """
 
 import codecs
@@ -92,7 +91,7 @@ KEPT_BYTES = 65_536
 
 
 def shown(body: bytes | str) -> str:
-    """The beginning of an answer, as an error shows it."""
+    """Return the beginning of an answer for an error message."""
     start = body[:SHOWN_CHARACTERS]
     text = start.decode("utf-8", errors="replace") if isinstance(start, bytes) else start
     text = one_line(f"{text}…" if len(body) > SHOWN_CHARACTERS else text, 80)
@@ -100,7 +99,7 @@ def shown(body: bytes | str) -> str:
 
 
 def labelled(error: CallError, scope: DecodeScope, status: int | None = None) -> CallError:
-    """The error, with the provider, request id and status where it has none."""
+    """Return the error with the provider, request id and status added if it has none."""
     error.provider = error.provider or scope.target.provider
     error.request_id = error.request_id or scope.request_id
     error.status = error.status or status
@@ -108,7 +107,9 @@ def labelled(error: CallError, scope: DecodeScope, status: int | None = None) ->
 
 
 def redirected(scope: DecodeScope, status: int, location: str) -> ResponseInvalid:
-    """The error for a redirect, which is not followed: the conversation and the headers are for the endpoint alone."""
+    """Return the error for a redirect. Redirects are not followed, because the conversation and the headers are for the
+    endpoint only.
+    """
     try:
         host = urlsplit(location).netloc.rpartition("@")[2]
     except ValueError:
@@ -147,7 +148,9 @@ def read_body(body: bytes, scope: DecodeScope) -> tuple[bytes, bool]:
 
 
 def finished(reply: Reply, losses: tuple[Loss, ...], attempt: int, *, was_broken: bool = False) -> Reply:
-    """A decoded reply with the rendering's losses before its own, and with the number of requests sent for it."""
+    """Return a decoded reply with the rendering's losses before its own, and with the number of requests that were
+    sent.
+    """
     if was_broken:
         reason = f"{reply.origin.provider} answered with invalid Unicode, which was replaced by U+FFFD"
         losses = (*losses, Loss(kind="rewritten", path="reply", reason=reason))
@@ -210,7 +213,7 @@ class StreamState:
         return self._take(events)
 
     def close(self) -> Iterator[StreamEvent]:
-        """The events that the end of the bytes completes."""
+        """Return the events that the end of the stream completes."""
         try:
             events = self._reader.close()
         except Exception as error:
@@ -228,7 +231,7 @@ class StreamState:
                 raise  # the provider reported a failure; for any other error, `reply` says what is wrong
 
     def _take(self, wire_events: Sequence[ServerEvent | None]) -> Iterator[StreamEvent]:
-        """Yield the core events of wire events; None is the end of the bytes."""
+        """Yield the stream events for events of the API. None means the end of the stream."""
         fold = self._fold
         for arrived in wire_events:
             if fold.ended:
@@ -272,7 +275,7 @@ class StreamState:
         return wire_event._replace(data=mended.decode("utf-8", "surrogatepass"))
 
     def reply(self) -> Reply:
-        """The whole reply; raises StreamBroken where the terminal marker is missing."""
+        """Return the complete reply. Raises StreamBroken if the end marker is missing."""
         if self._fold.ended:
             return self._finished(self._fold.reply())
         target = self._scope.target
@@ -287,13 +290,15 @@ class StreamState:
         return finished(reply, self._losses, self._attempt, was_broken=was_broken)
 
     def failure(self, error: CallError) -> CallError:
-        """The error that the stream's reader gets: the error itself before the first block, else a StreamBroken."""
+        """Return the error for the stream's reader: the error itself before the first block, otherwise a
+        StreamBroken.
+        """
         if isinstance(error, StreamBroken) or not self._fold.started:
             return error
         return self._broken(f"{self._scope.target} broke off its stream: {error}", error)
 
     def closed_error(self) -> StreamBroken:
-        """The error for a caller that reads on after leaving the stream."""
+        """Return the error for a caller that reads from a closed stream."""
         return self._broken("the stream was closed before its end; read it to the end, or take `partial`")
 
     def _broken(self, message: str, cause: CallError | None = None) -> StreamBroken:
@@ -302,7 +307,7 @@ class StreamState:
         return broken
 
     def text_of(self, event: StreamEvent) -> str:
-        """The characters that an event adds to the reply's text; "" where it adds none."""
+        """Return the characters that an event adds to the reply's text, or ""."""
         if isinstance(event, BlockDelta):
             return event.text if event.kind == "text" else ""
         if isinstance(event, BlockEnd) and isinstance(event.block, TextPart) and not self._fold.has_grown(event.index):

@@ -1,4 +1,4 @@
-"""Law 1, no orphan, and the closed prefix: messages → blocks of complete pairs.
+"""Group messages into blocks, so that calls and results are complete pairs (law 1, no orphan).
 
     message ─▶ side ─▶ block            a block is one turn; an assistant block also holds the results of its calls
     result  ─▶ its call                      if the call was abandoned, both render at the result's place
@@ -35,7 +35,7 @@ _NONE_WAITING = Waiting(is_leading=False)
 
 
 class Block:
-    """One turn being gathered: positions of its messages and, for calls that have one, of their results."""
+    """One turn under construction: the positions of its messages, and for calls the positions of their results."""
 
     words: "Block | None" = None
     """What the user says in the turn of the results, where the table of calls joins them."""
@@ -62,7 +62,9 @@ _Half: TypeAlias = tuple[Block, int, int]
 
 
 class Paired(NamedTuple):
-    """Blocks of a history, how many of them are final, and losses that belong to none of them."""
+    """The result of `pair_messages`: the blocks, in order, how many of them can no longer change, and losses that
+    belong to no block.
+    """
 
     blocks: list[Block]
     final: int
@@ -73,7 +75,12 @@ _HINTED: Mapping[str | None, Side] = {"system": "system", "user": "user", "assis
 
 
 def side_of(message: Message, speaks_as: str) -> Side:
-    """The side whose turn a message belongs to: parts follow their hint if there is one; calls are the assistant's."""
+    """Return the side whose turn a message belongs to. `speaks_as` is the policy whose messages are the model's own.
+
+    Option calls belong to "assistant" and option results to "results". A message of parts follows its role hint if it
+    has one ("tool" counts as "user"). Without a hint, the policy decides: `speaks_as` is "assistant", "system" is
+    "system", and every other policy is "user".
+    """
     kind = message.payload.kind
     if kind != "parts":
         return "results" if kind == "option_result" else "assistant"
@@ -82,7 +89,11 @@ def side_of(message: Message, speaks_as: str) -> Side:
 
 
 def pair_messages(messages: Sequence[Message], scope: TurnScope) -> Paired:
-    """The messages as blocks of complete pairs, by the tables of a scope."""
+    """Group messages into blocks, so that every option call is next to its result. Returns the blocks, in order, and
+    the losses.
+
+    `scope` supplies the tables. Core does this before `encode_turn`; tests of a dialect may call it.
+    """
     (whole,) = pair_apart(messages, scope, 0, Waiting(), len(messages) + 1)
     return whole
 
@@ -90,9 +101,10 @@ def pair_messages(messages: Sequence[Message], scope: TurnScope) -> Paired:
 def pair_apart(
     messages: Sequence[Message], scope: TurnScope, start: int, waiting: Waiting, apart: int
 ) -> Iterator[Paired]:
-    """As `pair_messages`, from `start` on: after every `apart` messages yield the final blocks, then the rest.
+    """Pair messages from position `start` on. After every `apart` messages, yield the final blocks; at the end, yield
+    the others.
 
-    `waiting` is the state of pairing after the prefix that closed at `start`.
+    `waiting` is the state of pairing after the prefix that ends at `start`.
     """
     pairing = _Pairing(messages, scope, waiting)
     for begin in range(start, len(messages), apart):
@@ -113,7 +125,7 @@ def pair_apart(
 
 
 class _Pairing:
-    """Gathers blocks from messages taken one by one, and notes which became final."""
+    """Groups messages into blocks one by one, and tracks which blocks became final."""
 
     def __init__(self, messages: Sequence[Message], scope: TurnScope, waiting: Waiting) -> None:
         self._messages = messages
@@ -134,17 +146,17 @@ class _Pairing:
         """Those of the blocks that are not final."""
 
     def lose(self, kind: LossKind, reason: str, position: int, path: str = "") -> None:
-        """Write down the loss of a message."""
+        """Add the loss of a message."""
         self._losses.append(Loss(kind=kind, message_id=self._messages[position].id, path=path, reason=reason))
 
     def cut(self) -> Paired:
-        """Remove and return the final blocks; the others stay."""
+        """Remove the final blocks and return them."""
         final, self._blocks = self._blocks[: self._final], self._blocks[self._final :]
         self._final = 0
         return new_tuple(Paired, (final, len(final), []))
 
     def finish(self) -> Paired:
-        """The remaining blocks, with every loss that a later message could undo."""
+        """Return the remaining blocks, with every loss that a later message could undo."""
         if self._open_pairs:
             if self._calls.unfinished_pairs == "kept_at_the_end":
                 self._keep_paused()
@@ -159,12 +171,12 @@ class _Pairing:
         return new_tuple(Paired, (self._blocks, self._final, self._losses))
 
     def take_call(self, position: int, call: OptionCallPayload) -> None:
-        """Take an option call, which waits for its result."""
+        """Add an option call, which has no result yet."""
         self._open[position] = self._place(position, position, "assistant")
         self._unanswered.run.append((call.invocation_id, position))
 
     def take_parts(self, position: int, message: Message, parts: Sequence[Part]) -> None:
-        """Take a message of parts; it abandons open calls unless it is the assistant's."""
+        """Add a message of parts. It abandons open calls unless it is the assistant's."""
         hint, is_late, is_answer, halves = message.role_hint_for_llm, False, False, None
         side = self._voices.get(message.policy, "user")  # as side_of, without its call
         if hint is not None:
@@ -189,7 +201,7 @@ class _Pairing:
             self._open_pairs |= {pair_id: (block, position, index) for pair_id, index in opened.items()}
 
     def _note_place(self, block: Block, position: int, hint: str | None, is_late: bool) -> None:
-        """Write down what a message's hint, or its place after the start, loses."""
+        """Add losses for a role hint, or for a system message after the start."""
         if is_late:
             block.late.add(position)
             if self._roles.later_system == "user":
@@ -204,7 +216,7 @@ class _Pairing:
             self.lose("downgraded", f"the role hint {hint!r} is unknown to this version of sabir", position)
 
     def take_result(self, position: int, result: OptionResultPayload) -> None:
-        """Take a result: it goes to its call; if the call was abandoned, both render at the result's place."""
+        """Add a result to its call. If the call was abandoned, both render at the result's place."""
         identifier, unanswered = result.invocation_id, self._unanswered
         if unanswered.run:
             unanswered.end_run()
@@ -257,7 +269,7 @@ class _Pairing:
         return block
 
     def _abandon(self) -> None:
-        """Stop waiting for the results of open calls and for the other halves of open pairs."""
+        """Close all calls without a result and all pairs without a second half."""
         if self._calls.incomplete == "answered":
             for position, block in self._open.items():
                 block.answers[position] = None
@@ -267,10 +279,10 @@ class _Pairing:
         self._omit_open_pairs()
 
     def _read_halves(self, message: Message, side: Side) -> tuple[dict[str, int], list[int]] | None:
-        """The pairs that a message opens (pair id → part index), and indices of parts whose other half is missing.
+        """Return the pairs that a message opens (pair id → part index), and the indices of parts whose other half is
+        missing.
 
-        Earlier pairs that it ends are open no longer. What does not go back to where it came from is no half of
-        anything.
+        Earlier pairs that the message ends are removed. Parts that are not sent back to their origin are ignored.
         """
         opened: dict[str, int] = {}
         lonely: list[int] = []
@@ -294,7 +306,9 @@ class _Pairing:
         self._open_pairs = {pair_id: each for pair_id, each in openers if pair_id not in paused}
 
     def _is_paused(self, block: Block, position: int, index: int) -> bool:
-        """Whether only openers and calls follow an opener: of the same reply in its block, of the same maker later."""
+        """Return whether only openers and calls follow an opener: of the same reply in its block, of the same maker
+        later.
+        """
         message = self._messages[position]
         number = next(number for number, each in enumerate(self._blocks) if each is block)
         beside = block.positions[block.positions.index(position) + 1 :]

@@ -82,7 +82,7 @@ class _Medium(NamedTuple):
 
 
 def _typed(part: MediaPart) -> MediaPart:
-    """The part as it is; where its data URL says no type, with the type that its hint says."""
+    """Return the part; if its data URL has no type, with the type of its hint."""
     if part.url[5:6] not in ";," or part.form != "data" or not part.mime_type:
         return part
     spelled = ";".join(each.strip() for each in (part.mime or "").split(";"))
@@ -106,10 +106,7 @@ def _feature(medium: _Medium, side: Side) -> str:
 
 
 class PartFilter:
-    """Filters the parts of messages for one target, and numbers media over the whole request.
-
-    The base of TurnMaker, whose constructor sets its attributes.
-    """
+    """Filters the parts of messages for one target and numbers the media of a request. The base class of TurnMaker."""
 
     scope: TurnScope
     losses: LossLog
@@ -126,9 +123,10 @@ class PartFilter:
         position: int = 0,
         omitted: AbstractSet[tuple[int, int]] = frozenset(),
     ) -> Taken:
-        """The parts that this side of the wire takes, in order; `differs` is how their maker differs from the target.
+        """Return the parts of a message that this side of the API accepts, in order. Losses are added to `losses`.
 
-        `omitted` are the parts to leave out: the position of a message, and their number. Losses go to the log.
+        `differs` is how the maker of the message differs from the target, "" for the target itself. `omitted` are parts
+        to leave out, as pairs of the message's position and the part's index.
         """
         pieces: list[KnownPart] = []
         keeps = side == "assistant" and not differs
@@ -144,9 +142,9 @@ class PartFilter:
         return ()
 
     def withhold(self, stated: Stateful, at: At, path: str = "") -> None:
-        """Add the loss of state that is not sent although its content is; nothing where there is none, or it is sent.
+        """Add a loss if a part's or call's signed state is not sent although its content is.
 
-        `path` is that of a call's state; a part's follows from its place.
+        `path` is the place of a call's state; for a part, the place is derived from the part's index.
         """
         if stated.state_json is None or at.keeps_state:
             return

@@ -1,12 +1,12 @@
-"""Blocks of complete pairs → turns, as one target takes them.
+"""Convert blocks of complete pairs to turns for one target.
 
     Block(assistant) ──▶ Turn(assistant: parts and answered calls) + Turn(results, in the order of their calls)
-                         where the table of calls says so, the user's words stand with the results
-    Block(user)      ──▶ Turn(user) + Turn(system)                 where late system messages may end the user's side
-    Block(other)     ──▶ Turn(side)                                a turn that has no content left is not made
+                         with Calls.results="with_user", the user's messages follow the results
+    Block(user)      ──▶ Turn(user) + Turn(system)                 with Roles.later_system="after_user"
+    Block(other)     ──▶ Turn(side)                                a turn without content is left out
 
-Reasoning whose following item was left out, or that ended its reply, is left out too: vendors refuse reasoning without
-the item that it led to.
+Reasoning is left out if the item after it was left out, or if it ended its reply, because vendors refuse reasoning
+without the item that it led to.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,11 +25,11 @@ Gathered: TypeAlias = tuple[Side, tuple[Entry, ...]]
 
 
 class Identifiers:
-    """The wire identifiers that a conversation has used, in order.
+    """The ids or names that a conversation has used in requests, in order.
 
-    `name` maps equal strings to equal identifiers; `fresh` gives every call its own identifier, so that call ids that
-    a provider uses again in a later turn stay distinct. A fork, made from `seen`, reads the first `count` identifiers
-    of `seen`, whatever `seen` gains later, and writes only to itself; a fork is never forked again.
+    `name` maps equal strings to equal identifiers. `fresh` gives every call its own identifier, so that call ids which
+    a provider uses again in a later turn stay distinct. A fork, created with `seen`, reads the first `count`
+    identifiers of `seen` and writes only to itself. A fork is never forked again.
     """
 
     __slots__ = ("_names", "_seen", "_seen_names", "_start", "_used", "count", "rule")
@@ -44,13 +44,13 @@ class Identifiers:
         self._names: dict[str, str] = {}
 
     def cut(self, count: int) -> "Identifiers":
-        """A copy of the first `count`."""
+        """Return a copy with the first `count` identifiers."""
         earlier = Identifiers(self.rule)
         earlier.absorb(self, count)
         return earlier
 
     def absorb(self, fork: "Identifiers", count: int) -> None:
-        """Take the identifiers that a fork of this object added, up to `count` identifiers in all."""
+        """Add the identifiers that a fork of this object added, up to `count` identifiers in total."""
         self._used.update(islice(fork._used.items(), count - self.count))
         for given, wire in fork._names.items():
             if wire in self._used:
@@ -58,7 +58,7 @@ class Identifiers:
         self.count = count
 
     def name(self, given: str) -> str:
-        """The identifier of a name: the same for the same name."""
+        """Return the identifier for a name, the same for the same name."""
         known = self._names.get(given)
         if known is None:
             known = self._seen_names.get(given)
@@ -67,7 +67,7 @@ class Identifiers:
         return known
 
     def fresh(self, given: str) -> str:
-        """A new identifier for one more call with that id."""
+        """Return a new identifier for one more call with this id."""
         wire = given if self.rule.whole.fullmatch(given) else self.rule.derive(given)
         occurrence = self.count
         while wire in self._used or self._seen.get(wire, self._start) < self._start:
@@ -78,9 +78,11 @@ class Identifiers:
 
 
 class TurnMaker(PartFilter):
-    """Makes turns of blocks, and gives every call its identifiers in the order of rendering.
+    """Converts blocks of messages, as returned by `pair_messages`, to turns for one target. Core uses it; tests of a
+    dialect may.
 
-    `call_ids`, `names`, `called` and `media_count` hold the state of the messages rendered before.
+    `messages` is the complete conversation, and losses are added to `losses`. `call_ids`, `names`, `called` and
+    `media_count` continue an earlier rendering; leave them out otherwise.
     """
 
     def __init__(
@@ -99,12 +101,14 @@ class TurnMaker(PartFilter):
         self.call_ids = call_ids or Identifiers(scope.tables.calls.ids)
         self.names = names or Identifiers(scope.tables.calls.names)
         self.called = set(called)
-        """Names of the options whose calls are in the turns."""
+        """The names of the options whose calls are in the turns."""
         self.media_count = media_count
         self.refusals = {}
 
     def make(self, block: Block, follows: Side | None = None) -> list[Gathered]:
-        """The turns of a block that follows a turn of the side `follows`: none, one, or several."""
+        """Return the turns of a block as pairs of side and entries: none, one or several. `follows` is the side of the
+        turn before.
+        """
         messages, scope, side, answers = self._messages, self.scope, block.side, block.answers
         entries: dict[int, Entry] = {}
         payload: Payload | None = None
@@ -145,7 +149,9 @@ class TurnMaker(PartFilter):
         return made + self._results(block, entries) if answers else made
 
     def _results(self, block: Block, entries: Mapping[int, Entry]) -> list[Gathered]:
-        """The turn of the results of a block's calls, and what the user says after them where that is apart."""
+        """Return the turn with the results of a block's calls, followed by the user's messages if they are a turn of
+        their own.
+        """
         results: list[Entry] = []
         for at, call in entries.items():
             if at in block.answers:
@@ -162,7 +168,7 @@ class TurnMaker(PartFilter):
         return [("results", tuple(results)), *words]
 
     def _part_system(self, entries: dict[int, Entry], block: Block, follows: Side | None) -> list[Gathered]:
-        """The user's turn, and the system messages at its end that may form a turn of their own."""
+        """Return the user's turn, and a turn with the system messages at its end if they may form one."""
         positions, said = list(entries), tuple(entries.values())
         count = len(said)
         while count and positions[count - 1] in block.late and _is_text(said[count - 1].message):
@@ -193,10 +199,10 @@ class TurnMaker(PartFilter):
         self.losses.add("rewritten", reason, message=message, path=f"payload.{field}")
 
     def _unbind(self, entries: dict[int, Entry], block: Block) -> dict[int, Entry]:
-        """The entries without reasoning of which no following item is left.
+        """Drop reasoning when nothing that followed it in the turn is sent.
 
-        Reasoning leads to all items that follow it, up to the next reasoning: if one of several calls is kept, the
-        reasoning is kept.
+        Reasoning belongs to all items that follow it, up to the next reasoning: if one of several calls is sent, the
+        reasoning is sent.
         """
         is_left = is_new = False  # of the items behind: whether any is left, and whether reasoning was met since
         for position in reversed(block.positions):
@@ -219,7 +225,7 @@ class TurnMaker(PartFilter):
         return {position: entry for position, entry in entries.items() if entry.pieces or entry.wire_id}
 
     def _is_kept(self, part: Part, pieces: Taken) -> bool:
-        """Whether a part other than reasoning is sent, as itself or as text."""
+        """Return whether a part other than reasoning is sent, as itself or as text."""
         is_as_text = part.kind == "refusal" and bool(part.text)
         is_named = part.kind == "media" and self.scope.unsupported_media == "placeholder"
         return is_as_text or is_named or any(piece is part for piece in pieces)
@@ -230,7 +236,7 @@ def _is_text(message: Message) -> bool:
 
 
 def _failure(call: Message) -> Message:
-    """The error result that stands for a missing result; it has its call's id, by which losses name it."""
+    """Return the error result that replaces a missing result. It has the call's message id, which losses name."""
     assert call.call
     error = {"is_error": True, "error_type": "no_result", "error_message": "the call never got a result"}
     return Message(id=call.id, policy=RUNTIME, step_num=call.step_num, payload=result_payload(call.call, error))

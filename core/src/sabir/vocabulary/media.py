@@ -69,20 +69,29 @@ base media file: https://mp4ra.org/registered-types/brands. A file of any other 
 
 @callable_by_old_names
 class DataURL(NamedTuple):
-    """A data URL, read by its header alone."""
+    """The parts of a `data:` URL, which contains a medium's bytes. Only the header is parsed, so large URLs are cheap.
+    Created by `DataURL.parse`.
+
+    >>> from sabir.authoring import DataURL
+    >>> url = DataURL.from_bytes(b"%PDF-1.4")
+    >>> url, DataURL.parse(url).mime
+    ('data:application/pdf;base64,JVBERi0xLjQ=', 'application/pdf')
+    """
 
     url: str
+    """The complete URL."""
     mime: str
     """The MIME type in lower case, without parameters."""
     is_base64: bool
+    """Whether the payload is base64. Otherwise it is percent-encoded."""
     offset: int
-    """Where the payload starts."""
+    """The index of the payload's first character in `url`."""
     parameters: str
-    """The parameters of the type that matter, as `;codec=pcm;rate=24000`."""
+    """The MIME type's parameters, such as ";codec=pcm;rate=24000". `base64` and `charset=utf-8` are left out."""
 
     @classmethod
     def parse(cls, url: str) -> "DataURL":
-        """The data URL that a text is; MediaRefused if it has no such header."""
+        """Return the parts of a data URL. Raises MediaRefused if `url` is not a data URL."""
         match = _HEADER.match(url, 0, 1000)
         if match is None:
             raise MediaRefused(f"{shorten(url)} is not a data URL: expected data:<mime>;base64,<payload>")
@@ -91,18 +100,18 @@ class DataURL(NamedTuple):
 
     @property
     def base64(self) -> str:
-        """The payload in base64; a percent-encoded one is converted."""
+        """The payload as base64. A percent-encoded payload is converted."""
         payload = self.url[self.offset :]
         return payload if self.is_base64 else base64.b64encode(unquote_to_bytes(payload)).decode()
 
     @property
     def type(self) -> str:
-        """The MIME type as it is written, with its parameters."""
+        """The MIME type as written in the URL, with its parameters."""
         return self.url[len("data:") : self.offset - 1 - len(";base64") * self.is_base64]
 
     @property
     def content(self) -> bytes:
-        """The bytes that it carries; MediaRefused if its base64 is broken."""
+        """The decoded bytes. Raises MediaRefused for invalid base64."""
         try:
             return base64.b64decode(self.base64, validate=True)
         except binascii.Error as error:
@@ -110,17 +119,26 @@ class DataURL(NamedTuple):
 
     @classmethod
     def from_bytes(cls, data: bytes, mime: str | None = None, otherwise: str = "application/octet-stream") -> str:
-        """The URL of some bytes: of the type given, else of the one that the first bytes tell, else of `otherwise`."""
+        """Return a data URL, as text, that contains these bytes.
+
+        The MIME type is `mime` if given, otherwise the type that the first bytes show, otherwise `otherwise`.
+        """
         return cls.from_base64(base64.b64encode(data).decode(), mime or cls.sniff(data) or otherwise)
 
     @classmethod
     def from_base64(cls, data: str, mime: str) -> str:
-        """The URL of bytes that are base64 already: of the type given, without the spaces around its parameters."""
+        """Return a data URL, as text, for base64 text and its MIME type. Spaces around the type's parameters are
+        removed.
+        """
         return f"data:{';'.join(each.strip() for each in mime.split(';'))};base64,{data}"
 
     @classmethod
     def with_sniffed_type(cls, data: str, mime: str) -> str:
-        """The URL of base64: of the type that its first bytes tell, else of the one given; a URL stays as it is."""
+        """Return a data URL, as text, for base64 text from a vendor. The MIME type that the first bytes show takes
+        precedence over `mime`.
+
+        If `data` is already a data URL, return it unchanged.
+        """
         if data[:5].lower() == "data:":
             return data
         with suppress(ValueError):
@@ -129,7 +147,7 @@ class DataURL(NamedTuple):
 
     @staticmethod
     def sniff(data: bytes) -> str | None:
-        """The MIME type that the first bytes of some data tell, or None."""
+        """Return the MIME type that the first bytes show, or None if they show no known type."""
         for offset, signature, mime in _SIGNATURES:
             if data.startswith(signature, offset) and (offset != 8 or data.startswith(b"RIFF")):
                 return mime
@@ -137,28 +155,29 @@ class DataURL(NamedTuple):
 
 
 class MediaURL(NamedTuple):
-    """A text that may be the URL of a medium."""
+    """Text that is checked as the URL of a medium: http(s), `data:` or `provider-file:`."""
 
     url: str
+    """The text, unchanged."""
 
     @property
     def scheme(self) -> str | None:
-        """Its scheme in lower case, or None where it has none."""
+        """The URL's scheme in lower case, such as "https". None if the text has no scheme."""
         match = _SCHEME.match(self.url, 0, 100)
         return match and match[0].lower()
 
     @property
     def has_known_scheme(self) -> bool:
-        """Whether a media part may carry a URL of its scheme."""
+        """Whether media parts accept URLs with this scheme."""
         return self.scheme in SCHEMES
 
     @property
     def shown(self) -> str:
-        """The URL as an error names it: at most 60 characters."""
+        """The quoted URL for error messages, shortened if longer than 60 characters."""
         return shorten(self.url)
 
     def check(self) -> str:
-        """The URL as given, if a media part may carry it; MediaRefused in one line if not."""
+        """Return the URL unchanged if a media part accepts it. Raises MediaRefused with the reason otherwise."""
         url, scheme = self.url, self.scheme
         if scheme in ("http", "https"):
             _check_web_url(url)
@@ -275,10 +294,13 @@ def read_regular(path: Path, most: int = -1) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class MediaRule:
-    """The media of one modality that one side of a wire takes: for each form, the MIME types (a pattern; "" for any).
+    """How one side of an API accepts media of one modality. The values of `Tables.media`.
 
-    `parameters` says whether the wire takes the parameters of a data URL's type; if not, they are a loss. `hints` is
-    a strict, frozen model of the vendor hints that the wire takes with the medium; None if it takes no hints.
+    `url`, `data` and `file` are for media as a web address, as bytes, and as the id of a file at the provider. None
+    means that the form is not accepted, "" that every MIME type is accepted, and any other text is a regular expression
+    for the accepted MIME types. `parameters` is True if parameters of a data URL's MIME type are sent too; otherwise
+    they are reported as a loss. `hints` is a strict, frozen pydantic model of the vendor hints that a medium may have;
+    None means no hints.
     """
 
     url: str | None = None
@@ -288,9 +310,10 @@ class MediaRule:
     hints: type[BaseModel] | None = None
 
     def refusal(self, form: Form, mime: str | None) -> str | None:
-        """The reason why a medium of that form cannot be taken, or None if it can.
+        """Return why a medium cannot be sent, as a phrase for a loss, or None if it can.
 
-        `mime` is the type in a data URL, or the hint of another form; a hint that is no whole MIME type is ignored.
+        `form` is "url", "data" or "file". `mime` is the type of a data URL, or the program's hint for other forms, or
+        None.
         """
         pattern = getattr(self, form)
         if pattern is None:

@@ -159,9 +159,9 @@ def set_fields(made: BaseModel) -> dict[str, Any]:
 
 
 NonEmpty = Annotated[str, StringConstraints(min_length=1)]
-"""A string of at least one character, of valid Unicode."""
+"""A pydantic field type: a string of valid Unicode with at least one character."""
 Text = Annotated[str, StringConstraints(min_length=0)]
-"""A string of valid Unicode: a length constraint makes pydantic refuse lone surrogates, which no wire can carry."""
+"""A pydantic field type: a string of valid Unicode, which may be empty."""
 State: TypeAlias = JSONDocumentField | None
 
 
@@ -361,6 +361,9 @@ class Kept(Frozen):
 
 
 KnownPart: TypeAlias = TextPart | MediaPart | ReasoningPart | RefusalPart | OpaquePart
+"""A part of a known kind: text, media, reasoning, refusal or opaque. UnknownPart is left out, because dialects never
+get one.
+"""
 KNOWN_KINDS = ("text", "media", "reasoning", "refusal", "opaque")
 
 

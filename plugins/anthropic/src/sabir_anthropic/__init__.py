@@ -1,1 +1,3 @@
-"""Anthropic's Claude for sabir: Messages, with thinking, citations, server tools and prompt caching."""
+"""Anthropic's Claude as a provider for sabir: the Messages API, with thinking, citations, server tools and prompt
+caching.
+"""

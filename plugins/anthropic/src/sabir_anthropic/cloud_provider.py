@@ -31,50 +31,51 @@ if TYPE_CHECKING:
 
 
 class CloudProvider(SDKProvider):
-    """A cloud that sells Claude. `credentials` have the names of the arguments of the SDK's client."""
+    """Base class of the providers for Claude on Bedrock and Vertex AI. The names in `credentials` are arguments of the
+    SDK's client.
+    """
 
     adds_dialects = True
-    """The bare name never means this provider, because the cloud sells other vendors' models too."""
+    """True, so that `bedrock:model` never means Claude: the clouds also sell models of other vendors."""
     dialects = ("messages",)
     request_ids = AnthropicProvider.request_ids
     package = "sabir_anthropic"
     client_name: ClassVar[str]
-    """Class of the SDK's sync client; the name of the async client begins with Async."""
+    """The name of the SDK's sync client class; the async class is named "Async" plus this name."""
     region: ClassVar[str]
-    """Name of the credential that holds the region."""
+    """The name of the credential that contains the region."""
 
     def dialect(self, short_name: str) -> "Dialect":
-        """The one dialect."""
+        """Return the dialect `anthropic.messages`."""
         return MESSAGES
 
     def url_of(self, access: Access) -> str:
-        """Return the endpoint's URL; without a region in `access` or a variable, the URL without a region.
-
-        The SDK may find the region later, in the configuration of its credential chain.
+        """Return the URL of the endpoint, with the region if `api_key=` or a variable names one. Otherwise the SDK may
+        find the region later.
         """
         url, region = super().url_of(access), self._region(access)
         return self.regional_url(region) if url == self.url and region else url
 
     def regional_url(self, region: str) -> str:
-        """Return the URL of a region, as the SDK makes it."""
+        """Return the URL for a region."""
         raise NotImplementedError
 
     def connect_own_clients(self, access: Access, key: KeySource) -> "CloudConnection":
-        """Over the SDK's clients, made at the first send."""
+        """Return a connection over the SDK's clients for the cloud, which are created at the first request."""
         if callable(access.api_key):
             key = KeySource(self.name, partial(self._ask, access.api_key), self.credentials)
         return CloudConnection(self.name, self.client_name, key, access.base_url)
 
     def connect_user_client(self, client: object) -> UsersConnection:
-        """Over the user's own client for this cloud."""
+        """Return a connection over the user's client for the cloud."""
         return UsersCloudConnection(self.name, self.client_name, client)
 
     def quirks(self, access: Access) -> frozenset[str]:
-        """The quirk of every cloud."""
+        """Return the quirk of clouds: media must be sent as bytes."""
         return frozenset({CLOUD})
 
     def _ask(self, ask: Callable[[], str | Mapping[str, str]]) -> str | Mapping[str, str]:
-        """Call a function given as `api_key=`; raises SettingsInvalid if it returns more than secrets.
+        """Call a function that was passed as `api_key=`. Raises SettingsInvalid if it returns more than secrets.
 
         The endpoint was decided without calling it.
         """
@@ -93,7 +94,11 @@ class CloudProvider(SDKProvider):
 
 
 class BedrockProvider(CloudProvider):
-    """The provider `bedrock`; without a key, boto3 finds AWS credentials and signs with them."""
+    """The provider for Claude on Amazon Bedrock: `bedrock.messages:model`. Without a key, boto3 looks for AWS
+    credentials.
+
+    https://platform.claude.com/docs/en/build-with-claude/claude-on-amazon-bedrock
+    """
 
     name = "bedrock"
     client_name, region = "AnthropicBedrock", "aws_region"
@@ -109,12 +114,16 @@ class BedrockProvider(CloudProvider):
     url_variables = ("ANTHROPIC_BEDROCK_BASE_URL",)
 
     def regional_url(self, region: str) -> str:
-        """Return the URL of a region, as the SDK makes it."""
+        """Return the URL of Bedrock in an AWS region, such as "eu-central-1"."""
         return f"https://bedrock-runtime.{region}.amazonaws.com"
 
 
 class VertexProvider(CloudProvider):
-    """The provider `vertex`; without a token, google-auth finds the application's default credentials."""
+    """The provider for Claude on Google's Vertex AI: `vertex.messages:model`. Without a token, google-auth looks for
+    the application default credentials.
+
+    https://platform.claude.com/docs/en/build-with-claude/claude-on-vertex-ai
+    """
 
     name = "vertex"
     client_name, region = "AnthropicVertex", "region"
@@ -127,7 +136,7 @@ class VertexProvider(CloudProvider):
     url_variables = ("ANTHROPIC_VERTEX_BASE_URL",)
 
     def regional_url(self, region: str) -> str:
-        """Return the URL of a region or a multi-region, as the SDK makes it."""
+        """Return the URL of Vertex AI in a region, in the multi-region "us" or "eu", or "global"."""
         if region == "global":
             return self.url
         host = f"aiplatform.{region}.rep" if region in ("us", "eu") else f"{region}-aiplatform"
@@ -175,12 +184,12 @@ class CloudConnection(UserSDKConnection):
         return cloud_arguments(request)
 
     def make_sync(self) -> _SDKClient:
-        """A sync HTTP client as the SDK makes it, for the SDK's client over it."""
+        """Return a sync HTTP client as the SDK creates it, for the SDK's client over it."""
         sdk = import_module(self.module)
         return _SDKClient(sdk.DefaultHttpxClient(**self._http_options), self._maker(self._client_name))
 
     def make(self) -> _SDKClient:
-        """An async HTTP client as the SDK makes it, for the SDK's client over it."""
+        """Return an async HTTP client as the SDK creates it, for the SDK's client over it."""
         sdk = import_module(self.module)
         return _SDKClient(sdk.DefaultAsyncHttpxClient(**self._http_options), self._maker(f"Async{self._client_name}"))
 

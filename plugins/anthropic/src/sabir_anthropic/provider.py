@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from sabir.errors import CallError
 
 CLOUD_CLIENTS = ("AnthropicBedrock", "AnthropicVertex")
-"""Clients that need the body as an object and whose endpoints need media as bytes; async names begin with Async."""
+"""Clients that need the body as an object and whose endpoints need media as bytes. Names of async clients begin with
+Async.
+"""
 
 
 def _is_cloud(client: object) -> bool:
-    """Whether a client is for Bedrock or Vertex; its class name decides, so that the SDK need not be loaded."""
+    """Return whether a client is for Bedrock or Vertex AI, by its class name, so that the SDK need not be loaded."""
     names = {kind.__name__.removeprefix("Async") for kind in type(client).__mro__}
     return not names.isdisjoint(CLOUD_CLIENTS)
 
@@ -37,7 +39,11 @@ ANTHROPIC = Row(
 
 
 class AnthropicProvider(RowProvider):
-    """Anthropic itself, or another vendor's endpoint that speaks the dialect and adds it to that vendor's name."""
+    """The provider for Anthropic, or for another vendor's endpoint with Anthropic's API. `row` describes the endpoint.
+
+    For another vendor, the provider adds the dialect "messages" to that vendor's name, as in `moonshot.messages:model`.
+    Supports an API key, and `client=` with a client of the package `anthropic`.
+    """
 
     request_ids = ("request-id", "x-amzn-requestid", "x-request-id")
     hosts = ("anthropic.com", "claude.com")
@@ -49,32 +55,36 @@ class AnthropicProvider(RowProvider):
         self.package = "" if self.adds_dialects else "sabir_anthropic"
 
     def dialect(self, short_name: str) -> "Dialect":
-        """The one dialect."""
+        """Return the dialect `anthropic.messages`."""
         return MESSAGES
 
     def connect_own_clients(self, access: Access, key: KeySource) -> "SDKConnection":
-        """Over the SDK's clients, made at the first send."""
+        """Return a connection over clients of the package `anthropic`, which are created at the first request."""
         return SDKConnection(self.name, ERRORS, key, self.url_of(access), is_vendor=self.is_vendor(access))
 
     def connect_user_client(self, client: object) -> "UsersConnection":
-        """Over the user's own client."""
+        """Return a connection over the user's client of the package `anthropic`, which may be a client for Bedrock or
+        Vertex AI.
+        """
         return UsersConnection(self.name, ERRORS, client)
 
     def quirks(self, access: Access) -> frozenset[str]:
-        """The quirks of a cloud, or of another vendor's endpoint that speaks the dialect."""
+        """Return the quirk of Bedrock and Vertex AI for a client of these clouds, and the quirks of another vendor's
+        endpoint.
+        """
         if access.client is not None:
             return frozenset({CLOUD}) if _is_cloud(access.client) else frozenset()
         return super().quirks(access)
 
 
 class SDKConnection(GeneratedSDKConnection):
-    """The SDK's own clients."""
+    """A connection over clients of the package `anthropic` that the plugin creates."""
 
     module, client_name = "anthropic", "Anthropic"
 
 
 class UsersConnection(UserSDKConnection):
-    """The user's own client, for the vendor or for a cloud."""
+    """A connection over the user's own client of the package `anthropic`, for Anthropic or for a cloud."""
 
     module = "anthropic"
     kinds = ("anthropic.SyncAPIClient", "anthropic.AsyncAPIClient")
@@ -83,14 +93,18 @@ class UsersConnection(UserSDKConnection):
     )
 
     def what(self, request: WireRequest) -> dict[str, Any]:
-        """Return the path and the body: bytes, or for a cloud's client the object that it makes a request from."""
+        """Return the path and the body of the request as arguments of `client.post`: bytes, or an object for a cloud's
+        client.
+        """
         return cloud_arguments(request) if _is_cloud(self.client) else super().what(request)
 
     def translate(self, error: Exception) -> "CallError | None":
-        """Return the library error for an exception of the SDK, its HTTP client or a credential chain, or None."""
+        """Return the CallError for an exception of the SDK, its HTTP client or a search for cloud credentials. None for
+        other exceptions.
+        """
         return read_fault(error, self.name) or super().translate(error)
 
 
 def cloud_arguments(request: WireRequest) -> dict[str, Any]:
-    """Return the path and the body of a request, as arguments of `post` of a cloud's client."""
+    """Return the path and the body of a request as arguments of `post` of a cloud's client."""
     return {"path": request.path, "body": json.loads(request.body)}

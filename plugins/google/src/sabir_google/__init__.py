@@ -1,4 +1,7 @@
-"""Google's Gemini for sabir: generateContent, with thought signatures, grounding and media."""
+"""Google's Gemini as a provider for sabir: generateContent, with thought signatures, grounding and media.
+
+`http_options` is needed only to pass a client of your own as `client=`.
+"""
 
 from sabir_google.provider import http_options
 

@@ -49,16 +49,18 @@ NAME = "google"
 _REMEDY = "make it with genai.Client(http_options=sabir_google.http_options(), …)"
 _UNSEEN = f"client= of {NAME} does not send through sabir; {_REMEDY}"
 _NOWHERE = "sabir://nowhere"
-"""An address with a scheme that no HTTP client supports: a request to it is refused before it is sent."""
+"""An address with a scheme that no HTTP client supports, so that a request to it fails before it is sent."""
 _MARK = "x-sabir-keep"
-"""The header of a request that an HTTP client of `http_options` keeps; it is never sent."""
+"""The header of a request that an HTTP client of `http_options` captures. It is never sent."""
 
 
 def http_options(**further: Any) -> "HttpOptions":
-    """Options for a `genai.Client` that sabir sends with; `further` are other fields of HttpOptions.
+    """Return the options for a `genai.Client` that you want to pass as `client=`:
+    `genai.Client(http_options=sabir_google.http_options())`.
 
-    The user closes the HTTP clients in them. One is synchronous, one is for a single event loop. Raises
-    ConnectionFailed if a variable of the environment, as ALL_PROXY, keeps the clients from being made.
+    sabir cannot send through a client that was created without these options. `further` are other fields of
+    HttpOptions. The options contain a sync HTTP client and one for a single event loop, which you must close. Raises
+    ConnectionFailed if an environment variable, such as ALL_PROXY, prevents creating the HTTP clients.
     """
     from google.genai.types import HttpOptions
     from httpx2 import AsyncClient, Client
@@ -80,7 +82,9 @@ def http_options(**further: Any) -> "HttpOptions":
 
 
 class GoogleProvider(SDKProvider):
-    """Google by an API key, or by the user's own client."""
+    """The provider for Google's Gemini API, with an API key, or with a `google.genai.Client` as `client=`, also for
+    Vertex AI.
+    """
 
     name = NAME
     dialects = ("generate_content",)
@@ -90,61 +94,63 @@ class GoogleProvider(SDKProvider):
     package = "sabir_google"
 
     def dialect(self, short_name: str) -> Dialect:
-        """The one dialect."""
+        """Return the dialect `google.generate_content`."""
         from sabir_google.dialect import GENERATE_CONTENT
 
         return GENERATE_CONTENT
 
     def url_of(self, access: Access) -> str:
-        """The endpoint; a user's client does not tell its own, so `base_url` counts, else the service of the client."""
+        """Return the URL of the endpoint. With the user's client: `base_url` if given, otherwise the usual URL of
+        Gemini or Vertex AI, because a client does not show its URL.
+        """
         if access.client is not None:
             return access.base_url or (VERTEX_URL if self.quirks(access) else self.url)
         return super().url_of(access)
 
     def connect_own_clients(self, access: Access, key: KeySource) -> Connection:
-        """Over the SDK's clients, made at the first send."""
+        """Return a connection over clients of the package `google-genai`, which are created at the first request."""
         return SDKConnection(NAME, ERRORS, key, self.url_of(access))
 
     def connect_user_client(self, client: object) -> Connection:
-        """Over the user's own client."""
+        """Return a connection over the user's client, which must have been created with `http_options`."""
         return UsersConnection(NAME, ERRORS, client)
 
     def quirks(self, access: Access) -> frozenset[str]:
-        """The quirk of Vertex AI, for a client of Vertex AI."""
+        """Return the quirk of Vertex AI if the user's client is one for Vertex AI, otherwise none."""
         return frozenset({VERTEX} if getattr(access.client, "vertexai", False) else ())
 
 
 class SDKConnection(OwnClientConnection["genai.Client", "genai.Client"]):
-    """The SDK's clients for one endpoint, made at the first send."""
+    """A connection over clients of the package `google-genai` that the plugin creates."""
 
     def library(self) -> Library:
-        """The HTTP library's own clients: the SDK uses its defaults."""
+        """Return the client classes of httpx2, with their defaults, which the SDK uses too."""
         from httpx2 import AsyncClient, Client, create_ssl_context
 
         return Library(Client, AsyncClient, create_ssl_context)
 
     def make_sync(self, keys: Mapping[str, str], http_client: "httpx2.Client") -> "genai.Client":
-        """A client of the SDK that writes heads with its synchronous half; the other half needs no TLS context."""
+        """Return a client of the SDK whose sync half uses `http_client`. The async half is never used."""
         from httpx2 import AsyncBaseTransport, AsyncClient
 
         return self._made(keys, http_client, AsyncClient(transport=AsyncBaseTransport()))
 
     def make(self, keys: Mapping[str, str], http_client: "httpx2.AsyncClient") -> "genai.Client":
-        """A client of the SDK that writes heads with its async half; the other half needs no TLS context."""
+        """Return a client of the SDK whose async half uses `http_client`. The sync half is never used."""
         from httpx2 import BaseTransport, Client
 
         return self._made(keys, Client(transport=BaseTransport()), http_client)
 
     def ask_sync(self, client: "genai.Client", request: WireRequest) -> object:
-        """Have the SDK make the request; its body is not sent."""
+        """Call the SDK so that it builds the request. The HTTP client intercepts the request, so nothing is sent."""
         return client.models.generate_content(**_call(request, client))
 
     async def ask(self, client: "genai.Client", request: WireRequest) -> object:
-        """Have the SDK make the request; its body is not sent."""
+        """Async version of `ask_sync`."""
         return await client.aio.models.generate_content(**_call(request, client))
 
     def url_of(self, made: "httpx2.Request", request: WireRequest) -> "httpx2.URL":
-        """The SDK's URL, with the request's method."""
+        """Return the URL that the SDK built, with the method of the request's path, such as "streamGenerateContent"."""
         return _url_of(made, request)
 
     def _made(
@@ -158,7 +164,7 @@ class SDKConnection(OwnClientConnection["genai.Client", "genai.Client"]):
 
 
 class UsersConnection(ClientConnection):
-    """The user's own client, sync or async: it sends each request, and is never closed."""
+    """A connection over the user's own `genai.Client`, sync or async, which is never closed."""
 
     kinds = ("google.genai.Client", "google.genai.Client")
     remedy = _REMEDY
@@ -168,7 +174,11 @@ class UsersConnection(ClientConnection):
         self._looked_at: set[str] = set()
 
     def send_sync(self, client: "genai.Client", request: WireRequest) -> Any:
-        """Send; return at the response's headers, whatever the status."""
+        """Send a request with the user's client and return the response when its headers have arrived, for every
+        status.
+
+        Raises SettingsInvalid if the client was not created with `http_options`.
+        """
         marked = _marked(request)
         if "waiting" not in self._looked_at:
             with _looking():
@@ -179,7 +189,7 @@ class UsersConnection(ClientConnection):
         return _send(found, request)
 
     async def send(self, client: "genai.Client", request: WireRequest) -> Any:
-        """Send; return at the response's headers, whatever the status."""
+        """Async version of `send_sync`."""
         marked = _marked(request)
         if "async" not in self._looked_at:
             with _looking():
@@ -192,9 +202,10 @@ class UsersConnection(ClientConnection):
 
 @contextmanager
 def _looking() -> Iterator[None]:
-    """A context for a call to an unusable address, to see who sends it; raises SettingsInvalid if that is not sabir.
+    """Return a context manager for a call to an unusable address, which shows who sends it. Raises SettingsInvalid if
+    it is not sabir.
 
-    Any exception other than missing access means that another HTTP client tried the address.
+    Any exception other than missing credentials means that another HTTP client tried the address.
     """
     with CapturedRequest.caught() as found:
         try:
@@ -207,7 +218,7 @@ def _looking() -> Iterator[None]:
 
 
 def _send(found: list[CapturedRequest], request: WireRequest) -> Any:
-    """Send the ready bytes as the user's client would send its own; of an async client, the answer is awaited."""
+    """Send the ready bytes as the user's client would send its own. Await the result of an async client."""
     if not found:
         raise SettingsInvalid(_UNSEEN)
     head = found[0].request
@@ -217,19 +228,19 @@ def _send(found: list[CapturedRequest], request: WireRequest) -> Any:
 
 
 def _url_of(made: "httpx2.Request", request: WireRequest) -> "httpx2.URL":
-    """The URL that the SDK made, with the request's method."""
+    """Return the URL that the SDK built, with the method of the request's path."""
     from httpx2 import URL
 
     return URL(f"{str(made.url).rpartition(':')[0]}:{request.path.rpartition(':')[2]}")
 
 
 def _marked(request: WireRequest) -> WireRequest:
-    """The request with the mark by which an HTTP client of `http_options` keeps it."""
+    """Return the request with the header by which an HTTP client of `http_options` captures it."""
     return replace(request, headers={**request.headers, _MARK: "1"})
 
 
 def _call(request: WireRequest, client: "genai.Client", base_url: str | None = None) -> dict[str, Any]:
-    """The arguments of `generate_content`: the model, a text that is never sent, and how to send."""
+    """Return the arguments of `generate_content`: the model, a text that is never sent, and the options for sending."""
     from google.genai.types import AutomaticFunctionCallingConfig, GenerateContentConfig, HttpOptions, HttpRetryOptions
 
     version, _, model = request.path.rpartition(":")[0].lstrip("/").partition("/")

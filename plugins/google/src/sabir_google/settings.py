@@ -1,7 +1,11 @@
-"""Strict models of what only this wire has; given as `vendor={"google": {…}}`, and sent in the vendor's own spelling.
+"""Settings and hints that only Google's API has. Pass the settings as `Settings(vendor={"google": {…}})`.
 
-Neutral settings are not repeated here; `thinking_config` holds the fields beside the neutral effort, and overrides
-it. Media and options have their own hints. https://ai.google.dev/api/generate-content
+    GoogleSettings            settings of a call
+    MediaHints, VideoHints    hints of a medium     `vendor=` of sabir.image, sabir.video and sabir.document
+    OptionHints               hints of an option    `vendor=` of sabir.option
+
+Write the names with underscores; sabir sends the API's spelling, such as `topK` for `top_k`. Neutral settings, such as
+`temperature`, are not repeated here. https://ai.google.dev/api/generate-content
 """
 
 from collections.abc import Mapping
@@ -10,92 +14,138 @@ from typing import Any, TypeAlias
 from sabir.authoring import Frozen
 
 Fields: TypeAlias = dict[str, Any]
-"""A vendor-defined object, sent verbatim; the vendor checks its contents, hence Any."""
+"""A JSON object that the vendor defines. It is sent unchanged and checked by the vendor only, hence Any."""
 
 TOP_LEVEL = frozenset({
     "cached_content", "continuation_token", "labels", "model_armor_config", "safety_settings", "service_tier",
     "store", "tool_config", "tools",
 })  # fmt: skip
-"""Settings that are fields of the request; all others are within its `generationConfig`."""
+"""Settings that are fields of the request itself. All other settings are fields of its `generationConfig`."""
 
 
 class GoogleSettings(Frozen):
-    """Vendor settings of `google.generate_content`. `tools` are the vendor's own, offered beside the options."""
+    """Vendor settings of the dialect `google.generate_content`, by Google's names. Every field is optional; None means
+    the vendor's default.
+
+    Inside objects, write the names as the API does, for example {"includeThoughts": true}.
+    https://ai.google.dev/api/generate-content
+    """
 
     cached_content: str | None = None
+    """The name of a context cache, as "cachedContents/…"."""
     continuation_token: str | None = None
+    """The token of a response that stopped with the finish reason CONTINUATION, to continue its generation."""
     labels: dict[str, str] | None = None
+    """Labels for billing reports, on Vertex AI."""
     model_armor_config: Fields | None = None
+    """Model Armor templates that check prompt and response, on Vertex AI. Not together with `safety_settings`."""
     safety_settings: tuple[Fields, ...] | None = None
+    """Thresholds for harm categories. https://ai.google.dev/gemini-api/docs/safety-settings"""
     service_tier: str | None = None
+    """The processing tier, such as "flex"."""
     store: bool | None = None
+    """Whether Google logs the request. Takes precedence over the project's setting."""
     tool_config: Fields | None = None
+    """Configuration of tools. The choice of an option comes from the setting `option_choice`."""
     tools: tuple[Fields, ...] = ()
+    """Declarations of the vendor's own tools, such as Google Search. They are offered in addition to the options."""
 
     audio_timestamp: bool | None = None
+    """Whether the model gets timestamps of audio, on Vertex AI."""
     candidate_count: int | None = None
+    """The number of answers to generate. The further ones are in `Reply.alternatives`."""
     enable_affective_dialog: bool | None = None
+    """Whether the model adapts its answer to the emotions it detects."""
     frequency_penalty: float | None = None
+    """Penalty for tokens by how often they occurred so far."""
     image_config: Fields | None = None
+    """Options of image generation, such as the aspect ratio."""
     logprobs: int | None = None
+    """The number of most likely tokens whose log probabilities are returned. Needs `response_logprobs`."""
     media_resolution: str | None = None
+    """The resolution in which the model sees all media, such as "MEDIA_RESOLUTION_LOW"."""
     presence_penalty: float | None = None
+    """Penalty for tokens that occurred at all so far."""
     response_logprobs: bool | None = None
+    """Whether to return log probabilities of the output tokens."""
     response_mime_type: str | None = None
+    """The MIME type of the answer. Usually set by sabir, from `response_format`."""
     response_modalities: tuple[str, ...] | None = None
+    """The kinds of output, such as "TEXT" and "IMAGE"."""
     response_schema: Fields | None = None
+    """The schema of the answer in Google's own form. Usually set by sabir, from `response_format`."""
     routing_config: Fields | None = None
+    """How Vertex AI chooses a model."""
     speech_config: Fields | None = None
+    """Voice and language of speech output."""
     thinking_config: Fields | None = None
+    """Further fields of "thinkingConfig", such as "include_thoughts". They override the fields that sabir creates from
+    `reasoning_effort`.
+    """
     top_k: int | float | None = None
+    """Sample only from this many most likely tokens."""
 
 
 class VideoMetadata(Frozen, strict=True):
-    """The part of a video that is read: frames per second, start and end offset, such as "2.5s"."""
+    """Which part of a video the model sees, and how."""
 
     fps: int | float | None = None
+    """Frames per second."""
     start_offset: str | None = None
+    """Where to start, such as "2.5s"."""
     end_offset: str | None = None
+    """Where to stop, such as "10s"."""
     content_layers: list[str] | None = None
+    """The layers of the video to use, by the vendor's names."""
 
 
 class MediaResolution(Frozen, strict=True):
-    """How many tokens a medium is read as; `level` is a vendor's name, such as "MEDIA_RESOLUTION_LOW"."""
+    """How many tokens the model uses for one medium."""
 
     level: str | None = None
+    """A level by the vendor's name, such as "MEDIA_RESOLUTION_LOW"."""
     num_tokens: int | None = None
+    """The number of tokens."""
 
 
 class MediaHints(Frozen, strict=True):
-    """Vendor hints of an image or a document."""
+    """Hints of an image or a document, as `vendor={"google": {…}}` of `sabir.image` or `sabir.document`."""
 
     media_resolution: MediaResolution | None = None
+    """How many tokens the model uses for this medium."""
 
 
 class VideoHints(MediaHints):
-    """Vendor hints of a video."""
+    """Hints of a video, as `vendor={"google": {…}}` of `sabir.video`."""
 
     video_metadata: VideoMetadata | None = None
+    """Which part of the video the model sees, and how."""
 
 
 class OptionHints(Frozen, strict=True):
-    """Vendor hints of an option: further fields of its declaration; `response` is a schema in the vendor's own form."""
+    """Hints of an option, as `vendor={"google": {…}}` of `sabir.option`: further fields of its function declaration.
+
+    https://ai.google.dev/api/caching#FunctionDeclaration
+    """
 
     behavior: str | None = None
+    """"BLOCKING" or "NON_BLOCKING"."""
     response: Fields | None = None
+    """The schema of the result in Google's own form."""
     response_json_schema: Fields | None = None
+    """The JSON schema of the result."""
 
 
 MEDIA_HINTS: Mapping[str, type[MediaHints]] = {"image": MediaHints, "video": VideoHints, "document": MediaHints}
-"""Modality → its hints; audio has none, because the resolution does not change how it is read."""
+"""Modality → the model of its hints. Audio has none."""
 
 
 def camel(name: str) -> str:
-    """A name as the wire spells it: `top_k` is `topK`."""
+    """Return a name in the API's spelling: "topK" for "top_k"."""
     first, *rest = name.split("_")
     return first + "".join(word[:1].upper() + word[1:] for word in rest)
 
 
 def spelled(values: Mapping[str, Any]) -> Fields:
-    """An object with its own field names in the wire's spelling; the values stay as they are."""
+    """Return an object with its own field names in the API's spelling. Nested objects stay unchanged."""
     return {camel(name): value for name, value in values.items() if value is not None}

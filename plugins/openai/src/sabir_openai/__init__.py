@@ -1,4 +1,7 @@
-"""OpenAI, and every endpoint compatible with it, for sabir."""
+"""OpenAI, Azure OpenAI and gateways with a compatible API, as providers for sabir.
+
+`CompatibleProvider(Row(…))` is a provider for a further endpoint with an OpenAI-compatible API.
+"""
 
 from sabir.authoring import Row, RowEntry
 

@@ -46,11 +46,17 @@ _SUFFIX = re.compile(r"(/openai(/v1)?)?/*$")
 
 
 class AzureProvider(SDKProvider):
-    """The provider `azure`."""
+    """The provider `azure`: OpenAI's models on Azure, as `azure:deployment`. The deployment's name is used as the
+    model.
+
+    The resource's URL comes from `base_url=` or AZURE_OPENAI_ENDPOINT. Supports an API key, a Microsoft Entra token
+    (`api_key={"azure_ad_token": …}`, or a function that returns one), and `client=` with a client of the package
+    `openai`. https://learn.microsoft.com/en-us/azure/foundry/openai/api-version-lifecycle
+    """
 
     name = "azure"
     reserves_name = True
-    """`azure:deployment` means this provider's first dialect, whatever other packages are installed."""
+    """True, so that `azure:deployment` always means this provider."""
     dialects = ("responses", "chat")
     credentials = (
         Credential(variables=("AZURE_OPENAI_API_KEY",), default=""),
@@ -62,13 +68,14 @@ class AzureProvider(SDKProvider):
     package = "sabir_openai"
 
     def dialect(self, short_name: str) -> Dialect:
-        """The dialect of that short name."""
+        """Return the dialect "responses" or "chat"."""
         return dialect_of(short_name)
 
     def url_of(self, access: Access) -> str:
-        """Return the URL to which paths are joined, without the version: a client's, else made of the resource's URL.
+        """Return the URL to which paths are joined, without the API version: the user's client's URL, otherwise one
+        derived from the resource's URL.
 
-        The resource's URL may be given with `/openai` or `/openai/v1` behind it, as Azure's portal shows it.
+        The resource's URL may end with `/openai` or `/openai/v1`, as in Azure's portal.
         """
         url = super().url_of(access)
         if access.client is not None:
@@ -78,14 +85,14 @@ class AzureProvider(SDKProvider):
         return parts._replace(path=_SUFFIX.sub(below, parts.path, count=1)).geturl()
 
     def connect_own_clients(self, access: Access, key: KeySource) -> Connection:
-        """Over the SDK's clients, made at the first send."""
+        """Return a connection over clients of the package `openai`, which are created at the first request."""
         if callable(access.api_key):
             key = KeySource(self.name, partial(_ask_for_token, access.api_key), self.credentials)
         is_known = super().url_of(access) != UNKNOWN
         return AzureConnection(self.name, key, self.url_of(access), version=self._version(access), is_known=is_known)
 
     def connect_user_client(self, client: object) -> Connection:
-        """Over the user's own client."""
+        """Return a connection over the user's own client."""
         return UsersConnection(self.name, ERRORS, client)
 
     def _version(self, access: Access) -> str:
@@ -96,7 +103,9 @@ class AzureProvider(SDKProvider):
 
 
 class AzureConnection(SDKConnection):
-    """The SDK's own clients for one resource; `is_known` says whether anything names the resource."""
+    """A connection over clients of the package `openai` for one Azure resource. `is_known` says whether the user named
+    a resource.
+    """
 
     def __init__(self, name: str, key: KeySource, url: str, *, version: str, is_known: bool) -> None:
         parts = urlsplit(url)
@@ -105,14 +114,18 @@ class AzureConnection(SDKConnection):
         self._is_dated, self._is_known = bool(DATED.match(version)), is_known
 
     def addressed(self, request: WireRequest) -> WireRequest:
-        """Return the request with the path that it has here; raises CredentialsMissing for an unknown resource."""
+        """Return the request with the path for Azure's API version. Raises CredentialsMissing if the user did not name
+        a resource.
+        """
         if not self._is_known:
             missing = "no endpoint; set the variable AZURE_OPENAI_ENDPOINT, or pass base_url="
             raise CredentialsMissing(f"{self.name} has {missing}", provider=self.name)
         return replace(request, path=deployment_path(request)) if self._is_dated else request
 
     def arguments(self, keys: Mapping[str, str]) -> dict[str, Any]:
-        """Return the arguments with which either client is made; raises CredentialsMissing without a key."""
+        """Return the arguments for both client classes, except the HTTP client. Raises CredentialsMissing without a key
+        or token.
+        """
         if not keys.keys() & {"api_key", TOKEN}:
             missing = "no key; set the variable AZURE_OPENAI_API_KEY or AZURE_OPENAI_AD_TOKEN, or pass api_key="
             raise CredentialsMissing(f"{self.name} has {missing}", provider=self.name)
@@ -122,7 +135,7 @@ class AzureConnection(SDKConnection):
         return {**arguments, "default_headers": {**arguments["default_headers"], KEY_HEADER: keys["api_key"]}}
 
     def omitted(self, client: Any) -> tuple[str, ...]:
-        """Return the header in which OpenAI takes keys, for a client that has the one of Azure."""
+        """Return the header "Authorization" if the client sends the key in the header "api-key", otherwise nothing."""
         return ("Authorization",) if KEY_HEADER in client.default_headers else ()
 
 

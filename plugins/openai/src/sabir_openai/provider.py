@@ -1,10 +1,10 @@
-"""OpenAI and the endpoints that speak its dialects: URL, credentials, and the official SDK's clients that carry bytes.
+"""OpenAI and endpoints with a compatible API: URLs, credentials, and connections over the official SDK.
 
-    row of data ──▶ CompatibleProvider ──connect(access)──▶ SDKConnection ──open──▶ status, headers, byte chunks
-                                                   └ client=▶ UsersConnection ─┘
+    a Row ──▶ CompatibleProvider ──connect(access)──▶ SDKConnection ──open──▶ status, headers, byte chunks
+                                             └ client=▶ UsersConnection ─┘
 
-The SDK is imported at the first send. It writes the head of each kind of request once; then ready bytes are sent
-with it, over an HTTP client of the class that the SDK takes by default (see sabir.authoring.transport).
+The SDK is imported when the first request is sent. It builds the URL and headers of each kind of request once. Then
+sabir sends ready bytes with them, over an HTTP client of the class that the SDK uses by default.
 """
 
 import json
@@ -28,19 +28,21 @@ from sabir.authoring import (
 from sabir_openai.errors import ERRORS
 
 COMPATIBLE = frozenset({"max_tokens", "system_role"})
-"""Quirks assumed of an endpoint that the user names only by `base_url` and that is not known to sell these models."""
+"""Quirks that are assumed for an endpoint which the user names by `base_url` only and which is not known to sell
+OpenAI's models.
+"""
 ROW_QUIRKS: Mapping[str, str] = {
     "max_output_tokens: max_tokens": "max_tokens",
     "seed: random_seed": "random_seed",
     "refuses strict": "no_strict",
     "refuses response_format.schema": "json_object",
 }
-"""What an entry of a row says → the quirk that obeys it; the quirks are described in chat_dialect.py."""
+"""Statement of a row's entry → the quirk that implements it. The quirks are described in chat_dialect.py."""
 ACCOUNT = (
     Credential(name="organization", variables=("OPENAI_ORG_ID",), default="", secret=False),
     Credential(name="project", variables=("OPENAI_PROJECT_ID",), default="", secret=False),
 )
-"""Access settings that only OpenAI itself takes beside its key, as arguments of the SDK's client."""
+"""Credentials that only OpenAI itself accepts besides its key, as arguments of the SDK's client."""
 
 
 OPENAI = Row(
@@ -51,7 +53,10 @@ OPENAI = Row(
 
 
 class CompatibleProvider(RowProvider):
-    """A provider made of one row."""
+    """A provider for OpenAI or an endpoint with an OpenAI-compatible API. `row` describes the endpoint.
+
+    Supports the dialects "chat" and "responses", an API key, and `client=` with a client of the package `openai`.
+    """
 
     reserves_name = True
     request_ids = ("x-request-id", "apim-request-id", "request-id", "x-correlation-id")
@@ -64,20 +69,20 @@ class CompatibleProvider(RowProvider):
             self.hosts, self.elsewhere, self.package = ("openai.com", "azure.com"), COMPATIBLE, "sabir_openai"
 
     def dialect(self, short_name: str) -> Dialect:
-        """Return the dialect of that short name."""
+        """Return the dialect "chat" or "responses"."""
         return dialect_of(short_name)
 
     def connect_own_clients(self, access: Access, key: KeySource) -> Connection:
-        """Return a connection over the SDK's clients, which are made at the first send."""
+        """Return a connection over clients of the package `openai`, which are created at the first request."""
         return SDKConnection(self.name, ERRORS, key, self.url_of(access), is_vendor=self.is_vendor(access))
 
     def connect_user_client(self, client: object) -> Connection:
-        """Return a connection over the user's own client."""
+        """Return a connection over the user's `openai.OpenAI` or `openai.AsyncOpenAI` client, or a client for Azure."""
         return UsersConnection(self.name, ERRORS, client)
 
 
 def dialect_of(short_name: str) -> Dialect:
-    """Return the dialect of that short name; its module is imported at the first request."""
+    """Return the dialect "responses" or "chat". Its module is imported at the first request."""
     if short_name == "responses":
         from sabir_openai.responses_dialect import RESPONSES
 
@@ -88,23 +93,26 @@ def dialect_of(short_name: str) -> Dialect:
 
 
 class SDKConnection(GeneratedSDKConnection):
-    """The SDK's own clients; only OpenAI itself gets organisation and project."""
+    """A connection over clients of the package `openai` that the plugin creates. Only OpenAI itself gets the headers
+    for organization and project.
+    """
 
     module, client_name = "openai", "OpenAI"
     vendor_headers = ("OpenAI-Organization", "OpenAI-Project")
 
 
 class UsersConnection(UserSDKConnection):
-    """The user's own client, which may be Azure's."""
+    """A connection over the user's own client of the package `openai`, which may be a client for Azure."""
 
     module = "openai"
     kinds = ("openai.OpenAI", "openai.AsyncOpenAI")
     remedy = "sync calls need an OpenAI client, async calls an AsyncOpenAI"
 
     def what(self, request: WireRequest) -> dict[str, Any]:
-        """The arguments of the SDK's call; for an Azure client without a deployment, the path gets the deployment.
+        """Return the path and the content of the request as arguments of `client.post`.
 
-        The SDK adds it to the path for bodies that it makes, but does not read ready bytes.
+        For an Azure client without a deployment, the deployment is added to the path, because the SDK does not read it
+        from ready bytes.
         """
         from openai import AsyncAzureOpenAI, AzureOpenAI
 
@@ -115,7 +123,8 @@ class UsersConnection(UserSDKConnection):
 
 
 def deployment_path(request: WireRequest) -> str:
-    """Return the path of a request in Azure's dated API: for chat it names the deployment, which is the body's model.
+    """Return the path of a request in Azure's dated API. For chat it names the deployment, which is the model in the
+    body.
 
     https://learn.microsoft.com/en-us/azure/foundry-classic/openai/reference
     """

@@ -1,11 +1,17 @@
-"""Settings and hints that only OpenAI's wires have, as strict models; given as `vendor={"openai": {…}}`.
+"""Settings and hints that only OpenAI's APIs have. Pass the settings as `Settings(vendor={"openai": {…}})`.
 
-Neutral settings are not repeated here. An endpoint's own settings that OpenAI does not have go through
-`extra_body`. https://developers.openai.com/api/reference/resources/chat and …/responses
+    ChatSettings, ResponsesSettings       settings of a call
+    ImageHints, FileHints, ChatFileHints  hints of a medium           `vendor=` of sabir.image and sabir.document
+    ChatOptionHints, ResponsesOptionHints hints of an option          `vendor=` of sabir.option
 
-The section `openai` serves both dialects, and what only the other one takes is a loss: its settings, and tools and a
-choice in its form. A tool of chat is {"type": T, T: {…}}, one of responses {"type": T, …}. OpenAI's chat knows
-functions and custom tools alone; other endpoints have tools of their own, which are sent as they are.
+Neutral settings, such as `temperature`, are not repeated here. Pass settings that only another endpoint has in
+`extra_body`. Fields have the vendor's names and meanings: https://developers.openai.com/api/reference/resources/chat
+and …/responses
+
+The section `openai` may contain settings of both APIs. A setting that only the other API has is left out, with a loss,
+and so are tools and a tool choice in the other API's form. A tool of the chat API is {"type": T, T: {…}}, a tool of the
+responses API is {"type": T, …}. OpenAI's chat API has functions and custom tools only. Other endpoints may have tools
+of their own, which are sent unchanged.
 """
 
 from collections.abc import Mapping
@@ -16,58 +22,104 @@ from pydantic import BaseModel, Field, StrictBool, create_model
 from sabir.authoring import Frozen, FrozenDict, RequestScope, Row, TurnScope, object_or_empty, without_fields
 
 OPENAI = frozenset({"openai", "azure"})
-"""The providers that serve OpenAI's models with OpenAI's own server."""
+"""The providers whose servers are OpenAI's own."""
 Fields: TypeAlias = dict[str, Any]
-"""A vendor-defined object, sent verbatim; the vendor checks its contents, hence Any."""
+"""A JSON object that the vendor defines. It is sent unchanged and checked by the vendor only, hence Any."""
 Level: TypeAlias = Literal["low", "medium", "high"]
+"""Values of `verbosity`."""
 
 
 class _Shared(Frozen):
-    """Settings of both dialects. `tools` are declarations of the vendor's own tools, offered beside the options."""
+    """Settings of both dialects."""
 
     metadata: dict[str, str] | None = None
+    """Names and values that OpenAI stores with the response."""
     moderation: Fields | None = None
+    """Configuration of the moderation of input and output."""
     prompt_cache_key: str | None = None
+    """A key for similar requests, which increases the number of cache hits.
+    https://developers.openai.com/api/docs/guides/prompt-caching
+    """
     prompt_cache_options: Fields | None = None
+    """Options for prompt caching: "mode" (explicit or implicit breakpoints) and "ttl"."""
     prompt_cache_retention: Literal["in_memory", "24h"] | None = None
+    """How long cached prompts are stored. Deprecated by OpenAI in favour of `prompt_cache_options`."""
     safety_identifier: str | None = None
+    """An identifier of the end user, with which OpenAI detects misuse. Send a hash, not a name."""
     service_tier: str | None = None
+    """The processing tier, such as "flex" or "priority"."""
     store: bool | None = None
+    """Whether OpenAI stores the response for later retrieval."""
     tools: tuple[Fields, ...] = ()
+    """Declarations of the vendor's own tools, such as web search. They are offered in addition to the options."""
     tool_choice: str | Fields | None = None
+    """The choice of one of the vendor's own tools. For options, use the setting `option_choice`."""
     top_logprobs: int | None = None
+    """The number of most likely tokens to return for each position, 0 to 20."""
     user: str | None = None
+    """An identifier of the end user. Replaced by `safety_identifier` and `prompt_cache_key`."""
     verbosity: Level | None = None
+    """How detailed the answer is: "low", "medium" or "high"."""
 
 
 class ChatSettings(_Shared):
-    """Vendor settings of `openai.chat`."""
+    """Vendor settings of the dialect `openai.chat`, by OpenAI's names. Every field is optional; None means the vendor's
+    default.
+
+    https://developers.openai.com/api/reference/resources/chat/subresources/completions/methods/create
+    """
 
     audio: Fields | None = None
+    """Voice and format of audio output. Required if `modalities` contains "audio"."""
     frequency_penalty: float | None = None
+    """Penalty for tokens by how often they occurred so far, -2 to 2."""
     logit_bias: dict[str, int] | None = None
+    """Token id → bias from -100 to 100."""
     logprobs: bool | None = None
+    """Whether to return log probabilities of the output tokens."""
     modalities: tuple[Literal["text", "audio"], ...] | None = None
+    """The kinds of output, "text" and "audio"."""
     n: int | None = None
+    """The number of answers to generate. The further ones are in `Reply.alternatives`."""
     prediction: Fields | None = None
+    """Text that the answer is expected to repeat mostly, for faster output.
+    https://developers.openai.com/api/docs/guides/predicted-outputs
+    """
     presence_penalty: float | None = None
+    """Penalty for tokens that occurred at all so far, -2 to 2."""
     web_search_options: Fields | None = None
+    """Options of the web search of search models. https://developers.openai.com/api/docs/guides/tools-web-search"""
 
 
 class ResponsesSettings(_Shared):
-    """Vendor settings of `openai.responses`; `reasoning` holds the fields beside the neutral effort."""
+    """Vendor settings of the dialect `openai.responses`, by OpenAI's names. Every field is optional; None means the
+    vendor's default.
+
+    https://developers.openai.com/api/reference/resources/responses/methods/create
+    """
 
     access_programs: Fields | None = None
+    """Domain-specific access programs to use for the request."""
     background: bool | None = None
+    """Whether to run the response in the background. https://developers.openai.com/api/docs/guides/background"""
     context_management: tuple[Fields, ...] | None = None
+    """Configuration of how the vendor shortens a long context."""
     conversation: str | Fields | None = None
+    """The conversation, stored by OpenAI, to which the response belongs."""
     image: Fields | None = None
+    """Options for all images of the request."""
     include: tuple[str, ...] | None = None
+    """Further data to return, such as "web_search_call.action.sources"."""
     max_tool_calls: int | None = None
+    """The maximum number of calls of the vendor's own tools in one response."""
     previous_response_id: str | None = None
+    """The id of a stored response that this request continues."""
     prompt: Fields | None = None
+    """A prompt template stored by OpenAI, and its variables."""
     reasoning: Fields | None = None
+    """Further fields of the request's "reasoning", such as "summary". The effort comes from `reasoning_effort`."""
     truncation: Literal["auto", "disabled"] | None = None
+    """"auto" lets OpenAI drop items of a conversation that is too long; "disabled" lets the request fail."""
 
 
 _JSON_TYPES: Mapping[str, Any] = {
@@ -77,13 +129,13 @@ _JSON_TYPES: Mapping[str, Any] = {
 
 
 def settings_of(base: type[BaseModel], scope: RequestScope) -> type[BaseModel]:
-    """Return the vendor settings of an endpoint: those of its dialect, and the fields that only its row has."""
+    """Return the settings model of an endpoint: the settings of its dialect, and the fields that only its row has."""
     own = scope.model_info.facts.get("own_settings")
     return settings_with(base, {name: str(kind) for name, kind in own.items()}) if isinstance(own, Mapping) else base
 
 
 def settings_with(base: type[BaseModel], own: Mapping[str, str]) -> type[BaseModel]:
-    """Return vendor settings with further fields, given by their JSON types."""
+    """Return a settings model with further fields. `own` maps their names to JSON types."""
     return _with_own(base, tuple(own.items())) if own else base
 
 
@@ -94,27 +146,35 @@ def _with_own(base: type[BaseModel], own: tuple[tuple[str, str], ...]) -> type[B
 
 
 class MediaHints(Frozen):
-    """Hints of every medium. A hint that is not set is not sent, so no hint may be null."""
+    """Hints that every medium may have. A hint that is not set is not sent."""
 
     prompt_cache_breakpoint: Fields = Field(default_factory=dict)
+    """Marks the end of a reusable prompt prefix at this medium.
+    https://developers.openai.com/api/docs/guides/prompt-caching
+    """
 
 
 class ImageHints(MediaHints):
-    """Hints of an image."""
+    """Hints of an image, as `vendor={"openai": {…}}` of `sabir.image`."""
 
     detail: Literal["auto", "low", "high", "original"] = "auto"
+    """The resolution in which the model sees the image."""
 
 
 class FileHints(MediaHints):
-    """Hints of a document for `openai.responses`."""
+    """Hints of a document for the dialect `openai.responses`, as `vendor={"openai": {…}}` of `sabir.document`."""
 
     detail: Literal["auto", "low", "high"] = "auto"
+    """The resolution in which the model sees the pages."""
 
 
 class ChatFileHints(FileHints):
-    """Hints of a document for `openai.chat`, which has no `detail`."""
+    """Hints of a document for the dialect `openai.chat`. The hint `detail` is accepted but not sent, because this API
+    has no such field.
+    """
 
     detail: Literal["auto", "low", "high"] = Field(default="auto", exclude=True)
+    """Not sent by this dialect."""
 
 
 _FURTHER: Mapping[str, Any] = {
@@ -127,7 +187,7 @@ _FURTHER: Mapping[str, Any] = {
 
 
 def _option_hints(name: str, *, further: bool) -> type[Frozen]:
-    """The hints of an option: `strict`, which applies to any schema, and hints that only one wire takes."""
+    """Return the model of an option's hints: `strict`, and hints that only one of the APIs accepts."""
     fields: dict[str, Any] = {
         field: (kind, Field(default=None, exclude=not further)) for field, kind in _FURTHER.items()
     }
@@ -135,18 +195,24 @@ def _option_hints(name: str, *, further: bool) -> type[Frozen]:
 
 
 ChatOptionHints = _option_hints("ChatOptionHints", further=False)
+"""Hints of an option for the dialect `openai.chat`. `strict` asks for arguments that match the schema exactly. The
+other hints are accepted but not sent.
+"""
 ResponsesOptionHints = _option_hints("ResponsesOptionHints", further=True)
+"""Hints of an option for the dialect `openai.responses`: `strict`, `allowed_callers`, `async`, `defer_loading` and
+`output_schema`.
+"""
 
 
 def is_openai(scope: RequestScope | TurnScope) -> bool:
-    """Return whether the endpoint is OpenAI's own or Azure's; others have another name or the quirk `system_role`."""
+    """Return whether the endpoint is OpenAI's own or Azure's. Others have another name or the quirk `system_role`."""
     return scope.target.provider in OPENAI and "system_role" not in scope.quirks
 
 
 def leave_out_the_others(scope: RequestScope, own: type[BaseModel], other: type[BaseModel]) -> None:
-    """Remove the vendor settings that only the other dialect has; each is a loss.
+    """Remove the vendor settings that only the other dialect has, and report them as losses.
 
-    At a gateway that speaks one dialect, they stay and are refused: no dialect of that gateway takes them.
+    At a gateway with a single dialect they stay, and are refused, because no dialect of this gateway accepts them.
     """
     absent = [name for name in scope.vendor if name in other.model_fields and name not in own.model_fields]
     if not absent:  # as nearly always: then no row is looked up
@@ -159,7 +225,8 @@ def leave_out_the_others(scope: RequestScope, own: type[BaseModel], other: type[
 
 
 def in_form(vendor: dict[str, Any], scope: RequestScope, *, nested: bool) -> dict[str, Any]:
-    """Return the vendor settings without the tools and the choice that have the other dialect's form; losses for them.
+    """Return the vendor settings without tools and a tool choice in the other dialect's form, and report them as
+    losses.
 
     `nested` says that this dialect has a tool's fields in an object under its type.
     """
@@ -200,6 +267,6 @@ def _lose(scope: RequestScope, name: str, reason: str) -> None:
 
 
 def has_tool(scope: RequestScope, name: str) -> bool:
-    """Return whether a tool of the vendor settings has that name, also if this dialect does not take it."""
+    """Return whether a tool in the vendor settings has this name, even if this dialect does not accept the tool."""
     tools = scope.vendor.get("tools", ())
     return any((object_or_empty(tool.get(str(tool.get("type")))) or tool).get("name") == name for tool in tools)

@@ -1,8 +1,10 @@
-"""The conformance kit for provider plugins, and doubles for programs that use sabir.
+"""Tests for authors of providers, and scripted adapters for tests of programs that use sabir.
 
-    class TestAcme(ProviderConformance):
+    class TestAcme(ProviderConformance):        all rules of sabir, tested on your provider
         adapter = sabir.adapter("acme:small", api_key="test")
         cassettes = Path(__file__).parent / "cassettes"
+
+    llm = ScriptedAdapter("It rains.")          an adapter with predefined answers, for your program
 
 Each public name is loaded at its first use, because pytest loads this package at every start.
 """

@@ -42,18 +42,19 @@ _guards: list[Callable[..., None]] = []
 
 
 class NetworkForbidden(BaseException):
-    """A test asked for an address that it must not reach.
+    """Raised in a test that connects to a forbidden address. The message names the address and the remedy.
 
-    It is no Exception, so that no program and no SDK takes it for a network that is down, tries again, or goes on
-    without: it ends the test.
+    It is not an Exception, so that programs and SDKs do not treat it as a network failure, and the test ends.
     """
 
 
 @contextmanager
 def network_forbidden(*, loopback: bool = True, remedy: str = "let it use a scripted adapter") -> Iterator[None]:
-    """Forbid the network within a `with` block: NetworkForbidden names the address asked for, and the remedy.
+    """Return a context manager that forbids the network in its `with` block. NetworkForbidden is raised for forbidden
+    addresses.
 
-    Addresses of this machine are reached unless `loopback` is False; sockets of other kinds, such as Unix's, always.
+    Addresses of this machine are allowed unless `loopback` is False. Unix sockets are always allowed. `remedy` is the
+    advice at the end of the error.
     """
 
     what = "the network is" if loopback else "every network, this machine's own included, is"
@@ -74,7 +75,7 @@ def network_forbidden(*, loopback: bool = True, remedy: str = "let it use a scri
 
 @cache
 def _listen() -> None:
-    """Hear audit events from now on: Python lets no hook be removed."""
+    """Start to receive audit events. Python cannot remove an audit hook."""
     sys.addaudithook(_heard)
 
 
@@ -93,7 +94,9 @@ def _heard(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def is_allowed(host: object, *, loopback: bool) -> bool:
-    """Whether a host may be asked for where only this machine may; no host at all is this machine."""
+    """Return whether a host may be reached. With `loopback`, addresses of this machine are allowed; no host means this
+    machine.
+    """
     name = host.decode(errors="replace") if isinstance(host, bytes | bytearray) else host
     if name is None or name == "":
         return True
@@ -111,25 +114,25 @@ def is_allowed(host: object, *, loopback: bool) -> bool:
 
 @pytest.fixture
 def no_network() -> Iterator[None]:
-    """Forbids the network until the test ends, but for addresses of this machine."""
+    """Forbid the network until the test ends, except addresses of this machine."""
     with network_forbidden(remedy="let it use a scripted adapter, or leave out the fixture no_network"):
         yield
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The ini option."""
+    """Add the ini option `sabir_no_network`."""
     parser.addini(INI, "forbid the network in every test that is not marked `network`", type="bool", default=False)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The markers."""
+    """Register the markers."""
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Forbid the network while a test and its fixtures run, where the ini option or the marker says so."""
+    """Forbid the network during a test and its fixtures, if the ini option or the marker requires it."""
     marker = item.get_closest_marker("no_network")
     if marker is not None:
         remedy = "let it use a scripted adapter, or take off its marker no_network"

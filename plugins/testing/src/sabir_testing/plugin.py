@@ -1,7 +1,7 @@
-"""The pytest plugin: cases fail in words, opting out is seen, and each suite's capabilities are told at the end.
+"""The pytest plugin: failures of the kit in words, a check for skipped cases, and a summary of capabilities.
 
---sabir-record    ask the services anew and record what they answer
-scripted          a fixture: makes scripted adapters whose scripts must be used up when the test ends
+--sabir-record ask the services again and record their answers scripted a fixture that creates scripted adapters; all
+answers must be used when the test ends
 
     def test_it_looks_up_the_weather(scripted):
         llm = scripted(calls(weather={"city": "Paris"}), "It rains.")
@@ -30,7 +30,7 @@ _MADE = pytest.StashKey[list["ScriptedAdapter"]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The kit's options."""
+    """Add the kit's command-line options."""
     group = parser.getgroup("sabir", "sabir: conformance of provider plugins")
     group.addoption(
         "--sabir-record",
@@ -40,7 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def suite_of(item: pytest.Item) -> "type[Suite] | None":
-    """The suite that a test is a case of, or None."""
+    """Return the suite that a test is a case of, or None."""
     base = sys.modules.get("sabir_testing.kit.suite")
     cls = getattr(item, "cls", None)
     if base is None or not (isinstance(cls, type) and issubclass(cls, base.Suite)):
@@ -49,13 +49,15 @@ def suite_of(item: pytest.Item) -> "type[Suite] | None":
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Recording asks each question once, in one process."""
+    """Refuse to record in several processes."""
     if config.getoption("sabir_record", False) and getattr(config.option, "numprocesses", None):
         raise pytest.UsageError("--sabir-record asks a service in one process; give -n0 with it")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What a suite opts out of is expected to fail, with its reason; UsageError for a row that no case has."""
+    """Mark the cases in `xfail` as expected to fail, with the reason. Raises UsageError for a row that does
+    not exist.
+    """
     rows: dict[tuple[type[Suite], str], set[str]] = {}
     for item in items:
         if (suite := suite_of(item)) is None:
@@ -80,7 +82,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[Any]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A case that fails says what is wrong and which rule that breaks, instead of where in the kit it was found."""
+    """Report a failed case by the fault and the rule, without the traceback through the kit."""
     report = yield
     suite = suite_of(item)
     if suite is None or (report.passed and not report.failed):
@@ -104,7 +106,7 @@ def pytest_runtest_makereport(
 
 
 def rule_of(item: pytest.Item) -> str:
-    """What the case demands, and the page that explains it."""
+    """Return the rule of a case, and the page that explains it."""
     function = getattr(item, "function", None)
     docstring = " ".join((getattr(function, "__doc__", None) or "").split())
     name = getattr(item, "originalname", item.name)
@@ -112,7 +114,7 @@ def rule_of(item: pytest.Item) -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Each suite: how its cases went, what it opted out of, and what its wire was seen to carry."""
+    """Print each suite's results, its expected failures, and the capabilities that were seen."""
     reports = [each for key, kept in terminalreporter.stats.items() if key != "deselected" for each in kept]
     if not any(SUITE_PROPERTY in dict(getattr(report, "user_properties", ())) for report in reports):
         return
@@ -124,16 +126,20 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 class MakeScripted(Protocol):
-    """What the fixture `scripted` is: ScriptedAdapter, with a check at the test's end."""
+    """The type of the pytest fixture `scripted`, for annotations of tests."""
 
     def __call__(self, *answers: "Scriptable", **how: "Unpack[ScriptedArguments]") -> "ScriptedAdapter":
-        """Return a ScriptedAdapter, with its arguments; the test fails unless the program requests all the answers."""
+        """Return a ScriptedAdapter with these arguments. The test fails unless the program requests exactly all the
+        answers.
+        """
         ...
 
 
 @pytest.fixture
 def scripted(request: pytest.FixtureRequest) -> MakeScripted:
-    """Makes scripted adapters; the test fails where it leaves an answer over, or asks for one too many."""
+    """Provide a function that creates a ScriptedAdapter. The test fails if the program requests fewer or more answers
+    than the script has.
+    """
     from sabir_testing.scripted import ScriptedAdapter
 
     made: list[ScriptedAdapter] = request.node.stash.setdefault(_MADE, [])
@@ -147,7 +153,7 @@ def scripted(request: pytest.FixtureRequest) -> MakeScripted:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    """Fail a test that passed where its scripts are not used up; one that failed has said why already."""
+    """Fail a test that passed if its scripted adapters have unused answers."""
     yield
     mismatches = []
     for adapter in item.stash.get(_MADE, ()):

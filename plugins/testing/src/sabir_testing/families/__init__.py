@@ -1,7 +1,7 @@
-"""The cases of the kit by family, and the kit as an author takes it: one class to derive from.
+"""The two classes from which conformance suites inherit, composed of families of test cases.
 
-ProviderConformance   for a provider that is reached over HTTP, through its SDK, tested against recordings
-OfflineConformance    for a provider that answers on this machine: asked live, without a transport
+ProviderConformance for a provider that is reached over HTTP: tested with recordings OfflineConformance for a provider
+on this machine: asked while the tests run, without transport tests
 """
 
 from sabir_testing.families.contract import ContractCases
@@ -15,7 +15,11 @@ from sabir_testing.families.transport import TransportCases
 
 
 class OfflineConformance(ContractCases, RequestCases, LawCases, ReplyCases, StreamCases, ErrorCases, HandoverCases):
-    """Every case except those of the transport; the questions are asked while the tests run."""
+    """Base class of a conformance suite for a provider on this machine: every test except those of the HTTP transport.
+    The questions are asked while the tests run.
+
+    Set `adapter`; other attributes are optional. Run the suite with pytest.
+    """
 
     asks_live = True
 
@@ -23,4 +27,9 @@ class OfflineConformance(ContractCases, RequestCases, LawCases, ReplyCases, Stre
 class ProviderConformance(
     ContractCases, RequestCases, LawCases, ReplyCases, StreamCases, ErrorCases, HandoverCases, TransportCases
 ):
-    """Every case."""
+    """Base class of a conformance suite for a provider that is reached over HTTP: every test of the kit. Answers come
+    from recordings.
+
+    Set `adapter` and `cassettes`; other attributes are optional. Run the suite with pytest, and with `--sabir-record`
+    to record the answers of the real service.
+    """

@@ -57,48 +57,50 @@ class AccessCases(Suite):
 
     @pytest.fixture
     def wire(self, subject: AdapterUnderTest, monkeypatch: pytest.MonkeyPatch) -> Wire:
-        """The subject as the transport's cases see it, with no variable of the machine that decides anything."""
+        """Return the adapter under test, with all provider environment variables removed."""
         for name in bare_names(subject):
             monkeypatch.delenv(name)
         return Wire(subject)
 
     @pytest.fixture
     def caller(self, request: pytest.FixtureRequest) -> Iterator[Caller]:
-        """One way to use a connection."""
+        """Return one way to use a connection, sync or async."""
         with request.param() as caller:
             yield caller
 
     @pytest.mark.parametrize("base_url", NO_URLS.values(), ids=NO_URLS)
     def test_an_endpoint_that_is_no_url_is_refused(self, wire: Wire, base_url: str) -> None:
-        """A wrong endpoint is told where the adapter is made, not where the SDK stumbles over it: `connect` raises
-        SettingsInvalid, which names base_url.
-        """
+        """`connect` raises SettingsInvalid for a base URL that is not an http(s) URL. The error names base_url."""
         error = raised_by(lambda: wire.subject.connect(api_key=KEY, base_url=base_url))
         expect(isinstance(error, SettingsInvalid), f"connect() with the base_url {base_url!r} {ended(error)}")
         expect("base_url" in str(error), f"the error of a wrong endpoint does not name base_url: {error}")
 
     @pytest.mark.parametrize("base_url", SECRETIVE_URLS.values(), ids=SECRETIVE_URLS)
     def test_a_refused_endpoint_shows_no_secret(self, wire: Wire, base_url: str) -> None:
-        """The error of an endpoint that is refused shows neither its password nor its query."""
+        """The error for an invalid endpoint shows neither the URL's password nor its query."""
         error = raised_by(lambda: wire.subject.connect(api_key=KEY, base_url=base_url))
         expect(isinstance(error, SettingsInvalid), f"connect() with the base_url {base_url!r} {ended(error)}")
         expect("hidden" not in str(error), f"the base_url {base_url!r} was refused with its secret: {error}")
 
     @pytest.mark.parametrize("base_url", ENDPOINTS.values(), ids=ENDPOINTS)
     def test_an_endpoint_shows_no_secret(self, wire: Wire, base_url: str) -> None:
-        """The endpoint is stored in every message's origin: a password and a query of its URL stay out of it."""
+        """`Provider.endpoint` returns the URL without password and query, because every message's origin stores the
+        endpoint.
+        """
         endpoint = wire.subject.provider.endpoint(Access(api_key=KEY, base_url=base_url))
         expect("hidden" not in endpoint, f"endpoint() of the base_url {base_url!r} is {endpoint!r}")
 
     @pytest.mark.parametrize("setting", ["api_key", "base_url"])
     def test_an_empty_setting_is_refused(self, wire: Wire, setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        """An empty text is a mistake, as of a variable that is not set: nothing takes its place in silence."""
+        """An empty api_key or base_url raises SettingsInvalid. It is a mistake, such as an unset variable, and nothing
+        else is used instead.
+        """
         _set_variables(wire, monkeypatch)
         error = raised_by(lambda: wire.subject.connect(**{setting: ""}))
         expect(isinstance(error, SettingsInvalid), f"connect() with an empty {setting} {ended(error)}")
 
     def test_no_variable_is_read_before_the_first_send(self, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
-        """An adapter is made where no key is at hand yet; the variable counts as it is at the first send."""
+        """Environment variables are read when the first request is sent, not when the adapter is created."""
         _needs_variables(wire)
         first, caller = wire.variables[0], Caller()
         with Server([head(), OK]) as server, wire.connected(caller, server.url, api_key=None) as connection:
@@ -108,7 +110,7 @@ class AccessCases(Suite):
         expect(is_sent, f"{first}, set after connect() and before the first send, is in no header")
 
     def test_key_variables_are_read_in_their_order(self, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Of the variables of the provider's key, the first that is set gives it."""
+        """The key comes from the first of the provider's key variables that is set."""
         _needs_variables(wire)
         for at in reversed(range(len(wire.variables))):
             first, later = wire.variables[at], wire.variables[at:]
@@ -117,7 +119,7 @@ class AccessCases(Suite):
             expect(_holds(wire.sent(Caller(), api_key=None), _value(first)), what)
 
     def test_a_given_key_comes_before_the_variables(self, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A key passed as api_key= is used."""
+        """A key passed as api_key= is used even if a key variable is set."""
         _needs_variables(wire)
         _set_variables(wire, monkeypatch)
         headers = wire.sent(Caller(), api_key="key-given")
@@ -125,7 +127,9 @@ class AccessCases(Suite):
         expect(not taken, f"with a key given by api_key=, that of {' and '.join(taken)} was sent")
 
     def test_a_callable_key_is_asked_at_each_send(self, wire: Wire) -> None:
-        """A vault is asked when something is sent, not before; where it gives another key, that one goes out."""
+        """A function passed as api_key= is called for every request and not before. If it returns another key, that key
+        is sent.
+        """
         given: list[str] = []
 
         def vault() -> str:
@@ -144,15 +148,17 @@ class AccessCases(Suite):
         expect(is_each, what, shown={"given": repr(given), "sent": repr(sent)})
 
     def test_a_vault_without_a_key_is_a_missing_key(self, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The requested key is missing; no other key is sent instead."""
+        """If a function passed as api_key= returns no key, the call raises CredentialsMissing. No other key is sent
+        instead.
+        """
         _set_variables(wire, monkeypatch)
         error, server = _refusal(wire, lambda: "")
         expect(isinstance(error, CredentialsMissing), f"a function that gives no key {ended(error)}")
         expect(not server.asked, "a function gave no key, and the request was sent")
 
     def test_a_missing_key_names_what_to_set(self, wire: Wire, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        """Without a key nothing is sent, and the error names the variables and the argument. Where the provider names
-        no variables, it needs no key. A key that lies in the home folder of whoever runs this is not found.
+        """Without a key nothing is sent, and the error names the variables and the argument to set. A provider without
+        key variables needs no key. Keys in the home folder of the person who runs the test are not used.
         """
         for name in HOMES:
             monkeypatch.setenv(name, str(tmp_path))
@@ -167,7 +173,9 @@ class AccessCases(Suite):
 
     @pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
     def test_a_key_that_no_header_can_hold_is_refused_unseen(self, wire: Wire, key: str) -> None:
-        """A line break from a file is the usual cause; the error says so without the key."""
+        """A key that cannot be an HTTP header, for example with a line break from a file, raises an error that does not
+        show the key.
+        """
         error, server = _refusal(wire, key)
         expect(isinstance(error, CredentialsMissing), f"a call with the key {key!r} {ended(error)}")
         expect("cret" not in str(error), f"the error shows the key: {error}")
@@ -175,7 +183,7 @@ class AccessCases(Suite):
 
     @pytest.mark.parametrize("way", ["waiting", "async", "waiting_client_by_aclose"])
     def test_closing_a_connection_closes_its_clients(self, wire: Wire, way: str) -> None:
-        """`close` ends what the sync client keeps open, `aclose` what either keeps."""
+        """`close` closes the sync client, and `aclose` closes the sync and the async client."""
         with InALoop() as loop, Caller() as waiting, Server([whole(OK)], keeps_alive=True) as server:
             sender, closer = {"waiting": (waiting, waiting), "async": (loop, loop)}.get(way, (waiting, loop))
             with wire.connected(closer, server.url) as connection:
@@ -185,7 +193,7 @@ class AccessCases(Suite):
 
     @EITHER_WAY
     def test_closing_a_connection_twice_is_harmless(self, wire: Wire, caller: Caller) -> None:
-        """A `with` block may end after the adapter was closed."""
+        """Closing a connection a second time does nothing."""
         with Server([head(), OK]) as server, wire.connected(caller, server.url) as connection:
             caller.ask(connection, wire.request)
             caller.close(connection)
@@ -193,8 +201,8 @@ class AccessCases(Suite):
         expect(error is None, f"the second {caller.closes} of a connection {ended(error)}")
 
     def test_the_users_own_client_is_used_and_left_open(self, wire: Wire) -> None:
-        """A client made by the user carries the request to its own endpoint, and stays the user's to close. Where the
-        suite's `client` gives none, a client is refused.
+        """A client passed as client= sends the request to its own endpoint, and is not closed. If the suite's `client`
+        returns None, the provider refuses client=.
         """
         caller = Caller()
         with Server([head(), OK]) as server:
@@ -212,13 +220,13 @@ class AccessCases(Suite):
         expect(len(server.asked) == 2, f"two calls by the user's own client sent {len(server.asked)} requests to it")
 
     def test_what_is_no_client_is_refused(self, wire: Wire) -> None:
-        """`client=` of another kind is refused before anything is sent, as the setting that it is."""
+        """client= with an object of another class raises SettingsInvalid before anything is sent."""
         error = raised_by(lambda: _ask_with(wire, object()))
         expect(isinstance(error, SettingsInvalid), f"connect() and open_sync() with client=object() {ended(error)}")
 
 
 def _value(variable: str) -> str:
-    """The key that a case puts into a variable."""
+    """Return the key that a case puts into a variable."""
     return f"key-of-variable-{variable}"
 
 
@@ -237,7 +245,7 @@ def _holds(headers: Mapping[str, str], key: str) -> bool:
 
 
 def _refusal(wire: Wire, key: str | Callable[[], str] | None) -> tuple[Exception | None, Server]:
-    """What connecting and sending with a key ends in, and the server that should not be asked."""
+    """Return the error of connecting and sending with a key, and the server that must not be reached."""
     caller, made = Caller(), list[Connection]()
 
     def send() -> None:

@@ -1,4 +1,6 @@
-"""The promises of the Protocols beyond their types: names, paths, rows of models, no secret shown, no early import."""
+"""Contract: rules for providers and dialects beyond their types, such as names, paths, rows of models, secrets and
+imports.
+"""
 
 import difflib
 import json
@@ -39,9 +41,8 @@ class ContractCases(Suite):
     family = "contract"
 
     def test_the_dialect_is_named_after_its_provider(self, subject: AdapterUnderTest) -> None:
-        """A dialect's name is `<provider>.<short name>`, the short name being the one that its provider lists.
-
-        Origins and opaque parts carry the name, so that state goes back to the dialect that wrote it.
+        """A dialect's name is `<provider>.<short name>`, with the short name that the provider lists. Origins and
+        opaque parts store the name, so that state is only sent back to the same dialect.
         """
         name, provider = subject.dialect.name, subject.provider
         maker, _, short = name.partition(".")
@@ -49,14 +50,16 @@ class ContractCases(Suite):
         expect(maker and short in provider.dialects, f"{what}, of which one must stand behind its dot")
 
     def test_paths_begin_with_a_slash(self, subject: AdapterUnderTest) -> None:
-        """`Dialect.path` is what stands below the endpoint, beginning with a slash."""
+        """`Dialect.path` returns a path below the endpoint that begins with a slash."""
         for streaming in (False, True):
             path = subject.dialect.path_of(subject.target, streaming=streaming)
             what = f"the path for streaming={streaming} is {path!r}; expected one such as '/chat'"
             expect(re.match(r"/[^\s/]", path), what)
 
     def test_the_endpoint_is_known_without_the_network(self, subject: AdapterUnderTest) -> None:
-        """`Provider.endpoint` makes no client and reaches nothing: it is asked for whenever an adapter is made."""
+        """`Provider.endpoint` creates no client and uses no network, because it is called whenever an adapter is
+        created.
+        """
         try:
             with network_forbidden(loopback=False):
                 endpoint = subject.provider.endpoint(Access(api_key=KEY))
@@ -65,23 +68,29 @@ class ContractCases(Suite):
         expect(endpoint, f"the endpoint is {endpoint!r}; expected a URL")
 
     def test_no_key_is_in_what_is_shown(self, subject: AdapterUnderTest) -> None:
-        """A key is never shown: not in the text of a provider or of its connection (they end up in logs)."""
+        """The `repr` of a provider and of its connection does not show the key, because logs contain such texts."""
         shown = [repr(subject.provider), repr(subject.connect(api_key=KEY))]
         expect(KEY not in "".join(shown), "the key stands in the connection's repr", shown={"the reprs": shown})
 
     def test_key_variables_are_names_of_variables(self, subject: AdapterUnderTest) -> None:
-        """The variables of the key in `Provider.credentials` are what errors tell a user to set: names of variables."""
+        """The key variables in `Provider.credentials` are valid names of environment variables, because errors tell
+        users to set them.
+        """
         wrong = [name for name in subject.key_variables if not re.fullmatch(r"[A-Z][A-Z0-9_]*", name)]
         expect(not wrong, f"the key has the variables {wrong}, which no shell can set; expected such as ACME_API_KEY")
 
     def test_tables_are_the_same_whenever_asked(self, subject: AdapterUnderTest) -> None:
-        """`Dialect.tables` is data: asked twice, of two instances, it is the same (what is rendered rests on it)."""
+        """`Dialect.tables` is the same for two instances of the dialect and at every access, because renderings depend
+        on it.
+        """
         again = subject.provider.dialect(subject.short_name)
         is_same = subject.dialect.tables == subject.dialect.tables == again.tables
         expect(is_same, f"{subject.dialect.name} gives other tables when asked again; make them a constant")
 
     def test_identifier_rules_leave_room(self, subject: AdapterUnderTest) -> None:
-        """A rule for ids and names is an expression for one character, and a length in which many stay apart."""
+        """An IdentifierRule has a valid expression for characters, and a maximum length that leaves enough different
+        identifiers.
+        """
         calls = subject.tables.calls
         for name, rule in (("call_ids", calls.ids), ("option_names", calls.names)):
             what = f"tables.{name} takes {rule.longest} characters of {rule.characters}; expected at least"
@@ -89,7 +98,7 @@ class ContractCases(Suite):
             expect(leaves_room, f"{what} {SHORTEST_IDENTIFIER}, the letter a among them")
 
     def test_the_messages_field_is_left_to_core(self, subject: AdapterUnderTest) -> None:
-        """`encode_request` gives every field but the messages: core joins those from what is kept and what is new."""
+        """`encode_request` does not return the messages field, because core adds the encoded turns itself."""
         body = subject.rendered([sabir.user("Hello.")]).body_bytes
         names: list[str] = json.loads(body, object_pairs_hook=lambda pairs: [name for name, _ in pairs])
         field = subject.dialect.messages_field
@@ -97,15 +106,14 @@ class ContractCases(Suite):
         expect(names.count(field) == 1, what)
 
     def test_each_model_row_stands_once(self, subject: AdapterUnderTest) -> None:
-        """Only one of two rows for the same prefix can count."""
+        """Every prefix of model names occurs in one row only."""
         prefixes = sorted(info.prefix for info in subject.provider.models())
         twice = [one for one, other in pairwise(prefixes) if one == other]
         expect(not twice, f"models() has two rows for the prefix {', '.join(map(repr, twice))}; join them")
 
     def test_model_rows_misspell_nothing(self, subject: AdapterUnderTest) -> None:
-        """`ModelInfo.rejects` names wire settings, features, and what the dialect itself acts on.
-
-        A misspelt one would reject nothing, silently.
+        """`ModelInfo.rejects` contains only names of settings, features and quirks that the dialect knows. A misspelt
+        name would have no effect.
         """
         known = {*WIRE_SETTINGS, *FEATURES}
         long = [name for name in known if len(name) > LONGEST_SHORT_NAME]
@@ -115,7 +123,9 @@ class ContractCases(Suite):
                 expect(not near, f"the row {info.prefix!r} rejects {name!r}; did you mean {' '.join(near)!r}?")
 
     def test_no_sdk_is_imported_before_the_first_send(self, subject: AdapterUnderTest) -> None:
-        """Listing, rendering and decoding need no SDK: its import costs more than all of them (the suite's `sdk`)."""
+        """Listing, rendering and decoding do not import the vendor's SDK (the suite's `sdk`), because the import is
+        slow.
+        """
         if self.sdk and not _can_be_imported(self.sdk):
             raise ConformanceFailure(
                 f"the suite's sdk {self.sdk!r} cannot be imported; give the module of the vendor's SDK"

@@ -49,7 +49,7 @@ Failure = tuple[int, dict[str, str], JSONValue]
 
 
 def streams_of_nobody(subject: AdapterUnderTest) -> Strategy[Chunks]:
-    """Bytes that no service of this wire sends, in each of its framings and without framing."""
+    """Yield bytes that no service with this API sends, in each framing and without framing."""
     kinds = [None, "text/event-stream", *subject.dialect.framings]
     return st.tuples(st.sampled_from(kinds), st.lists(answers_of_nobody, min_size=1, max_size=4))
 
@@ -63,7 +63,7 @@ def failures(subject: AdapterUnderTest) -> Strategy[Failure]:
 
 @st.composite
 def mutated(draw: Any, value: JSONValue, *, from_depth: int = 0) -> JSONValue:
-    """The value with up to three values in it replaced by others, none of them nearer to the root than that."""
+    """Return the value with up to three nested values replaced."""
     for _ in range(draw(st.integers(0, 3))):
         places = [place for place in _places(value, ()) if len(place) >= from_depth]
         if places:
@@ -89,17 +89,17 @@ def _with(value: Any, place: Place, other: JSONValue) -> JSONValue:
 
 
 def pure(subject: AdapterUnderTest) -> PureDialect:
-    """The author's dialect as users get it, wrapped by core."""
+    """Return the author's dialect as `sabir.dialect` wraps it."""
     return PureDialect(subject.dialect, subject.target, subject.provider)
 
 
 def tidy(subject: AdapterUnderTest) -> Strategy[list[Message]]:
-    """Conversations that any wire takes as they are."""
+    """Generate conversations that every API accepts unchanged."""
     return tidy_histories(subject.target, subject.adapter.speaks_as)
 
 
 def read_back(subject: AdapterUnderTest, request: Any) -> DecodedHistory | None:
-    """What `decode_history` reads of a request; None where it refuses it."""
+    """Return what `decode_history` reads from a request; None if it refuses the request."""
     try:
         return pure(subject).decode_history(request)
     except HistoryInvalid:
@@ -107,7 +107,7 @@ def read_back(subject: AdapterUnderTest, request: Any) -> DecodedHistory | None:
 
 
 def reads_requests(subject: AdapterUnderTest) -> bool:
-    """Whether the dialect reads a stored request at all."""
+    """Return whether the dialect can read stored requests."""
     return read_back(subject, subject.rendered([said("user", "Hi.")]).body_bytes) is not None
 
 
@@ -118,7 +118,9 @@ class DecodingLaws(Suite):
 
     @law(lambda subject: answers_of_nobody)
     def test_what_is_no_answer_is_refused(self, subject: AdapterUnderTest, body: bytes) -> None:
-        """Cut JSON, a text, a number: `decode` raises, and gives no reply that nobody made (law 10)."""
+        """`decode` raises an error for a body that is not an answer, such as incomplete JSON, text or a number (law
+        10).
+        """
         try:
             reply = pure(subject).decode(body)
         except SabirError:
@@ -128,8 +130,8 @@ class DecodingLaws(Suite):
 
     @law(streams_of_nobody)
     def test_what_is_no_stream_ends_no_reply(self, subject: AdapterUnderTest, stream: Chunks) -> None:
-        """A stream is whole when its terminal marker came: events of another kind never end one, nor do bytes that the
-        framing cannot cut (law 10).
+        """A stream is complete only after the API's end marker. Other events, and bytes that the framing cannot read,
+        never complete a reply (law 10).
         """
         kind, data = stream
         decoded = Stream(subject.dialect, replace(subject.scope(), content_type=kind or ""))
@@ -147,8 +149,9 @@ class DecodingLaws(Suite):
 
     @new_in("0.1")
     def test_a_call_that_was_cut_off_never_runs(self, subject: AdapterUnderTest) -> None:
-        """A reply that ends at the length limit before a call's arguments does not leave that call with all defaults
-        (law 12). `ReplyBuilder` and the stream's fold see to it; a reply that is built by hand must do the same.
+        """If a reply ends at the length limit before a call's arguments arrive, the call is marked as cut off instead
+        of running with default arguments (law 12). `ReplyBuilder` and `Fold` do this; a dialect that builds replies
+        itself must do the same.
         """
         for body, reply in cut_replies(subject):
             call = reply.option_calls[-1]
@@ -158,9 +161,8 @@ class DecodingLaws(Suite):
 
     @law(failures)
     def test_every_failure_is_an_error(self, subject: AdapterUnderTest, failure: Failure) -> None:
-        """`decode_error` gives a CallError of that status whatever stands in the fields of the body and in the headers.
-
-        Where it raises anything else, core can no longer tell a rate limit from a lost cause.
+        """`decode_error` returns a CallError with the response's status, whatever the fields of the body and the
+        headers contain.
         """
         status, headers, document = failure
         body, _ = mend(json.dumps(document).encode())
@@ -178,7 +180,7 @@ class DecodingLaws(Suite):
         expect(found in (None, status), f"decode_error says status {found} for {told}", shown=shown)
 
     def test_a_stored_request_reads_back(self, subject: AdapterUnderTest) -> None:
-        """What `decode_history` reads of a request renders to that request again (law 3)."""
+        """A request that `decode_history` reads renders to the same request again (law 3)."""
         if not reads_requests(subject):
             subject.grade("stored_requests", REFUSED, what="decode_history takes no request of its own dialect")
             return
@@ -186,14 +188,16 @@ class DecodingLaws(Suite):
         subject.grade("stored_requests", FULL)
 
     def test_what_nobody_knows_in_a_stored_request_is_kept(self, subject: AdapterUnderTest) -> None:
-        """A field that `decode_history` does not know goes to the settings or the losses, or is refused (law 2)."""
+        """A field that `decode_history` does not know is added to the settings or the losses, or the request is refused
+        (law 2).
+        """
         if reads_requests(subject):
             values = st.sampled_from([1, "x", {"a": 1}, [True]])
             example = st.tuples(tidy(subject), st.sampled_from(INVENTED), values)
             for_all(subject, example, lambda drawn: _check_kept(subject, *drawn))
 
     def test_what_is_no_request_is_refused(self, subject: AdapterUnderTest) -> None:
-        """Any JSON object without messages makes `decode_history` raise: no conversation is read out of nothing."""
+        """`decode_history` raises HistoryInvalid for a JSON object without messages."""
 
         def check(found: dict[str, JSONValue]) -> None:
             if (decoded := read_back(subject, found)) is not None:
@@ -205,9 +209,8 @@ class DecodingLaws(Suite):
             for_all(subject, json_objects, check)
 
     def test_what_was_decoded_loads_again(self, subject: AdapterUnderTest) -> None:
-        """Messages read from an answer, or from a stored request, are the same once they were written to a file.
-
-        Answers and requests are tried in which one value is another than it should be.
+        """Messages decoded from an answer or from a stored request are equal after saving and loading. This is also
+        tried with changed values in the answers and requests.
         """
         answers = [mutated(each) for each in own_bodies(subject)]
         requests = tidy(subject).flatmap(lambda history: mutated(json.loads(subject.rendered(history).body_bytes)))

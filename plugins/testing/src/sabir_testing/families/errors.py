@@ -1,8 +1,4 @@
-"""Errors: what a status, headers and a body of refusal say, read by the author's dialect; and invalid answers.
-
-status, headers, body ──decode_error──▶ the class that callers decide by · when to send again · the vendor's words
-any bytes ─────────────decode────────▶ an error, never a reply made of nothing
-"""
+"""Errors: how the dialect converts statuses, headers and error bodies to errors; and invalid answers."""
 
 from collections.abc import Mapping
 from typing import ClassVar, TypeAlias
@@ -71,8 +67,8 @@ class ErrorCases(Answered):
 
     @pytest.mark.parametrize("status", STATUSES)
     def test_a_status_says_what_failed(self, subject: AdapterUnderTest, status: int) -> None:
-        """Where the body is a proxy's page that says nothing, the status alone decides which error it is:
-        `sabir.authoring.failures.STATUSES` has the table.
+        """If the body is a proxy's page without information, the status decides the error class, by the table
+        `sabir.authoring.failures.STATUSES`.
         """
         error = _refused(subject, status)
         named = " or ".join(kind.__name__ for kind in STATUSES[status])
@@ -88,29 +84,31 @@ class ErrorCases(Answered):
             expect(found == status, f"the error for status {status} has the status {found!r}")
 
     def test_a_refusal_says_whether_to_send_again(self, subject: AdapterUnderTest) -> None:
-        """`error.retryable` is true for what passes (408, 429 and 5xx), and false for what the same request will meet
-        again: core repeats by it.
+        """`error.retryable` is True for temporary failures (408, 429 and 5xx) and False for others. Core retries
+        accordingly.
         """
         for status in STATUSES:
             found, right = _refused(subject, status).retryable, status in AGAIN
             expect(found == right, f"the error for status {status} is retryable={found}; expected {right}")
 
     def test_a_wait_in_seconds_is_kept(self, subject: AdapterUnderTest) -> None:
-        """`retry-after: 7` is `error.retry_after == 7.0`: core waits so long, and not a time of its own."""
+        """The header `retry-after: 7` gives `error.retry_after == 7.0`, and core waits that long."""
         for status in (429, 503):
             found = _refused(subject, status, {"retry-after": "7"}).retry_after
             expect(found == 7.0, f"status {status} with retry-after: 7 says to wait {found!r} seconds; expected 7.0")
 
     def test_a_wait_until_a_date_is_kept(self, subject: AdapterUnderTest) -> None:
-        """`retry-after` may be an HTTP date (RFC 9110, 10.2.3): the seconds from the response's own `date` to it."""
+        """If `retry-after` is an HTTP date (RFC 9110, 10.2.3), `error.retry_after` is the number of seconds from the
+        response's `date` to it.
+        """
         headers = {"date": "Wed, 11 Mar 2026 10:00:00 GMT", "retry-after": "Wed, 11 Mar 2026 10:00:30 GMT"}
         found = _refused(subject, 429, headers).retry_after
         what = f"a retry-after 30 seconds after the response's date says to wait {found!r} seconds; expected 30.0"
         expect(found == 30.0, what, shown={"the headers": headers})
 
     def test_a_refusal_names_its_provider(self, subject: AdapterUnderTest) -> None:
-        """The error is of the provider that `decode_error` was told, in `error.provider` and in its words: one dialect
-        serves many gateways.
+        """`error.provider` and the message name the provider passed to `decode_error`, because one dialect serves many
+        gateways.
         """
         error = _refused(subject, 429, by="gateway_of_the_kit")
         told = "decode_error was told the provider 'gateway_of_the_kit'"
@@ -119,25 +117,25 @@ class ErrorCases(Answered):
 
     @pytest.mark.parametrize("body", REFUSALS)
     def test_a_refusal_of_any_body_is_an_error(self, subject: AdapterUnderTest, body: str) -> None:
-        """Law 10: `decode_error` returns an error for any body, and raises nothing of its own: proxies, gateways and
-        half-started servers answer, too.
+        """`decode_error` returns an error for any body, and raises nothing itself. Proxies and gateways send their own
+        pages (law 10).
         """
         _refused(subject, 502, body=REFUSALS[body])
 
     @pytest.mark.parametrize("body", NO_ANSWERS)
     def test_what_is_no_answer_is_no_reply(self, subject: AdapterUnderTest, body: str) -> None:
-        """Law 10: a body with status 200 that is none of the wire's is an error. A reply made of nothing looks like a
-        model that said nothing.
+        """A body with status 200 that does not follow the API format raises an error. An empty reply would look like a
+        model without an answer (law 10).
         """
         _check_no_reply(subject, NO_ANSWERS[body], repr(NO_ANSWERS[body]))
 
     def test_half_an_answer_is_no_reply(self, service: Service) -> None:
-        """Law 10: the first half of a recorded answer is an error, not a reply of what came."""
+        """The first half of a recorded answer raises an error instead of giving a partial reply (law 10)."""
         body = service.answer("text", WHOLE).exchanges[-1].response_body
         _check_no_reply(service.subject, body[: len(body) // 2], "the first half of the answer to 'text'")
 
     def test_an_error_says_what_the_vendor_said(self, service: Service) -> None:
-        """The vendor's own message is in the error's words: it says which field, which limit, which model."""
+        """The error's message contains the vendor's message, which names the field, the limit or the model."""
         for name, status, body in _failures(service):
             error = _refused(service.subject, status, body=body)
             sentences = [leaf.strip(" .")[:60] for leaf in texts(read(body)) if " " in leaf.strip()]
@@ -147,7 +145,9 @@ class ErrorCases(Answered):
             expect(is_said, what, shown={"what the service answered": body})
 
     def test_an_error_keeps_the_vendors_code(self, service: Service) -> None:
-        """`error.code` is the vendor's own word or number for the failure, where the body has one; an id is none."""
+        """`error.code` is the vendor's code for the failure, if the body has one. An id of the request is
+        not a code.
+        """
         for name, status, body in _failures(service):
             error = _refused(service.subject, status, body=body)
             codes = [leaf for leaf in texts(_without_ids(read(body))) if " " not in leaf.strip()]
@@ -156,9 +156,7 @@ class ErrorCases(Answered):
             expect(is_kept, what, shown={"what the service answered": body})
 
     def test_an_error_that_comes_as_an_answer_is_read(self, service: Service) -> None:
-        """Some services, and gateways before them, send an error with status 200. `decode` raises the error that such a
-        body reports, not ResponseInvalid: the caller would send it again, or not know what to change.
-        """
+        """If a body with status 200 reports an error, `decode` raises this error and not ResponseInvalid."""
         for name, _, body in _failures(service):
             shown = {"the body": body}
             try:
@@ -172,7 +170,7 @@ class ErrorCases(Answered):
 
 
 def _without_ids(value: JSONValue) -> JSONValue:
-    """A body without the ids of requests and errors."""
+    """Return a body without the ids of requests and errors."""
     if isinstance(value, Mapping):
         return {name: _without_ids(each) for name, each in value.items() if not OWN_ID.search(name)}
     return [_without_ids(each) for each in value] if isinstance(value, list | tuple) else value
@@ -181,7 +179,7 @@ def _without_ids(value: JSONValue) -> JSONValue:
 def _refused(
     subject: AdapterUnderTest, status: int, headers: Headers = NONE, *, body: bytes = PAGE, by: str = ""
 ) -> CallError:
-    """The error of a refusal; raises ConformanceFailure if reading it raises, or returns no error."""
+    """Return the error for a response. Raises ConformanceFailure if `decode_error` raises or returns no error."""
     given = f"a refusal of status {status} with the body {body!r}"
     try:
         error: object = subject.dialect.decode_error(status, headers, body, by or subject.target.provider)
@@ -202,6 +200,6 @@ def _check_no_reply(subject: AdapterUnderTest, body: bytes, named: str) -> None:
 
 
 def _failures(service: Service) -> list[tuple[str, int, bytes]]:
-    """The recorded refusals whose body is JSON."""
+    """Return the recorded failures whose body is JSON."""
     found = [(name, exchange.status, exchange.response_body) for name, exchange in service.failures()]
     return [(name, status, body) for name, status, body in found if not isinstance(read(body), str)]

@@ -1,10 +1,4 @@
-"""Changing the provider in mid-conversation: others' histories on the author's wire, the author's answers on others'.
-
-recorded_histories (four wires) ──▶ the author's dialect
-own_replies ──▶ four made-up wires, every other that is installed ──their answers behind them──▶ home again
-
-State that binds an answer to its provider (signatures, server ids, its own blocks) is sent only there (law 9).
-"""
+"""Handover: continuing a conversation with another provider, from other providers to this one and back."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -30,7 +24,7 @@ GO_ON = "Go on."
 
 
 class Wire(NamedTuple):
-    """Another provider's wire."""
+    """Another provider's API."""
 
     dialect: Dialect
     target: Target
@@ -46,9 +40,9 @@ class HandoverCases(Suite):
 
     @pytest.mark.parametrize("source", source_dialects())
     def test_a_history_is_taken_over(self, subject: AdapterUnderTest, source: str) -> None:
-        """What another wire's service answered, recorded, goes on here: whole pairs, every text sent or reported.
-
-        Nothing that binds it to its maker is in the request, even where its maker spoke this wire elsewhere (law 9).
+        """A recorded conversation of another API renders here: calls have their results, and every text is sent or
+        reported. Nothing that is valid only at the other provider is sent, even if it used the same dialect elsewhere
+        (law 9).
         """
         for case, history in recorded_histories()[source].items():
             marked = mark([*history, said("user", GO_ON)])
@@ -56,16 +50,17 @@ class HandoverCases(Suite):
 
     @pytest.mark.parametrize("name", TOY_WIRES)
     def test_an_answer_goes_to_another_wire_and_back(self, subject: AdapterUnderTest, name: str) -> None:
-        """The recorded answers go to a made-up wire, are answered there, and come back with that answer behind them.
-
-        Every text is sent or reported; what is bound to one of the two does not reach the other (law 9).
+        """The recorded answers are sent to an invented API, answered there, and sent back with that answer. Every text
+        is sent or reported, and signed data of one side is not sent to the other (law 9).
         """
         _check_there_and_back(subject, TOY_WIRES[name])
 
     def test_an_answer_goes_to_every_installed_provider_and_back(
         self, subject: AdapterUnderTest, record_property: Note
     ) -> None:
-        """As with the made-up wires, for the first dialect of every other provider that is installed (law 9)."""
+        """The recorded answers are sent to the first dialect of every other installed provider, answered, and sent
+        back. Every text is sent or reported, and signed data of one side is not sent to the other (law 9).
+        """
         wires = list(_installed(subject))
         record_property(HANDED_OVER, [wire.dialect.name for wire in wires])
         remedy = "install one, such as sabir-echo, or list the case under xfail with the reason"
@@ -74,9 +69,8 @@ class HandoverCases(Suite):
             _check_there_and_back(subject, wire)
 
     def test_state_that_stays_behind_is_told(self, subject: AdapterUnderTest) -> None:
-        """State beside a text or a call is in the request, or a loss (withheld) names its place (law 2).
-
-        The state of others stays behind; that of the recorded answers goes home, wherever the wire takes it.
+        """Signed state of a text or a call is in the request, or a loss of the kind "withheld" names its place (law 2).
+        State of other providers is withheld; state of the recorded answers is sent back where the API accepts it.
         """
         others = [_answer_of(wire, subject.adapter.speaks_as) for wire in TOY_WIRES.values()]
         for answer in (*_conversations(subject), *others):
@@ -86,9 +80,8 @@ class HandoverCases(Suite):
             made.expect(not silent, f"{silent[0]} is neither in the body nor in the losses" if silent else "")
 
     def test_what_is_bound_goes_home(self, subject: AdapterUnderTest) -> None:
-        """Signatures and ids of an answer are in later requests as they were, after others answered, too (law 3).
-
-        Others may answer in the same turn, or in one of their own.
+        """Signatures and ids of an answer are unchanged in later requests to the same target, also after other models
+        answered, in the same turn or in another (law 3).
         """
         others = [message for wire in TOY_WIRES.values() for message in _answer_of(wire, subject.adapter.speaks_as)]
         for reply in _conversations(subject):
@@ -125,7 +118,7 @@ def _check_unbound(made: Made, leaked: Sequence[str], what: str) -> None:
 
 
 def _check_there_and_back(subject: AdapterUnderTest, wire: Wire) -> None:
-    """Raise ConformanceFailure unless the author's answers go to another wire, and home with its answer behind them."""
+    """Raise ConformanceFailure unless the author's answers can be sent to another API, and back with its answer."""
     theirs, name = _answer_of(wire, subject.adapter.speaks_as), wire.dialect.name
     for conversation in _conversations(subject) or [[said("user", "Hello.")]]:
         marked = mark([*conversation, said("user", GO_ON)])
@@ -154,7 +147,7 @@ def _conversations(subject: AdapterUnderTest) -> list[list[Message]]:
 
 
 def _answer_of(wire: Wire, speaks_as: str) -> list[Message]:
-    """A possible answer of a model on that wire: a thought, a text, its own block, and an answered call."""
+    """Return a possible answer of a model with this API: reasoning, text, an opaque block, and an answered call."""
     name, seal = wire.dialect.name, f"sealed by {wire.dialect.name}: 7c41"
     parts = (
         ReasoningPart(text="Rain, perhaps.", state={"signature": f"thought {seal}"}),
@@ -188,6 +181,6 @@ def _installed(subject: AdapterUnderTest) -> Iterator[Wire]:
 
 
 def _bound_sequence(body: bytes, bound: set[str]) -> list[str]:
-    """The bound texts, in their order in a body."""
+    """Return the signed texts in their order in a body."""
     held = strings(json.loads(body))
     return [text for string in held for text in sorted(bound) if text in string]

@@ -1,4 +1,4 @@
-"""The laws, tried on random histories and settings: the rules of other families must hold for all of them."""
+"""Laws: rules that must hold for all histories and settings, tested with random ones."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ ODD_WORDS = st.one_of(words, texts.filter(bool), st.text(min_size=1, max_size=9)
 
 
 def _drawn(subject: AdapterUnderTest, made: Callable[[Speakers], Strategy[Drawn]]) -> Strategy[Drawn]:
-    """What is drawn of speakers among whom is the author's own model; making it costs as much as a dozen examples."""
+    """Return the strategy for histories that include the adapter's own model."""
 
     def speakers() -> Speakers:
         return speakers_for(subject.target, own=own_parts(subject), speaks_as=subject.adapter.speaks_as)
@@ -58,7 +58,7 @@ def _edits(subject: AdapterUnderTest) -> Strategy[list[Edit]]:
 
 
 def _edited(versions: list[list[Message]], edit: Edit) -> list[Message]:
-    """The conversation after one more change; a fork goes on from an earlier version."""
+    """Return the conversation after one more change. A fork continues an earlier version."""
     how, given, place = edit
     conversation = versions[place % len(versions)] if how == "fork" else versions[-1]
     at = place % len(conversation)
@@ -78,38 +78,40 @@ class LawCases(DecodingLaws):
 
     @law(histories)
     def test_every_pair_stays_whole(self, subject: AdapterUnderTest, history: list[Message]) -> None:
-        """A call is in the request with its result or not at all: first all calls of a turn, then all their results.
-
-        No words of anybody else stand between (law 1).
+        """A call is in the request with its result or not at all. All calls of a turn come first, then all their
+        results, and no other message is between them (law 1).
         """
         marked = mark(history)
         check_pairs(subject, marked, subject.render(messages(marked)))
 
     @law(histories)
     def test_every_pair_has_an_id_of_its_own(self, subject: AdapterUnderTest, history: list[Message]) -> None:
-        """Where the wire shows ids, a call and its result show the one that core gave them (`Entry.wire_id`).
-
-        What the history calls them may be another call's id, or one that the wire does not take (law 1).
+        """If requests contain call ids, a call and its result have the id from `Entry.wire_id`. The id in the history
+        may be used twice or not be accepted by the API (law 1).
         """
         marked = mark(history)
         check_ids(subject, marked, subject.render(messages(marked)))
 
     @law(histories)
     def test_every_text_is_sent_or_reported(self, subject: AdapterUnderTest, history: list[Message]) -> None:
-        """Every text of every message is in the body, or a loss names its message: nothing is lost silently (law 2)."""
+        """Every text of every message is in the request, or a loss names its message (law 2)."""
         marked = mark(history)
         check_heard(marked, subject.tried(messages(marked)))
 
     @law(histories)
     def test_every_history_is_a_valid_request(self, subject: AdapterUnderTest, history: list[Message]) -> None:
-        """Whatever was said, in any order, renders to a request that the suite's own `check_request` takes (law 1)."""
+        """Every history, in any order of messages, renders to a request that the suite's `check_request` accepts (law
+        1).
+        """
         check_body(subject, subject.tried(history))
 
     @law(histories, histories)
     def test_what_the_user_closed_is_final(
         self, subject: AdapterUnderTest, history: list[Message], more: list[Message]
     ) -> None:
-        """What stands before a user's message that follows the model's never changes again, whatever comes (law 4)."""
+        """The encoded messages before a user message that follows the model's answer never change in later requests
+        (law 4).
+        """
         before = [*history, said(subject.adapter.speaks_as, "So."), said("user", "And?")]
         _check_final(subject, before, more)
 
@@ -117,7 +119,9 @@ class LawCases(DecodingLaws):
     def test_what_the_model_closed_is_final(
         self, subject: AdapterUnderTest, history: list[Message], more: list[Message]
     ) -> None:
-        """What stands before the model's answer to a user never changes again: no late result, nothing (law 4)."""
+        """The encoded messages before the model's answer to a user never change in later requests, not even for a late
+        result (law 4).
+        """
         before = [*history, said("user", "And?"), said(subject.adapter.speaks_as, "So.")]
         _check_final(subject, before, more)
 
@@ -125,9 +129,9 @@ class LawCases(DecodingLaws):
     def test_a_kept_prefix_is_a_fresh_one(
         self, subject: AdapterUnderTest, start: list[Message], edits: list[Edit]
     ) -> None:
-        """`encode_turn` is a function of its arguments: what was kept from before is what rendering anew gives (law 5).
-
-        The history is appended to, cut short, changed in one place, or taken up again from an earlier state.
+        """Rendering with cached turns gives the same request as rendering from the beginning, because `encode_turn`
+        depends on its arguments only (law 5). Histories are extended, shortened, changed in one place and reset to an
+        earlier state.
         """
         kept, versions = subject.renderer(), [start]
         for edit in edits:
@@ -143,10 +147,8 @@ class LawCases(DecodingLaws):
     def test_a_turn_renders_alike_as_the_tail_and_closed(
         self, subject: AdapterUnderTest, history: list[Message]
     ) -> None:
-        """A whole turn has the same items and losses as the end of a request and once others came after it (law 4).
-
-        Results are JSON of every kind, and `check_request` takes both requests: what it takes of a turn at the end
-        only may be another thing in the middle.
+        """A complete turn has the same items and losses at the end of a request and before later turns (law 4). Results
+        are JSON values of every type, and `check_request` accepts both requests.
         """
         later = subject.made(history)
         check_body(subject, later)
@@ -155,7 +157,7 @@ class LawCases(DecodingLaws):
 
     @law(histories)
     def test_rendering_asks_for_nothing(self, subject: AdapterUnderTest, history: list[Message]) -> None:
-        """Rendering asks for no time, no chance, no network and no disk (law 6)."""
+        """Rendering uses no clock, no random numbers, no network and no disk (law 6)."""
         renderer = subject.renderer()
         with impurities() as seen:
             subject.tried(history, by=renderer)
@@ -163,7 +165,7 @@ class LawCases(DecodingLaws):
 
     @law(histories)
     def test_rendering_repeats(self, subject: AdapterUnderTest, history: list[Message]) -> None:
-        """Another instance of the dialect gives the same bytes, and the messages stay as they were (law 6)."""
+        """Another instance of the dialect gives the same bytes, and rendering does not change the messages (law 6)."""
         before = [message.model_dump_json() for message in history]
         one, other = subject.tried(history), subject.tried(history, by=subject.of_another_instance.new())
         what = "a second instance of the dialect renders the same history to other bytes"
@@ -175,7 +177,9 @@ class LawCases(DecodingLaws):
     def test_role_hints_change_no_pair(
         self, subject: AdapterUnderTest, history: list[Message], given: list[Any]
     ) -> None:
-        """The same calls and results are in the request whatever role hints say: hints are for words alone (law 7)."""
+        """The request contains the same calls and results for all role hints, because hints apply to texts only (law
+        7).
+        """
         marked = mark(history)
         bare = messages(marked)
         hinted = [each.model_copy(update={"role_hint_for_llm": hint}) for each, hint in zip(bare, given, strict=False)]
@@ -188,7 +192,7 @@ class LawCases(DecodingLaws):
 
     @law(lambda subject: SOME_SETTINGS)
     def test_every_setting_is_sent_or_reported(self, subject: AdapterUnderTest, chosen: dict[str, Any]) -> None:
-        """Each setting is in the body or in the losses, whatever others are set beside it (law 2)."""
+        """Every setting is in the request or in the losses, in every combination of settings (law 2)."""
         made = _set(subject, chosen)
         check_body(subject, made)
         lost = {loss.path for loss in made.losses}
@@ -201,7 +205,7 @@ class LawCases(DecodingLaws):
 
 
 def _set(subject: AdapterUnderTest, fields: dict[str, Any]) -> Made:
-    """The request with those settings."""
+    """Return the request with these settings."""
     return subject.made([said("user", "Hi.")], [LOOKUP], Settings(**fields))
 
 
@@ -234,7 +238,7 @@ def _check_final(subject: AdapterUnderTest, before: list[Message], more: list[Me
 
 
 def _ends_of_turns(history: Sequence[Message], speaks_as: str) -> list[int]:
-    """The positions where a request is sent: after the user's messages, and after all results of a turn."""
+    """Yield the positions at which a request is sent: after the user's messages, and after all results of a turn."""
     others = {speaks_as, "system"}
     return [at for at, each in enumerate(history) if each.policy == speaks_as and history[at - 1].policy not in others]
 

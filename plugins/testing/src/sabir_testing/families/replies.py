@@ -1,8 +1,4 @@
-"""Replies: a service's real answers, read by the author's dialect, whole and as a stream.
-
-cassette ──▶ the SDK's client ──▶ decode  ──▶ reply ──┬─▶ says what was asked
-                              └─▶ decoder ──▶ reply ──┴─▶ of one shape (law 8), and goes back as it came (law 3)
-"""
+"""Replies: recorded answers of the service, decoded by the dialect, as complete responses and as streams."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,9 +30,9 @@ class ReplyCases(Answered):
 
     @each_question
     def test_a_recorded_answer_says_what_was_asked(self, service: Service, question: str) -> None:
-        """A recorded answer decodes to a reply that holds what any answer to its question must hold: a text, a call of
-        the option offered, a thought apart from the text, JSON of the schema, the finish reason. Where the author
-        declared REFUSED what the question needs, the request reports the loss instead, and `strict` refuses it.
+        """A recorded answer decodes to a reply that contains what its question asks for: text, a call of the offered
+        option, separate reasoning, JSON of the schema, the finish reason. If the suite declares the needed capability
+        REFUSED, the request reports the loss, and `strict` refuses it.
         """
         if _is_refused(service, question, WHOLE):
             return
@@ -52,9 +48,8 @@ class ReplyCases(Answered):
 
     @each_question
     def test_a_streamed_answer_is_the_whole_answer(self, service: Service, question: str) -> None:
-        """Law 8, fold = whole: the same question, answered as a stream, gives a reply of the same shape: kinds of
-        parts, options called, names of their arguments, finish reason. Where the suite says `answers_repeat`, the words
-        are the same too.
+        """The same question, answered as a stream, gives a reply of the same shape: kinds of parts, called options,
+        names of arguments, finish reason (law 8). With `answers_repeat`, the texts are equal too.
         """
         if _is_refused(service, question, STREAMED):
             return
@@ -65,32 +60,34 @@ class ReplyCases(Answered):
 
     @each_failure
     def test_a_recorded_failure_is_its_error(self, service: Service, question: str) -> None:
-        """A recorded failure is the library's error for what went wrong, not one for failures of another kind: callers
-        decide by it whether to wait, to send less, or to ask somebody else.
+        """A recorded failure decodes to the error class for its cause, because callers decide by the class
+        what to do.
         """
         _check_failure(service, question, WHOLE)
 
     @each_failure
     def test_a_streamed_failure_is_its_error(self, service: Service, question: str) -> None:
-        """A failure is the same error where a stream was asked for, whether the service answers with a status or
-        reports it within the stream.
+        """A failure of a streamed request raises the same error class, whether the service answers with a status or
+        reports the failure in the stream.
         """
         if not _is_refused(service, question, STREAMED):
             _check_failure(service, question, STREAMED)
 
     def test_the_usage_of_an_answer_is_counted(self, service: Service) -> None:
-        """The tokens that a service counts are in `reply.usage`: those that came in and those that went out."""
+        """`reply.usage` has the input and output tokens that the service reports."""
         for answer in service.answers(WHOLE):
             _check_usage(answer)
 
     def test_the_usage_of_a_stream_is_counted(self, service: Service) -> None:
-        """The tokens of a stream are counted too. Some services tell them only if asked: ask in `streaming_fields`."""
+        """The reply of a stream has the tokens that the service reports. Some services report them only on request; use
+        `streaming_fields`.
+        """
         for answer in _streamed(service):
             _check_usage(answer)
 
     def test_an_answer_says_who_gave_it(self, service: Service) -> None:
-        """Origin: a reply and each of its messages name the provider, the dialect, the endpoint and the model asked, as
-        `scope.origin` gives them. State goes back only where the origin says that it came from.
+        """The origin of a reply and of its messages names the provider, dialect, endpoint and model, as `scope.origin`
+        returns them. State is sent back only to this origin.
         """
         for answer in _both(service):
             expected = service.subject.scope().origin()
@@ -101,8 +98,8 @@ class ReplyCases(Answered):
                     expect(given == right, f"{what}; asked was {right!r}")
 
     def test_an_answer_keeps_the_vendors_id(self, service: Service) -> None:
-        """`reply.origin.response_id` is the id that the response itself gives: support staff ask for it. A service that
-        names none in its whole answers owes none in its streams.
+        """`reply.origin.response_id` is the id in the response. A service whose complete responses have no id needs
+        none in its streams.
         """
         named = {answer.name for answer in service.answers(WHOLE) if _names_itself(answer)}
         for answer in _both(service):
@@ -112,15 +109,15 @@ class ReplyCases(Answered):
             expect(is_right, f"{what}; expected the one that the response gives", shown=answer.shown)
 
     def test_the_vendors_finish_reason_is_kept(self, service: Service) -> None:
-        """`raw_finish_reason` is the vendor's own word for why the answer ended, as the response gives it."""
+        """`reply.raw_finish_reason` is the vendor's own finish reason, unchanged."""
         for answer in _both(service):
             found = answer.reply.raw_finish_reason
             what = f"{answer} has the raw finish reason {found!r}, which the response does not give"
             expect(found and found in answer.leaves, what, shown=answer.shown)
 
     def test_a_call_keeps_its_arguments_as_they_came(self, service: Service) -> None:
-        """Where the wire gives a call's arguments as text, `raw_arguments` is that very text: key order, spaces and
-        numbers as the model wrote them. The service may compare them when they go back.
+        """If the API gives the arguments of a call as text, `raw_arguments` is exactly this text, because the service
+        may compare it later.
         """
         for answer in service.answers(WHOLE):
             written = [leaf for each in answer.exchanges for leaf in answer.leaves_of(each)]
@@ -128,8 +125,8 @@ class ReplyCases(Answered):
                 _check_arguments(answer, message, written)
 
     def test_what_was_signed_is_kept(self, service: Service) -> None:
-        """Law 3: what a service says to itself alone (signatures, encrypted thoughts) is in the reply, verbatim. It
-        refuses the next request, or thinks worse, where such a thing is missing or changed.
+        """Signatures and encrypted reasoning of an answer are in the reply, unchanged (law 3). Services refuse later
+        requests, or give worse answers, without them.
         """
         for answer in _both(service):
             for reply, exchange in zip(answer.replies, answer.exchanges, strict=False):
@@ -140,16 +137,14 @@ class ReplyCases(Answered):
                 expect(lost is None, what, history=reply.messages, shown=answer.shown)
 
     def test_an_answer_goes_back_as_it_came(self, service: Service) -> None:
-        """Law 3, round trip: a reply that is sent back to the service it came from keeps every text, every argument and
-        every string of its state.
+        """A reply that is sent back to its own service contains every text, every argument and every string of its
+        state unchanged (law 3).
         """
         for answer in _both(service):
             _check_return(service.subject, answer)
 
     def test_an_answer_loses_nothing(self, service: Service) -> None:
-        """Everything that these plain answers hold has a place in a reply; a loss on the way in means that decoding
-        gave up on something.
-        """
+        """Decoding the recorded answers reports no losses."""
         for answer in _both(service):
             question = answer.question
             rendering = service.subject.rendered(answer.history, question.options, question.settings)
@@ -157,8 +152,8 @@ class ReplyCases(Answered):
             expect(not lost, f"decoding {answer} lost something", losses=lost, shown=answer.shown)
 
     def test_every_recording_is_asked_for(self, service: Service) -> None:
-        """Each cassette is the answer to one of the kit's questions. A stray one proves nothing and grows old: delete
-        it, or keep it in a folder of the tests that use it.
+        """Every cassette belongs to one of the kit's questions. Delete other ones, or move them to a folder of the
+        tests that use them.
         """
         for name, way in _recorded(service):
             what, remedy = f"nobody asks for {name}{way}.yaml", "delete it, or keep it in another folder"
@@ -167,8 +162,8 @@ class ReplyCases(Answered):
             expect(not need, f"{what}, as {need!r} is declared REFUSED; delete one of the two")
 
     def test_a_recording_is_whole_and_holds_no_secret(self, service: Service) -> None:
-        """Each cassette says who answered, when, and through which client; its answers are whole; and no key, cookie,
-        organisation or host of the machine that recorded it is in it.
+        """Every cassette names the service, the date and the client, its answers are complete, and it contains no key,
+        cookie, organization or host name of the recording machine.
         """
         for name, way in _recorded(service):
             recorded = service.path("text", WHOLE)
@@ -179,7 +174,7 @@ class ReplyCases(Answered):
 
 
 def _bodies(answer: Asked) -> dict[str, object]:
-    """The service's answers, all of them if calls were answered in between."""
+    """Return the service's answers, including those in between calls."""
     if len(answer.exchanges) == 1:
         return answer.shown
     numbered = enumerate(answer.exchanges, start=1)
@@ -187,7 +182,7 @@ def _bodies(answer: Asked) -> dict[str, object]:
 
 
 def _names_itself(answer: Asked) -> bool:
-    """Whether a whole response has a field for its own id."""
+    """Return whether a complete response has a field for its own id."""
     body = read(answer.exchanges[-1].response_body)
     return isinstance(body, Mapping) and any(OWN_ID.search(name) and value for name, value in body.items())
 
@@ -280,7 +275,7 @@ def _check_return(subject: AdapterUnderTest, answer: Asked) -> None:
 
 
 def _held(reply: Reply, *, needs_state: bool) -> Iterator[tuple[str, str]]:
-    """The strings that must go back: texts, and the strings of all state."""
+    """Yield the strings that must be sent back: texts, and the strings of all state."""
     for message in reply.messages:
         if message.call is not None:
             yield from (("state", kept) for kept in texts(message.call.state))
@@ -294,7 +289,7 @@ def _held(reply: Reply, *, needs_state: bool) -> Iterator[tuple[str, str]]:
 
 
 def _recorded(service: Service) -> list[tuple[str, Way]]:
-    """The cassettes that there are, by question and way; a suite that is asked live has none."""
+    """Return the cassettes by question and suffix; none for a suite that asks a live service."""
     if service.suite.asks_live:
         stray = service.suite.cassettes
         expect(stray is None, "the suite asks its service live, so that its recordings are never read; delete them")
@@ -304,14 +299,18 @@ def _recorded(service: Service) -> list[tuple[str, Way]]:
 
 
 def _is_refused(service: Service, question: str, way: Way) -> bool:
-    """Whether the author declared REFUSED what a question needs: then that is checked, and nothing asked."""
+    """Return whether the suite declares REFUSED what a question needs. Then the refusal is checked, and nothing is
+    asked.
+    """
     if need := service.refused_need(question, way):
         check_refusal(service, question, need)
     return bool(need)
 
 
 def check_refusal(service: Service, name: str, need: str) -> None:
-    """What the author declared REFUSED is reported as lost, and refused where losses are: before anything is sent."""
+    """Check that a capability declared REFUSED is reported as a loss, and that `strict` refuses it before anything is
+    sent.
+    """
     subject = service.subject
     if need == "streaming":
         _check_refused_stream(service, name)
@@ -333,7 +332,7 @@ def check_refusal(service: Service, name: str, need: str) -> None:
 
 
 def _thinking(service: Service) -> Question:
-    """A history in which the target's own model thought: whoever never hears thoughts takes none back."""
+    """Return a history in which the target's own model reasoned."""
     subject = service.subject
     thought = said(subject.adapter.speaks_as, ReasoningPart(text="The question is easy."), "No.")
     thought = thought.model_copy(update={"origin": subject.scope().origin()})

@@ -1,9 +1,4 @@
-"""The contents of a request: speakers, order, calls and results, media, settings.
-
-    a history of marks ──render──▶ body and losses ──▶ is each mark there, where it belongs, or in the losses?
-
-No wire is known here: marks are unique texts, and a body is searched for them.
-"""
+"""Requests: what a request must contain, such as roles, order, calls and results, media and settings."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -60,7 +55,7 @@ class RequestCases(Suite):
     family = "requests"
 
     def test_a_request_names_its_model(self, subject: AdapterUnderTest) -> None:
-        """The model that the user asked for is in the body or in the path."""
+        """The requested model is in the body or in the path."""
         made, model = subject.made([ASKED]), subject.target.model
         path = made.rendering.path if made.rendering else ""
         is_named = model in unquote(path) or made.holds(model)
@@ -68,13 +63,13 @@ class RequestCases(Suite):
 
     @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
     def test_a_text_is_sent_as_it_is(self, subject: AdapterUnderTest, text: str) -> None:
-        """A text reaches the wire as the same text: no trimming, no escaping of its own, no normalising."""
+        """A text is sent unchanged: not trimmed, escaped or normalized."""
         made = subject.made([said("user", text)])
         made.expect(made.holds(text), f"no string of the body holds the text {text!r} as it is")
 
     @pytest.mark.parametrize("speaker", ["llm", "system"])
     def test_sides_are_told_apart(self, subject: AdapterUnderTest, speaker: str) -> None:
-        """What the model or the system said is not rendered as what the user said: the model must see who spoke."""
+        """Messages of the model and of the system are encoded differently from user messages."""
         words = said(speaker, WORDS)
         history = [said("user", WORDS), said("llm", "Yes."), said("user", "So?"), words, said("user", "Go on.")]
         made = subject.made(history)
@@ -83,7 +78,7 @@ class RequestCases(Suite):
         made.expect(is_told, f"what {speaker!r} says is rendered exactly as what 'user' says, and no loss says so")
 
     def test_messages_keep_their_order(self, subject: AdapterUnderTest) -> None:
-        """What was said first stands first: messages of one side, and the parts of a message."""
+        """Messages of one side, and the parts of a message, are sent in their order."""
         marks = [f"kit-turn-{at}." for at in range(6)]
         made = subject.made([said("user", marks[0], marks[1]), *(said("user", mark) for mark in marks[2:])])
         places = [made.text.find(mark) for mark in marks]
@@ -92,7 +87,9 @@ class RequestCases(Suite):
 
     @pytest.mark.parametrize("place", ["system", "later_system"])
     def test_instructions_are_sent_or_reported(self, subject: AdapterUnderTest, place: str) -> None:
-        """A system message is in the request, at the start and in the middle; as what it may be there, losses say."""
+        """A system message is in the request, at the start and in the middle. If it is sent in another role, a loss
+        reports that.
+        """
         instruction = said("system", INSTRUCTION)
         start, middle = [instruction, ASKED], [ASKED, said("llm", "Yes."), said("user", "Go on."), instruction]
         made = subject.made(start if place == "system" else [*middle, said("llm", "So."), said("user", "And?")])
@@ -100,7 +97,7 @@ class RequestCases(Suite):
 
     @pytest.mark.parametrize("what", OFFERED)
     def test_an_option_is_offered(self, subject: AdapterUnderTest, what: str) -> None:
-        """What an option is called, what it does and which parameters it takes are in the request, or in the losses."""
+        """The name, description and parameters of an option are in the request or in the losses."""
         made = subject.made([ASKED], [LOOKUP])
         is_carried = made.holds(OFFERED[what])
         if what == "name":
@@ -110,7 +107,7 @@ class RequestCases(Suite):
 
     @pytest.mark.parametrize("value", VALUES)
     def test_a_call_is_sent_with_its_result(self, subject: AdapterUnderTest, value: str) -> None:
-        """A call goes with its option's name and arguments, its result behind it, whatever kind of value that is."""
+        """A call is sent with the option's name and the arguments, followed by its result, for every type of result."""
         result, marks = VALUES[value]
         made = subject.made([ASKED, SUN, answered("kit-call-1", result)], [LOOKUP])
         told, is_lost = made.text, _is_lost(made.history[1:], made)
@@ -119,7 +116,7 @@ class RequestCases(Suite):
         made.expect(told.find("kit-sun") < told.find(marks[0]) or is_lost, "the result stands before its call")
 
     def test_parallel_calls_stay_together(self, subject: AdapterUnderTest) -> None:
-        """Calls of one reply stand together, and their results behind them, in the order of the calls."""
+        """Calls of one reply are sent together, followed by their results in the same order."""
         moon = called("kit-call-2", {"kit_word": "kit-moon"})
         results = answered("kit-call-1", "kit-bright"), answered("kit-call-2", "kit-pale")
         made = subject.made([ASKED, SUN, moon, *results], [LOOKUP])
@@ -131,7 +128,7 @@ class RequestCases(Suite):
         made.expect(-1 in places or places == sorted(places), what)
 
     def test_a_failure_is_told_apart_from_a_success(self, subject: AdapterUnderTest) -> None:
-        """A result that is an error says what went wrong, and is not rendered as a success with the same words."""
+        """An error result contains the error message, and is encoded differently from a success with the same text."""
         words = "kit-no-such-word"
         made = subject.made([ASKED, SUN, failed("kit-call-1", words)], [LOOKUP])
         success = subject.made([ASKED, SUN, answered("kit-call-1", words)], [LOOKUP])
@@ -143,7 +140,7 @@ class RequestCases(Suite):
     @pytest.mark.parametrize("form", FORMS)
     @pytest.mark.parametrize("modality", MODALITIES)
     def test_a_medium_is_sent_or_reported(self, subject: AdapterUnderTest, modality: Modality, form: str) -> None:
-        """A medium in a user's message is in the request, whole, or a loss says that it is not."""
+        """A medium in a user message is in the request, complete, or a loss reports it."""
         part, mark = medium(modality, form, subject.target.provider)
         message = said("user", "What is this?", part)
         made = subject.made([message], settings=Settings(unsupported_media="drop"))
@@ -151,7 +148,7 @@ class RequestCases(Suite):
 
     @pytest.mark.parametrize("modality", MODALITIES)
     def test_a_medium_in_a_result_is_sent_or_reported(self, subject: AdapterUnderTest, modality: Modality) -> None:
-        """A medium in an option's result is in the request, whole, or a loss says that it is not."""
+        """A medium in an option result is in the request, complete, or a loss reports it."""
         part, mark = medium(modality, "bytes", subject.target.provider)
         result = answered("kit-call-1", parts=(sabir.TextPart(text="See."), part))
         made = subject.made([ASKED, SUN, result], [LOOKUP], Settings(unsupported_media="drop"))
@@ -159,7 +156,7 @@ class RequestCases(Suite):
 
     @pytest.mark.parametrize("name", [name for name in SETTINGS if name != "option_choice"])
     def test_a_setting_is_sent_or_reported(self, subject: AdapterUnderTest, name: str) -> None:
-        """A setting changes the request as its value says, or it is in the losses."""
+        """A setting changes the request according to its value, or is in the losses."""
         made, changed = (_with(subject, name, value) for value in SETTINGS[name][:2])
         is_carried = made.body != changed.body
         if name == "parallel_options":  # one of its two values is the wire's default
@@ -171,7 +168,7 @@ class RequestCases(Suite):
 
     @pytest.mark.parametrize("name", ZEROS)
     def test_a_zero_is_a_value(self, subject: AdapterUnderTest, name: str) -> None:
-        """Zero and False say something: they are sent, or in the losses, as any other value."""
+        """The values 0 and False of a setting are sent or in the losses, as other values are."""
         zero: Any = 0
         made = _with(subject, name, zero)
         lost = [loss for loss in made.losses if loss.path == f"settings.{name}"]
@@ -181,7 +178,7 @@ class RequestCases(Suite):
 
     @pytest.mark.parametrize("choice", CHOICES)
     def test_a_choice_of_option_is_sent_or_reported(self, subject: AdapterUnderTest, choice: str) -> None:
-        """What the model must do with its options is in the request, or in the losses; two choices are not one."""
+        """`option_choice` is in the request or in the losses, and different choices give different requests."""
         path = "settings.option_choice"
         every = {each: subject.made([ASKED], OPTIONS, Settings(option_choice=said)) for each, said in CHOICES.items()}
         whole = {each for each, other in every.items() if not any(loss.path == path for loss in other.losses)}
@@ -196,14 +193,14 @@ class RequestCases(Suite):
 
     @pytest.mark.parametrize("name", WIRE_SETTINGS)
     def test_a_setting_is_looked_at(self, subject: AdapterUnderTest, name: str) -> None:
-        """`encode_request` takes every wire setting from its scope, if only to report it in its own words."""
+        """`encode_request` reads every setting from its scope, even if only to report a loss."""
         settings = Settings(**{name: SETTINGS[name][0]})
         forgotten = [loss for loss in subject.rendered([ASKED], OPTIONS, settings).losses if is_forgotten(loss)]
         what = f"encode_request never takes the setting {name!r}; send it, or report it with scope.losses.add"
         expect(not forgotten, what, losses=forgotten)
 
     def test_an_unknown_setting_of_the_vendor_is_refused(self, subject: AdapterUnderTest) -> None:
-        """Under a provider's own name stands what it knows; a misspelt setting raises SettingsInvalid that names it."""
+        """An unknown vendor setting in the provider's section raises SettingsInvalid, which names the setting."""
         settings = Settings(vendor={subject.target.provider: {"kit_no_such_setting": 1}})
         try:
             rendering = subject.render([ASKED], settings=settings)
@@ -214,7 +211,9 @@ class RequestCases(Suite):
         raise ConformanceFailure("kit_no_such_setting, a setting that no vendor has, is accepted", rendering=rendering)
 
     def test_a_count_is_asked_for(self, subject: AdapterUnderTest) -> None:
-        """`encode_count` gives a path and a JSON body, or is left out; an answer without a count is an error."""
+        """`encode_count` returns a path and a JSON body, or is None. `decode_count` raises an error for an answer
+        without a count.
+        """
         rendering = subject.rendered([ASKED])
         if subject.dialect.encode_count is None:
             subject.grade("count_tokens", REFUSED, what="the dialect has no encode_count")
@@ -237,17 +236,17 @@ class RequestCases(Suite):
 
 
 def _with(subject: AdapterUnderTest, name: str, value: Any) -> Made:
-    """A rendering with a setting; options are offered if the setting is about them."""
+    """Return a rendering with a setting. Options are offered if the setting is about options."""
     return subject.made([ASKED], OPTIONS if name == "parallel_options" else (), Settings(**{name: value}))
 
 
 def _is_lost(history: Sequence[Message], made: Made) -> bool:
-    """Whether a loss is of one of these messages."""
+    """Return whether a loss names one of these messages."""
     return bool({loss.message_id for loss in made.losses} & {message.id for message in history})
 
 
 def without_words(item: JSONValue) -> JSONValue:
-    """An item without WORDS: its role and structure are left."""
+    """Return an item without WORDS: its role and structure remain."""
     if isinstance(item, Mapping):
         return {key: without_words(each) for key, each in item.items()}
     if isinstance(item, list | tuple):
@@ -256,7 +255,7 @@ def without_words(item: JSONValue) -> JSONValue:
 
 
 def is_forgotten(loss: Loss) -> bool:
-    """Whether the loss says that the dialect never read the setting."""
+    """Return whether the loss says that the dialect never read the setting."""
     return loss.reason.endswith(NEVER_READ)
 
 
@@ -285,7 +284,7 @@ def grade_by_losses(
 
 
 def _is_refused(made: Made, target: str) -> bool:
-    """Whether `strict=True` refuses lost content before anything is sent."""
+    """Return whether `strict=True` refuses the loss before anything is sent."""
     try:
         RenderingRefused.check(made.losses, True, target)
     except RenderingRefused:

@@ -1,11 +1,4 @@
-"""Streams: the recorded ones, played to the author's framing and decoder: cut, interleaved, and with strange events.
-
-connection.chunks() ──▶ frames ─┬─ cut behind each and in it ──▶ StreamBroken, never a reply that looks whole
-                                ├─ as they were ───────────────▶ pieces as they come; joined they are the whole
-                                └─ events, with one more ──────▶ unknown: no change · garbage, an error: an error
-
-The bytes are not interpreted here: the dialect's own framing cuts them, server-sent events or any other.
-"""
+"""Streams: recorded streams, decoded by the dialect: cut in any place, interleaved, and with unknown events."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -45,7 +38,9 @@ def _streams(service: Service) -> Iterator[Stream]:
 
 
 def _seen(stream: Stream) -> Stream:
-    """The stream; ConformanceFailure for one without visible events: a case that checks nothing would pass."""
+    """Return the stream. Raises ConformanceFailure if it has no visible events, because the case would
+    check nothing.
+    """
     kind = stream.scope.content_type or "no content type"
     what = f"the recorded stream of {stream.name!r} ({kind}) holds no event that the kit can play to a decoder"
     remedy = "name the content type and what cuts it in the dialect's `framings`"
@@ -66,7 +61,7 @@ class Block(NamedTuple):
 
 
 def blocks(service: Service) -> Iterator[Block]:
-    """The blocks of all streams that began and ended."""
+    """Yield the blocks of all streams that began and ended."""
     for stream in streams(service):
         events = stream.played.events
         ends = {event.index: event for event in events if isinstance(event, BlockEnd)}
@@ -77,7 +72,9 @@ def blocks(service: Service) -> Iterator[Block]:
 
 
 def calls(service: Service) -> list[tuple[Block, OptionCallPayload]]:
-    """The blocks of calls; ConformanceFailure if there are none, unless options or streaming are REFUSED."""
+    """Return the blocks of calls. Raises ConformanceFailure if there are none, unless options or streaming
+    are REFUSED.
+    """
     found = [(block, block.end.block) for block in blocks(service) if isinstance(block.end.block, OptionCallPayload)]
     is_refused = REFUSED in map(service.subject.declared, ("options", "streaming"))
     expect(found or is_refused, "no recorded stream holds a call, though `options` is not declared REFUSED")
@@ -85,9 +82,8 @@ def calls(service: Service) -> list[tuple[Block, OptionCallPayload]]:
 
 
 def said(reply: Reply | None, *, without: str = "") -> object:
-    """A reply's content for comparison: without ids and usage; opaque parts that hold a text may be left out.
-
-    None for no reply.
+    """Return a reply's content for comparison, without ids and usage; None without a reply. Opaque parts with a text
+    may be left out.
     """
     if reply is None:
         return None
@@ -124,8 +120,8 @@ class StreamCases(Answered):
     family: ClassVar[str] = "streams"
 
     def test_chunks_may_end_anywhere(self, service: Service) -> None:
-        """A network cuts a stream where it likes, in the midst of an event, of a number, of a character: what is read
-        of it stays the same.
+        """The decoded events do not depend on where a chunk ends, which may be within an event, a number or a
+        character.
         """
         for stream in streams(service):
             expected = said(stream.played.reply)
@@ -138,9 +134,8 @@ class StreamCases(Answered):
                 expect(said(found.reply) == expected, what, shown=shown)
 
     def test_a_cut_stream_is_broken(self, service: Service) -> None:
-        """A stream that ends before its terminal marker gives no reply: StreamBroken, with what came in `partial`. A
-        decoder that lets any end pass for a good one turns half an answer into a whole one. Each stream is cut behind
-        each event, and in the midst of it.
+        """A stream that ends before the API's end marker raises StreamBroken, with the reply so far in `partial`. Every
+        stream is cut after each event and within it.
         """
         for stream in streams(service):
             whole, came = said(stream.played.reply), list[bytes]()
@@ -156,9 +151,7 @@ class StreamCases(Answered):
                 came.append(frame.data)
 
     def test_text_comes_piece_by_piece(self, service: Service) -> None:
-        """Where the service sends its text in several events, the decoder passes each on as it comes, not all of it at
-        the end: somebody is watching.
-        """
+        """If the service sends a text in several events, the decoder returns each piece when it arrives."""
         for stream in streams(service):
             text = stream.played.reply.text if stream.played.reply else ""
             sent = _text_events(stream, text)
@@ -167,9 +160,7 @@ class StreamCases(Answered):
             expect(sent < 2 or given >= 2, what, shown={"the text": text})
 
     def test_the_pieces_of_a_text_are_the_text(self, service: Service) -> None:
-        """The pieces of a text, a thought or a refusal, joined, are the part that ends the block: whoever watched has
-        read what the reply says.
-        """
+        """The pieces of a text, reasoning or refusal, joined, are the text of the part that ends the block."""
         for block in blocks(service):
             text = getattr(block.end.block, "text", None)
             joined = "".join(block.pieces)
@@ -187,9 +178,7 @@ class StreamCases(Answered):
             expect(is_equal or not block.pieces, what, shown={"its pieces": list(block.pieces)})
 
     def test_a_call_begins_as_what_it_ends_as(self, service: Service) -> None:
-        """The start of a call names its option and its id, the same as its end: a watcher shows who is being called
-        before the arguments are there.
-        """
+        """The BlockStart of a call has the same option name and id as its BlockEnd."""
         for block, call in calls(service):
             begun = (block.start.option_name, block.start.invocation_id)
             ended = (call.option_name, call.invocation_id)
@@ -197,8 +186,8 @@ class StreamCases(Answered):
             expect(begun == ended, f"{what}, and ends as {ended[0]!r} with the id {ended[1]!r}")
 
     def test_a_stream_ends_once(self, service: Service) -> None:
-        """A decoder begins with one ReplyStart and gives one ReplyEnd, at the terminal marker or at the close; after
-        that it gives nothing, whatever the service still sends.
+        """A decoder returns one ReplyStart first and one ReplyEnd last, at the API's end marker or in `close`. It
+        returns nothing after that.
         """
         for stream in streams(service):
             events = stream.decode()
@@ -210,7 +199,7 @@ class StreamCases(Answered):
                 expect(found == [place], f"{what}; expected one, as {where}", shown={"its events": names})
 
     def test_two_streams_at_once_do_not_mix(self, service: Service) -> None:
-        """Each stream has a decoder of its own, and decoders share nothing: one process reads many streams at once."""
+        """Two decoders share no state, because a program may read several streams at once."""
         found = streams(service)
         for pair in zip(found, [*found[1:], *found[:1]], strict=True):
             both = [(stream, stream.dialect.decoder(stream.scope), list[StreamEvent]()) for stream in pair]
@@ -231,24 +220,20 @@ class StreamCases(Answered):
                 expect(not differing, what, shown=shown)
 
     def test_an_unknown_event_changes_nothing(self, service: Service) -> None:
-        """Services add events without asking. One that the decoder does not know changes neither text nor calls nor the
-        end, wherever it comes; it may be kept as an opaque part.
-        """
+        """An unknown event anywhere in a stream changes no text, no call and no end. It may become an opaque part."""
         for stream in filter(_tells_kinds, streams(service)):
             for at in range(len(stream.events)):
                 events = (*stream.events[:at], UNKNOWN_EVENT, *stream.events[at:])
                 _check_unchanged(stream, events, f"an event of an unknown type before event {at + 1}")
 
     def test_an_unknown_field_changes_nothing(self, service: Service) -> None:
-        """Services add fields to the events that there are. A field that the decoder does not know changes neither text
-        nor calls nor the end.
-        """
+        """An unknown field in an event changes no text, no call and no end."""
         for stream in streams(service):
             _check_unchanged(stream, tuple(map(_with_field, stream.events)), "an unknown field in every event")
 
     def test_garbage_in_a_stream_is_an_error(self, service: Service) -> None:
-        """An event that is none of the wire's ends the stream in an error: what it stood for is lost, and a reply
-        without it would look whole. Tried where the wire's events are objects: any text may be an event of another.
+        """An event that does not follow the API format ends the stream with an error. This is tested if the API's
+        events are JSON objects.
         """
         for stream in streams(service):
             like = next((event for event in _telling(stream) if isinstance(read(event.data), Mapping)), None)
@@ -259,9 +244,8 @@ class StreamCases(Answered):
             expect(reply is None, f"{what}; expected an error", shown={"the reply's text": reply.text if reply else ""})
 
     def test_an_error_within_a_stream_is_an_error(self, service: Service) -> None:
-        """A service that fails in the middle of a stream sends its error as the next event. That ends the stream in the
-        error that it reports; it is no event to be passed over, nor garbage. The suite's `error_event` says how such an
-        event looks, where it is not simply the body of a refusal.
+        """An error event in the middle of a stream raises the error that it reports. The suite's `error_event` defines
+        how such an event looks.
         """
         for stream in streams(service)[:1]:
             steps = stream.as_cut.steps
@@ -282,12 +266,12 @@ def _is_text(event: object) -> bool:
 
 
 def _telling(stream: Stream) -> Iterator[ServerEvent]:
-    """The events that the decoder uses."""
+    """Return the events that the decoder uses."""
     return (event for event, step in zip(stream.events, stream.as_cut.steps, strict=False) if step)
 
 
 def _tells_kinds(stream: Stream) -> bool:
-    """Whether events tell their kind: by a name, or in an object."""
+    """Return whether events name their kind, in their name or in an object."""
     return any(event.event or isinstance(read(event.data), Mapping) for event in stream.events)
 
 
@@ -300,7 +284,7 @@ def _error_events(suite: Suite, stream: Stream, body: str) -> list[ServerEvent]:
 
 
 def _text_events(stream: Stream, text: str) -> int:
-    """The number of events that carry a text; 0 if its pieces cannot be found in them."""
+    """Return the number of events with a piece of text; 0 if the pieces cannot be found."""
     position = count = 0
     for event in stream.events:
         piece = next((leaf for leaf in _values(event.data) if text.startswith(leaf, position)), "")
@@ -309,13 +293,13 @@ def _text_events(stream: Stream, text: str) -> int:
 
 
 def _values(data: str) -> list[str]:
-    """The texts of an event, the longest first; a word that is a key too is one of the wire's own."""
+    """Return the texts of an event, the longest first. A word that is also a key is not one."""
     found = leaves(read(data))
     return sorted({data, *(leaf for leaf in found if found.count(leaf) == 1)}, key=len, reverse=True)
 
 
 def _comparable(event: StreamEvent) -> str:
-    """An event in one line, without ids that are made up each time."""
+    """Return an event in one line, without ids that are created each time."""
     block = getattr(event, "block", None)
     said = getattr(event, "text", None) or getattr(block, "text", None) or getattr(block, "arguments_json", "")
     return f"{event.type} {getattr(event, 'index', '')} {said!r}"

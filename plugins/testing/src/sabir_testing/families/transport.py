@@ -1,11 +1,4 @@
-"""Transport: a connection's requests, answers and closing, through its real SDK.
-
-    case ──▶ provider.connect() ──▶ open_sync() · open() ──▶ the vendor's SDK ──▶ a server on a loopback port
-      └────────────────── says what comes back, and asserts what arrived ◀──────────┘
-
-Rows named `waiting` go by the sync client, rows named `async` by the async one. Keys, endpoints and clients are in
-`access`.
-"""
+"""Transport: requests, responses and closing of a connection, with the vendor's real SDK."""
 
 import asyncio
 import gzip
@@ -77,8 +70,8 @@ class TransportCases(AccessCases):
 
     @EITHER_WAY
     def test_the_rendered_bytes_reach_the_path_below_the_endpoint(self, wire: Wire, caller: Caller) -> None:
-        """What was rendered is what is sent: the same bytes, by POST, to the endpoint with the rendering's path
-        behind it. An SDK that parses and writes the body again sends another one.
+        """The rendered bytes are sent unchanged, by POST, to the endpoint with the rendering's path. An SDK must not
+        parse and encode the body again.
         """
         with Server([head(), OK]) as server, wire.connected(caller, f"{server.url}/below") as connection:
             caller.ask(connection, wire.request)
@@ -91,33 +84,33 @@ class TransportCases(AccessCases):
 
     @EITHER_WAY
     def test_the_body_is_said_to_be_json(self, wire: Wire, caller: Caller) -> None:
-        """A rendered body is JSON, and its header content-type says so."""
+        """The header content-type of a request says that the body is JSON."""
         kind = wire.sent(caller).get("content-type", "")
         what = f"{caller.opens} sent the content-type {kind!r}, not 'application/json'"
         expect(kind.partition(";")[0] == "application/json", what)
 
     @EITHER_WAY
     def test_the_key_goes_in_a_header(self, wire: Wire, caller: Caller) -> None:
-        """The key that was given goes with the request in one of its headers, where no log of URLs shows it."""
+        """The key is sent in a header and not in the URL, because logs contain URLs."""
         is_sent = any(KEY in value for value in wire.sent(caller).values())
         expect(is_sent, f"the key given by api_key= is in no header of what {caller.opens} sent")
 
     @EITHER_WAY
     def test_further_headers_go_with_the_request(self, wire: Wire, caller: Caller) -> None:
-        """The request's own headers, `extra_headers` of the settings among them, are sent as they are."""
+        """The headers of the request, including `extra_headers`, are sent unchanged."""
         sent = wire.sent(caller, wire.with_headers(X_Kit="a value, 7")).get("x-kit")
         expect(sent == "a value, 7", f"{caller.opens} was given the header X-Kit: a value, 7, and sent {sent!r}")
 
     @EITHER_WAY
     def test_an_answers_header_names_are_in_lower_case(self, wire: Wire, caller: Caller) -> None:
-        """Core looks for the request's id and the waiting time by names in lower case."""
+        """The header names of a response are in lower case."""
         heard, _ = wire.exchange(caller, [head(X_Kit_Id="id-7"), OK])
         what, shown = "the answer's header 'X-Kit-Id: id-7' is not under the name 'x-kit-id'", sorted(heard.headers)
         expect(heard.headers.get("x-kit-id") == "id-7", what, shown={"names of the headers": shown})
 
     @EITHER_WAY
     def test_an_answers_head_comes_before_its_body(self, wire: Wire, caller: Caller) -> None:
-        """Opening returns at the headers: a stream's body may take minutes."""
+        """`open` returns when the headers have arrived, not after the body."""
         release = threading.Event()
         script: list[Step] = [head(kind=wire.stream.scope.content_type), release]
         with Server(script, patience=PATIENCE) as server, wire.connected(caller, server.url) as connection:
@@ -127,9 +120,7 @@ class TransportCases(AccessCases):
 
     @EITHER_WAY
     def test_chunks_come_as_they_are_sent(self, wire: Wire, caller: Caller) -> None:
-        """The first event of a stream is handed on while the server still holds the second back. What is served is a
-        recorded stream.
-        """
+        """The first event of a stream is returned before the server sends the second one."""
         release, (event, *others) = threading.Event(), [frame.data for frame in wire.stream.frames]
         script: list[Step] = [head(kind=wire.stream.scope.content_type), event, release, b"".join(others)]
         with Server(script, patience=PATIENCE) as server, wire.connected(caller, server.url) as connection:
@@ -146,7 +137,7 @@ class TransportCases(AccessCases):
 
     @EITHER_WAY
     def test_closing_an_answer_early_hangs_up(self, wire: Wire, caller: Caller) -> None:
-        """Whoever leaves a stream pays for no more of it: the connection ends, so that the model stops."""
+        """Closing a response before its end closes the network connection, so that the service stops."""
         script: list[Step] = [head(kind=wire.stream.scope.content_type), wire.stream.frames[0].data, threading.Event()]
         with Server(script) as server, wire.connected(caller, server.url) as connection:
             caller.begin(connection, wire.request).close()
@@ -155,7 +146,7 @@ class TransportCases(AccessCases):
 
     @EITHER_WAY
     def test_closing_an_answer_twice_is_harmless(self, wire: Wire, caller: Caller) -> None:
-        """Core closes an answer where a call ends, and the user may have done so before."""
+        """Closing a response a second time does nothing."""
         with Server([head(), OK]) as server, wire.connected(caller, server.url) as connection:
             answer = caller.begin(connection, wire.request)
             answer.close()
@@ -164,7 +155,9 @@ class TransportCases(AccessCases):
 
     @pytest.mark.parametrize("where", ["before_the_head", "in_the_body"])
     def test_cancelling_a_call_hangs_up(self, wire: Wire, where: str) -> None:
-        """In asyncio a cancelled task ends with CancelledError and hangs up, whether an answer began or not."""
+        """A cancelled asyncio task raises CancelledError and closes the network connection, before and after the
+        response began.
+        """
         release = threading.Event()
         script: list[Step] = [release] if where == "before_the_head" else [head(), HALF, release]
         with InALoop() as caller, Server(script) as server, wire.connected(caller, server.url) as connection:
@@ -177,8 +170,8 @@ class TransportCases(AccessCases):
     @EITHER_WAY
     @pytest.mark.parametrize("status", [409, 429, 500, 503])
     def test_a_refusal_is_an_answer_and_sent_once(self, wire: Wire, caller: Caller, status: int) -> None:
-        """A status of 400 and above is an answer with its body, not an exception: the dialect reads it. Retries are
-        core's, in one layer, so that the SDK's own must be off.
+        """A response with a status of 400 or more is returned, not raised, and the request is sent once. Retries are
+        core's; those of the SDK must be off.
         """
         heard, server = wire.exchange(caller, [head(status, retry_after="0"), REFUSAL])
         what = f"an answer with status {status} came as status {heard.status} with the body {heard.body!r}"
@@ -189,7 +182,7 @@ class TransportCases(AccessCases):
     @EITHER_WAY
     @pytest.mark.parametrize("status", [302, 307])
     def test_a_redirect_is_not_followed(self, wire: Wire, caller: Caller, status: int) -> None:
-        """A redirect is an answer: the conversation and the headers were not meant for its target."""
+        """A redirect is returned as the response. The conversation and the headers are not sent to its target."""
         with Server([head(), OK]) as there, Server([head(status, location=f"{there.url}/v1")]) as here:
             with wire.connected(caller, here.url) as connection:
                 answer = caller.begin(connection, wire.request)
@@ -199,15 +192,15 @@ class TransportCases(AccessCases):
 
     @EITHER_WAY
     def test_a_compressed_body_is_decompressed(self, wire: Wire, caller: Caller) -> None:
-        """Chunks are the body's own bytes, whatever they were packed in on the way."""
+        """The chunks of a compressed response are decompressed."""
         body = wire.exchange(caller, [head(content_encoding="gzip"), gzip.compress(OK)])[0].body
         expect(body == OK, f"chunks() gave {body!r} of a body that was sent as gzip", shown={"the body": OK})
 
     @EITHER_WAY
     @pytest.mark.parametrize("how", FAILURES)
     def test_a_failed_call_ends_in_the_librarys_error(self, wire: Wire, caller: Caller, how: str) -> None:
-        """Whatever a network does to a call, the user catches one of sabir's errors, which says whether trying again
-        may help. `translate` makes it of what the SDK or its HTTP client raises (law 10).
+        """Every network failure raises one of sabir's errors, which says whether a retry may help. `translate` converts
+        the exceptions of the SDK and its HTTP client (law 10).
         """
         script, kind, words = FAILURES[how]
         with _failing(script) as url, wire.adapter(caller, url) as adapter:
@@ -216,8 +209,8 @@ class TransportCases(AccessCases):
 
     @EITHER_WAY
     def test_an_answer_that_does_not_come_times_out(self, wire: Wire, caller: Caller) -> None:
-        """A request's `timeout` bounds the wait for its answer, and `translate` makes CallTimedOut of what ends it. The
-        connection is asked alone: in a whole call the clock of the call would end the wait as well.
+        """A request's `timeout` limits the wait for the response, and `translate` returns CallTimedOut. The connection
+        is tested alone, without core's own time limit.
         """
         request = replace(wire.request, timeout=STALL)
         with Server([threading.Event()], patience=PATIENCE) as server, wire.connected(caller, server.url) as connection:
@@ -229,9 +222,7 @@ class TransportCases(AccessCases):
 
     @EITHER_WAY
     def test_a_stream_that_breaks_off_is_a_broken_stream(self, wire: Wire, caller: Caller) -> None:
-        """When the connection breaks in mid-stream, StreamBroken holds what had come. Served here: half of a recorded
-        stream.
-        """
+        """If the network connection breaks during a stream, StreamBroken is raised with the reply so far."""
         if (recorded := wire.recorded) is None:
             pytest.skip("the suite has no streamed recording")
         opening = head(kind=recorded.scope.content_type, transfer_encoding="chunked")
@@ -245,8 +236,8 @@ class TransportCases(AccessCases):
     @EITHER_WAY
     @pytest.mark.parametrize("value", ["hidden\r\nX-More: 1", "hidden schön"], ids=["line_break", "foreign_letter"])
     def test_a_header_that_is_no_http_is_refused_unseen(self, wire: Wire, caller: Caller, value: str) -> None:
-        """A header that HTTP cannot carry is an InvalidRequest, for sending it again helps nobody; its value may be a
-        secret, and the error does not show it. A client that can carry letters beyond ASCII may send them.
+        """A header that HTTP does not allow raises InvalidRequest, which does not show the value. Clients that can send
+        non-ASCII letters may send them.
         """
         request = wire.with_headers(X_Kit=value)
         with Server([head(), OK]) as server, wire.connected(caller, server.url) as connection:
@@ -262,14 +253,14 @@ class TransportCases(AccessCases):
 
     @EITHER_WAY
     def test_no_failure_shows_the_key(self, wire: Wire, caller: Caller) -> None:
-        """Errors end in logs: the key is in none."""
+        """No error of a call contains the key."""
         with unreachable() as url, wire.adapter(caller, url) as adapter:
             error = raised_by(lambda: caller.call(adapter))
         told = "".join(traceback.format_exception(error)) if error else ""
         expect(KEY not in told, "the error of a failed call, or what caused it, shows the key")
 
     def test_one_connection_serves_many_threads(self, wire: Wire) -> None:
-        """An adapter is shared between threads; what each of them sends arrives as it is."""
+        """Several threads can share a connection, and each request is sent unchanged."""
         requests, caller = [wire.asking(f"Question {number}.") for number in range(8)], Caller()
         with Server([head(), OK]) as server, wire.connected(caller, server.url) as connection:
             with ThreadPoolExecutor(len(requests)) as threads:
@@ -281,7 +272,7 @@ class TransportCases(AccessCases):
         expect(not lost, f"eight threads each sent a question by one connection; those of {lost} did not arrive")
 
     def test_one_connection_serves_several_event_loops(self, wire: Wire) -> None:
-        """A pooled connection belongs to its event loop: another asyncio.run must not take it up."""
+        """A connection can be used in several event loops, one after another."""
         with (
             InALoop() as first,
             InALoop() as second,
@@ -296,7 +287,7 @@ class TransportCases(AccessCases):
 
 @contextmanager
 def _failing(script: Sequence[Step] | None) -> Iterator[str]:
-    """The URL of a server that plays that script; without a script, a URL without a server."""
+    """Return the URL of a server that follows this script; without a script, a URL without a server."""
     if script is None:
         with unreachable() as url:
             yield url

@@ -1,10 +1,4 @@
-"""Shared code of the transport's cases: a bare environment, a request to send, and the two ways to send it.
-
-    wire.connected(caller, url)   a connection, closed at the end        wire.adapter(url)   the same for whole calls
-    Caller · InALoop              one interface over open_sync() and open(), so that a case is written once for both
-
-A caller has its own event loop: the async way needs no pytest plugin.
-"""
+"""Helpers of the transport cases: an environment without variables, a request to send, and sync and async callers."""
 
 import asyncio
 import os
@@ -69,14 +63,14 @@ class Caller:
         connection.close()
 
     def __enter__(self) -> Self:
-        """The caller itself."""
+        """Return the caller itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
         """End what the caller itself holds: nothing."""
 
     def begin(self, connection: Connection, request: WireRequest) -> WireResponse:
-        """As `open`; raises ConformanceFailure if that raises."""
+        """Like `open`, but raise ConformanceFailure if it raises."""
         with unbroken(f"{self.opens}, of a request that the server answers, raised"):
             return self.open(connection, request)
 
@@ -128,14 +122,14 @@ class InALoop(Caller):
 
 
 class _Awaited:
-    """An async answer, read by waiting for each of its chunks."""
+    """An async response that is read synchronously, chunk by chunk."""
 
     def __init__(self, answer: AsyncWireResponse, caller: InALoop) -> None:
         self._answer, self._caller = answer, caller
         self.status, self.headers = answer.status, answer.headers
 
     def chunks(self) -> Iterator[bytes]:
-        """The body's bytes as they come."""
+        """Return an iterator over the bytes of the body as they arrive."""
         chunks = aiter(self._answer.chunks())
         while (chunk := self._caller.run(_as_coroutine(anext, chunks, None))) is not None:
             yield chunk
@@ -167,19 +161,21 @@ class Wire:
         """The stream that a server sends here."""
 
     def asking(self, text: str) -> WireRequest:
-        """The rendering of a user's text, with added bytes that keep the JSON equal, but that no encoder writes."""
+        """Return the rendering of a user's text, with added bytes that keep the JSON equal but that no
+        encoder writes.
+        """
         rendering = self.subject.rendered([sabir.user(text)])
         body = rendering.body_bytes + b" \n"
         return WireRequest(path=rendering.path, body=body, headers=rendering.headers, timeout=2 * PATIENCE)
 
     def with_headers(self, **further: str) -> WireRequest:
-        """The greeting with further headers; `_` stands for `-`."""
+        """Return the request with further headers; `_` is replaced by `-`."""
         named = {name.replace("_", "-"): value for name, value in further.items()}
         return replace(self.request, headers={**self.request.headers, **named})
 
     @contextmanager
     def connected(self, caller: Caller, base_url: str | None, **access: Any) -> Iterator[Connection]:
-        """A connection to that endpoint, with a key unless another is given; closed at the end."""
+        """Return a connection to this endpoint, with a key unless another is given. It is closed at the end."""
         with unbroken(f"connect() of {self.name} raised"):
             connection = self.subject.connect(**{"api_key": KEY, "base_url": base_url, **access})
         with closing(caller, connection):
@@ -193,12 +189,14 @@ class Wire:
             return caller.ask(connection, request or self.request), server
 
     def sent(self, caller: Caller, request: WireRequest | None = None, **access: Any) -> Mapping[str, str]:
-        """The headers with which a request arrives."""
+        """Return the headers with which a request arrives."""
         return arrived(self.exchange(caller, request=request, **access)[1]).headers
 
     @contextmanager
     def adapter(self, caller: Caller, base_url: str) -> Iterator[sabir.ModelAdapter]:
-        """An adapter of the same dialect and model at that endpoint, which sends once; closed at the end."""
+        """Return an adapter of the same dialect and model at this endpoint, without retries. It is closed
+        at the end.
+        """
         subject, access = self.subject, Access(api_key=KEY, base_url=base_url)
         once = Settings(retries=RetryPolicy(attempts=1), timeout=2 * PATIENCE)
         how = (subject.provider, subject.dialect, subject.target.model, access)
@@ -209,7 +207,7 @@ class Wire:
 
 @contextmanager
 def closing(caller: Caller, what: Connection | sabir.ModelAdapter) -> Iterator[None]:
-    """Close at the end; an earlier failure takes precedence."""
+    """Return a context manager that closes at the end. An earlier failure takes precedence."""
     try:
         yield
     except BaseException:
@@ -221,7 +219,7 @@ def closing(caller: Caller, what: Connection | sabir.ModelAdapter) -> Iterator[N
 
 
 def arrived(server: Server) -> Asked:
-    """The first request that a server got; raises ConformanceFailure if there is none."""
+    """Return the first request that a server received. Raises ConformanceFailure if there is none."""
     expect(server.asked, f"nothing arrived at {server.url}, the endpoint given by base_url=")
     return server.asked[0]
 
@@ -249,18 +247,18 @@ def unbroken(what: str) -> Iterator[None]:
 
 
 def described(error: BaseException) -> str:
-    """An exception in one line: its class and its message."""
+    """Return an exception in one line: its class and its message."""
     said = " ".join(str(error).split())
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def ended(error: BaseException | None, otherwise: str = "raised nothing") -> str:
-    """What something ended in, in words."""
+    """Return a result or an exception in words."""
     return f"raised {described(error)}" if error else otherwise
 
 
 def raised_by(action: Callable[[], object]) -> Exception | None:
-    """The exception that an action raises; None if it raises none."""
+    """Return the exception that an action raises; None if it raises none."""
     try:
         action()
     except Exception as error:
@@ -269,5 +267,5 @@ def raised_by(action: Callable[[], object]) -> Exception | None:
 
 
 def as_library_error(connection: Connection, error: Exception) -> SabirError | None:
-    """The library's error for a connection's exception, as core makes it."""
+    """Return sabir's error for a connection's exception, as core creates it."""
     return error if isinstance(error, SabirError) else connection.translate(error)

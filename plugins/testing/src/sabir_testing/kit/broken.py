@@ -33,7 +33,13 @@ MOST_TEXT = 60
 
 
 class Shown(TypedDict, total=False):
-    """What is shown beside what is wrong: the losses are those of the rendering unless others are given."""
+    """What a failure shows in addition to its message. All are optional.
+
+    history: the messages of the conversation.
+    rendering: the rendered request.
+    losses: the losses; by default those of the rendering.
+    shown: further values, by their labels.
+    """
 
     history: Sequence[Message]
     rendering: Rendering | None
@@ -43,7 +49,10 @@ class Shown(TypedDict, total=False):
 
 @show_arguments
 class ConformanceFailure(AssertionError):
-    """An adapter breaks a rule of the kit. `what` names the offender; the other arguments are shown beside it."""
+    """Raised by a test of the kit if an adapter breaks a rule. `what` names the adapter's fault in one sentence.
+
+    `str()` also shows the history, the rendered request, the losses and the values in `shown`, as far as given.
+    """
 
     def __init__(self, what: str, **beside: Unpack[Shown]) -> None:
         super().__init__(what)
@@ -55,7 +64,7 @@ class ConformanceFailure(AssertionError):
         self.shown = dict(beside.get("shown") or {})
 
     def __str__(self) -> str:
-        """All of it, as a person reads it."""
+        """Return the fault and everything that is shown with it, as several lines."""
         told = [self.what, *(_section(label, value) for label, value in self.shown.items())]
         if self.history:
             lines = [f"{at:>3}  {describe_message(each)}" for at, each in enumerate(self.history, start=1)]
@@ -70,13 +79,13 @@ class ConformanceFailure(AssertionError):
 
 @show_arguments
 def expect(condition: object, what: str, **beside: Unpack[Shown]) -> None:
-    """Raise ConformanceFailure unless the condition holds."""
+    """Raise ConformanceFailure with the sentence `what` unless the condition is true."""
     if not condition:
         raise ConformanceFailure(what, **beside)
 
 
 def describe_message(message: Message) -> str:
-    """One message in one line: who, what kind, what it holds, and from where."""
+    """Return a message in one line: its policy, kind, content and origin."""
     payload = message.payload
     match payload.kind:
         case "parts":
@@ -92,7 +101,7 @@ def describe_message(message: Message) -> str:
 
 
 def describe_loss(loss: Loss, history: Sequence[Message] = ()) -> str:
-    """One loss in one line; a message of the history is named by its place."""
+    """Return a loss in one line. A message of the history is named by its position."""
     places = {message.id: str(at) for at, message in enumerate(history, start=1)}
     at = f"message {places.get(loss.message_id, loss.message_id)}" if loss.message_id else ""
     return f"{loss.kind}: {' '.join(filter(None, (at, loss.path)))}: {loss.reason}"
@@ -133,7 +142,7 @@ def _section(label: str, value: object) -> str:
 
 
 def shown_value(value: object) -> str:
-    """A value as a person reads it: JSON laid out where it is JSON, else its text."""
+    """Return a value as text for people: indented if it is JSON."""
     try:
         if isinstance(value, bytes):
             value = _read(value.decode())
@@ -173,7 +182,7 @@ _NARROW = 13
 
 
 class _Suite:
-    """What the reports say of one suite."""
+    """The results of one suite, from pytest's reports."""
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
@@ -205,7 +214,7 @@ class _Suite:
 
 
 def summary(stats: Mapping[str, Sequence[Any]]) -> list[str]:
-    """The lines for the reports of a run, by outcome, as pytest keeps them."""
+    """Return the lines of the summary, from pytest's reports by outcome."""
     suites: dict[str, _Suite] = {}
     for outcome in OUTCOMES:
         for report in stats.get(outcome, ()):
@@ -223,7 +232,7 @@ def _hanging(head: str, text: str) -> list[str]:
 
 
 def _listed(head: str, cases: Mapping[str, str]) -> Iterator[str]:
-    """A head, and below it one case a line with what is said of it; nothing for no cases."""
+    """Yield a heading and one line for each case with its reason. Nothing if there are no cases."""
     if cases:
         yield f"  {head}"
     for case, said in cases.items():
@@ -236,7 +245,9 @@ MOST_FRAMES = 3
 
 
 def told(error: BaseException) -> str:
-    """An error in words: a ConformanceFailure's own, else its kind and the last lines of author's code and of all."""
+    """Return the text for an error: a ConformanceFailure's own text, otherwise the error and the last lines of the
+    author's code.
+    """
     if isinstance(error, ConformanceFailure):
         return str(error)
     packages = (_HERE, str(Path(sabir.__file__).parent), str(Path(pytest.__file__).parent.parent), *_NOT_THE_AUTHORS)
@@ -248,7 +259,7 @@ def told(error: BaseException) -> str:
 
 
 def told_of_skip(report: pytest.TestReport, suite: str, case: str) -> str | None:
-    """What to write instead of a skip; None for one within the kit: of a marker, or where there is nothing to ask."""
+    """Return the advice for a skipped case, or None if the kit itself skipped it."""
     where = report.longrepr[0] if isinstance(report.longrepr, tuple) else ""
     if str(where).startswith(_HERE):
         return None
@@ -256,12 +267,12 @@ def told_of_skip(report: pytest.TestReport, suite: str, case: str) -> str | None
 
 
 def how_to_opt_out(suite: str, case: str) -> str:
-    """What to write instead of a skip."""
+    """Return the advice for a skipped case."""
     return f"{suite} skips {case}; to opt out of a case, write xfail = {{{case!r}: 'the reason'}}"
 
 
 def told_of_success(suite: str, xfail: Mapping[str, str], case: str) -> str:
-    """What to take away where a case holds that was expected to fail."""
+    """Return the advice for a case that passed although `xfail` lists it."""
     entry = case if case in xfail else case.partition("[")[0]
     rows = "" if entry == case else "; an entry without a row expects every row to fail: name those that do"
     reason = xfail.get(entry, "none")

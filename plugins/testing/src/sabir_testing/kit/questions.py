@@ -34,7 +34,9 @@ from sabir_testing.kit.broken import ConformanceFailure, expect
 
 
 class Grade(StrEnum):
-    """How much of something a wire carries."""
+    """How completely a provider supports a capability: FULL, DOWNGRADED (in a poorer form, with a loss), REFUSED (left
+    out with a loss) or UNKNOWN (not declared). For `capabilities` of a suite.
+    """
 
     FULL = "full"
     DOWNGRADED = "downgraded"
@@ -45,12 +47,12 @@ class Grade(StrEnum):
 FULL, DOWNGRADED, REFUSED, UNKNOWN = Grade.FULL, Grade.DOWNGRADED, Grade.REFUSED, Grade.UNKNOWN
 
 MODALITIES = ("image", "audio", "video", "document")
-FORMS = {"url": "by a web URL", "bytes": "as bytes", "file": "as a file that the provider holds"}
+FORMS = {"url": "by a web URL", "bytes": "as bytes", "file": "as a file that is stored at the provider"}
 CHOICES = {
     "auto": "the model may call an option",
-    "none": "the model must call none",
-    "required": "the model must call one",
-    "named": "the model must call the one named",
+    "none": "the model must not call an option",
+    "required": "the model must call an option",
+    "named": "the model must call the named option",
 }
 
 CAPABILITIES: Mapping[str, str] = {
@@ -60,14 +62,14 @@ CAPABILITIES: Mapping[str, str] = {
     **{f"results.{each}": f"{each} as bytes in an option's result" for each in MODALITIES},
     "options": "options are offered, called and answered",
     "parallel_calls": "several calls in one answer",
-    "reasoning": "the model's thoughts are asked for, told, and taken back",
+    "reasoning": "reasoning is requested, returned and sent back",
     **{f"settings.{name}": f"the setting {name}" for name in WIRE_SETTINGS if name != "option_choice"},
     **{f"option_choice.{name}": what for name, what in CHOICES.items()},
-    "streaming": "answers piece by piece",
-    "count_tokens": "the vendor counts a request's tokens",
-    "stored_requests": "a stored request reads back as a history",
+    "streaming": "answers as a stream",
+    "count_tokens": "the vendor counts the tokens of a request",
+    "stored_requests": "a stored request is converted to a history",
 }
-"""Name → what it is."""
+"""Capability → its description. The keys that a suite's `capabilities` may have."""
 
 
 Replies: TypeAlias = Sequence[Reply]
@@ -93,7 +95,7 @@ class City(BaseModel):
 
 
 def _answers(replies: Replies) -> None:
-    """A text, ended by itself or at the limit."""
+    """A text, with the finish reason "stop" or "length"."""
     reply = replies[-1]
     expect(reply.text.strip(), "the answer holds no text", shown={"what it holds": kinds(reply)})
     ended = reply.finish_reason
@@ -101,14 +103,14 @@ def _answers(replies: Replies) -> None:
 
 
 def _calls_once(replies: Replies) -> None:
-    """One call of the option that was offered."""
+    """One call of the offered option."""
     calls = _calls(replies[-1])
     what = f"the answer holds {len(calls)} calls, where one was asked for and the choice was 'required'"
     expect(len(calls) == 1, what)
 
 
 def _calls_twice(replies: Replies) -> None:
-    """Two calls in one answer."""
+    """Two calls in one reply."""
     calls = _calls(replies[-1])
     expect(len(calls) >= 2, f"the answer holds {len(calls)} calls, where two cities were asked about")
     ids = [message.call.invocation_id for message in calls if message.call]
@@ -116,7 +118,7 @@ def _calls_twice(replies: Replies) -> None:
 
 
 def _calls(reply: Reply) -> tuple[Message, ...]:
-    """The calls of a reply, each of an option offered, with arguments that it takes."""
+    """Return the calls of a reply, after checking that each names an offered option and has valid arguments."""
     for message in reply.option_calls:
         call = message.call
         assert call is not None
@@ -134,7 +136,7 @@ def _calls(reply: Reply) -> tuple[Message, ...]:
 
 
 def _uses_result(replies: Replies) -> None:
-    """The answer says what the option returned."""
+    """A text that contains what the option returned."""
     _answers(replies)
     text = replies[-1].text
     expect("18" in text, f"the answer does not use the option's result, 18 °C: {text!r}")
@@ -160,7 +162,7 @@ def _is_cut_short(replies: Replies) -> None:
 
 
 def _reasons(replies: Replies) -> None:
-    """A thought, apart from the text."""
+    """Reasoning, separate from the text."""
     reply = replies[-1]
     expect("reasoning" in kinds(reply), "the answer holds no reasoning", shown={"what it holds": kinds(reply)})
     expect(reply.text.strip(), "the answer holds no text beside its reasoning", shown={"what it holds": kinds(reply)})
@@ -170,14 +172,14 @@ def _reasons(replies: Replies) -> None:
 
 
 def _reasons_and_calls(replies: Replies) -> None:
-    """A thought and a call, and after the result a text."""
+    """Reasoning and a call, and a text after the result."""
     expect("reasoning" in kinds(replies[0]), "the first answer of the loop holds no reasoning before its call")
     expect(_calls(replies[0]), "the first answer of the loop calls no option", shown={"its text": replies[0].text})
     _answers(replies)
 
 
 def kinds(reply: Reply) -> tuple[str, ...]:
-    """The kinds of a reply's parts and calls, neighbours of one kind as one."""
+    """Return the kinds of a reply's parts and calls. Neighbours of one kind count once."""
     held = [kind for message in reply.messages for kind in [str(part.kind) for part in message.parts] or [message.kind]]
     return tuple(kind for kind, _ in groupby(held))
 

@@ -1,13 +1,13 @@
-"""The suite of a plugin's author, the subject that a case gets, and the base of every family of cases.
+"""The base class of conformance suites, and the adapter under test that the test cases get.
 
-    class TestAcme(ProviderConformance):        Suite: its attributes, each with a default but `adapter`
+    class TestAcme(ProviderConformance):        Suite: attributes with defaults, except `adapter`
         adapter = sabir.adapter("acme:small", api_key="test")
 
     adapter ──▶ AdapterUnderTest: provider · dialect · target · renderer() · render() · items() · scope() · connect()
-                         grade(capability, seen), held against what the author declared, and noted for the summary
+                         grade(capability, seen), compared with the declared grade, and noted for the summary
 
-A case is a test method of a family, or one row of its parameters. A suite cannot override one; to opt out of it, it
-names the case and the reason under `xfail`, which the summary lists.
+A case is a test method of a family, or one row of its parameters. A suite cannot override a case. To opt out, name the
+case and the reason in `xfail`; the summary lists it.
 """
 
 import difflib
@@ -53,7 +53,7 @@ Options: TypeAlias = Sequence[Option]
 
 @dataclass(frozen=True)
 class Made:
-    """A history, and what became of it; `rendering` is None where nothing was left to send, which the losses tell."""
+    """A history and its rendering. `rendering` is None if nothing was left to send; the losses say why."""
 
     history: History
     rendering: Rendering | None
@@ -61,20 +61,20 @@ class Made:
 
     @property
     def body(self) -> bytes:
-        """The request, or nothing."""
+        """The request's body; empty without a rendering."""
         return self.rendering.body_bytes if self.rendering else b""
 
     @cached_property
     def text(self) -> str:
-        """The body as text, other scripts as they are."""
+        """The request's body as text, without escapes for non-ASCII characters."""
         return json.dumps(json.loads(self.body), ensure_ascii=False)
 
     def holds(self, text: str) -> bool:
-        """Whether a string of the body holds that text, as it is."""
+        """Return whether a string in the body contains this text."""
         return any(text in each for each in every_string(json.loads(self.body)))
 
     def expect(self, condition: object, what: str, *, shown: Mapping[str, object] | None = None) -> None:
-        """Raise ConformanceFailure unless the condition holds."""
+        """Raise ConformanceFailure, with this history and rendering, unless the condition is true."""
         expect(condition, what, history=self.history, rendering=self.rendering, losses=self.losses, shown=shown)
 
 
@@ -83,7 +83,11 @@ Found = TypeVar("Found")
 
 
 class AdapterUnderTest:
-    """What is under test: the suite's adapter, its provider, and the target of its renderings."""
+    """The adapter that a conformance suite tests, with its provider and target. Every test case gets one, as the
+    fixture `subject`.
+
+    `suite` is the suite. `note` records a property in the test report.
+    """
 
     def __init__(self, suite: "Suite", note: Note = lambda name, value: None) -> None:
         self.suite = suite
@@ -95,7 +99,9 @@ class AdapterUnderTest:
         self._note = note
 
     def once(self, what: object, make: Callable[[], Found]) -> Found:
-        """What is made once for each suite, however many cases use it."""
+        """Return the result of `make`, which is called once for the suite and this key `what`, however many
+        cases ask.
+        """
         known = _ONCE.setdefault(type(self.suite), {})
         if what not in known:
             known[what] = make()
@@ -104,37 +110,37 @@ class AdapterUnderTest:
 
     @cached_property
     def dialect(self) -> Dialect:
-        """What encodes and decodes."""
+        """The dialect of the adapter."""
         return self.renderer().dialect
 
     @cached_property
     def short_name(self) -> str:
-        """The dialect's name among those of its provider; the first where none has it."""
+        """The dialect's short name, as the provider lists it."""
         names = self.provider.dialects
         return next((name for name in names if self.provider.dialect(name).name == self.dialect.name), names[0])
 
     @property
     def model_name(self) -> str:
-        """The string that makes the adapter again, with no key: `provider.dialect:model`."""
+        """The model string `provider.dialect:model` for `sabir.adapter`."""
         return f"{self.target.provider}.{self.short_name}:{self.target.model}"
 
     @property
     def tables(self) -> Tables:
-        """What the dialect takes, for this model at this endpoint."""
+        """The dialect's tables for this model and endpoint."""
         return self.renderer().scope.tables
 
     @property
     def examples(self) -> int:
-        """How many examples a law is tried on."""
+        """The number of random examples for each law."""
         return self.suite.examples
 
     def renderer(self) -> Renderer:
-        """A renderer that has kept nothing."""
+        """Return a new renderer, with an empty cache."""
         return self.adapter.new_renderer()
 
     @cached_property
     def of_another_instance(self) -> Renderer:
-        """A renderer of another instance of the dialect."""
+        """A renderer of a second instance of the dialect."""
         adapter, dialect = self.adapter, self.provider.dialect(self.short_name)
         another = sabir.ModelAdapter(self.provider, dialect, adapter.model, adapter.access, speaks_as=adapter.speaks_as)
         return another.new_renderer()
@@ -142,7 +148,9 @@ class AdapterUnderTest:
     def tried(
         self, history: History, options: Options = (), settings: Settings | None = None, *, by: Renderer | None = None
     ) -> Made:
-        """What becomes of a history of any kind, rendered afresh unless a renderer is given."""
+        """Render a history of any kind, with a new renderer or with `by`, and return the result. Does not raise if
+        nothing is left to send.
+        """
         try:
             rendering = (by or self.renderer()).render(history, options, settings)
         except RenderingRefused as refused:
@@ -150,40 +158,42 @@ class AdapterUnderTest:
         return Made(history, rendering, rendering.losses)
 
     def render(self, history: History, options: Options = (), settings: Settings | None = None) -> Rendering | None:
-        """The request for a history, rendered afresh; None where nothing is left to send."""
+        """Return the rendering of a history by a new renderer; None if nothing is left to send."""
         return self.tried(history, options, settings).rendering
 
     def rendered(self, history: History, options: Options = (), settings: Settings | None = None) -> Rendering:
-        """As `render`; ConformanceFailure where nothing is left."""
+        """Return the rendering of a history by a new renderer. Raises ConformanceFailure if nothing is left to send."""
         if (rendering := self.render(history, options, settings)) is None:
             raise ConformanceFailure("nothing is left to send of a history that holds a user's text", history=history)
         return rendering
 
     def made(self, history: History, options: Options = (), settings: Settings | None = None) -> Made:
-        """As `rendered`, with its history."""
+        """Return a history together with its rendering. Raises ConformanceFailure if nothing is left to send."""
         rendering = self.rendered(history, options, settings)
         return Made(history, rendering, rendering.losses)
 
     def items(self, rendering: Rendering | None) -> list[JSONValue]:
-        """The wire's items of the messages field; none of no rendering."""
+        """Return the items of the request's messages field; [] without a rendering."""
         found = json.loads(rendering.body_bytes)[self.dialect.messages_field] if rendering else []
         return list(found)
 
     def scope(self) -> DecodeScope:
-        """For decoding what this target answers."""
+        """Return a DecodeScope for answers of this target."""
         return DecodeScope(self.target, policy=self.adapter.speaks_as)
 
     def connect(self, **access: Any) -> Connection:  # the fields of Access
-        """A connection with that access."""
+        """Return a connection of the provider. The arguments are the fields of Access."""
         return self.provider.connect(Access(**access))
 
     def declared(self, capability: str) -> Grade:
-        """The grade that the author declared."""
+        """Return the grade that the suite declares for a capability; UNKNOWN if it declares none."""
         return Grade(self.suite.capabilities.get(capability, UNKNOWN))
 
     @show_arguments
     def grade(self, capability: str, seen: Grade, *, what: str = "", **beside: Unpack[Shown]) -> None:
-        """Note what was seen; ConformanceFailure where the author declared another grade. `what` says it in words."""
+        """Record the grade that a test saw. Raises ConformanceFailure if the suite declares another grade. `what`
+        describes in words what was seen.
+        """
         self._note(CAPABILITY_PROPERTY, [capability, str(seen)])
         declared, saw = self.declared(capability), f": {what}" if what else ""
         what = f"{capability} ({CAPABILITIES[capability]}) is declared {declared}, but was seen to be {seen}{saw}"
@@ -198,79 +208,98 @@ NEW = "sabir_new_in"
 
 
 class Suite:
-    """What is tested, and what is known of it."""
+    """Base class of conformance suites: the attributes that describe the adapter and its service. Inherit from
+    ProviderConformance or OfflineConformance.
+    """
 
     family: ClassVar[str] = ""
-    """The family that a class of cases belongs to."""
+    """The name of a family of cases. Suites do not set it."""
 
     adapter: ClassVar[sabir.ModelAdapter]
-    """Made by `sabir.adapter`, with any key: no case sends anything to the vendor."""
+    """The adapter to test, created by `sabir.adapter` with any key. No test sends a request to the vendor."""
     cassettes: ClassVar[Path | None] = None
-    """The folder of recorded exchanges."""
+    """The folder with recorded exchanges; None if there are none."""
     capabilities: ClassVar[Mapping[str, Grade]] = {}
-    """Capability → grade; see `sabir_testing.CAPABILITIES`."""
+    """Capability → the grade that the provider is expected to have. See `sabir_testing.CAPABILITIES`."""
     xfail: ClassVar[Mapping[str, str]] = {}
-    """Case → why it cannot hold here; it must fail, so that the entry goes when it is mended."""
+    """Case, or case with its row as "case[row]" → why it cannot pass. The case must fail; once it passes, remove the
+    entry.
+    """
     prompts: ClassVar[Mapping[str, str]] = {}
-    """Question → what the user says there, where this service needs other words."""
+    """Question → the user's text for this service, if the default text does not work."""
     settings: ClassVar[Mapping[str, Settings]] = {}
-    """Question → settings laid over its own."""
+    """Question → settings that are merged over the question's own."""
     refused_body: ClassVar[Mapping[str, JSONValue]] = {}
-    """Fields that the service refuses, for the question `bad_request`."""
+    """Fields that the service refuses, for the question "bad_request"."""
     wrong_key: ClassVar[str] = "wrong"
+    """A key that the service refuses, for the question "bad_key"."""
     missing_model: ClassVar[str] = "missing"
+    """The name of a model that the service does not have, for the question "missing_model"."""
     answers_repeat: ClassVar[bool] = False
-    """Whether the recorded service answers the same question with the same words, streamed or not."""
+    """Whether the service answers the same question with the same words, streamed or not, so that texts can be
+    compared.
+    """
     asks_live: ClassVar[bool] = False
-    """Whether questions are asked while the tests run, of a service on this machine, instead of recordings."""
+    """Whether the tests ask a service on this machine instead of using recordings."""
     sdk: ClassVar[str] = ""
-    """The module of the vendor's SDK, which nothing imports before the first send."""
+    """The name of the vendor's SDK module. The tests check that nothing imports it before the first request."""
     variables: ClassVar[Collection[str]] = ()
-    """Environment variables that decide what the provider does, besides its key variables."""
+    """Environment variables that change what the provider does, besides those of its credentials."""
     allowed: ClassVar[Sequence[Allowed]] = ()
-    """What in a recording looks like a secret and is none, with the reason."""
+    """Texts in recordings that look like secrets but are not, with the reason."""
     blocks: ClassVar[Sequence[Part]] = ()
-    """Parts that only this provider makes and reads, beside those of its recordings: laws are tried on them, too."""
+    """Parts that only this provider creates and reads, in addition to those in its recordings. The laws are tested with
+    them.
+    """
     examples: ClassVar[int] = 100
-    """How many examples a law is tried on."""
+    """The number of random examples for each law."""
 
     def check_request(self, body: bytes) -> None:
-        """Raise AssertionError for a body that the vendor would refuse: by its SDK's own types, or its order rules."""
+        """Raise AssertionError for a body that the vendor would refuse. Override with a check by the SDK's types; by
+        default nothing is checked.
+        """
 
     @contextmanager
     def live(self, question: str) -> Iterator[sabir.ModelAdapter]:
-        """The adapter that a question is recorded with; by default the suite's, with the provider's own key."""
+        """Return a context manager with the adapter that records a question. By default the suite's adapter, with the
+        provider's real key.
+        """
         given, dialect = self.adapter, self.subject_of().dialect
         access = replace(given.access, api_key=None)
         with sabir.ModelAdapter(given.provider, dialect, given.model, access, speaks_as=given.speaks_as) as adapter:
             yield adapter
 
     def provenance(self, question: str) -> Mapping[str, str]:
-        """What a recording says of who answered, beside model, date and client: `server` and `version`."""
+        """Return facts about the service for a recording, in addition to model, date and client: "server" and
+        "version".
+        """
         return {"server": f"{self.adapter.target.provider}'s own service", "version": "not told"}
 
     def error_event(self, body: str) -> ServerEvent | None:
-        """How the service reports within a stream what it refuses with that body; None for the body as an event.
+        """Return the stream event with which the service reports an error with this body. None means that the body
+        itself is the event.
 
-        Of a wire whose events have names, it is tried without one, as `error` and as `exception`.
+        If the API's events have names, the body is tried without a name, as "error" and as "exception".
         """
         return None
 
     def client(self, base_url: str) -> object | None:
-        """A client of the vendor's SDK for that address, as a user would pass it; None where none can be passed."""
+        """Return a client of the vendor's SDK for this address, as a user would pass it to `client=`; None if `client=`
+        is not supported.
+        """
         return None
 
     def subject_of(self) -> AdapterUnderTest:
-        """What the cases are given."""
+        """Return the AdapterUnderTest for this suite."""
         return AdapterUnderTest(self)
 
     @pytest.fixture
     def subject(self, record_property: Note) -> AdapterUnderTest:
-        """What is under test."""
+        """Provide the AdapterUnderTest to a test case (pytest fixture)."""
         return AdapterUnderTest(self, record_property)
 
     def __init_subclass__(cls, **kwargs: object) -> None:
-        """A class of cases, or a suite: of that, what it says of itself is checked."""
+        """Check the attributes of a suite when its class is created."""
         super().__init_subclass__(**kwargs)
         if getattr(cls, "adapter", None) is not None:
             check_suite(cls)
@@ -281,7 +310,9 @@ Case = TypeVar("Case", bound=Callable[..., object])
 
 
 def new_in(version: str) -> Callable[[Case], Case]:
-    """A case that came with that minor release of the kit: there it only warns, from the next one on it fails."""
+    """Mark a case as new in a minor release of the kit. In that release a failure only warns, from the next one on it
+    fails.
+    """
 
     def mark(case: Case) -> Case:
         setattr(case, NEW, version)
@@ -291,18 +322,18 @@ def new_in(version: str) -> Callable[[Case], Case]:
 
 
 def is_new(case: object, kit: str) -> bool:
-    """Whether a case came with the minor release that `kit` is a version of."""
+    """Return whether a case is new in the minor release of this version of the kit."""
     return getattr(case, NEW, None) == ".".join(kit.split(".")[:2])
 
 
 def case_names(suite: type[Suite]) -> tuple[str, ...]:
-    """The kit's cases, without their rows, in the order in which they stand."""
+    """Return the names of the kit's cases, without their rows, in their order."""
     families = [each for each in reversed(suite.__mro__) if vars(each).get("family")]
     return tuple(name for family in families for name in vars(family) if name.startswith("test_"))
 
 
 def check_suite(suite: type[Suite]) -> None:
-    """TypeError for a suite that leaves a case out silently, or names what there is not."""
+    """Raise TypeError for a suite that overrides a case, or names an unknown question, capability or case."""
     who, cases = suite.__name__, case_names(suite)
     _check_types(suite, who)
     _check_names(suite, who, cases)

@@ -1,15 +1,14 @@
-"""A scripted adapter: an adapter whose answers a test defines in advance.
+"""A scripted adapter: an adapter with answers that a test defines in advance.
 
     llm = ScriptedAdapter(calls(weather={"city": "Paris"}), "It rains in Paris.")
     run(llm)                                        the program under test
-    llm.sent[1].results, llm.sent[0].user_text      what it asked
-    llm.assert_finished()                           it asked for all of it
+    llm.sent[1].results, llm.sent[0].user_text      what the program sent
+    llm.assert_finished()                           all answers were requested
 
-One answer for each request: `sent[i]` is what the script's answer `i` was given to, and a call that its RetryPolicy
-sends again takes the next one. Nothing leaves the process and nobody waits: retries happen as the policy says, but at
-once.
+Each request gets one answer: request `sent[i]` gets answer `i`. A request that the RetryPolicy repeats gets the next
+answer. Nothing is sent over a network, and retries do not wait.
 
-answers, gate ─▶ wire ─▶ this module: an adapter, its script, and who it stands for
+answers, gate ─▶ wire ─▶ this module: an adapter, its script, and the provider that it imitates
 """
 
 from collections.abc import Sequence
@@ -66,11 +65,14 @@ _NO_SETTINGS = Settings()
 
 
 class ScriptedArguments(TypedDict, total=False):
-    """What a scripted adapter takes beside its answers, all of it optional.
+    """The keyword arguments of ScriptedAdapter. All are optional.
 
-    `model` is the `provider:model` that it stands for: its requests are rendered as that provider's plugin does, with
-    its losses; left out, nothing is lost. `speaks_as`, `settings` and `strict` are those of `sabir.adapter`. `sleep` is
-    called with the seconds of delays; without it they are passed over.
+    model: the `provider:model` to imitate. Requests are rendered by
+        this provider's plugin, with its losses. Without `model`, nothing
+        is lost.
+    speaks_as, settings, strict: as for `sabir.adapter`.
+    sleep: a function that is called with the seconds of a delay.
+        Without `sleep`, delays in seconds are skipped.
     """
 
     model: str
@@ -81,20 +83,33 @@ class ScriptedArguments(TypedDict, total=False):
 
 
 class _AtOnce(sabir.RetryPolicy):
-    """A policy that decides as another does and never waits."""
+    """A retry policy that decides like another one and never waits."""
 
     def delay(self, attempt: int, error: CallError, jitter: float = 1.0) -> float | None:
         return None if super().delay(attempt, error, jitter) is None else 0.0
 
 
 class ScriptedAdapter(ModelAdapter):
-    """An adapter that answers requests from a script, one after another.
+    """An adapter for tests that answers requests from a script: the answers, one after another. See `reply`, `calls`
+    and the other functions for what an answer can be.
 
-    Its methods raise the errors of a real adapter, and ScriptMismatch for a request beyond the script.
+    Methods raise the errors of a real adapter, and ScriptMismatch if a request has no answer left. Arguments: `model`
+    is the `provider:model` to imitate, with its losses; `speaks_as`, `settings` and `strict` are those of
+    `sabir.adapter`; `sleep` is called with the seconds of delays.
+
+    >>> from sabir_testing import ScriptedAdapter, calls
+    >>> llm = ScriptedAdapter(calls(weather={"city": "Paris"}), "It rains.")
+    >>> llm.complete_sync("An umbrella?").option_calls[0].call.arguments["city"]
+    'Paris'
+    >>> llm.complete_sync("And now?").text
+    'It rains.'
+    >>> llm.assert_finished()
     """
 
     def __init__(self, *answers: Scriptable, **how: Unpack[ScriptedArguments]) -> None:
-        """The script; SettingsInvalid for an answer that is none, and what `sabir.adapter` raises for `model`."""
+        """Create the adapter. Raises SettingsInvalid for a value that cannot be an answer, and the errors of
+        `sabir.adapter` for `model`.
+        """
         Settings.refuse_misnamed("ScriptedAdapter", how, tuple(ScriptedArguments.__annotations__))
         speaks_as, settings, strict = how.get("speaks_as", "llm"), how.get("settings"), how.get("strict", False)
         self._script = Script(answers, speaks_as)
@@ -105,28 +120,30 @@ class ScriptedAdapter(ModelAdapter):
         RenderingRefused.check((), strict, self.target)
 
     def __repr__(self) -> str:
-        """Its model, and its place in the script."""
+        """Return the model and how many answers were requested."""
         return f"<ScriptedAdapter {self.target}: {self._script}>"
 
     @property
     def sent(self) -> tuple[ScriptedRequest, ...]:
-        """What came, request by request."""
+        """The requests so far, in order."""
         return tuple(self._script.sent)
 
     @property
     def last(self) -> ScriptedRequest:
-        """The last request; ScriptMismatch where none came."""
+        """The last request. Raises ScriptMismatch if nothing was sent."""
         if not self.sent:
             raise ScriptMismatch("nothing was sent to this adapter; check that the program was given it")
         return self.sent[-1]
 
     def assert_finished(self) -> None:
-        """The program asked for every answer and for no more; ScriptMismatch says what is left, and what was sent."""
+        """Raise ScriptMismatch unless every answer was requested and no request was without an answer."""
         __tracebackhide__ = True
         self._script.assert_finished()
 
     def assert_asked(self, *user_texts: str) -> None:
-        """As many requests came, each with this text of the user; ScriptMismatch says which differs."""
+        """Raise ScriptMismatch unless the requests have exactly these user texts, in this order. Compares
+        `ScriptedRequest.user_text`.
+        """
         __tracebackhide__ = True
         found = tuple(sent.user_text for sent in self.sent)
         if found == user_texts:
@@ -139,7 +156,7 @@ class ScriptedAdapter(ModelAdapter):
         raise ScriptMismatch(f"{requests} expected and {len(found)} sent: {listed(self.sent)}")
 
     def assert_offered(self, *option_names: str) -> None:
-        """Every request offered just these options, in this order; ScriptMismatch names the first that did not."""
+        """Raise ScriptMismatch unless every request offered exactly these options, in this order."""
         __tracebackhide__ = True
         expected = f"options {', '.join(option_names)}" if option_names else "no options"
         for sent in self.sent or (self.last,):
@@ -147,33 +164,33 @@ class ScriptedAdapter(ModelAdapter):
                 raise ScriptMismatch(f"{expected} expected in every request; another is {sent}")
 
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
-        """The request and its losses, as those of the provider that is stood for."""
+        """Return the request for a conversation and its losses, as the imitated provider renders it."""
         return self._rendered("render", messages, how)
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> sabir.Reply:
-        """Render and send; the next answer."""
+        """Render a conversation and return the next answer. Raises the error if the answer is an error."""
         return await self.send(self._rendered("complete", messages, how))
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> sabir.Reply:
-        """As `complete`, waiting."""
+        """Sync version of `complete`."""
         return self.send_sync(self._rendered("complete_sync", messages, how))
 
     async def send(self, rendering: Rendering) -> sabir.Reply:
-        """The next answer; SettingsInvalid for a rendering that was made for another target."""
+        """Return the next answer. Raises SettingsInvalid for a rendering of another target."""
         return await super().send(self._unhurried(rendering))
 
     def send_sync(self, rendering: Rendering) -> sabir.Reply:
-        """As `send`, waiting."""
+        """Sync version of `send`."""
         return super().send_sync(self._unhurried(rendering))
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> sabir.ReplyStream:
-        """The next answer as it comes: texts word by word, or in the pieces that the script gives."""
+        """Return the next answer as a stream. Texts arrive word by word, or in the pieces that `pieces` defines."""
         if isinstance(messages, Rendering):
             return super().stream(self._unhurried(messages), **how)
         return super().stream(self._unhurried(self._rendered("stream", messages, how)))
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> sabir.SyncReplyStream:
-        """As `stream`, waiting."""
+        """Sync version of `stream`."""
         if isinstance(messages, Rendering):
             return super().stream_sync(self._unhurried(messages), **how)
         return super().stream_sync(self._unhurried(self._rendered("stream_sync", messages, how)))
@@ -188,7 +205,7 @@ class ScriptedAdapter(ModelAdapter):
         return rendering
 
     def _unhurried(self, rendering: Rendering) -> Rendering:
-        """A rendering that is sent again without waiting; what it was made of is known from here on."""
+        """Return a rendering whose retries do not wait. A rendering of unknown contents is decoded first."""
         if rendering.target == self.target and not self._script.knows(rendering):
             scope = DecodeScope(self.target, self.speaks_as, rendering.option_names)
             found = self._requests.decode_history(rendering.body_bytes, scope)
@@ -197,7 +214,7 @@ class ScriptedAdapter(ModelAdapter):
 
 
 class Script:
-    """One answer a request, in their order, and the requests that came; threads and tasks may share it."""
+    """The answers of a script, in order, and the requests that arrived. Threads and tasks may share it."""
 
     def __init__(self, given: Sequence[Scriptable], speaks_as: str) -> None:
         answers = list(given)
@@ -211,25 +228,25 @@ class Script:
         self._lock = Lock()
 
     def __str__(self) -> str:
-        """How far it is, in one line."""
+        """Return how many answers there are and how many were requested."""
         ending = "" if self._ending is None else ", then always one"
         return f"{counted(len(self._answers), 'answer')}{ending}, {len(self.sent)} asked for"
 
     def note(
         self, rendering: Rendering, messages: Sequence[sabir.Message], options: tuple[Option, ...], settings: Settings
     ) -> None:
-        """Remember what a rendering was made of, by the bytes that it may be sent as."""
+        """Remember the contents of a rendering, by the bytes that will be sent."""
         for sent in (rendering, rendering.for_stream()):
             self._asked[sent.body_bytes] = ScriptedRequest(
                 0, tuple(messages), options, settings, rendering, rendering.streaming, self._speaks_as
             )
 
     def knows(self, rendering: Rendering) -> bool:
-        """Whether it is known what a rendering was made of."""
+        """Return whether the contents of a rendering are known."""
         return rendering.body_bytes in self._asked
 
     def serve(self, request: WireRequest) -> list[Chunk]:
-        """The next answer; raises ScriptMismatch if there is none."""
+        """Return the next answer. Raises ScriptMismatch if there is none."""
         with self._lock:
             sent = replace(self._asked[request.body], number=len(self.sent) + 1, streaming=request.streaming)
             self.sent.append(sent)
@@ -240,7 +257,7 @@ class Script:
         return list(chunks_of(_answered(given, sent), lambda: f"call-{next(self._numbers)}", words))
 
     def assert_finished(self) -> None:
-        """Raise ScriptMismatch where an answer is left, or a request found none."""
+        """Raise ScriptMismatch if an answer is unused or a request was without an answer."""
         if left := self._answers[len(self.sent) :]:
             what = f"{len(left)} of {counted(len(self._answers), 'scripted answer')} not asked for"
             raise ScriptMismatch(f"{what}: {', '.join(map(described, left))}; sent: {listed(self.sent)}")
@@ -260,7 +277,7 @@ def _checked(given: Scriptable, number: int) -> Answer | Function:
 
 
 def _answered(given: Answer | Function, sent: ScriptedRequest) -> Answer:
-    """The answer itself, or what a function says to a request."""
+    """Return the answer itself, or the answer that a function returns for a request."""
     if isinstance(given, Answer):
         return given
     said = as_answer(given(sent), f"what the function of answer {sent.number} returned")
@@ -270,31 +287,31 @@ def _answered(given: Answer | Function, sent: ScriptedRequest) -> Answer:
 
 
 class PlainProvider:
-    """Who is stood for where nobody is."""
+    """The provider of a scripted adapter that imitates no other provider."""
 
     name = NAME
     dialects = ("plain",)
     request_ids = ()
 
     def dialect(self, short_name: str) -> Dialect:
-        """The plain one."""
+        """Return the plain dialect."""
         return PLAIN
 
     def endpoint(self, access: Access) -> str:
-        """Nowhere."""
+        """Return the name of the provider, because there is no URL."""
         return f"{NAME}:"
 
     def quirks(self, access: Access) -> frozenset[str]:
-        """None."""
+        """Return no quirks."""
         return frozenset()
 
     def models(self) -> tuple[sabir.ModelInfo, ...]:
-        """None is known."""
+        """Return no models."""
         return ()
 
 
 class ScriptedProvider:
-    """Stands for a provider; its connection is a script, and it needs no key."""
+    """A provider that imitates another one. Its connection is a script, and it needs no key."""
 
     api_version = SABIR_API
     credentials = ()
@@ -304,20 +321,20 @@ class ScriptedProvider:
         self._connection = connection
 
     def __getattr__(self, name: str) -> Any:
-        """The other provider's."""
+        """Return the attribute of the imitated provider."""
         return getattr(self._provider, name)
 
     def dialect(self, short_name: str) -> Dialect:
-        """The other provider's, with scripted answers."""
+        """Return the dialect of the imitated provider, with scripted answers."""
         return with_scripted_answers(self._provider.dialect(short_name))
 
     def connect(self, access: Access) -> ScriptedConnection:
-        """The script."""
+        """Return the connection to the script."""
         return self._connection
 
 
 def stand_in(model: str, connection: ScriptedConnection) -> tuple[Provider, Dialect, str]:
-    """Provider, dialect and model name of a string such as `provider:model`; raises what `sabir.adapter` raises."""
+    """Return the provider, dialect and model name for a model string. Raises the errors of `sabir.adapter`."""
     name, _, plain_model = model.partition(":")
     if name == NAME:
         plain = ScriptedProvider(PlainProvider(), connection)

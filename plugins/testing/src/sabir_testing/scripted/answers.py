@@ -1,13 +1,10 @@
-"""The functions for scripts: the model's answers, delays and failures; and the request that a function is given.
+"""Functions that create the answers of a script, and the request that a script's function gets.
 
-"Hello!"                                      a text
-calls(weather={"city": "Paris"})              option calls, several of one reply in parallel
-reply("Let me look.", calls(…), usage=…)      several things in one reply
-sabir.RateLimited("…")                        an error, in place of an answer
-delayed("late", gate)                         an answer that a test holds back
-cut_off("half a sen")                         a stream that breaks
-lambda sent: f"You said {sent.user_text}"     an answer that depends on the request
-always("…")                                   as the last of a script: for this and all further requests
+"Hello!" a text calls(weather={"city": "Paris"}) option calls; several are parallel calls of one reply reply("Let me
+look.", calls(…), usage=…) several things in one reply sabir.RateLimited("…") an error instead of an answer
+delayed("late", gate) an answer that waits for the test cut_off("half a sen") a stream that breaks lambda sent: f"You
+said {sent.user_text}" an answer that depends on the request always("…") the last of a script: for this and all later
+requests
 """
 
 import inspect
@@ -31,43 +28,52 @@ SHOWN_CHARACTERS = 80
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScriptedRequest:
-    """One request: what the program gave, and what it was rendered to.
+    """One request that a ScriptedAdapter received. In `ScriptedAdapter.sent`, and the argument of functions in a
+    script.
 
-    `settings` are the call's, laid over the adapter's. A call that its RetryPolicy repeats is as many requests.
+    A request that the RetryPolicy repeats counts again.
     """
 
     number: int
-    """Which request it is, counted from 1."""
+    """The number of the request, beginning with 1."""
     messages: tuple[sabir.Message, ...]
+    """The messages of the conversation."""
     options: tuple[sabir.Option, ...]
+    """The options that were offered."""
     settings: sabir.Settings
+    """The settings of the call, merged with those of the adapter."""
     rendering: sabir.Rendering
+    """The rendered request, with its losses."""
     streaming: bool
+    """Whether the program asked for a stream."""
     speaks_as: str = "llm"
+    """The policy of the adapter."""
 
     @property
     def user_text(self) -> str:
-        """The text of the last message that the model did not say itself and that is no instruction; "" without one."""
+        """The text of the last message of parts that is neither from the model nor a system message; "" if there is
+        none.
+        """
         others = (each for each in reversed(self.messages) if each.kind == "parts")
         return next((each.text for each in others if each.policy not in ("system", self.speaks_as)), "")
 
     @property
     def option_names(self) -> tuple[str, ...]:
-        """The names of the options offered."""
+        """The names of the options that were offered."""
         return tuple(option.name for option in self.options)
 
     @property
     def results(self) -> tuple[sabir.OptionResultPayload, ...]:
-        """The option results at the end of the conversation: the answers to the calls of the reply before."""
+        """The option results at the end of the conversation, in order."""
         found = [message.result for message in takewhile(lambda each: each.result, reversed(self.messages))]
         return tuple(result for result in reversed(found) if result)
 
     def __repr__(self) -> str:
-        """The request in one line."""
+        """Return the request in one line."""
         return f"<ScriptedRequest {self}>"
 
     def __str__(self) -> str:
-        """The request in one line: its text, how many messages it has, and what was offered."""
+        """Return the request in one line: its text, the number of messages, and the offered options."""
         count = counted(len(self.messages), "message")
         offered = f", options {', '.join(self.option_names)}" if self.options else ""
         answered = f", results of {', '.join(each.option_name for each in self.results)}" if self.results else ""
@@ -75,22 +81,22 @@ class ScriptedRequest:
 
 
 def counted(number: int, what: str) -> str:
-    """A number of things, in words."""
+    """Return a number with a noun, in the plural if needed."""
     return f"{number} {what}{'s'[: number != 1]}"
 
 
 def listed(sent: Sequence[ScriptedRequest]) -> str:
-    """Requests, as a failure lists them."""
+    """Return requests as a failure lists them."""
     return "; ".join(map(str, sent)) or "none"
 
 
 Arguments: TypeAlias = Mapping[str, JSONValue] | str
-"""The arguments of a scripted call: a mapping, or the text as a model wrote it, which may be no JSON at all."""
+"""The arguments of a scripted call: a mapping, or the text that the model writes, which may be invalid JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """An option call of a script; "" stands for an id that is counted: `call-1`, `call-2` …"""
+    """An option call of a script. The id "" is replaced by "call-1", "call-2" and so on."""
 
     name: str
     arguments: str
@@ -98,7 +104,7 @@ class Chosen:
 
     @property
     def pieces(self) -> tuple[str, ...]:
-        """As they are streamed."""
+        """The pieces in which the arguments are streamed."""
         return _words(self.arguments)
 
 
@@ -115,59 +121,73 @@ Step: TypeAlias = Chosen | Pieced | Wait | CallError
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Answer:
-    """One answer of a script; made by `reply` and its siblings."""
+    """One answer of a script. Created by `reply`, `call`, `calls`, `pieces`, `delayed` and `cut_off`.
+
+    `steps` are the contents, delays and errors, in order. `usage` and `finish_reason` belong to the reply; None means
+    the defaults of `reply`.
+    """
 
     steps: tuple[Step, ...]
     usage: sabir.Usage | None = None
     finish_reason: FinishReason | None = None
 
     def __repr__(self) -> str:
-        """What it says, in one line."""
+        """Return the contents in one line."""
         return " + ".join(map(_described, self.steps)) or "an empty reply"
 
 
 class Always(NamedTuple):
-    """The answer to every further request; made by `always`."""
+    """The answer to every further request. Created by `always`."""
 
     answer: "Answer | Function"
 
     def __repr__(self) -> str:
-        """What it says, in one line."""
+        """Return the answer in one line."""
         return f"always {described(self.answer)}"
 
 
 Said: TypeAlias = str | KnownPart | BaseModel | Answer | Gate
-"""What a reply is made of: texts, parts, option calls; a pydantic model is its JSON text, a gate a delay."""
+"""What a reply can contain: text, a part, option calls, a pydantic model (its JSON text), or a Gate, which delays the
+rest.
+"""
 Scriptable: TypeAlias = "Said | CallError | Function | Always"
-"""What an adapter can be told to answer."""
+"""What a script can contain: text, a part, a pydantic model, an Answer, a CallError, a function of the ScriptedRequest,
+or `always(…)` at the end.
+"""
 Function: TypeAlias = Callable[[ScriptedRequest], "str | KnownPart | BaseModel | Answer | CallError"]
-"""A plain function that is asked for the answer to a request."""
+"""A plain function that gets the ScriptedRequest and returns the answer or a CallError."""
 
 _EXPECTED: Final = "give a str, a part, calls(…), reply(…), an error such as sabir.RateLimited('…'), or a function"
 
 
 def reply(*content: Said, usage: sabir.Usage | None = None, finish_reason: FinishReason | None = None) -> Answer:
-    """One answer of several things, in their order; a gate among them holds back what follows it.
+    """Return an answer with several contents, in order: texts, parts, option calls and models. A Gate delays the
+    contents after it.
 
-    Without `usage`, a word of the conversation is one input token, a streamed piece one output token. Without
-    `finish_reason`, it is "option_calls" for an answer with calls and "stop" for others. SettingsInvalid for what is
-    no content.
+    Without `usage`, every word of the conversation counts as an input token and every streamed piece as an output
+    token. Without `finish_reason`, it is "option_calls" if there are calls, otherwise "stop". Raises SettingsInvalid
+    for other contents.
     """
     steps = tuple(step for index, said in enumerate(content) for step in _steps(said, f"content[{index}]"))
     return Answer(steps, usage, finish_reason)
 
 
 def call(name: str, arguments: Arguments | None = None, *, id: str = "") -> Answer:
-    """One option call; without `id` it gets one that is counted, `call-1` being an adapter's first."""
+    """Return an answer with one option call. `arguments` is a mapping, or text as a model writes it, which may be
+    invalid JSON.
+
+    `id` is the call's id; by default "call-1", "call-2" and so on.
+    """
     if isinstance(arguments, str):
         return Answer((Chosen(name, arguments, id),))
     return Answer((Chosen(name, json.dumps(json.loads(encode_json(dict(arguments or {}))), ensure_ascii=False), id),))
 
 
 def calls(**by_name: Arguments | Sequence[Arguments]) -> Answer:
-    """Option calls by their names, in parallel where there are several; a list of arguments calls one several times.
+    """Return an answer with option calls: option name → arguments. Several calls are parallel. A list of arguments
+    calls the option several times.
 
-    An option whose name is no identifier is called by `call`, as is one with an id of its own.
+    Use `call` for an option whose name is not a Python identifier, and for a call with its own id.
     """
     steps: list[Step] = []
     for name, given in by_name.items():
@@ -177,15 +197,17 @@ def calls(**by_name: Arguments | Sequence[Arguments]) -> Answer:
 
 
 def pieces(*texts: str) -> Answer:
-    """A text that is streamed in these pieces; by default a text is streamed word by word."""
+    """Return an answer with one text that is streamed in exactly these pieces. Other texts are streamed
+    word by word.
+    """
     return Answer((Pieced(sabir.TextPart(text="".join(texts)), texts),))
 
 
 def delayed(answer: Said | CallError, until: Gate | float) -> Answer:
-    """An answer that is held back: until the test opens a gate, or for seconds.
+    """Return an answer that is delayed: until the test opens a Gate, or for a number of seconds.
 
-    Seconds are not waited but counted: where they exceed the request's `Settings.timeout`, the call times out as with
-    a vendor's client; else they are given to the adapter's `sleep`, if it has one.
+    Seconds pass without waiting. If they exceed the request's `Settings.timeout`, the call raises CallTimedOut;
+    otherwise the adapter's `sleep` is called with them, if it has one.
     """
     made = as_answer(answer, "the delayed answer")
     if not isinstance(made, Answer):
@@ -194,23 +216,25 @@ def delayed(answer: Said | CallError, until: Gate | float) -> Answer:
 
 
 def cut_off(*content: Said, error: CallError | None = None) -> Answer:
-    """An answer that breaks off after its content, in the midst of the last text or call.
+    """Return an answer that breaks off after its contents, within the last text or call. `error` is by default a
+    ConnectionFailed.
 
-    The error is by default that of a broken connection. A stream raises StreamBroken with what came in `partial`; a
-    call that is no stream raises the error itself, which its RetryPolicy may try again. Without content the stream
-    breaks before its first event, and raises the error too.
+    A stream raises StreamBroken with the contents in `partial`. A call without a stream raises the error itself, and
+    the RetryPolicy may retry. Without contents, a stream raises the error too, before its first event.
     """
     broken = error or ConnectionFailed("the connection broke, as the script says")
     return Answer((*reply(*content).steps, broken))
 
 
 def always(answer: "Said | CallError | Function") -> Always:
-    """As the last of a script: the answer to this and to every further request."""
+    """Return the last entry of a script: the answer to this request and to every further one."""
     return Always(as_answer(answer, "always(…)"))
 
 
 def as_answer(given: object, place: str) -> "Answer | Function":
-    """The answer that something stands for; SettingsInvalid for what is none, naming its place in the script."""
+    """Convert a value of a script to an answer. Raises SettingsInvalid, which names the place in the script, for other
+    values.
+    """
     if isinstance(given, CallError):
         return Answer((given,))
     if inspect.iscoroutinefunction(given):
@@ -244,7 +268,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def described(answer: "Answer | Function") -> str:
-    """An answer in a few words, as a failure names it."""
+    """Return an answer in a few words, for a failure."""
     return repr(answer) if isinstance(answer, Answer) else f"the function {getattr(answer, '__name__', answer)}"
 
 

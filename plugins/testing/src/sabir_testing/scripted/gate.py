@@ -16,20 +16,22 @@ from typing import TypeAlias
 from sabir.errors import CallTimedOut, SettingsInvalid
 
 Sleep: TypeAlias = Callable[[float], Awaitable[object] | None]
-"""What is called with the seconds of a delay: a fake clock's own sleep, `asyncio.sleep`, `time.sleep`."""
+"""A function that is called with the seconds of a delay, such as `asyncio.sleep`, `time.sleep` or that of a
+fake clock.
+"""
 
 
 class ScriptMismatch(AssertionError):
-    """A program and its script do not agree: too many requests, too few, or others than expected.
+    """Raised if a program and its script do not match: too many requests, too few, or other requests than expected.
 
-    It is an AssertionError and no error of sabir's, so that a program which handles those does not handle this one.
+    It is an AssertionError and not a SabirError, so that a program that catches sabir's errors does not catch it.
     """
 
 
 class Gate:
-    """Holds an answer back until a test opens it; afterwards it stays open.
+    """Delays a scripted answer until the test opens the gate. It then stays open. Pass it to `delayed` or `reply`.
 
-    `patience` is how many seconds a call, or a test, waits at most: ScriptMismatch afterwards.
+    `patience` is the longest wait in seconds, of a call and of a test. Then ScriptMismatch is raised.
     """
 
     def __init__(self, patience: float = 10.0) -> None:
@@ -38,28 +40,30 @@ class Gate:
         self._opened: Future[None] = Future()
 
     def __repr__(self) -> str:
-        """Whether it is open."""
+        """Return whether the gate is open."""
         return f"<Gate, {'open' if self._opened.done() else 'closed'}>"
 
     def open(self) -> None:
-        """Let the answer through; from any thread or task."""
+        """Open the gate, so that the answer continues. May be called from any thread or task."""
         _settle(self._opened)
 
     async def reached(self) -> None:
-        """Wait until a call stands at the gate."""
+        """Wait until a call has arrived at the gate. Raises ScriptMismatch if none arrives in time."""
         await self._passed(self._reached, "no call reached the gate")
 
     def reached_sync(self) -> None:
-        """As `reached`, for a test whose program runs in another thread."""
+        """Sync version of `reached`, for a program that runs in another thread."""
         self._passed_sync(self._reached, "no call reached the gate", self._patience)
 
     async def wait(self) -> None:
-        """What a call does at the gate."""
+        """Wait until the gate is open. Called by the scripted answer. Raises ScriptMismatch if nobody opens
+        it in time.
+        """
         _settle(self._reached)
         await self._passed(self._opened, "nobody opened the gate")
 
     def wait_sync(self) -> None:
-        """As `wait`, waiting."""
+        """Sync version of `wait`."""
         _settle(self._reached)
         self._passed_sync(self._opened, "nobody opened the gate", self._patience)
 
@@ -77,19 +81,19 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A delay within an answer. Seconds beyond the request's own timeout end the call, as a vendor's client would."""
+    """A delay within an answer. Seconds that exceed the request's timeout end the call, as with a vendor's client."""
 
     until: Gate | float
 
     async def perform(self, timeout: float | None, sleep: Sleep | None) -> None:
-        """Wait in an event loop; CallTimedOut where the request's timeout is shorter."""
+        """Wait in an event loop. Raises CallTimedOut if the request's timeout is shorter."""
         if isinstance(self.until, Gate):
             await self.until.wait()
         elif (pause := self._slept(self.until, timeout, sleep)) is not None:
             await pause
 
     def perform_sync(self, timeout: float | None, sleep: Sleep | None) -> None:
-        """As `perform`, waiting."""
+        """Sync version of `perform`."""
         if isinstance(self.until, Gate):
             self.until.wait_sync()
         elif (pause := self._slept(self.until, timeout, sleep)) is not None:

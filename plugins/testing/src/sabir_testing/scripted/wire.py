@@ -60,7 +60,7 @@ _TABLES = Tables(
 
 
 def chunks_of(answer: Answer, new_id: Callable[[], str], input_tokens: int) -> Iterator[Chunk]:
-    """What an answer's response does, in order. A block that an error follows does not end."""
+    """Yield the actions of an answer's response, in order. A block that an error follows does not end."""
     streamed, called = 0, False
     for index, (step, following) in enumerate(zip(answer.steps, (*answer.steps[1:], None), strict=False)):
         if isinstance(step, Wait | CallError):
@@ -94,7 +94,7 @@ class AnswerDecoder:
         self._start: sabir.ReplyStart | None = sabir.ReplyStart(origin=scope.origin())
 
     def feed(self, event: ServerEvent) -> Iterator[sabir.StreamEvent]:
-        """The event itself, after the start where it is the first."""
+        """Return the event itself, after a ReplyStart if it is the first."""
         if self._start:
             yield self._start
             self._start = None
@@ -106,7 +106,7 @@ class AnswerDecoder:
 
 
 def decode(body: bytes, scope: DecodeScope) -> sabir.Reply:
-    """A whole answer is a stream that came at once."""
+    """Convert a complete answer, which is a stream that arrives at once."""
     fold, decoder, reader = Fold(scope), AnswerDecoder(scope), ServerEventReader()
     for wire_event in (*reader.feed(body), *reader.close()):
         for event in decoder.feed(wire_event):
@@ -115,7 +115,9 @@ def decode(body: bytes, scope: DecodeScope) -> sabir.Reply:
 
 
 def with_scripted_answers(dialect: Dialect) -> Dialect:
-    """A dialect's requests, with scripted answers; tokens are estimated. Errors of a script are raised as they are."""
+    """Return a dialect with its requests and with scripted answers. Tokens are estimated. Errors of a script are raised
+    unchanged.
+    """
     return replace(dialect, decode=decode, decoder=AnswerDecoder, framings={}, encode_count=None)
 
 
@@ -165,15 +167,15 @@ class ScriptedConnection:
         self._sleep = sleep
 
     def open_sync(self, request: WireRequest) -> _SyncResponse:
-        """The next answer."""
+        """Return the next answer."""
         return _SyncResponse(self._serve(request), request.timeout, self._sleep)
 
     async def open(self, request: WireRequest) -> _AsyncResponse:
-        """The next answer."""
+        """Return the next answer."""
         return _AsyncResponse(self._serve(request), request.timeout, self._sleep)
 
     def translate(self, error: Exception) -> SabirError | None:
-        """None: what a script's function raises is its own."""
+        """Return None, so that exceptions of a script's function are raised unchanged."""
         return None
 
     def close(self) -> None:
@@ -184,7 +186,7 @@ class ScriptedConnection:
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
-    """One item a message."""
+    """Return one item for each message."""
     return [{"from": turn.side, **_encode_entry(entry)} for entry in turn.entries]
 
 
@@ -202,7 +204,7 @@ def encode_request(scope: RequestScope) -> dict[str, JSONValue]:
 
 
 def decode_history(body: bytes, scope: DecodeScope) -> sabir.DecodedHistory:
-    """A request's messages, options and settings."""
+    """Return a request's messages, options and settings."""
     found = json.loads(body)
     called: dict[str, str] = {}
     policies = {"system": "system", "user": "user", "assistant": scope.policy}
@@ -236,7 +238,7 @@ def _encode_entry(entry: Entry) -> dict[str, JSONValue]:
 def _decode_item(
     item: Mapping[str, Any], called: dict[str, str], scope: DecodeScope
 ) -> sabir.PartsPayload | sabir.OptionCallPayload | sabir.OptionResultPayload:
-    """What one item says; `called` are the options called so far, by the ids of their calls."""
+    """Return the contents of one item. `called` are the options called so far, by call id."""
     if call := item.get("call"):
         called[call["id"]] = scope.option_names.get(call["name"], call["name"])
         return scope.read_call(call["id"], call["name"], call["arguments"])

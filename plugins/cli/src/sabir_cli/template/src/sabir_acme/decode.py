@@ -14,7 +14,6 @@ from sabir import MediaPart, OpaquePart, OptionCallPayload, ReasoningPart, Refus
 from sabir.authoring import (
     DataURL,
     DecodeScope,
-    Fields,
     FinishReason,
     JSONValue,
     KnownPart,
@@ -54,7 +53,7 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     return builder.finish(**read_end(found, scope))
 
 
-def read_end(found: Fields, scope: DecodeScope) -> dict[str, Any]:
+def read_end(found: Mapping[str, Any], scope: DecodeScope) -> dict[str, Any]:
     """What an answer says beside its parts: the fields of a reply, and of a stream's ReplyEnd."""
     reason, usage = text_or_empty(found.get("finish")), object_or_empty(found.get("usage"))
     counts: dict[str, Any] = {name: first_whole_number(usage.get(field)) for field, name in COUNTS.items()}

@@ -5,10 +5,11 @@
 Change: `readers` and `roles`, and what each reads. What has no place is a loss, or stays in `extra_body`, verbatim.
 """
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from sabir import TextPart
-from sabir.authoring import Fields, History, JSONValue, object_or_empty, text_or_empty
+from sabir.authoring import History, JSONValue, object_or_empty, text_or_empty
 
 from sabir_acme.decode import read_block, read_part
 from sabir_acme.encode import SETTINGS
@@ -28,21 +29,21 @@ class AcmeHistory(History):
         """The leading system message."""
         self.add_message("system", [TextPart(text=History.expect(given, str, "instructions"))], "instructions")
 
-    def read_message(self, message: Fields, path: str) -> None:
+    def read_message(self, message: Mapping[str, Any], path: str) -> None:
         """One turn, by who made it."""
         self.add_losses_of_unknown_fields(message, {"by", "parts"}, path, NO_PLACE)
         History.expect(message.get("parts"), list, f"{path}.parts")
         super().read_message({"role": message.get("by"), **message}, path)
 
-    def user(self, turn: Fields, path: str) -> None:
+    def user(self, turn: Mapping[str, Any], path: str) -> None:
         """What the user says and shows."""
         self.add_message("user", [read_part(each, self.scope) for each in turn["parts"]], path)
 
-    def model_turn(self, turn: Fields, path: str) -> None:
+    def model_turn(self, turn: Mapping[str, Any], path: str) -> None:
         """What the model said and called."""
         self.extend([read_block(each, self.scope) for each in turn["parts"]], path)
 
-    def option(self, turn: Fields, path: str) -> None:
+    def option(self, turn: Mapping[str, Any], path: str) -> None:
         """Results of options."""
         for index, result in enumerate(turn["parts"]):
             place = f"{path}.parts[{index}]"

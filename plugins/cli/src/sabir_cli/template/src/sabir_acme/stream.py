@@ -7,11 +7,11 @@ its `close`, a failure as `error`; without `end`, the terminal marker, core call
 the leaf functions of decode.py when they close, so that a stream folds to what the whole answer gives (law 8).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sabir import BlockDelta, BlockEnd, BlockStart, OptionCallPayload, ReplyEnd, ReplyStart, StreamEvent
-from sabir.authoring import BlockKind, DecodeScope, Fields, ServerEvent, text_or_empty, without_fields
+from sabir.authoring import DecodeScope, KnownPart, ServerEvent, text_or_empty, unknown_fields
 
 from sabir_acme.decode import read_block, read_end
 from sabir_acme.errors import ERRORS
@@ -22,8 +22,8 @@ class ChatDecoder:
 
     def __init__(self, scope: DecodeScope) -> None:
         self._scope = scope
-        self._start: Fields = {}
-        self._open: dict[int, tuple[dict[str, Any], BlockKind, list[str]]] = {}
+        self._start: Mapping[str, Any] = {}
+        self._open: dict[int, tuple[dict[str, Any], KnownPart | OptionCallPayload, list[str]]] = {}
 
     def feed(self, event: ServerEvent) -> Iterable[StreamEvent]:
         """Core events of one wire event; one of an unknown type says nothing."""
@@ -35,18 +35,18 @@ class ChatDecoder:
                 yield ReplyStart(origin=read_end(found, self._scope)["origin"])
             case "open":
                 block = read_block(found["part"], self._scope)
-                self._open[index] = (found["part"], block.kind, [])
+                self._open[index] = (found["part"], block, [])
                 call = block if isinstance(block, OptionCallPayload) else None
                 ids = {"invocation_id": call.invocation_id, "option_name": call.option_name} if call else {}
                 yield BlockStart(index=index, kind=block.kind, **ids)
             case "more":
-                _, kind, texts = self._open[index]
+                _, block, texts = self._open[index]
                 texts.append(text_or_empty(found.get("text")))
-                yield BlockDelta(index=index, kind=kind, text=texts[-1])
+                yield BlockDelta(index=index, kind=block.kind, text=texts[-1])
             case "close":
-                part, kind, texts = self._open[index]
-                said = {"arguments" if kind == "option_call" else "text": "".join(texts)} if texts else {}
-                whole = {**part, **said, **without_fields(found, "type", "index")}
+                part, block, texts = self._open[index]
+                said = {"arguments" if block.kind == "option_call" else "text": "".join(texts)} if texts else {}
+                whole = {**part, **said, **unknown_fields(found, {"type", "index"})}
                 yield BlockEnd(index=index, block=read_block(whole, self._scope))
             case "end":
                 yield ReplyEnd(**read_end({**self._start, **found}, self._scope))

@@ -10,10 +10,13 @@ from types import ModuleType
 import pytest
 import sabir
 import sabir.errors
+import sabir_runtime.distributed
+import sabir_runtime.durable
 
 from tests.architecture.project import PACKAGES
 
 MODULES: list[ModuleType] = [sabir.errors, *(importlib.import_module(package.module) for package in PACKAGES)]
+MODULES += [sabir_runtime.durable, sabir_runtime.distributed]
 WITH_AN_EXAMPLE = (
     "Adapter", "Loss", "Message", "Option", "Rendering", "Reply", "ReplyStream", "RetryPolicy", "Settings",
     "adapter", "answer", "assistant", "dialect", "fallback", "image", "load", "models", "option", "providers", "save",

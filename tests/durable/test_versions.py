@@ -10,7 +10,7 @@ from sabir_runtime.durable.statuses import WorkerList
 from tests.durable.children import BEAT, POLL
 from tests.durable.support import Gate, Program, end_at, saying
 
-WAITS = "a worker of version '1', of which none is there"
+WAITS = "a worker of version '1', and none is running"
 
 
 def runner_of(store: str, version: str) -> DurableRunner:

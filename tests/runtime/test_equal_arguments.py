@@ -141,9 +141,9 @@ async def test_arguments_that_do_not_fit_are_refused_under_every_runner(
     every policy is given; and messages that are none."""
     async with RUNNERS[runner](request, Desk) as made:
         ctx = Desk(made)
-        with pytest.raises(PolicyInvalid, match=r"'tell' do not fit: argument 'number': .*valid integer"):
+        with pytest.raises(PolicyInvalid, match=r"for policy 'tell': argument 'number': .*valid integer"):
             await ctx.tell([], number="seven")
-        with pytest.raises(PolicyInvalid, match="'need' do not fit: argument 'city': missing"):
+        with pytest.raises(PolicyInvalid, match="for policy 'need': argument 'city': missing"):
             await ctx.need([])
         with pytest.raises(PolicyInvalid, match="'need' do not fit: argument 'town': unknown; it takes city"):
             await ctx.need([], city="Rome", town="Rome")

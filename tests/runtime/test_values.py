@@ -83,7 +83,7 @@ async def tell_all(
     return []
 
 
-NO_OBJECT = "the arguments are no JSON object"
+NO_OBJECT = "the arguments are not a JSON object"
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ NO_OBJECT = "the arguments are no JSON object"
         ('{"x": ' + "[" * 100_000 + "]" * 100_000 + "}", NO_OBJECT),
         ('{"x": "\\ud800"}', "argument 'x': .* is not a JSON value: lone surrogate"),
         ('{"x": ' + "[" * 101 + "]" * 101 + "}", "it is nested deeper than 100 levels"),
-        *((f'{{"{name}": 1}}', f"argument '{name}': every policy is given one of its own; name it otherwise")
+        *((f'{{"{name}": 1}}', f"argument '{name}': the library fills in this parameter; rename yours")
           for name in ("self", "ctx", "observations", "options", "context")),
     ],
 )  # fmt: skip

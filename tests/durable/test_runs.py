@@ -76,9 +76,9 @@ async def test_a_cancelled_run_stops_within_a_beat_and_can_be_resumed(store: str
         gate.opened.set()
         await asyncio.to_thread(runner.runs.resume, "r")
         assert [message.text for message in await runner.result("r")] == ["through"]
-        with pytest.raises(RunConflict, match="is done, and cannot be ended; fork it to run it again"):
+        with pytest.raises(RunConflict, match="is already done; fork it to run it again"):
             await asyncio.to_thread(runner.runs.cancel, "r")
-        with pytest.raises(RunConflict, match="there is nothing to resume; only paused runs wait for it"):
+        with pytest.raises(RunConflict, match="cannot be resumed; only paused or cancelled runs can"):
             await asyncio.to_thread(runner.runs.resume, "r")
 
 
@@ -158,7 +158,10 @@ async def test_a_call_that_does_not_wait_is_not_decided(store: str) -> None:
     async with working(store, main=main, person=human_policy(decision)) as (runner, program):
         await runner.start(program.main, "Well?", run_id="r")
         await waiting(runner, "r")
-        with pytest.raises(RunConflict, match="the call '0:main' of run 'r' does not wait for a decision; `sabir runs show r` shows which"):
+        with pytest.raises(
+            RunConflict,
+            match="the call '0:main' of run 'r' does not wait for a decision; `sabir runs show r` shows which",
+        ):
             await runner.decide("r", "0:main", "yes")
         await runner.decide("r", "0:main/0:person", "no")
         messages = await runner.result("r")
@@ -209,11 +212,11 @@ async def test_a_person_decides_after_any_number_of_restarts(store: str) -> None
         chosen = await choosing(("pay", "c1", {}))(None, [])
         await runner.decide("r", "0:main", chosen)
         messages = await runner.result("r")
-        with pytest.raises(RunConflict, match="is decided already: it is done"):
+        with pytest.raises(RunConflict, match="already has a decision or a result"):
             await runner.decide("r", "0:main", "no")
         with pytest.raises(RunNotFound, match="has no call at"):
             await runner.decide("r", "0:other", "no")
-    with pytest.raises(Exception, match="a decision is waited for in a run of a DurableRunner"):
+    with pytest.raises(Exception, match="works only in a run of a DurableRunner"):
         await Program(InMemoryRunner(), main=human_policy(decision)).main("Well?")
 
     assert [message.kind for message in messages] == ["option_call", "option_result"]

@@ -71,7 +71,9 @@ async def test_whoever_asks_for_such_a_run_is_told(store: str, caplog: pytest.Lo
     async with runner_of(store, "2") as runner:
         program = Program(runner, main=saying("anew"))
         await stranded(runner, "r")
-        told = f"'r' waits for {WAITS}, and this is version '2'; start one, or `sabir runs fork r --for-version 2`, or"
+        told = (
+            f"'r' waits for {WAITS}, but this runner has version '2'; start one, or `sabir runs fork r --for-version 2`"
+        )
         with pytest.raises(RunConflict, match=told):
             await runner.run(program.main, "Hi.", run_id="r")
         with pytest.raises(RunConflict, match=told):

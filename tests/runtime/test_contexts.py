@@ -32,7 +32,7 @@ async def test_a_bound_policy_has_one_name_of_its_own() -> None:
     with pytest.raises(PolicyInvalid, match=r"'runtime' is reserved .*; use another attribute name for 'search_web'$"):
         ctx.runtime = bound
     ctx.again = bound
-    with pytest.raises(PolicyInvalid, match="'search' cannot also be named 'find'; call self._bind"):
+    with pytest.raises(PolicyInvalid, match=r"'search' cannot also be named 'find'; call self._bind"):
         ctx.find = ctx.search
 
     assert (ctx.search.name, ctx.again.name) == ("search", "again")

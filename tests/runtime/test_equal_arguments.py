@@ -145,9 +145,9 @@ async def test_arguments_that_do_not_fit_are_refused_under_every_runner(
             await ctx.tell([], number="seven")
         with pytest.raises(PolicyInvalid, match="for policy 'need': argument 'city': missing"):
             await ctx.need([])
-        with pytest.raises(PolicyInvalid, match="'need' do not fit: argument 'town': unknown; it takes city"):
+        with pytest.raises(PolicyInvalid, match="for policy 'need': argument 'town': unknown; the policy accepts city"):
             await ctx.need([], city="Rome", town="Rome")
-        with pytest.raises(PolicyInvalid, match="'tell_all' do not fit: argument 'ctx': every policy is given"):
+        with pytest.raises(PolicyInvalid, match="for policy 'tell_all': argument 'ctx': the library fills in"):
             await ctx.tell_all([], ctx=1)
         with pytest.raises(WrongWord, match=r"messages\[1\] is a str"):
             await ctx.tell([HISTORY[0], "Hi."])

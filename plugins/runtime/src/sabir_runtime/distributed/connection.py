@@ -163,7 +163,7 @@ class Connection:
             return NoServer(f"the connection to NATS at {self.target} was closed; do not send after closing it")
         refusal = next((each for each in (error, self._last) if each is not None and _is_refusal(each)), None)
         if refusal is not None:
-            reason = f"no login at the NATS server {self.target}: {self._said(refusal)}"
+            reason = f"the connection to the NATS server at {self.target} was refused: {self._said(refusal)}"
             return AccessRefused(f"{reason}; {_remedy_for(refusal)}")
         reason = self.trouble or self._said(error or ConnectionError("it was lost"))
         remedy = "start nats-server there, or give the URL of another server"
@@ -302,9 +302,7 @@ def _remedy_for(refusal: Exception) -> str:
     """Return the remedy for a login or TLS error."""
     if isinstance(refusal, ssl.SSLError) or _TLS.search(str(refusal)):
         return "give the CA of the server's certificate (NATS_CA), and NATS_CERT and NATS_KEY if required"
-    return (
-        "give valid credentials: Access(…), or NATS_CREDS, NATS_NKEY, NATS_USER and NATS_PASSWORD, or NATS_TOKEN"
-    )
+    return "give valid credentials: Access(…), or NATS_CREDS, NATS_NKEY, NATS_USER and NATS_PASSWORD, or NATS_TOKEN"
 
 
 def _kept_from(said: str) -> tuple[bool, str]:

@@ -66,7 +66,7 @@ def check_inbox(prefix: str) -> str:
     """Return an inbox prefix. Raises ValueError for an invalid prefix."""
     if len(prefix) > LONGEST_NAME or not _PREFIX.fullmatch(prefix):
         raise ValueError(
-            f"not a valid inbox prefix; expected names separated by dots, like {INBOXES}.alice, not beginning with sabir"
+            f"not a valid inbox prefix; expected names with dots between them, like {INBOXES}.alice, and not sabir"
         )
     return prefix
 

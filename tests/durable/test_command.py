@@ -156,7 +156,7 @@ def test_what_is_missing_is_said_in_one_line(told: Told) -> None:
             "--older-than",
             "soon",
         ): "'soon' is not a valid age; give a number of days, hours, minutes or seconds",
-        ("delete", "--older-than", "1.5d"): "'1.5d' is no age",
+        ("delete", "--older-than", "1.5d"): "'1.5d' is not a valid age",
         ("delete", "greeting", "order-7"): "run 'order-7' is waiting and was not deleted; cancel it first",
         ("delete", "greeting", "x"): "no run is named 'x'",
         ("list", "--limit", "0"): "limit is 0; give the number of runs to list, 1 or more",

@@ -119,7 +119,7 @@ def test_a_store_that_is_not_there_is_not_made_by_looking(told: Command) -> None
         (("show",), "`sabir threads show` needs the id of a thread; `sabir threads` lists the ids"),
         (("run",), "`sabir threads run` needs a question or request"),
         (("run", " "), "`sabir threads run` needs a question or request"),
-        (("show", "zz"), "no thread's id begins with 'zz'; `sabir threads` shows them"),
+        (("show", "zz"), "no thread's id begins with 'zz'; `sabir threads` lists the ids"),
         (
             ("list", "--store", "x.db"),
             "'x.db' is not a store; give sqlite:///file.db or postgresql://user@host/database",

@@ -60,8 +60,7 @@ def threads(
     thread
         For run: the question or request. Otherwise the thread's id, or the beginning of the id.
     model
-        For run: provider:model. By default $SABIR_MODEL, or else local:smollm2.
-        For resume: use this model instead of the thread's.
+        For run: provider:model, by default $SABIR_MODEL or local:smollm2. For resume: replaces the thread's model.
     store
         The database of the threads: sqlite:///file.db or postgresql://user@host/database.
     reason

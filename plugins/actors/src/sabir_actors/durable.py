@@ -38,10 +38,6 @@ class DurableQueue:
     processes of the same version continue a thread, and a worker counts as dead after missing a few beats.
 
     Raises SettingsInvalid for a negative `at_once`, and the errors of DurableRunner.
-
-    >>> from sabir_actors.durable import DurableQueue
-    >>> DurableQueue("sqlite:///queue.db", at_once=0).performs
-    False
     """
 
     def __init__(

@@ -59,8 +59,7 @@ def runs(
     run
         The run's name. Not needed for list, recover and delete --older-than.
     more
-        For decide: the call's path and the answer. Without an answer, messages are read as JSON from standard input.
-        For delete: more names of runs.
+        For decide: the call's path, and the answer or (on standard input) messages as JSON. For delete: more runs.
     store
         The database of the runs: sqlite:///file.db or postgresql://user@host/database.
     state

@@ -164,7 +164,10 @@ def test_a_thread_of_a_programs_own_chain_is_left_alone(told: Command) -> None:
     """The command does not know its phases; to try would end it as failed."""
     thread_id = stored("Why?", chain="review", dies=True)
 
-    said = f"thread {thread_id} uses the chain 'review', which only the program that created it has; resume it with that program"
+    said = (
+        f"thread {thread_id} uses the chain 'review', "
+        "which only the program that created it has; resume it with that program"
+    )
     assert told.error("resume", thread_id) == said
     assert told.json("show", thread_id)["status"] == "processing"
     assert told("pause", thread_id) == f"thread {thread_id} is paused\n"

@@ -136,7 +136,7 @@ class Actor:
             self._check_works()
             waiting = len(self._running)
             if waiting >= self._mailbox and message.type not in self.immediate:
-                full = f"{waiting} messages wait at actor {self.actor_id}, as many as it takes; send it again later"
+                full = f"{waiting} messages wait at actor {self.actor_id}, which is its maximum; send it again later"
                 raise ActorError(ErrorCode.MAILBOX_FULL, full, retryable=True)
         except ActorError as error:
             return message.error(error)

@@ -138,6 +138,6 @@ def _metadata(said: Mapping[str, Any]) -> dict[str, Any]:
     """Return the thread's user id and further metadata."""
     found = said.get("metadata") or {}
     if not isinstance(found, Mapping):
-        reason = f"metadata is of type {type(found).__name__}; give an object"
+        reason = f"metadata has the type {type(found).__name__}; give a JSON object"
         raise ActorError(ErrorCode.INVALID_MESSAGE, reason)
     return {**({"user_id": said["user_id"]} if "user_id" in said else {}), **found}

@@ -24,7 +24,7 @@ class PhaseReply(BaseModel):
 
 @dataclass(frozen=True)
 class Phase:
-    """One step of a thread: what its agent is told, and what it must answer.
+    """One step of a thread: the instructions for its agent, and the type of the agent's answer.
 
     `name` is unique in the chain. `instructions` is the system message. The first phase receives the user's text as the
     user message. A later phase receives `ask`, after the answers of the phases before it. `output` is a pydantic model

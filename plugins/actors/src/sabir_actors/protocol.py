@@ -234,8 +234,8 @@ _CLASSES: Mapping[str, type[Message] | type[Response]] = {
 def validate_message(message: AnyMessage, phases: Collection[str] = AEIOUY) -> bool:
     """Check a message's data against the model of its type, and return True. Types of your own are not checked.
 
-    `phases` are the allowed phase names, by default those of AEIOUY_CHAIN. Raises ActorError (INVALID_MESSAGE), also a
-    ValueError, that names the type and the wrong or missing field.
+    `phases` are the allowed phase names, by default those of AEIOUY_CHAIN. Raises ActorError (INVALID_MESSAGE),
+    which names the type and the wrong or missing field.
 
     >>> from sabir_actors import Message, validate_message
     >>> validate_message(Message(type="START_THREAD", data={"thread_id": "t1"}))

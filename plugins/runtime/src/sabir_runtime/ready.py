@@ -170,7 +170,8 @@ def loop_policy(of: str, *, turns: int = TURNS) -> AnyPolicy:
     """Return a policy that calls the policy bound as `of` repeatedly, until a batch contains no option call.
 
     Each call receives the messages so far with the results of the option calls. The returned batch contains the
-    messages of all calls. When called, the policy raises LoopLimit if `turns` batches in a row contain option calls.
+    messages of all calls. When called, the policy raises LoopLimit if `turns` batches in a row contain option calls,
+    and UnknownOption if the context does not bind `of`.
 
     As an option, the policy has the argument `request`, with which a new conversation begins.
 

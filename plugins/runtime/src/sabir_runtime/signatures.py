@@ -49,16 +49,16 @@ Parts: TypeAlias = list[tuple[str, object]]
 
 def difference(was: object, now: object, place: str = "") -> str:
     """Describe the first difference between two values, types included. Return "" if there is none."""
-    at = place.lstrip(".") or "it"
+    at = place.lstrip(".") or "the value"
     if type(was) is not type(now):
-        return f"{at}, of type {type(was).__name__}, becomes one of type {type(now).__name__}"
+        return f"{at} has the type {type(was).__name__}, and would become a {type(now).__name__}"
     if lost := _lost(was, now):
         return f"{at} {lost}"
     parts, others = _parts_of(was), _parts_of(now)
     if parts is None or others is None:
-        return "" if was == now or (was != was and now != now) else f"{at} becomes another {type(was).__name__}"  # noqa: PLR0124  # NaN
+        return "" if was == now or (was != was and now != now) else f"{at} would change its value"  # noqa: PLR0124  # NaN
     if len(parts) != len(others):
-        return f"{at}, of {len(parts)} values, becomes one of {len(others)}"
+        return f"{at} has {len(parts)} values, and would have {len(others)}"
     found = (difference(part, other, place + name) for (name, part), (_, other) in zip(parts, others, strict=True))
     return next(filter(None, found), "")
 
@@ -68,9 +68,9 @@ def _lost(was: object, now: object) -> str:
     if isinstance(was, Iterator):
         return "is an iterator, which can be read once"
     if isinstance(was, datetime | time) and was.tzinfo is not None and was.tzinfo.utcoffset(None) is None:
-        return f"is in the time zone {was.tzinfo}, and becomes one with a fixed offset or none"
+        return f"is in the time zone {was.tzinfo}, and would have a fixed offset or no zone"
     if isinstance(was, deque) and isinstance(now, deque) and was.maxlen != now.maxlen:
-        return f"has a maxlen of {was.maxlen}, and becomes one of {now.maxlen}"
+        return f"has the maxlen {was.maxlen}, and would have {now.maxlen}"
     return ""
 
 

@@ -66,7 +66,7 @@ class WorkerSettings(Frozen):
     concurrency: int = Field(default=32, ge=1)
     """The maximum number of requests that run at the same time."""
     waiting: int = Field(default=256, ge=0)
-    """The maximum number of further requests in the worker's queue. Callers of others are told to try again."""
+    """The maximum number of further requests in the worker's queue. Callers send other requests again later."""
     accept_after: Seconds = Field(default=0.05, ge=0)
     """The time after which the worker confirms a request that it has not answered yet."""
     beat: Seconds = Field(default=1.0, gt=0)
@@ -80,7 +80,7 @@ class WorkerSettings(Frozen):
     largest: int = Field(default=LARGEST, ge=1)
     """The maximum size of a request in bytes, decompressed."""
     held: int = Field(default=8 * LARGEST, ge=1)
-    """The maximum total size in bytes of running and queued requests. Callers of others are told to try again."""
+    """The maximum total size in bytes of running and queued requests. Callers send other requests again later."""
     longest: Seconds = Field(default=86_400.0, gt=0, allow_inf_nan=False)
     """The maximum time of one request, even if the caller's timeout is longer."""
     inbox: Inbox = INBOXES

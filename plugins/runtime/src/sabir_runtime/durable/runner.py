@@ -165,9 +165,10 @@ class DurableRunner(Runner, AsyncClosing):
     ) -> str:
         """Put a run into the queue of all workers, this process included, and return the run's name at once.
 
-        `run_id` and `arguments` are as in `run`. Use `result` to wait for the batch. Raises ReplayMismatch or
-        RunConflict if the name belongs to a different run, RunConflict if no worker serves the stored run's version,
-        and StoreInvalid if the store cannot be used.
+        `run_id` and `arguments` are as in `run`. Launches the worker of this process. Wait with `result`.
+
+        Raises ReplayMismatch or RunConflict if the name belongs to a different run, RunConflict if no worker serves the
+        stored run's version, and StoreInvalid if the store cannot be used.
         """
         call = BoundCall(bound, observations, options, bound.signature.check(arguments))
         worker = await self.launch()
@@ -235,8 +236,8 @@ class DurableRunner(Runner, AsyncClosing):
     async def recover(self, *contexts: "BaseContext") -> list[str]:
         """Launch the worker, so that unfinished runs continue, and return the names of all unfinished runs.
 
-        Unfinished runs are queued, running or waiting. `contexts` are further contexts whose runs this worker performs;
-        contexts created with this runner need not be passed.
+        Unfinished runs are queued, running or waiting. `contexts` are further contexts whose runs this worker performs.
+        Contexts created with this runner need not be passed.
         """
         worker = await self.launch()
         for context in contexts:

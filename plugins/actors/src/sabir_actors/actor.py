@@ -281,18 +281,18 @@ class Actor:
     # What every actor answers
 
     async def on_heartbeat(self, message: Message) -> Handled:
-        """Return the actor's uptime in seconds, and how full its mailbox is."""
+        """Handle HEARTBEAT: return the actor's uptime in seconds, and how full its mailbox is."""
         uptime, others = monotonic() - self._began, len(self._running) - 1
         return typed.HeartbeatResponse(uptime=uptime, load=min(others / self._mailbox, 1.0))
 
     async def on_stop(self, message: Message) -> Handled:
-        """Accept no more messages. Running handlers are finished; waiting messages are answered with ERROR."""
+        """Handle STOP: accept no more messages. Running handlers finish, and waiting messages receive an ERROR."""
         self._check_meant(message)
         await self.stop()
         return typed.StopComplete(actor_id=self.actor_id, stopped_at=now())
 
     async def on_restart(self, message: Message) -> Handled:
-        """Discard volatile state and continue. Running handlers are interrupted after `RestartPolicy.patience`."""
+        """Handle RESTART: discard state and continue. Handlers are interrupted after `RestartPolicy.patience` seconds."""
         self._check_meant(message)
         self._restarting += 1
         self._may_begin.clear()
@@ -319,13 +319,13 @@ class Actor:
             await asyncio.wait(late, timeout=CLEANUP)
 
     async def on_error(self, message: Message) -> Handled:
-        """Log an error that another actor reports."""
+        """Handle ERROR: log an error that another actor reports."""
         told = data_of(message, typed.ErrorData)
         logger.warning("%s received an error: %s", self.actor_id, one_line(told.error_message, 200))
         return typed.ErrorAcknowledged(actor_id=self.actor_id, action_taken="logged")
 
     async def on_retry(self, message: Message) -> Handled:
-        """Handle a message again that failed here. The response has the type of the original message's response."""
+        """Handle RETRY: handle a message again that failed here. The response is the original message's response."""
         again = data_of(message, typed.Retry)
         original = self._failed.get(again.original_message_id)
         if original is None:

@@ -89,17 +89,20 @@ class AgentManagerActor(Actor):
         self.agents[agent_id] = agent
 
     async def on_process_with_agent(self, message: Message) -> Handled:
-        """Return an agent's answer. Without `agent_id`, the agent of the sending phase or the only agent answers."""
+        """Handle PROCESS_WITH_AGENT: return an agent's answer.
+
+        Without `agent_id`, the agent of the sending phase answers, or else the only agent.
+        """
         return await self._asked(message, data_of(message, typed.ProcessWithAgent))
 
     async def on_invoke_agent(self, message: Message) -> Handled:
-        """Return the answer of the agent with the id in the message."""
+        """Handle INVOKE_AGENT: return the answer of the agent with the id in the message."""
         asked = data_of(message, typed.InvokeAgent)
         answer = await self._asked(message, asked)
         return typed.AgentInvoked(agent_id=asked.agent_id, **dict(answer))
 
     async def on_update_agent_config(self, message: Message) -> Handled:
-        """Change an agent's configuration, effective from its next run."""
+        """Handle UPDATE_AGENT_CONFIG: change an agent's configuration, effective from its next run."""
         wanted = data_of(message, typed.UpdateAgentConfig)
         agent = self._agent(wanted.agent_id)
         self.add_agent(wanted.agent_id, Agent(changed(agent.config, wanted.config), agent.output))

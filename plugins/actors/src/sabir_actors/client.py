@@ -50,7 +50,7 @@ class ThreadClient(Actor):
         system.add(self)
 
     async def on_thread_result(self, message: Message) -> Handled:
-        """Store the result of a thread. Called when the system sends the message THREAD_RESULT."""
+        """Handle THREAD_RESULT, which the system sends at a thread's end: store the result for `result`."""
         result = data_of(message, typed.ThreadResult)
         self._expect(result.thread_id, result)
         told, self._told = self._told, asyncio.Event()

@@ -34,14 +34,14 @@ class PhaseActor(Actor):
         self.agent_id = actor_id
 
     async def on_initialize_phase(self, message: Message) -> Handled:
-        """Add the phase's agent with the configuration in the message."""
+        """Handle INITIALIZE_PHASE: add the phase's agent with the configuration in the message."""
         wanted = data_of(message, typed.InitializePhase)
         self._check(wanted.phase_type)
         self.agents.add_agent(self.agent_id, Agent(wanted.config, self.phase.output))
         return typed.PhaseInitialized(phase_type=self.phase.name, agent_id=self.agent_id)
 
     async def on_prepare_context(self, message: Message) -> typed.ContextPrepared:
-        """Return the context: the phase's system message, the conversation so far, the previous phase's output."""
+        """Handle PREPARE_CONTEXT: return the phase's system message, the conversation and the previous phase's output."""
         wanted = data_of(message, typed.PrepareContext)
         self._check(wanted.phase_type)
         history = list(wanted.conversation_history)
@@ -56,7 +56,7 @@ class PhaseActor(Actor):
         return typed.ContextPrepared(thread_id=wanted.thread_id, phase_type=self.phase.name, context=context)
 
     async def on_process_phase(self, message: Message) -> Handled:
-        """Run the phase, and return its output."""
+        """Handle PROCESS_PHASE: run the phase, and return its output."""
         wanted, began = data_of(message, typed.ProcessPhase), monotonic()
         self._check(wanted.phase_type)
         prepared, run = await self._prepared(message, wanted), f"{wanted.thread_id}/{self.phase.name}"

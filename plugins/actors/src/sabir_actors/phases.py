@@ -84,7 +84,7 @@ class Chain:
         raise ActorError(ErrorCode.INVALID_MESSAGE, f"Invalid phase_type: {name}; the chain {self.name!r} has {known}")
 
     def following(self, name: str) -> str | None:
-        """Return the name of the next phase; None after the last one. Raises ValueError for an unknown name."""
+        """Return the name of the phase after `name`; None after the last. Raises ValueError for an unknown name."""
         place = self.names.index(name) + 1
         return self.names[place] if place < len(self.names) else None
 

@@ -39,20 +39,20 @@ class SupervisorActor(Actor):
     immediate = Actor.immediate | {"ERROR_NOTIFICATION"}
 
     async def on_supervise(self, message: Message) -> Handled:
-        """Supervise an actor from now on: restart it after any error, also if the error is not retryable."""
+        """Handle SUPERVISE: from now on, restart an actor after any error, also if the error is not retryable."""
         actor_id = data_of(message, typed.OfActor).actor_id
         self.supervised.add(self.system.get_actor(actor_id))
         return typed.SupervisionStarted(actor_id=actor_id)
 
     async def on_restart(self, message: Message) -> Handled:
-        """Restart the actor that the message names, which may be the supervisor itself."""
+        """Handle RESTART: restart the actor that the message names, which may be the supervisor itself."""
         wanted = data_of(message, typed.ActorReason)
         if wanted.actor_id == self.actor_id:
             return await super().on_restart(message)
         return raised(await self._restart(wanted.actor_id, wanted.reason, message.correlation_id)).data
 
     async def on_error_notification(self, message: Message) -> Handled:
-        """Restart the failed actor, or escalate. The field `culprit` may name another actor to restart instead."""
+        """Handle ERROR_NOTIFICATION: restart the failed actor, or the actor in the field `culprit`, or escalate."""
         told = data_of(message, typed.ErrorNotification)
         logger.warning("%s failed: %s", told.actor_id, one_line(told.error_message, 200))
         action = "restart" if await self._mended(told, message.correlation_id) else "escalate"

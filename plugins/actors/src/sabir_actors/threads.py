@@ -27,7 +27,7 @@ from sabir_actors.thread import KnownThreads, Thread, done
 
 
 class ThreadActor(Actor):
-    """The actor of all threads of one system. Its messages are sent by ThreadClient.
+    """The actor of all threads of one system. ThreadClient sends its requests to this actor.
 
     `store` keeps the threads' journals; without a store, threads are in memory only.
     """
@@ -94,7 +94,7 @@ class ThreadActor(Actor):
                 await self.runs.go_on(thread)
 
     async def on_create_thread(self, message: Message) -> Handled:
-        """Create a thread without starting it."""
+        """Handle CREATE_THREAD: create a thread without starting it."""
         wanted, thread_id = data_of(message, typed.CreateThread), thread_id_of(message.id)
         chain = self.runs.chain(wanted.chain or AEIOUY_CHAIN.name)
         response = message.response(typed.ThreadCreated(thread_id=thread_id, status="created"))
@@ -107,19 +107,19 @@ class ThreadActor(Actor):
         return await self._changed(message, thread_id, create, self.threads.made)
 
     async def on_start_thread(self, message: Message) -> Handled:
-        """Start a thread. The response is sent before the first phase is done."""
+        """Handle START_THREAD: start a thread. The response is sent before the first phase is done."""
         return await self._moved(message, "started", typed.ThreadStarted)
 
     async def on_pause_thread(self, message: Message) -> Handled:
-        """Pause a thread: the running phase ends, its output is recorded, and no further phase starts."""
+        """Handle PAUSE_THREAD: let the running phase end and record its output, but start no further phase."""
         return await self._moved(message, "paused", typed.ThreadPaused)
 
     async def on_resume_thread(self, message: Message) -> Handled:
-        """Continue a paused thread with the next phase."""
+        """Handle RESUME_THREAD: continue a paused thread with the next phase."""
         return await self._moved(message, "resumed", typed.ThreadResumed)
 
     async def on_terminate_thread(self, message: Message) -> Handled:
-        """End a thread, and interrupt its running phase."""
+        """Handle TERMINATE_THREAD: end a thread, and interrupt its running phase."""
         wanted = data_of(message, typed.TerminateThread)
         response = await self._moved(message, "terminated", typed.ThreadTerminated, reason=wanted.reason)
         thread = self.threads.held.get(wanted.thread_id)
@@ -129,12 +129,12 @@ class ThreadActor(Actor):
         return response
 
     async def on_get_thread_status(self, message: Message) -> Handled:
-        """Return a thread's status, with the result if the thread has ended."""
+        """Handle GET_THREAD_STATUS: return a thread's status, with the result if the thread has ended."""
         thread_id = data_of(message, typed.OfThread).thread_id
         return status_of((await self.threads.apart(lambda: self.threads.open(thread_id))).view)
 
     async def on_update_agent_config(self, message: Message) -> Handled:
-        """Change the configuration of the agent `<thread id>/<phase>`, effective from its next run."""
+        """Handle UPDATE_AGENT_CONFIG: change the agent `<thread id>/<phase>`, effective from its next run."""
         wanted = data_of(message, typed.UpdateAgentConfig)
         settings_of(wanted.config)
         thread_id, _, phase = wanted.agent_id.rpartition("/")

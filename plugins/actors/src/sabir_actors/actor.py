@@ -292,7 +292,7 @@ class Actor:
         return typed.StopComplete(actor_id=self.actor_id, stopped_at=now())
 
     async def on_restart(self, message: Message) -> Handled:
-        """Handle RESTART: discard state and continue. Handlers are interrupted after `RestartPolicy.patience` seconds."""
+        """Handle RESTART: discard state and continue. Handlers are interrupted after the policy's `patience`."""
         self._check_meant(message)
         self._restarting += 1
         self._may_begin.clear()

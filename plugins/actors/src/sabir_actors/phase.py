@@ -41,7 +41,7 @@ class PhaseActor(Actor):
         return typed.PhaseInitialized(phase_type=self.phase.name, agent_id=self.agent_id)
 
     async def on_prepare_context(self, message: Message) -> typed.ContextPrepared:
-        """Handle PREPARE_CONTEXT: return the phase's system message, the conversation and the previous phase's output."""
+        """Handle PREPARE_CONTEXT: return the phase's instructions, the conversation and the previous output."""
         wanted = data_of(message, typed.PrepareContext)
         self._check(wanted.phase_type)
         history = list(wanted.conversation_history)

@@ -134,7 +134,7 @@ async def test_no_conversation_is_no_failure_of_the_actor(turns: object) -> None
     """It is the sender's error."""
     desk = Desk()
     code, words = failed(await desk.answer(context={"messages": turns}))
-    assert code == "INVALID_MESSAGE" and "no conversation" in words and desk.llm.sent == ()
+    assert code == "INVALID_MESSAGE" and "the context's messages are invalid" in words and desk.llm.sent == ()
 
 
 class TestResults:

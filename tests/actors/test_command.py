@@ -108,7 +108,7 @@ def test_a_store_that_is_not_there_is_not_made_by_looking(told: Command) -> None
     """A mistyped name leaves no file behind."""
     for words in ((), ("show", "a"), ("watch", "a"), ("pause", "a"), ("resume", "a")):
         assert told.error(*words) == (
-            "sqlite:///threads.db is not there; `sabir threads run` makes it, or name another by --store"
+            "sqlite:///threads.db does not exist; `sabir threads run` creates it, or give another with --store"
         )
     assert list(Path().iterdir()) == []
 
@@ -116,11 +116,14 @@ def test_a_store_that_is_not_there_is_not_made_by_looking(told: Command) -> None
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("show",), "`sabir threads show` needs the id of a thread; `sabir threads` shows them"),
-        (("run",), "`sabir threads run` needs a text to begin with"),
-        (("run", " "), "`sabir threads run` needs a text to begin with"),
-        (("show", "zz"), "no thread's id begins with 'zz'; `sabir threads` shows them"),
-        (("list", "--store", "x.db"), "'x.db' is no store; give sqlite:///file.db or postgresql://user@host/database"),
+        (("show",), "`sabir threads show` needs the id of a thread; `sabir threads` lists the ids"),
+        (("run",), "`sabir threads run` needs a question or request"),
+        (("run", " "), "`sabir threads run` needs a question or request"),
+        (("show", "zz"), "no thread's id begins with 'zz'; `sabir threads` lists the ids"),
+        (
+            ("list", "--store", "x.db"),
+            "'x.db' is not a store; give sqlite:///file.db or postgresql://user@host/database",
+        ),
     ],
 )
 def test_a_mistake_is_told_in_one_line_with_its_remedy(told: Command, words: tuple[str, ...], said: str) -> None:
@@ -161,7 +164,10 @@ def test_a_thread_of_a_programs_own_chain_is_left_alone(told: Command) -> None:
     """The command does not know its phases; to try would end it as failed."""
     thread_id = stored("Why?", chain="review", dies=True)
 
-    said = f"thread {thread_id} goes through the chain 'review', which is a program's own; resume it there"
+    said = (
+        f"thread {thread_id} uses the chain 'review', "
+        "which only the program that created it has; resume it with that program"
+    )
     assert told.error("resume", thread_id) == said
     assert told.json("show", thread_id)["status"] == "processing"
     assert told("pause", thread_id) == f"thread {thread_id} is paused\n"
@@ -181,7 +187,7 @@ def test_a_thread_of_a_queue_is_not_taken_from_its_workers(told: Command) -> Non
 
     thread_id = asyncio.run(make())
     assert told("pause", thread_id) == f"thread {thread_id} is paused\n"
-    assert f"thread {thread_id} is given to workers by a queue" in told.error("resume", thread_id)
+    assert f"thread {thread_id} is run by the workers of a queue" in told.error("resume", thread_id)
     assert [each["status"] for each in told.json()] == ["paused"]
 
 
@@ -190,7 +196,7 @@ def test_a_thread_is_steered(told: Command) -> None:
     thread_id = stored("Why?", dies=True)
 
     assert told.json("pause", thread_id)["status"] == "paused"
-    assert "is paused; it becomes paused only from processing" in told.error("pause", thread_id)
+    assert "is paused and cannot be paused; it must be processing" in told.error("pause", thread_id)
     assert told("terminate", thread_id, "--reason", "too late") == f"thread {thread_id} is terminated\n"
     assert "\nwhy     too late" in told("show", thread_id)
     assert told("watch", thread_id) == "terminated 0/6\n"
@@ -240,7 +246,7 @@ def test_an_interrupted_command_says_how_to_go_on(tmp_path: Path) -> None:
     paused = run("threads", "pause", thread_id[:8], *own, cwd=tmp_path)
     resumed = run("threads", "resume", thread_id[:8], *own, cwd=tmp_path)
 
-    said = f"interrupted; `sabir threads resume {thread_id[:8]} --store sqlite:///own.db` goes on where it was"
+    said = f"interrupted; `sabir threads resume {thread_id[:8]} --store sqlite:///own.db` continues the thread"
     assert process.returncode == 130
     assert [line for line in err.decode().splitlines() if line] == [f"sabir: {said}"]
     assert paused.stdout.decode() == f"thread {thread_id} is paused\n"

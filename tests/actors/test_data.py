@@ -33,7 +33,7 @@ def test_a_field_that_is_missing_is_named(message: AnyMessage, path: tuple[str |
 def test_a_field_of_a_wrong_type_is_named(message: AnyMessage, path: tuple[str | int, ...]) -> None:
     """CH-12: of every type, in requests and responses, however deep; the published schema refuses it too."""
     wrong = changed(message, path, WRONG[type(held(message, path))])
-    check_refused(wrong, f"has data that is wrong: {'.'.join(map(str, path))}")
+    check_refused(wrong, f"has invalid data: {'.'.join(map(str, path))}")
 
 
 @pytest.mark.parametrize("message", [each for pair in PAIRS for each in pair], ids=shown)

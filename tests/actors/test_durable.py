@@ -54,7 +54,7 @@ async def test_a_run_that_lacks_its_chain_is_paused_and_carried_on(store: SQLite
             with Runs(url) as runs:
                 while not runs.list() or runs.list()[0].state != "paused":
                     await asyncio.sleep(0.02)
-                assert "no chain is called 'own'" in (runs.list()[0].fault or "")
+                assert "no chain is named 'own'" in (runs.list()[0].fault or "")
                 assert (await client.status(thread_id)).status == "processing"
         async with system_of(Model(), store, chains=[OWN], queue=queue(url)):
             with Runs(url) as runs:
@@ -64,5 +64,5 @@ async def test_a_run_that_lacks_its_chain_is_paused_and_carried_on(store: SQLite
 
 def test_a_number_of_threads_is_no_less_than_none(url: str) -> None:
     """0 is for a program that only asks."""
-    with pytest.raises(SettingsInvalid, match="at_once=-1 is no number of threads; give 1 or more, or 0"):
+    with pytest.raises(SettingsInvalid, match="at_once=-1 is not a valid limit; give 1 or more, or 0"):
         DurableQueue(url, at_once=-1)

@@ -62,7 +62,7 @@ def test_the_documents_chain() -> None:
 
 @pytest.mark.parametrize("names", [[], ["a", "a"]])
 def test_a_chain_has_phases_each_of_its_own_name(names: list[str]) -> None:
-    with pytest.raises(ActorError, match="give at least one, each of its own name") as caught:
+    with pytest.raises(ActorError, match="give at least one phase, with unique names") as caught:
         Chain("mine", [Phase(name, "Do it.") for name in names])
     assert caught.value.code == "INVALID_CONFIG"
 
@@ -92,7 +92,7 @@ async def test_phase_types_that_validation_allows_are_the_chains() -> None:
         thread_id = await client.create("user", "A poem", chain="review")
         with pytest.raises(ActorError, match="Invalid phase_type: action; the chain 'review' has draft"):
             await client.configure(thread_id, "action", temperature=0.1)
-        with pytest.raises(ActorError, match="no chain is called 'nope'"):
+        with pytest.raises(ActorError, match="no chain is named 'nope'"):
             await client.create("user", "A poem", chain="nope")
     assert llm.sent == ()
 

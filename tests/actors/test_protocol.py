@@ -142,7 +142,7 @@ def test_the_types_are_those_of_the_document_and_the_result_that_ends_a_thread()
 @pytest.mark.parametrize("message_type", ["PROCESS_PHASE", "INITIALIZE_PHASE", "PREPARE_CONTEXT"])
 def test_a_phase_outside_of_the_six_is_named(message_type: str) -> None:
     """CH-11: with its value, whatever else is missing."""
-    with pytest.raises(ValueError, match=r"^Invalid phase_type: dream; .* takes one of action, experience, intention,"):
+    with pytest.raises(ValueError, match=r"^Invalid phase_type: dream; .* accepts action, experience, intention,"):
         validate_message(Message(type=message_type, data={"phase_type": "dream"}))
 
 
@@ -152,7 +152,7 @@ def test_a_chain_of_ones_own_has_its_own_phases() -> None:
         name = "PROCESS_PHASE" if kind is Message else "PHASE_PROCESSED"
         said = {"thread_id": "t", "phase_type": "draft", **more}
         assert validate_message(kind(type=name, data=said), ("draft", "final")) is True
-        with pytest.raises(ActorError, match=f"Invalid phase_type: action; {name} takes one of draft, final"):
+        with pytest.raises(ActorError, match=f"Invalid phase_type: action; {name} accepts draft, final"):
             validate_message(kind(type=name, data={**said, "phase_type": "action"}), ("draft", "final"))
 
 

@@ -35,14 +35,14 @@ async def test_an_unknown_receiver_is_an_error_and_a_dead_letter() -> None:
     assert {failed(each)[0] for each in answers} == {"UNKNOWN_ACTOR"} and answers[-1].message_id == "m1001"
     assert system.dead_count == 1002
     assert [system.dead_letters[0].id, system.dead_letters[-1].id, len(system.dead_letters)] == ["m2", "m1001", 1000]
-    with pytest.raises(ActorError, match="no actor 'nobody' is here"):
+    with pytest.raises(ActorError, match="no actor has the id 'nobody'"):
         system.get_actor("nobody")
 
 
 def test_ids_are_taken_once() -> None:
     system = ActorSystem()
     system.add(Echo("echo", system))
-    with pytest.raises(ActorError, match="an actor 'echo' is here already"):
+    with pytest.raises(ActorError, match="an actor 'echo' already exists"):
         system.add(Echo("echo", system))
 
 

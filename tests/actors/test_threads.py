@@ -109,10 +109,10 @@ async def test_an_unknown_thread_is_an_error(kind: str, store: SQLiteStore) -> N
 @pytest.mark.parametrize(
     ("lacking", "told"),
     [
-        ({"chains": []}, "no chain is called 'mine'; .* ActorSystem"),
-        ({"chains": [Chain("mine", [Phase("other", "x")])]}, "the chain 'mine' has no phase 'draft' here"),
-        ({"options": []}, "the phase 'draft' may choose 'look', which is no option here"),
-        ({"name": None}, "neither the system nor the phase 'draft' names a model"),
+        ({"chains": []}, "no chain is named 'mine'; .* ActorSystem"),
+        ({"chains": [Chain("mine", [Phase("other", "x")])]}, "the chain 'mine' no longer has the phase 'draft'"),
+        ({"options": []}, "the phase 'draft' needs the option 'look', which the system does not have"),
+        ({"name": None}, "neither the system nor the phase 'draft' has a model"),
     ],
 )
 async def test_a_thread_that_cannot_run_here_stays_as_it_was(
@@ -212,8 +212,12 @@ async def test_what_is_refused_is_raised() -> None:
         client = ThreadClient(system)
         thread_id = await client.create("u", "hi")
         for wrong, code, words in (
-            (client.result("nobody", every=0.01), ErrorCode.UNKNOWN_THREAD, "no thread 'nobody' is here"),
-            (client.pause(thread_id), ErrorCode.INVALID_STATE, "is created; it becomes paused only from processing"),
+            (client.result("nobody", every=0.01), ErrorCode.UNKNOWN_THREAD, "no thread has the id 'nobody'"),
+            (
+                client.pause(thread_id),
+                ErrorCode.INVALID_STATE,
+                "is created and cannot be paused; it must be processing",
+            ),
         ):
             with pytest.raises(ActorError, match=words) as caught:
                 await wrong
@@ -244,7 +248,7 @@ def test_a_move_is_allowed_from_the_states_of_the_table_alone(what: What, status
     if status in MOVES[what][0]:
         view.allow(what)
         return
-    with pytest.raises(ActorError, match=f"thread t is {status}; it becomes {MOVES[what][1]} only from") as caught:
+    with pytest.raises(ActorError, match=f"thread t is {status} and cannot be {what}; it must be") as caught:
         view.allow(what)
     assert caught.value.code is ErrorCode.INVALID_STATE and not caught.value.retryable
     assert view.status == status

@@ -11,11 +11,28 @@ import pytest
 import sabir
 import sabir.authoring
 import sabir.errors
+import sabir_actors
+import sabir_runtime.distributed
+import sabir_runtime.durable
 
 from tests.architecture.project import PACKAGES
 
 PACKAGE_MODULES = [importlib.import_module(package.module) for package in PACKAGES]
 MODULES: list[ModuleType] = [sabir.errors, sabir.authoring, *PACKAGE_MODULES]
+MODULES += [sabir_runtime.durable, sabir_runtime.distributed]
+ADVANCED_WITH_AN_EXAMPLE = {
+    sabir_runtime: (
+        "BaseContext", "InMemoryRunner", "LLMPolicy", "Policy", "PolicyFailed", "Runner", "branch", "human_policy",
+        "loop_policy",
+    ),
+    sabir_runtime.durable: ("DurableRunner", "Runs"),
+    sabir_runtime.distributed: ("Access", "CallSettings", "DistributedRunner", "Worker", "WorkerSettings"),
+    sabir_actors: (
+        "Actor", "ActorSystem", "Chain", "Message", "RestartPolicy", "ThreadClient", "serialize_message",
+        "validate_message",
+    ),
+}  # fmt: skip
+"""Names of the runtime and of the actors that a user meets first, by module."""
 WITH_AN_EXAMPLE = (
     "Adapter", "Loss", "Message", "Option", "Rendering", "Reply", "ReplyStream", "RetryPolicy", "Settings",
     "adapter", "answer", "assistant", "dialect", "fallback", "image", "load", "models", "option", "providers", "save",
@@ -63,3 +80,12 @@ def test_the_names_that_a_user_meets_first_have_an_example(name: str) -> None:
 @pytest.mark.parametrize("method", METHODS_WITH_AN_EXAMPLE, ids=lambda method: method.__name__)
 def test_the_main_methods_have_an_example(method: object) -> None:
     assert ">>> " in (inspect.getdoc(method) or "")
+
+
+@pytest.mark.parametrize("module", ADVANCED_WITH_AN_EXAMPLE, ids=lambda module: module.__name__)
+def test_the_names_of_runtime_and_actors_that_a_user_meets_first_have_an_example(module: ModuleType) -> None:
+    without = [
+        name for name in ADVANCED_WITH_AN_EXAMPLE[module] if ">>> " not in (inspect.getdoc(getattr(module, name)) or "")
+    ]
+
+    assert without == []

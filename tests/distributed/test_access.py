@@ -93,7 +93,8 @@ async def test_whoever_has_no_credentials_is_told_so_at_once(caplog: pytest.LogC
     patient = WorkerSettings(patience=1000)
     with nats_server(configuration=ASKS) as url:
         told = (
-            rf"^the NATS server at {url} and this client do not agree: .*Authorization Violation'?; give Access\(…\) or"
+            rf"^the connection to the NATS server at {url} was refused: .*Authorization Violation'?; "
+            r"give valid credentials: Access\(…\), or"
         )
         with pytest.raises(AccessRefused, match=told):
             await soon(Worker(Desk, url, settings=patient).run())
@@ -109,15 +110,15 @@ async def test_whoever_has_no_credentials_is_told_so_at_once(caplog: pytest.LogC
     ("written", "given", "reason"),
     [
         (None, "creds", "cannot be read: No such file or directory"),
-        (b"\xff\xfe", "creds", "cannot be read: it is no text"),
-        (b"open-sesame", "creds", "is no .creds file"),
+        (b"\xff\xfe", "creds", "cannot be read: it is not a text file"),
+        (b"open-sesame", "creds", "is not a .creds file"),
         (b"", "token_file", "is empty"),
         (b"\n", "nkey", "is empty"),
         (b"open-sesame", "nkey", "credentials for nats://127.0.0.1:1 cannot be used"),
         (b"open-sesame", "ca", "cannot be used for TLS"),
         (b"open-sesame", "cert", "cannot be used for TLS"),
-        (b"open-sesame", "key", "a key is given and no certificate"),
-        (b"open-sesame", "password_file", "a password is given and no user"),
+        (b"open-sesame", "key", "a key is given without a certificate"),
+        (b"open-sesame", "password_file", "a password is given without a user"),
     ],
 )
 async def test_a_file_that_cannot_be_used_is_named(
@@ -138,7 +139,7 @@ async def test_a_file_that_cannot_be_used_is_named(
 @pytest.mark.parametrize(
     ("access", "reason"),
     [
-        ({"user": "ada"}, "a user is given and no password; give password_file, or set NATS_PASSWORD"),
+        ({"user": "ada"}, "a user is given without a password; give password_file, or set NATS_PASSWORD"),
         ({"user": "ada", "nkey": "seed"}, "credentials of several kinds are given: nkey, user; give one of"),
     ],
 )
@@ -202,7 +203,7 @@ async def test_a_certificate_that_is_missing_is_said_at_once(
     """The server's is not trusted, or the client's is asked for."""
     access = Access(**{name: files / file for name, file in given.items()})
 
-    with pytest.raises(AccessRefused, match=r"do not agree: .*; give the CA of its certificate"):
+    with pytest.raises(AccessRefused, match=r"was refused: .*; give the CA of the server's certificate"):
         await soon(Worker(Desk, encrypted, settings=WorkerSettings(access=access, patience=1000)).run())
 
 
@@ -245,7 +246,7 @@ async def test_a_key_that_is_encrypted_asks_nobody(files: Path, tmp_path: Path, 
         )
     )
 
-    with pytest.raises(AccessInvalid, match=r"cannot be used for TLS: .*is not encrypted"):
+    with pytest.raises(AccessInvalid, match=r"cannot be used for TLS: .*unencrypted key"):
         Access(cert=files / "client.pem", key=sealed).login(())
 
 
@@ -318,7 +319,7 @@ async def test_a_subject_that_is_not_allowed_is_said_at_once(restricted: tuple[s
     """A policy that a caller may not run; a runner, and a worker, that may not listen where they must."""
     url, folder = restricted
     serving, calling = WorkerSettings(access=of("desk", folder)), CallSettings(access=of("alice", folder))
-    told = 'refuses: nats: permissions violation for {} to "{}.*"; give its user these permissions'
+    told = 'refuses: nats: permissions violation for {} to "{}.*"; grant the user this permission'
     async with Worker(SHOUTING, url, name="Desk", settings=serving):
         inbox = calling.model_copy(update={"inbox": "_INBOX.alice"})
         async with DistributedRunner(url, name="Desk", settings=inbox) as runner:

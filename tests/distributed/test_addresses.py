@@ -30,7 +30,7 @@ def test_nothing_else_is_an_inbox(reply: str) -> None:
 def test_a_prefix_of_inboxes_reaches_no_other_subject(prefix: str) -> None:
     """It is part of a subject, and none under which workers listen."""
     with pytest.raises(
-        ValueError, match=r"no prefix of inboxes; expected names with dots between them, as _INBOX\.alice"
+        ValueError, match=r"not a valid inbox prefix; expected names with dots between them, like _INBOX\.alice"
     ):
         check_inbox(prefix)
 
@@ -46,24 +46,30 @@ def test_no_subject_of_requests_is_an_inbox(name: str, prefix: str) -> None:
 @pytest.mark.parametrize(
     ("target", "reason"),
     [
-        ("nats://one?token=sesame", "NATS URL 1 of 1 cannot be read: something stands behind the host that is no port"),
-        ("nats://one/sesame", "something stands behind the host"),
-        ("nats://one#sesame", "something stands behind the host"),
-        ("nats://ada:sesame@", "it has no host"),
-        ("nats://", "it has no host"),
-        ("nats://:4222", "it has no host"),
-        ("", "it has no host"),
-        ("nats://one,,nats://two", "NATS URL 2 of 3 cannot be read: it has no host"),
-        ("nats://one:sesame", "its port is no number"),
-        ("nats://one:65536", "its port is no number"),
-        ("nats://one:0", "something stands behind the host that is no port"),
-        ("nats://ada:12/sesame@one", "something stands behind the host"),
-        ("nats://ada:se[same@one", "its port is no number, or its host is none"),
-        ("nats://ada:sesame/@one", "its port is no number"),
-        ("nats://ada:12,sesame@one", "NATS URL 2 of 2 cannot be read: it has a user and no scheme, or a comma"),
-        ("http://ada:sesame@one", "its scheme is none of nats, ws, tls, wss"),
-        ("ws://ada:12/?sesame@one", "something stands behind the host"),
-        ("nats://one\nsesame", "or one that is none"),
+        (
+            "nats://one?token=sesame",
+            "NATS URL 1 of 1 cannot be read: the host is followed by something that is not a port",
+        ),
+        ("nats://one/sesame", "the host is followed by something"),
+        ("nats://one#sesame", "the host is followed by something"),
+        ("nats://ada:sesame@", "its host is missing"),
+        ("nats://", "its host is missing"),
+        ("nats://:4222", "its host is missing"),
+        ("", "its host is missing"),
+        ("nats://one,,nats://two", "NATS URL 2 of 3 cannot be read: its host is missing"),
+        ("nats://one:sesame", "its port is not a number"),
+        ("nats://one:65536", "its port is not a number"),
+        ("nats://one:0", "the host is followed by something that is not a port"),
+        ("nats://ada:12/sesame@one", "the host is followed by something"),
+        ("nats://ada:se[same@one", "its port is not a number, or its host is invalid"),
+        ("nats://ada:sesame/@one", "its port is not a number"),
+        (
+            "nats://ada:12,sesame@one",
+            "NATS URL 2 of 2 cannot be read: it has a user but no scheme, or a password contains a comma",
+        ),
+        ("http://ada:sesame@one", "its scheme is not one of nats, ws, tls, wss"),
+        ("ws://ada:12/?sesame@one", "the host is followed by something"),
+        ("nats://one\nsesame", "or invalid"),
     ],
 )
 def test_a_url_that_cannot_be_read_is_refused_and_not_repeated(target: str, reason: str) -> None:

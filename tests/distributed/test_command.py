@@ -60,14 +60,14 @@ async def test_a_signal_ends_the_search_for_a_server() -> None:
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
-        ("tests.distributed.contexts", "names no context; write module:Class"),
-        (":Desk", "names no context"),
-        ("nowhere.at_all:Desk", "there is no module 'nowhere'"),
+        ("tests.distributed.contexts", "does not name a context; write module:Class"),
+        (":Desk", "does not name a context"),
+        ("nowhere.at_all:Desk", "no module is named 'nowhere'"),
         ("tests.distributed.contexts:Desks", "has no context 'Desks'"),
         ("tests.distributed.support:DEADLINE", "has no context 'DEADLINE'"),
-        ("tests.distributed.contexts:hold", "serves contexts, not the async function 'hold'; give it a class"),
-        ("tests.distributed.support:worker_process", "cannot make 'worker_process' with a runner alone: missing a"),
-        ("tests.distributed.support:Gate", "serves contexts, not the class 'Gate'; give it a class"),
+        ("tests.distributed.contexts:hold", "serves contexts, not the async function 'hold'; give a class"),
+        ("tests.distributed.support:worker_process", "cannot call 'worker_process' with only a runner: missing a"),
+        ("tests.distributed.support:Gate", "serves contexts, not the class 'Gate'; give a class"),
     ],
 )
 def test_a_path_that_leads_nowhere_is_one_line(path: str, reason: str) -> None:
@@ -90,10 +90,10 @@ def test_a_fault_within_the_module_is_not_hidden(tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        (["--url", "nats://127.0.0.1:sesame"], "NATS URL 1 of 1 cannot be read: its port is no number"),
+        (["--url", "nats://127.0.0.1:sesame"], "NATS URL 1 of 1 cannot be read: its port is not a number"),
         (["--url", "nats://127.0.0.1:1", "--patience", "0.1"], "no NATS server at nats://127.0.0.1:1 within 0.1 s"),
         (["--creds", "nowhere.creds"], "nowhere.creds cannot be read: No such file or directory"),
-        (["--inbox", "sabir.Desk"], "no prefix of inboxes"),
+        (["--inbox", "sabir.Desk"], "not a valid inbox prefix"),
     ],
 )
 def test_a_server_that_cannot_be_reached_is_one_line(given: list[str], reason: str) -> None:
@@ -120,7 +120,7 @@ def test_a_worker_says_that_it_looks_for_its_server_and_that_it_found_it(name: s
         finally:
             process.kill()
 
-    reason = r"\S.*; trying for 60 s; start nats-server there, or give another --url\n"
+    reason = r"\S.*; trying for 60 s; start nats-server, or give another --url\n"
     assert re.fullmatch(f"sabir worker: cannot reach {re.escape(free)}: {reason}", searching)
     assert found == f"sabir worker: connected to {free}\n"
     assert listening.endswith(f"({free})\n")

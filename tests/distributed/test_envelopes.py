@@ -117,7 +117,7 @@ def test_an_unknown_schema_is_refused_by_its_number(decode: Any, envelope: Envel
     document = {**json.loads(encode(envelope)), **changes, "schema": SCHEMA + 1}
 
     with pytest.raises(
-        EnvelopeInvalid, match=rf"has schema {SCHEMA + 1}, and this version reads {SCHEMA}; use versions"
+        EnvelopeInvalid, match=rf"has schema {SCHEMA + 1}, but this version reads {SCHEMA}; install versions"
     ):
         decode(json.dumps(document).encode())
 
@@ -125,12 +125,15 @@ def test_an_unknown_schema_is_refused_by_its_number(decode: Any, envelope: Envel
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "no JSON"),
-        (b"\xff\xfe", "no JSON"),
-        (b"[]", "no JSON object"),
+        (b"", "is not JSON"),
+        (b"\xff\xfe", "is not JSON"),
+        (b"[]", "is not a JSON object"),
         (b'{"kind": "answered"}', "has schema None"),
-        (b'{"schema": 1, "kind": "sung", "id": "r1"}', "no envelope of schema 1"),
-        (b'{"schema": 1, "kind": "answered", "id": "r1", "worker": "w", "result": [{"role": "user"}]}', "no envelope"),
+        (b'{"schema": 1, "kind": "sung", "id": "r1"}', "is not a message of schema 1"),
+        (
+            b'{"schema": 1, "kind": "answered", "id": "r1", "worker": "w", "result": [{"role": "user"}]}',
+            "is not a message",
+        ),
     ],
 )
 def test_what_is_no_envelope_says_why(data: bytes, reason: str) -> None:

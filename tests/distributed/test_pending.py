@@ -95,7 +95,9 @@ async def test_nobody_for_longer_than_the_patience_is_an_error(first: tuple[Nobo
     """It says which policy of which context."""
     workers = Workers(first, *[(Nobody(),)] * 99)
 
-    with pytest.raises(NoWorkers, match=r"policy 'llm' of 'Desk': no worker answers, nor did within 0.3 s; start one"):
+    with pytest.raises(
+        NoWorkers, match=r"policy 'llm' of 'Desk': no worker serves it, and none started within 0.3 s; start one"
+    ):
         await workers.carry()
 
 
@@ -146,7 +148,7 @@ async def test_after_so_many_attempts_the_worker_is_lost() -> None:
     script = [(ACCEPTED,), (WILLING,), (ACCEPTED,), (WILLING,), (ACCEPTED,)]
     workers = Workers(*script, settings=QUICK.model_copy(update={"silence": 0.02}))
 
-    with pytest.raises(WorkerLost, match="3 workers in turn fell silent or left, the last was w1; look whether"):
+    with pytest.raises(WorkerLost, match="3 workers in turn did not finish it, the last was w1; check whether"):
         await workers.carry()
     assert workers.sent_to == ["any", "who?", "w2", "who?", "w2"]
     assert workers.pending.may_run_elsewhere
@@ -180,7 +182,9 @@ async def test_the_time_of_a_call_ends_it_whatever_is_said() -> None:
     """With the name of whoever was at it."""
     workers = Workers((ACCEPTED,), settings=CallSettings(timeout=0.05))
 
-    with pytest.raises(RequestTimedOut, match=r"no answer within 0.05 s; worker w1 had it; give CallSettings"):
+    with pytest.raises(
+        RequestTimedOut, match=r"no answer within 0.05 s; worker w1 was working on it; raise CallSettings"
+    ):
         await workers.carry()
     assert workers.pending.may_run_elsewhere
 
@@ -189,7 +193,7 @@ async def test_pauses_end_with_the_time_of_a_call() -> None:
     """A busy cluster does not keep a caller for ever."""
     workers = Workers(*[(BUSY,)] * 99, settings=CallSettings(timeout=0.1))
 
-    with pytest.raises(RequestTimedOut, match="no worker was known to have it"):
+    with pytest.raises(RequestTimedOut, match="no worker had accepted it"):
         await workers.carry()
 
 

@@ -114,7 +114,7 @@ def test_a_name_that_no_subject_can_hold_is_refused(name: str) -> None:
         lambda: DistributedRunner("nats://127.0.0.1:1", name=name),
         lambda: Worker(Desk, "nats://x", name=name),
     ):
-        with pytest.raises(RuntimeFault, match="is no name for a context"):
+        with pytest.raises(RuntimeFault, match="is not a valid name of a context"):
             make()
 
 

@@ -27,7 +27,7 @@ async def test_an_answer_that_cannot_be_read_is_an_error_of_its_own(client: Clie
     await client.subscribe(f"sabir.{place.name}.echo", cb=answer)
     await flushed(client)
     async with place.runner() as runner:
-        with pytest.raises(EnvelopeInvalid, match="has schema 2, and this version reads 1"):
+        with pytest.raises(EnvelopeInvalid, match="has schema 2, but this version reads 1"):
             await soon(Desk(runner).echo("hi"))
 
 
@@ -69,7 +69,7 @@ async def test_arguments_that_do_not_fit_there_are_refused(client: Client, place
 
     error = json.loads(raw.data)["error"]
     assert (error["type"], error["raised_by"]) == ("PolicyInvalid", "worker")
-    assert "arguments of policy 'tell_day' do not fit" in error["message"]
+    assert "wrong arguments for policy 'tell_day'" in error["message"]
 
 
 async def test_what_is_large_is_compressed_and_what_stays_too_large_names_the_limit(name: str) -> None:
@@ -81,7 +81,7 @@ async def test_what_is_large_is_compressed_and_what_stays_too_large_names_the_li
         async with place.worker(Desk), place.runner() as runner:
             ctx = Desk(runner)
             assert await soon(ctx.give_back([long])) == [long]
-            limit = r"policy '{}'.*server carries 20,000; raise max_payload"
+            limit = r"policy '{}'.*server accepts 20,000; raise max_payload"
             with pytest.raises(PayloadTooLarge, match="request for " + limit.format("echo")):
                 await soon(ctx.echo([large]))
             with pytest.raises(PayloadTooLarge, match="the answer of " + limit.format("enlarge")):

@@ -26,7 +26,7 @@ async def test_a_call_that_takes_too_long_is_an_error_and_is_stopped_at_the_work
     settings = CallSettings(timeout=0.5)
     async with place.worker(gate.context, WorkerSettings(accept_after=0.0)) as worker:
         async with place.runner(settings) as runner:
-            with pytest.raises(RequestTimedOut, match=rf"no answer within 0.5 s; worker {worker.id} had it"):
+            with pytest.raises(RequestTimedOut, match=rf"no answer within 0.5 s; worker {worker.id} was working on it"):
                 await soon(Gated(runner).wait("x"))
             await until(lambda: gate.cancelled)
 
@@ -92,7 +92,7 @@ async def test_waiting_for_a_place_ends_with_the_time_of_a_call(place: Place) ->
         await soon(ctx.echo("first"))
         assert runner._caller is not None
         await runner._caller._places.acquire()
-        with pytest.raises(RequestTimedOut, match="waited in vain for one of 1 places in flight"):
+        with pytest.raises(RequestTimedOut, match="not sent, because 1 other calls of the runner were in progress"):
             await soon(ctx.echo("second"))
 
 
@@ -136,7 +136,7 @@ async def test_a_closed_runner_connects_again_when_it_is_asked_again(place: Plac
 
 @pytest.mark.parametrize(
     ("accept_after", "told"),
-    [(1000.0, "a worker may have run it, and is told to stop"), (0.0, r"\S+-\S+ may have run it")],
+    [(1000.0, "a worker may have run it, and was told to stop"), (0.0, r"\S+-\S+ may have run it")],
 )
 async def test_closing_ends_what_is_under_way(place: Place, accept_after: float, told: str) -> None:
     """The caller hears what happened and whether it may have run; the worker is told that nobody waits."""
@@ -150,7 +150,7 @@ async def test_closing_ends_what_is_under_way(place: Place, accept_after: float,
         (pending,) = runner._caller._pending.values()
         await until(lambda: pending.worker or accept_after)
         await runner.aclose()
-        closed = rf"^policy 'wait' of '{place.name}': the runner was closed while the call was under way; "
+        closed = rf"^policy 'wait' of '{place.name}': the runner was closed during the call; "
         with pytest.raises(RunnerClosed, match=closed + told):
             await soon(asked)
         with pytest.raises(RunnerClosed, match=closed + "it was not sent; close a runner after its last call$"):
@@ -169,7 +169,7 @@ async def test_closing_ends_what_is_about_to_connect(place: Place) -> None:
         await asyncio.sleep(0)  # their first steps: one connects, one waits for that
         await runner.aclose()
         for each in asked:
-            with pytest.raises(RunnerClosed, match="was closed while it connected for a call; it was not sent"):
+            with pytest.raises(RunnerClosed, match="was closed while connecting, so the call was not sent"):
                 await soon(each)
         assert runner._caller is None
         async with runner:

@@ -149,13 +149,13 @@ class Needy(BaseContext):
         (lambda runner: {}, "a worker serves contexts, not a dict"),
         (dict, "a worker serves contexts, not the class 'dict'"),
         (serve_nobody, "a worker serves contexts, not the async function 'serve_nobody'"),
-        (Needy, "a worker cannot make 'Needy' with a runner alone: missing a required argument: 'key'"),
-        (lambda: None, "a worker cannot make '<lambda>' with a runner alone: too many positional arguments"),
+        (Needy, "a worker cannot call 'Needy' with only a runner: missing a required argument: 'key'"),
+        (lambda: None, "a worker cannot call '<lambda>' with only a runner: too many positional arguments"),
     ],
 )
 def test_what_is_no_context_is_refused(url: str, context: Any, reason: str) -> None:
     """In one line, before anything is connected to."""
-    remedy = "; give it a class derived from BaseContext, whose __init__ needs a runner alone"
+    remedy = "; give a class derived from BaseContext, whose __init__ requires only a runner"
     with pytest.raises(RuntimeFault, match=f"^{re.escape(reason + remedy)}$"):
         Worker(context, url)
 

@@ -42,7 +42,7 @@ async def test_a_request_runs_only_the_policy_of_its_subject(
         await caller.client.publish(sent_to, body, reply=f"{caller.inbox}.r1.1")
         failed = await caller.first(Failed)
 
-    told = f"request is for 'wait' of {place.name!r}, and came to {sent_to!r}; send it to its policy's own subject"
+    told = f"request is for 'wait' of {place.name!r}, but came to {sent_to!r}; send it to the policy's own subject"
     assert (failed.error.type, failed.error.message) == ("EnvelopeInvalid", told)
     assert gate.began == []
 
@@ -70,7 +70,7 @@ async def test_an_answer_is_for_who_asked(
         await stranger.ask("r1", policy=policy, sending=9)
         await until(lambda: len(stranger.of(Failed)) == 3)
 
-    remedy = "give each request an id of its own"
+    remedy = "give each request its own id"
     told = [f"request {id!r} was sent before, for another policy or inbox; {remedy}" for id in ("r1", "r2", "r1")]
     assert [(each.error.type, each.error.message) for each in stranger.of(Failed)] == [
         ("EnvelopeInvalid", each) for each in told
@@ -102,7 +102,9 @@ async def test_a_worker_answers_to_inboxes_alone(
 
     assert (heard, gate.began) == ([], [])
     warned = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-    assert warned == 3 * [f"worker {worker.id} dropped a message that names the reply subject {reply!r}, and no inbox"]
+    assert warned == 3 * [
+        f"worker {worker.id} dropped a message with the reply subject {reply!r}, which is not an inbox"
+    ]
 
 
 async def test_callers_may_have_inboxes_of_their_own(place: Place) -> None:
@@ -126,7 +128,7 @@ async def test_no_request_holds_a_place_for_longer_than_the_worker_allows(
         failed = await caller.first(Failed)
         await until(lambda: not worker.requests)
 
-    told = "a worker gives a request 0.05 s at most; give WorkerSettings more `longest`, or the policy less to do"
+    told = "the request was stopped after 0.05 s, the worker's limit; raise WorkerSettings(longest=…)"
     assert (failed.error.type, failed.error.message, gate.cancelled) == ("RequestTimedOut", told, ["x"])
 
 
@@ -150,7 +152,7 @@ async def test_a_time_that_is_no_time_is_refused(place: Place, caller: Caller, l
             caller, place.name, body_of(place.name).replace(b'"seconds_left": 5', f'"seconds_left": {left}'.encode())
         )
 
-    assert told.startswith("worker: EnvelopeInvalid: request is no ")
+    assert told.startswith("worker: EnvelopeInvalid: request is not ")
 
 
 @pytest.mark.parametrize(
@@ -172,7 +174,7 @@ async def test_arguments_of_any_kind_are_answered(place: Place, caller: Caller, 
     ("body", "reason"),
     [
         (b"[" * 900_000, "more than 500,000 JSON values"),
-        (b'{"schema":1,"x":' + b"[" * 400_000, "request is no JSON"),
+        (b'{"schema":1,"x":' + b"[" * 400_000, "request is not JSON"),
         (b'{"schema":' + b"[" * 90 + b"]" * 90 + b"}", "has schema [[[["),
         (b'{"schema":"' + b"2" * 900_000 + b'"}', "has schema '2222"),
         (body_of("x", context="C" * 900_000), "context: String should have at most 200 characters"),
@@ -182,16 +184,16 @@ async def test_arguments_of_any_kind_are_answered(place: Place, caller: Caller, 
         (body_of("x", options=["o"] * 10_001), "options: Tuple should have at most 10000 items"),
         (body_of("x", options=["o" * 201]), "options.0: String should have at most 200 characters"),
         (body_of("x", observations=[0] * 100_001), "observations.0: Input should be a valid dictionary"),
-        (b'{"schema":1,"observations":[\n' + b",\n" * 400_000 + b"\n]}", "request is no JSON"),
+        (b'{"schema":1,"observations":[\n' + b",\n" * 400_000 + b"\n]}", "request is not JSON"),
         (body_of("x", observations=[TURN] * 9), "parts.0.unknown: Value error, kind 0 is unknown"),
         (b'{"schema":1,"x":[' + b"{}," * 300_000 + b"{}]}", "more than 500,000 JSON values; send fewer messages"),
         (body_of("\N{SNOWMAN}" * 100), "came to"),
         (body_of("\udc80"), "context: contains a lone surrogate"),
-        (b"", "request is no JSON"),
-        (b"nonsense", "request is no JSON"),
+        (b"", "request is not JSON"),
+        (b"nonsense", "request is not JSON"),
         (b"x\x9c damaged", "cannot be decompressed"),
-        (body_of("x").replace(b'"schema": 1', b'"schema": 7'), "has schema 7, and this version reads 1"),
-        (body_of("Other"), "request is for 'echo' of 'Other', and came to"),
+        (body_of("x").replace(b'"schema": 1', b'"schema": 7'), "has schema 7, but this version reads 1"),
+        (body_of("Other"), "request is for 'echo' of 'Other', but came to"),
     ],
     ids=range(21),
 )
@@ -210,7 +212,7 @@ async def test_a_request_that_unpacks_to_too_much_is_answered(place: Place, call
     async with place.worker(Desk, WorkerSettings(largest=1_000_000)):
         told = await refusal(caller, place.name, zlib.compress(b" " * 1_000_001))
 
-    assert "unpacks to more than 1,000,000; send less, or give both sides' settings more `largest`" in told
+    assert "unpacks to more than 1,000,000; send less, or raise `largest` in the receiver's settings" in told
 
 
 async def test_requests_of_many_bytes_are_not_held_together(place: Place, caller: Caller, gate: Gate) -> None:

@@ -59,7 +59,7 @@ async def test_a_store_that_is_away_is_not_waited_for(database: str) -> None:
     line.cut()
     async with asyncio.timeout(100):
         await runner.aclose()
-    with pytest.raises(RunTaken, match="'r' was left unfinished"):
+    with pytest.raises(RunTaken, match="'r' is unfinished"):
         await performing
     async with working(database, main=saying("carried on")) as (runner, _):
         assert [message.text for message in await runner.result("r")] == ["carried on"]

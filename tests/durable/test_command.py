@@ -90,7 +90,7 @@ def test_a_person_decides_from_the_command_line(told: Told) -> None:
         call = runs.show("order-7").calls[0]
 
     assert [(message.policy, message.text) for message in call.messages] == [("human", "yes")]
-    assert "is decided already" in again
+    assert "already has a decision or a result" in again
 
 
 def test_messages_are_decided_from_standard_input(told: Told) -> None:
@@ -131,7 +131,7 @@ def test_a_run_says_which_worker_it_waits_for(told: Told) -> None:
 
     assert "later  Program.other waits for a worker of version '2'" in line
     assert len(line) <= 80
-    assert "waits     for a worker of version '2', of which none is there" in told.out("show", "later").splitlines()
+    assert "waits     for a worker of version '2', and none is running" in told.out("show", "later").splitlines()
 
 
 def test_runs_of_the_dead_are_given_back(told: Told) -> None:
@@ -143,24 +143,35 @@ def test_runs_of_the_dead_are_given_back(told: Told) -> None:
 def test_what_is_missing_is_said_in_one_line(told: Told) -> None:
     for arguments, line in {
         ("show",): "`sabir runs show` needs the name of a run; `sabir runs list` shows them",
-        ("show", "x"): "there is no run 'x'; `sabir runs list` shows those that there are",
+        ("show", "x"): "no run is named 'x'; `sabir runs list` shows the names",
         ("decide", "order-7"): "`sabir runs decide RUN PATH TEXT` needs all three",
         ("decide", "order-7", "0:main", "yes", "no"): "`sabir runs decide RUN PATH TEXT` needs all three",
-        ("cancel", "order-7", "x"): "`sabir runs cancel` takes one run, not 'x' too; call it once for each",
-        ("delete",): "`sabir runs delete RUN...` needs the names of runs, or `sabir runs delete --older-than 30d`",
-        ("delete", "greeting", "--older-than", "1d"): "needs the names of runs, or `sabir runs delete --older-than",
-        ("delete", "--older-than", "soon"): "'soon' is no age; give a number of days, hours, minutes or seconds: 30d",
-        ("delete", "--older-than", "1.5d"): "'1.5d' is no age",
-        ("delete", "greeting", "order-7"): "run 'order-7' is waiting, and is kept; cancel it before it is deleted",
-        ("delete", "greeting", "x"): "there is no run 'x'",
+        ("cancel", "order-7", "x"): "`sabir runs cancel` accepts one run, not also 'x'; call it once for each run",
+        (
+            "delete",
+        ): "`sabir runs delete` needs the names of runs; give them, or use `sabir runs delete --older-than 30d`",
+        ("delete", "greeting", "--older-than", "1d"): "needs the names of runs; give them, or use `sabir runs delete",
+        (
+            "delete",
+            "--older-than",
+            "soon",
+        ): "'soon' is not a valid age; give a number of days, hours, minutes or seconds",
+        ("delete", "--older-than", "1.5d"): "'1.5d' is not a valid age",
+        ("delete", "greeting", "order-7"): "run 'order-7' is waiting and was not deleted; cancel it first",
+        ("delete", "greeting", "x"): "no run is named 'x'",
         ("list", "--limit", "0"): "limit is 0; give the number of runs to list, 1 or more",
-        ("fork", "greeting", "--name", "a\nb"): "'a\\nb' is no name of a run; give 1 to 200 printable characters",
+        (
+            "fork",
+            "greeting",
+            "--name",
+            "a\nb",
+        ): "'a\\nb' is not a valid name for a run; use 1 to 200 printable characters",
         (
             "list",
             "--store",
             "",
-        ): "the store is no URL that can be read; give sqlite:///file.db or postgresql://user@host/database",
-        ("cancel", "greeting"): "run 'greeting' is done, and cannot be ended; fork it to run it again",
-        ("list", "--store", "sqlite:///none.db"): "holds no runs; give the store that a DurableRunner was made with",
+        ): "the store is not a valid URL; give sqlite:///file.db or postgresql://user@host/database",
+        ("cancel", "greeting"): "run 'greeting' is already done; fork it to run it again",
+        ("list", "--store", "sqlite:///none.db"): "has no runs; give the store URL that a DurableRunner uses",
     }.items():
         assert line in told.error(*arguments)

@@ -63,10 +63,12 @@ async def test_nothing_is_left_of_a_run_that_was_deleted(store: str) -> None:
 async def test_several_are_deleted_at_once_and_none_if_one_is_refused(sqlite: str) -> None:
     await two_ended(sqlite)
     with Runs(sqlite) as runs:
-        with pytest.raises(RunNotFound, match="there is no run 'x'"):
+        with pytest.raises(RunNotFound, match="no run is named 'x'"):
             runs.delete("done", "x")
         for age in (-1.0, float("nan"), float("inf")):
-            with pytest.raises(SettingsInvalid, match="is no age of runs; give seconds, 0 or more"):
+            with pytest.raises(
+                SettingsInvalid, match="is not a valid age of runs; give a number of seconds, 0 or more"
+            ):
                 runs.delete_ended(age)
         assert len(runs.list()) == 2
         runs.delete("done", "failed", "done")
@@ -111,7 +113,7 @@ async def test_what_is_open_is_not_deleted(store: str) -> None:
 
 async def refused(runs: Runs, *states: str, name: str | None = None) -> None:
     for state in states:
-        with pytest.raises(RunConflict, match=f"is {state}, and is kept; cancel it before it is deleted"):
+        with pytest.raises(RunConflict, match=f"is {state} and was not deleted; cancel it first"):
             await asyncio.to_thread(runs.delete, name or state)
 
 

@@ -202,7 +202,7 @@ async def test_a_queued_run_in_another_serialization_is_paused_and_others_are_pe
 
     expected = (
         f"run 'foreign': the engine's column inputs is in the serialization {serialization!r}, not 'sabir_json',"
-        " and was not loaded; see who else writes to the store, then fork the run"
+        " and was not loaded; check which other program writes to the store, then fork the run"
     )
     assert str(caught.value) == expected
     assert (summary.state, summary.fault) == ("paused", f"RowRefused: {expected}")

@@ -59,7 +59,7 @@ def test_a_run_that_was_stopped_is_not_taken(engine: Engine) -> None:
     ledger.create(Run("r", "app", "1", "Context", "main", "digest", "{}"))
     ledger.fence("r", wish="pause")
 
-    with pytest.raises(RunTaken, match="'r' was stopped before it was taken up; resume it once more"):
+    with pytest.raises(RunTaken, match="'r' was stopped before a worker began it; resume it again"):
         ledger.claim("r", "one")
 
 
@@ -75,12 +75,12 @@ async def test_two_workers_are_never_in_one_option_at_once(
             context = Assistant(runner, journal)
             await runner.launch()
             await asyncio.to_thread(runner.runs.pause, tmp_path.name)
-            with pytest.raises(RunConflict, match="is paused, and is kept; cancel it before it is deleted"):
+            with pytest.raises(RunConflict, match="is paused and was not deleted; cancel it first"):
                 await asyncio.to_thread(runner.runs.delete, tmp_path.name)
             async with asyncio.timeout(30):
                 while not await asyncio.to_thread(taken_elsewhere, runner.runs, tmp_path.name):
                     await asyncio.to_thread(runner.runs.pause, tmp_path.name)
-                while caplog.text.count("waits for the worker that has not let go of it yet") < 3:
+                while caplog.text.count("waits for a worker that has not released it yet") < 3:
                     await asyncio.sleep(BEAT)
             summary = await asyncio.to_thread(runner.runs.summary, tmp_path.name)
             before = journal.lines().count("add 4")
@@ -88,7 +88,10 @@ async def test_two_workers_are_never_in_one_option_at_once(
             messages = await runner.result(tmp_path.name)
 
     assert context is not None
-    assert (summary.state, summary.waits_for) == ("running", f"worker {summary.worker}, which has not let go of it yet")
+    assert (summary.state, summary.waits_for) == (
+        "running",
+        f"worker {summary.worker}, which has not released the run yet",
+    )
     assert before == 1
     assert journal.lines().count("add 4") == 2  # it had not ended when its worker was killed
     assert messages[-1].text == "done"
@@ -144,7 +147,7 @@ async def test_a_policy_learns_whether_its_run_is_still_its_worker_s(sqlite: str
         with pytest.raises(RunPaused):
             await runner.run(Program(runner, main=main).main, "Hi.", run_id="r")
     assert told == [True, False]
-    with pytest.raises(DurableFault, match="no run of a DurableRunner is here"):
+    with pytest.raises(DurableFault, match="works only in a run of a DurableRunner"):
         await holds_run()
 
 
@@ -183,7 +186,7 @@ async def test_what_is_stopped_has_stopped_before_the_run_goes_on(sqlite: str) -
         with pytest.raises(RunPaused):
             await runner.result("r")
         await asyncio.to_thread(runner.runs.cancel, "r")
-        with pytest.raises(RunConflict, match="'r' is kept, for a worker is still at it"):
+        with pytest.raises(RunConflict, match="'r' was not deleted: a worker still performs it"):
             await asyncio.to_thread(runner.runs.delete, "r")
         await asyncio.to_thread(runner.runs.resume, "r")
         while (await asyncio.to_thread(runner.runs.summary, "r")).state != "running":

@@ -193,7 +193,7 @@ async def test_a_newer_store_is_refused_unchanged_by_everything_that_opens_it(st
         make_tables(engine)
         execute(engine, f"UPDATE sabir_durable_schema SET version = {LAYOUT + 1}", "DROP TABLE sabir_workers")
         before = layout_of(engine)
-        expected = f"has layout {LAYOUT + 1}, this version reads up to {LAYOUT}; upgrade sabir-runtime$"
+        expected = f"has layout {LAYOUT + 1}, newer than this version's {LAYOUT}; upgrade sabir-runtime$"
         with pytest.raises(StoreInvalid, match=expected):
             await DurableRunner(store).launch()
         with pytest.raises(StoreInvalid, match=expected):

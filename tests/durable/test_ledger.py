@@ -85,7 +85,7 @@ def test_who_lost_the_run_writes_no_more(ledger: Ledger, hold: Hold) -> None:
         lambda: ledger.fail(hold, PATH, None, "{}"),
     )
     for write in writes:
-        with pytest.raises(RunTaken, match="'r' was taken from this worker; whoever has it now carries it on"):
+        with pytest.raises(RunTaken, match="'r' was stopped, or given to another worker; see `sabir runs show r`"):
             write()
 
     assert (run.epoch, later.epoch, run.worker) == (2, 2, "another")
@@ -105,7 +105,7 @@ def test_a_person_decides_only_what_is_open(ledger: Ledger, hold: Hold) -> None:
 
 
 def test_what_is_not_there_is_named(ledger: Ledger, hold: Hold) -> None:
-    with pytest.raises(RunNotFound, match=r"there is no run 'x'; `sabir runs list` shows"):
+    with pytest.raises(RunNotFound, match=r"no run is named 'x'; `sabir runs list` shows"):
         ledger.run("x")
     with pytest.raises(RunNotFound, match=r"run 'r' has no call at '9:no'; `sabir runs show r` lists"):
         ledger.call("r", "9:no")

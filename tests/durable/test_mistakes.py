@@ -31,7 +31,9 @@ async def test_a_name_must_stand_in_a_line(sqlite: str, name: str) -> None:
             lambda: runner.start(program.main, "Hi.", run_id=name),
             lambda: asyncio.to_thread(lambda: runner.runs.fork("r", name=name)),
         ):
-            with pytest.raises(RunConflict, match="is no name of a run; give 1 to 200 printable characters") as caught:
+            with pytest.raises(
+                RunConflict, match="is not a valid name for a run; use 1 to 200 printable characters"
+            ) as caught:
                 await asked()
             assert "\n" not in str(caught.value)
         assert len(runner.runs.list()) == 1
@@ -41,9 +43,9 @@ async def test_a_name_must_stand_in_a_line(sqlite: str, name: str) -> None:
 def test_a_time_between_looks_is_one(sqlite: str, given: dict[str, float]) -> None:
     """And a number of runs at once is one or more; None stands for no bound."""
     ((name, seconds),) = given.items()
-    with pytest.raises(SettingsInvalid, match=f"{name}={seconds} is no time between two looks; give seconds, more"):
+    with pytest.raises(SettingsInvalid, match=f"{name}={seconds} is not a valid interval; give a number of seconds"):
         DurableRunner(sqlite, **given)
-    with pytest.raises(SettingsInvalid, match="at_once=0 is no number of runs; give 1 or more"):
+    with pytest.raises(SettingsInvalid, match="at_once=0 is not a valid limit; give 1 or more"):
         DurableRunner(sqlite, at_once=0)
 
 
@@ -59,7 +61,7 @@ async def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'none' / 'runs.db'}"
     with pytest.raises(StoreInvalid, match=r"none/runs.db cannot be opened: unable to open database file"):
         await DurableRunner(store).launch()
-    with pytest.raises(StoreInvalid, match="holds no runs"):
+    with pytest.raises(StoreInvalid, match="has no runs"):
         Runs(store)
 
     assert list(tmp_path.iterdir()) == []
@@ -75,11 +77,13 @@ async def test_two_classes_of_one_name_are_told_apart(sqlite: str, monkeypatch: 
     Program(runner)
     Program(runner)
     type("Program", (BaseContext,), {"__module__": __name__.rpartition(".")[0] + ".support"})(runner)
-    with pytest.raises(DurableFault, match=r"support.Program and other_program.Program have one name, .*; rename one"):
+    with pytest.raises(
+        DurableFault, match=r"support.Program and other_program.Program have the same stored name, .*; rename one"
+    ):
         other.Program(runner)
     async with working(sqlite), DurableRunner(sqlite, beat=BEAT, poll=POLL) as second:  # two runners of one worker
         other.Program(second)
-        with pytest.raises(DurableFault, match="have one name"):
+        with pytest.raises(DurableFault, match="have the same stored name"):
             await second.launch()
 
 

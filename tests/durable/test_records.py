@@ -52,7 +52,7 @@ def test_role_hints_and_steps_are_no_part_of_what_is_asked(
         (call_of("a"), call_of("b"), 'recorded with observations.last.payload.parts[0].text "a", found "b"'),
         (call_of(f"{LONG}a"), call_of(f"{LONG}b"), 'observations.last.payload.parts[0].text … to be or not to be a"'),
         (call_of("a"), call_of(sabir.assistant("a")), 'observations.last.policy "user", found "llm"'),
-        (call_of("a", "c"), call_of("b", "c"), "recorded with other observations: a message before the last is"),
+        (call_of("a", "c"), call_of("b", "c"), "recorded with other observations: a message before the last one"),
         (call_of("c"), call_of("b", "c"), "recorded with observations.count 1, found 2"),
         (call_of("a"), call_of(), "recorded with observations.count 1, found 0"),
         (call_of("a", number=1), call_of("a", number=2), "recorded with arguments.number 1, found 2"),

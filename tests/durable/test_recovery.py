@@ -130,7 +130,7 @@ async def test_a_run_that_is_being_started_when_its_runner_closes_is_left_unfini
         performing = asyncio.ensure_future(runner.run(program.main, "Hi.", run_id="r"))
         await begun.wait()
         await runner.aclose()
-        with pytest.raises(RunTaken, match="was left unfinished: its runner was closed"):
+        with pytest.raises(RunTaken, match="is unfinished: its runner was closed"):
             await performing
 
 
@@ -147,7 +147,7 @@ async def test_a_run_that_ends_its_workers_is_paused_at_last(store: str, monkeyp
     monkeypatch.undo()
 
     with Runs(store) as runs:
-        assert "20 workers died while they had it" in (runs.summary("r").fault or "")
+        assert "20 workers died while they performed it" in (runs.summary("r").fault or "")
         runs.decide("r", "0:main", "yes")
     assert found(store, "r") == ("queued", 0)
     async with working(store, main=human_policy(decision)) as (runner, _):

@@ -69,16 +69,16 @@ async def test_a_cancelled_run_stops_within_a_beat_and_can_be_resumed(store: str
         performing = asyncio.ensure_future(runner.run(program.main, "Hi.", run_id="r"))
         await gate.reached.wait()
         await asyncio.to_thread(runner.runs.cancel, "r")
-        with pytest.raises(RunCancelled, match=r"'r' was cancelled; `sabir runs resume r` carries it on after all"):
+        with pytest.raises(RunCancelled, match=r"'r' was cancelled; `sabir runs resume r` continues the run"):
             await performing
         with pytest.raises(RunCancelled):
             await runner.run(program.main, "Hi.", run_id="r")
         gate.opened.set()
         await asyncio.to_thread(runner.runs.resume, "r")
         assert [message.text for message in await runner.result("r")] == ["through"]
-        with pytest.raises(RunConflict, match="is done, and cannot be ended; fork it to run it again"):
+        with pytest.raises(RunConflict, match="is already done; fork it to run it again"):
             await asyncio.to_thread(runner.runs.cancel, "r")
-        with pytest.raises(RunConflict, match="there is nothing to resume; only paused runs wait for it"):
+        with pytest.raises(RunConflict, match="cannot be resumed; only paused or cancelled runs can"):
             await asyncio.to_thread(runner.runs.resume, "r")
 
 
@@ -89,7 +89,7 @@ async def test_a_paused_run_waits_over_a_restart(store: str) -> None:
         performing = asyncio.ensure_future(runner.run(program.main, "Hi.", run_id="r"))
         await gate.reached.wait()
         await asyncio.to_thread(lambda: runner.runs.pause("r", reason="lunch"))
-        with pytest.raises(RunPaused, match=r"'r' is paused: lunch; `sabir runs resume r` carries it on"):
+        with pytest.raises(RunPaused, match=r"'r' is paused: lunch; `sabir runs resume r` continues the run"):
             await performing
     async with working(store, main=saying("hello")) as (runner, _):
         assert await runner.recover() == []
@@ -117,7 +117,7 @@ async def test_a_fork_begins_with_what_was_recorded_before_a_call(store: str) ->
         for wrong, told in {"0:main/7:x": "has no call at", "": "has no call at"}.items():
             with pytest.raises(RunNotFound, match=told):
                 await asyncio.to_thread(lambda at=wrong: runner.runs.fork("r", at=at))
-        with pytest.raises(RunConflict, match="there is a run 'r' already"):
+        with pytest.raises(RunConflict, match="a run 'r' already exists"):
             await asyncio.to_thread(lambda: runner.runs.fork("anew", name="r"))
 
     assert heard == ["first", "second", "third", "second", "third", "first", "second", "third"]
@@ -158,7 +158,10 @@ async def test_a_call_that_does_not_wait_is_not_decided(store: str) -> None:
     async with working(store, main=main, person=human_policy(decision)) as (runner, program):
         await runner.start(program.main, "Well?", run_id="r")
         await waiting(runner, "r")
-        with pytest.raises(RunConflict, match="'r' at '0:main' waits for nobody; `sabir runs show r` says which"):
+        with pytest.raises(
+            RunConflict,
+            match="the call '0:main' of run 'r' does not wait for a decision; `sabir runs show r` shows which",
+        ):
             await runner.decide("r", "0:main", "yes")
         await runner.decide("r", "0:main/0:person", "no")
         messages = await runner.result("r")
@@ -202,18 +205,18 @@ async def test_a_person_decides_after_any_number_of_restarts(store: str) -> None
         performing = asyncio.ensure_future(runner.run(program.main, "Pay?", ["pay"], run_id="r"))
         await waiting(runner, "r")
         await runner.aclose()
-        with pytest.raises(Exception, match="was left unfinished"):
+        with pytest.raises(Exception, match="is unfinished"):
             await performing
     async with working(store, **policies) as (runner, _):
         await waiting(runner, "r")
         chosen = await choosing(("pay", "c1", {}))(None, [])
         await runner.decide("r", "0:main", chosen)
         messages = await runner.result("r")
-        with pytest.raises(RunConflict, match="is decided already: it is done"):
+        with pytest.raises(RunConflict, match="already has a decision or a result"):
             await runner.decide("r", "0:main", "no")
         with pytest.raises(RunNotFound, match="has no call at"):
             await runner.decide("r", "0:other", "no")
-    with pytest.raises(Exception, match="a decision is waited for in a run of a DurableRunner"):
+    with pytest.raises(Exception, match="works only in a run of a DurableRunner"):
         await Program(InMemoryRunner(), main=human_policy(decision)).main("Well?")
 
     assert [message.kind for message in messages] == ["option_call", "option_result"]
@@ -255,7 +258,7 @@ async def test_the_database_is_readable_json(sqlite: str, tmp_path: Path) -> Non
 def test_a_store_without_runs_says_so_and_is_not_made(tmp_path: Path, postgres: str) -> None:
     path = tmp_path / "none.db"
     for store in (f"sqlite:///{path}", postgres):
-        with pytest.raises(StoreInvalid, match="holds no runs; give the store that a DurableRunner was made with"):
+        with pytest.raises(StoreInvalid, match="has no runs; give the store URL that a DurableRunner uses"):
             Runs(store)
 
     assert not path.exists()

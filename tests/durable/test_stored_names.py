@@ -71,7 +71,7 @@ async def test_a_renamed_context_continues_the_runs_of_its_earlier_name(store: s
         again = await runner.run(program.main, "Hi.", run_id="ended")
         results = [await asyncio.wait_for(runner.result(run), 30) for run in ("ended", "open", "queued")]
         await runner.run(program.main, "Hi.", run_id="new")
-        with pytest.raises(ReplayMismatch, match=r"asked of Before\.main with other observations"):
+        with pytest.raises(ReplayMismatch, match=r"is a call of Before\.main with other observations"):
             await runner.run(program.main, "Ho.", run_id="ended")
         contexts = {each.run: each.context for each in await asyncio.to_thread(runner.runs.list)}
 
@@ -83,7 +83,7 @@ async def test_a_subclass_does_not_take_the_runs_of_its_base(sqlite: str) -> Non
     await store_runs(sqlite)
     async with DurableRunner(sqlite, beat=BEAT, poll=POLL) as runner:
         program = Derived(runner, Gate())
-        with pytest.raises(ReplayMismatch, match=r"asked of Before\.main, and is now asked of Derived\.main"):
+        with pytest.raises(ReplayMismatch, match=r"is a call of Before\.main, not of Derived\.main"):
             await runner.run(program.main, "Hi.", run_id="ended")
 
 
@@ -93,7 +93,7 @@ async def test_two_classes_with_one_stored_name_are_refused(sqlite: str) -> None
 
     runner = DurableRunner(sqlite)
     Named(runner, Gate())
-    with pytest.raises(DurableFault, match="rename one of them, or give one another stored_as"):
+    with pytest.raises(DurableFault, match="rename one of them, or give one of them another stored_as"):
         Other(runner, Gate())
 
 

@@ -91,7 +91,7 @@ async def test_a_damaged_file_is_an_error_of_ours(tmp_path: Path, damage: Callab
         ("ALTER TABLE sabir_runs RENAME COLUMN deaths TO births", "no such column: .*deaths; put back a copy"),
         (
             "UPDATE sabir_durable_schema SET version = 9",
-            "layout 9, this version reads up to 2; upgrade sabir-runtime",
+            "layout 9, newer than this version's 2; upgrade sabir-runtime",
         ),
         ("DROP TABLE sabir_calls", "no such table: sabir_calls; put back a copy"),
         ("ALTER TABLE workflow_status RENAME COLUMN status TO state", "no such column: .*status; put back a copy"),
@@ -147,13 +147,13 @@ async def test_what_cannot_be_written_ends_a_run_with_the_reason(
 @pytest.mark.parametrize(
     ("store", "told"),
     [
-        ("postgresql://me:s/secret@host/name@x", "the store is no URL that can be read; write / as %2F and @ as %40"),
-        ("postgresql://me:s@secret@host/name", "the store is no URL that can be read; write / as %2F and @ as %40"),
-        ("mysql://me:secret@host/name", r"mysql://me:\*\*\*@host/name is of no known kind"),
-        ("mysql://host/name?password=secret", "mysql://host/name is of no known kind"),
-        ("postgresql://me:secret@host:port/name", "the store is no URL that can be read"),
-        ("me:secret@host", "the store is no URL that can be read"),
-        ("sqlite://me:secret@", "sqlite names no file"),
+        ("postgresql://me:s/secret@host/name@x", "the store is not a valid URL; write / as %2F and @ as %40"),
+        ("postgresql://me:s@secret@host/name", "the store is not a valid URL; write / as %2F and @ as %40"),
+        ("mysql://me:secret@host/name", r"mysql://me:\*\*\*@host/name has an unsupported scheme"),
+        ("mysql://host/name?password=secret", "mysql://host/name has an unsupported scheme"),
+        ("postgresql://me:secret@host:port/name", "the store is not a valid URL"),
+        ("me:secret@host", "the store is not a valid URL"),
+        ("sqlite://me:secret@", "the sqlite URL has no file"),
         ("postgresql://me:secret@127.0.0.1:1/runs?sslmode=secret", r"me:\*\*\*@127.0.0.1:1/runs cannot be opened"),
     ],
 )

@@ -10,7 +10,7 @@ from sabir_runtime.durable.statuses import WorkerList
 from tests.durable.children import BEAT, POLL
 from tests.durable.support import Gate, Program, end_at, saying
 
-WAITS = "a worker of version '1', of which none is there"
+WAITS = "a worker of version '1', and none is running"
 
 
 def runner_of(store: str, version: str) -> DurableRunner:
@@ -71,7 +71,9 @@ async def test_whoever_asks_for_such_a_run_is_told(store: str, caplog: pytest.Lo
     async with runner_of(store, "2") as runner:
         program = Program(runner, main=saying("anew"))
         await stranded(runner, "r")
-        told = f"'r' waits for {WAITS}, and this is version '2'; start one, or `sabir runs fork r --for-version 2`, or"
+        told = (
+            f"'r' waits for {WAITS}, but this runner has version '2'; start one, or `sabir runs fork r --for-version 2`"
+        )
         with pytest.raises(RunConflict, match=told):
             await runner.run(program.main, "Hi.", run_id="r")
         with pytest.raises(RunConflict, match=told):

@@ -54,7 +54,7 @@ RAISED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "own words": (raises(OptionFailed("quota", "try tomorrow")), PolicyFailed, "quota: try tomorrow"),
     "no batch": (lambda: 3, PolicyInvalid, "policy 'fail' returned a int, not a batch; return a list of "
         "messages; a reply's are reply.messages"),
-    "cancelled": (wait_for_what_is_cancelled, PolicyFailed, "CancelledError: the policy waited for something that was "
+    "cancelled": (wait_for_what_is_cancelled, PolicyFailed, "CancelledError: the policy awaited a task that was "
         "cancelled"),
     "exit": (raises(SystemExit(3)), PolicyFailed, "SystemExit: the policy raised SystemExit(3)"),
     "half a character": (raises(Overheated("\ud800")), PolicyFailed, "Overheated: \\ud800"),

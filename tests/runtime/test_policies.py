@@ -145,7 +145,7 @@ def test_a_plain_function_is_refused_when_it_is_bound() -> None:
         with pytest.raises(PolicyInvalid):
             Context()._bind(what)
     for wrong in (rule, partial(rule), lambda ctx, observations, options=None: [], Rules()):
-        with pytest.raises(PolicyInvalid, match="is a plain function, whose batch cannot be awaited; write async def"):
+        with pytest.raises(PolicyInvalid, match="is not an async function; write async def"):
             Context()._bind(wrong)
 
 
@@ -210,5 +210,5 @@ async def test_a_loop_asks_until_nothing_more_is_chosen() -> None:
     model.assert_finished()
     ctx = Context(call("search", query="rain"))
     ctx.agent = ctx._bind(loop_policy("chooser", turns=3))
-    with pytest.raises(LoopLimit, match="'chooser' chose options 3 times in a row"):
+    with pytest.raises(LoopLimit, match="'chooser' called options in 3 turns in a row"):
         await ctx.agent(HISTORY, ["search"])

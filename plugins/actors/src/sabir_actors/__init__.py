@@ -1,4 +1,4 @@
-"""Threads of conversation through phases: a message protocol, actors, supervision, state that survives its process.
+"""Threads: conversations that actors lead through fixed phases, with records from which another process continues.
 
 async with ActorSystem("provider:model", store=SQLiteStore("threads.db")) as system:
     client = ThreadClient(system)

@@ -1,13 +1,12 @@
-"""An actor handles one message at a time, each validated first, and answers each once; a host takes messages to it.
+"""Actor and ActorHost: an actor handles one valid message at a time, and a host delivers messages to actors.
 
     send_message(message) ─▶ the actor `message.receiver` ─▶ its Response        no such receiver: a dead letter, ERROR
 
     receive(message) ─▶ answered before? ─▶ validated ─▶ mailbox ─▶ handler ─▶ validated ─▶ Response
                               │                 │           │          └ raised, too late, interrupted ─▶ ErrorResponse
-                              └ that answer     └ ERROR     └ full ─▶ ERROR
+                              └ same answer     └ ERROR     └ full ─▶ ERROR
 
-Heartbeats, status, restart and stop are answered while another message is handled. A handler is a method `on_<type>`.
-It runs in a task of its own: a cancellation within it is its error, and only one from outside ends its message.
+Heartbeats, status, restart and stop are answered while another message is handled. Each handler runs in its own task.
 """
 
 import asyncio
@@ -31,28 +30,39 @@ from sabir_actors.protocol import AEIOUY, AnyMessage, Message, Response, data_of
 from sabir_actors.resources import SharedResources
 
 THREADS = "threads"
-"""Id of the actor of threads that every system has."""
+"""The id of the actor of all threads in every system."""
 MAILBOX = 1000
-"""How many messages may wait at one actor."""
+"""The default maximum number of messages that wait at an actor."""
 REMEMBERED = 1000
-"""How many answers an actor keeps for messages delivered twice, and how many failed messages for RETRY; the answers of
-a thread are in its journal too."""
+"""The number of answers that an actor keeps for messages delivered twice, and of failed messages for RETRY."""
 CLEANUP = 1.0
-"""Seconds that an interrupted handler has to clean up; then the actor continues without waiting for it."""
+"""The number of seconds that an actor waits for an interrupted handler to end."""
 Handled: TypeAlias = typed.Data | Mapping[str, Any] | Response
-"""A handler's result: the data of the response, or a whole response."""
+"""A handler's return value: the data of the response, or a complete Response."""
 
 
 class Actor:
-    """The base of all actors. A subclass handles messages of a type by a coroutine method `on_<type>`, lower case.
+    """The base class of actors. A subclass handles each message type in an async method `on_<type>`, in lower case.
 
-    An ActorError that it raises becomes an ERROR of its code. Any other exception is logged, reported to the
-    supervisor, and becomes an ERROR; the actor continues. So does a cancellation that comes from the handler itself,
-    and a response whose data does not fit its type. The envelope of a response is that of the answer to its message.
+    A handler returns the response's data, or a Response. If it raises ActorError, the sender receives an ERROR with
+    this code. Any other exception, or invalid data, is logged, reported to the supervisor, and answered with FAILED.
+    `mailbox` is the maximum number of waiting messages, `longest` the time limit of a message in seconds.
+
+    >>> import asyncio
+    >>> from sabir_actors import Actor, ActorSystem, Message
+    >>> class Greeter(Actor):
+    ...     async def on_greet(self, message):
+    ...         return {"text": f"Hello, {message.data['name']}!"}
+    >>> async def main():
+    ...     async with ActorSystem() as system:
+    ...         system.add(Greeter("greeter", system))
+    ...         return await system.send_message(Message(type="GREET", data={"name": "Ada"}, receiver="greeter"))
+    >>> asyncio.run(main()).data["text"]
+    'Hello, Ada!'
     """
 
     immediate: ClassVar[frozenset[str]] = frozenset({"HEARTBEAT", "STOP", "RESTART"})
-    """Types that are handled at once, even while another message is handled."""
+    """Message types that are handled at once, even while another message is being handled."""
 
     def __init__(
         self, actor_id: str, system: "ActorHost", *, mailbox: int = MAILBOX, longest: float | None = None
@@ -60,7 +70,7 @@ class Actor:
         self.actor_id = actor_id
         self.system = system
         self.phases: tuple[str, ...] = AEIOUY
-        """Phase types that validation allows."""
+        """The phase names that are valid in messages."""
         self._mailbox, self._longest = mailbox, system.restarts.timeout if longest is None else longest
         self._turn = asyncio.Lock()
         self._is_stopped = False
@@ -68,14 +78,14 @@ class Actor:
         self._began = monotonic()
         self._running: dict[str, asyncio.Task[Response]] = {}
         self._handlers: dict[str, asyncio.Future[Handled]] = {}
-        """Id of a message → its running handler, in the order in which they began."""
+        """Id of a message → its running handler, in order of their start."""
         self._may_begin = asyncio.Event()
-        """Set unless the actor is restarting: no waiting message begins then."""
+        """Cleared during a restart, so that no waiting message begins."""
         self._may_begin.set()
         self._restarting = 0
-        """How many RESTARTs are being handled."""
+        """The number of RESTARTs that are being handled."""
         self._given_up: dict[str, ActorError] = {}
-        """Id of an interrupted message → the error that answers it."""
+        """Id of an interrupted message → the error of its response."""
         self._answers: OrderedDict[str, Response] = OrderedDict()
         self._failed: OrderedDict[str, Message] = OrderedDict()
 
@@ -85,7 +95,7 @@ class Actor:
     def _request(
         self, message_type: str, said: Mapping[str, Any], receiver: str, correlation_id: str | None, **envelope: Any
     ) -> Message:
-        """A message from this actor to another."""
+        """Return a message from this actor to another."""
         return Message(
             type=message_type,
             data=said,
@@ -96,7 +106,7 @@ class Actor:
         )
 
     async def receive(self, message: Message) -> Response:
-        """Answer a message; raises only the caller's own cancellation, after which the work continues."""
+        """Return the response to a message, an ErrorResponse for errors. A repeated message is handled once."""
         running = self._running.get(message.id)
         if running is None:
             found = self._answers.get(message.id)
@@ -120,13 +130,13 @@ class Actor:
         del self._running[message_id]
 
     def _refusal(self, message: Message) -> Response | None:
-        """The response to a message that is refused before it is queued; None for others."""
+        """Return the ERROR for a message that is refused before it is queued; None for others."""
         try:
             validate_message(message, self.phases)
             self._check_works()
             waiting = len(self._running)
             if waiting >= self._mailbox and message.type not in self.immediate:
-                full = f"{waiting} messages wait at actor {self.actor_id}, as many as it takes; send it again later"
+                full = f"{waiting} messages wait at actor {self.actor_id}, which is its maximum; send it again later"
                 raise ActorError(ErrorCode.MAILBOX_FULL, full, retryable=True)
         except ActorError as error:
             return message.error(error)
@@ -153,7 +163,7 @@ class Actor:
         return response
 
     async def _outcome(self, message: Message) -> Response:
-        """The handler's response, or the ERROR for its exception."""
+        """Return the handler's response, or the ERROR for its exception."""
         if message.id in self._given_up:
             raise asyncio.CancelledError
         try:
@@ -173,7 +183,7 @@ class Actor:
             return message.error(failure)
 
     async def _in_turn(self, message: Message) -> Response:
-        """The handler's response, once it is this message's turn."""
+        """Wait until it is this message's turn, and return the handler's response."""
         if message.type in self.immediate:
             return await self._handle(message)
         async with self._turn:
@@ -189,10 +199,7 @@ class Actor:
         return self._checked(message, await self._performed(message, handler))
 
     async def _performed(self, message: Message, handler: Callable[[Message], Awaitable[Handled]]) -> Handled:
-        """Run a handler in a task of its own; a cancellation of the present task interrupts the handler.
-
-        Raises HandlerCancelled if the handler, or a task that it waits for, was cancelled otherwise.
-        """
+        """Run a handler in its own task. A cancellation of the present task interrupts the handler."""
         work = asyncio.ensure_future(handler(message))
         self._handlers[message.id] = work
         try:
@@ -202,18 +209,18 @@ class Actor:
             work.add_done_callback(_ignore_result)
             await asyncio.wait([work], timeout=CLEANUP)
             if not work.done():
-                logger.warning("a handler of %s at %s does not end; nobody waits", message.type, self.actor_id)
+                logger.warning("a handler of %s at %s does not end; not waiting for it", message.type, self.actor_id)
             elif message.id in self._given_up and not work.cancelled() and work.exception() is None:
                 return work.result()  # it was done nevertheless
             raise
         finally:
             del self._handlers[message.id]
         if work.cancelled():
-            raise HandlerCancelled("the handler, or a task that it waits for, was cancelled, and not by its caller")
+            raise HandlerCancelled("the handler, or a task that it awaits, was cancelled, but not by its caller")
         return work.result()
 
     def _checked(self, message: Message, result: object) -> Response:
-        """Return the response of a handler's result; raise HandlerInvalid if its data does not fit its type."""
+        """Return the response for a handler's result. Raises HandlerInvalid for invalid data."""
         if isinstance(result, Response):
             response = message.answered_by(result)
         elif isinstance(result, Mapping):
@@ -229,7 +236,7 @@ class Actor:
         return response
 
     async def stop(self) -> None:
-        """Take no more messages; messages being handled are finished, then the actor calls `stopping`."""
+        """Accept no more messages, and return. Running handlers are finished, and then `stopping` is called."""
         if self._ending is None:
             self._is_stopped = True
             self._ending = asyncio.ensure_future(self._end())
@@ -239,16 +246,16 @@ class Actor:
             try:
                 await self.stopping()
             except (Exception, asyncio.CancelledError) as error:
-                logger.warning("actor %s did not end well: %s", self.actor_id, one_line(f"{error!r}"))
+                logger.warning("actor %s failed while stopping: %s", self.actor_id, one_line(f"{error!r}"))
 
     def abandon(self, *message_ids: str) -> None:
-        """Interrupt the messages being handled, or only these; their senders get an ERROR (STOPPED)."""
+        """Interrupt all messages being handled, or only these ids. Their senders receive an ERROR (STOPPED)."""
         for message_id in message_ids or tuple(self._running):
-            reason = f"the message {message_id} was given up at actor {self.actor_id} before it was done"
+            reason = f"the message {message_id} was interrupted at actor {self.actor_id} before it was done"
             self._give_up(message_id, ActorError(ErrorCode.STOPPED, reason))
 
     def _give_up(self, message_id: str, error: ActorError) -> None:
-        """Interrupt a message, and answer it with that error."""
+        """Interrupt a message, and answer it with this error."""
         task = self._running.get(message_id)
         if task is not None and not task.done() and message_id not in self._given_up:
             self._given_up[message_id] = error
@@ -257,10 +264,7 @@ class Actor:
                 task.cancel()  # a task that has not begun checks this itself
 
     async def drained(self, within: float | None = None) -> None:
-        """Wait until all accepted messages are answered, and a stopped actor has finished stopping.
-
-        After `within` seconds, if given, the messages and `stopping` are interrupted.
-        """
+        """Wait until all messages are answered and the stop is complete. Interrupt them after `within` seconds."""
         until = None if within is None else monotonic() + within
         while self._running:
             late = until is not None and monotonic() >= until
@@ -270,29 +274,25 @@ class Actor:
         if self._ending is not None:
             await asyncio.wait([self._ending], timeout=_left(until))
             if not self._ending.done():
-                logger.warning("actor %s does not end; it is interrupted", self.actor_id)
+                logger.warning("actor %s does not stop in time; interrupting it", self.actor_id)
                 self._ending.cancel()
                 await asyncio.wait([self._ending], timeout=CLEANUP)
 
     # What every actor answers
 
     async def on_heartbeat(self, message: Message) -> Handled:
-        """Report that it is alive, since when, and how full the mailbox is."""
+        """Handle HEARTBEAT: return the actor's uptime in seconds, and how full its mailbox is."""
         uptime, others = monotonic() - self._began, len(self._running) - 1
         return typed.HeartbeatResponse(uptime=uptime, load=min(others / self._mailbox, 1.0))
 
     async def on_stop(self, message: Message) -> Handled:
-        """Take no more messages; those being handled are finished, waiting ones get an ERROR."""
+        """Handle STOP: accept no more messages. Running handlers finish, and waiting messages receive an ERROR."""
         self._check_meant(message)
         await self.stop()
         return typed.StopComplete(actor_id=self.actor_id, stopped_at=now())
 
     async def on_restart(self, message: Message) -> Handled:
-        """Discard volatile state, and continue under the same id.
-
-        Messages that are being handled may end within the policy's `patience`; then they are interrupted. No waiting
-        message begins before the restart is complete.
-        """
+        """Handle RESTART: discard state and continue. Handlers are interrupted after the policy's `patience`."""
         self._check_meant(message)
         self._restarting += 1
         self._may_begin.clear()
@@ -306,7 +306,7 @@ class Actor:
         return typed.RestartComplete(actor_id=self.actor_id, restarted_at=now())
 
     async def _interrupt_before(self, message_id: str) -> None:
-        """Wait for the handlers that began before a message's; interrupt those that do not end."""
+        """Wait for handlers that began before this message, and interrupt them if they do not end."""
         earlier = list(takewhile(lambda each: each != message_id, self._handlers))
         handlers = [self._handlers[each] for each in earlier]
         if handlers:
@@ -319,20 +319,20 @@ class Actor:
             await asyncio.wait(late, timeout=CLEANUP)
 
     async def on_error(self, message: Message) -> Handled:
-        """Handle an error that another actor reports."""
+        """Handle ERROR: log an error that another actor reports."""
         told = data_of(message, typed.ErrorData)
-        logger.warning("%s was told of an error: %s", self.actor_id, one_line(told.error_message, 200))
+        logger.warning("%s received an error: %s", self.actor_id, one_line(told.error_message, 200))
         return typed.ErrorAcknowledged(actor_id=self.actor_id, action_taken="logged")
 
     async def on_retry(self, message: Message) -> Handled:
-        """Handle a message again that failed here; the response has the original's type."""
+        """Handle RETRY: handle a message again that failed here. The response is the original message's response."""
         again = data_of(message, typed.Retry)
         original = self._failed.get(again.original_message_id)
         if original is None:
-            reason = f"no message {again.original_message_id} failed here; send it anew"
+            reason = f"no message {again.original_message_id} failed here; send the original message again"
             raise ActorError(ErrorCode.UNKNOWN_MESSAGE, reason)
         if again.attempt > again.max_attempts:
-            reason = f"attempt {again.attempt} of {again.max_attempts}: no further one is made"
+            reason = f"attempt {again.attempt} exceeds max_attempts={again.max_attempts}"
             raise ActorError(ErrorCode.RETRIES_EXHAUSTED, reason)
         response = await self._handle(original)
         if not response.is_error:
@@ -340,34 +340,34 @@ class Actor:
         return response
 
     async def restarting(self) -> None:
-        """A subclass's actions at a restart."""
+        """Override this method to discard state at a restart."""
 
     async def stopping(self) -> None:
-        """A subclass's actions after it was stopped and no message is being handled."""
+        """Override this method to close resources, after the actor's last message was handled."""
 
     def _check_meant(self, message: Message) -> None:
         meant = data_of(message, typed.ActorReason).actor_id
         if meant != self.actor_id:
-            reason = f"{message.type} is about actor {meant!r} and came to {self.actor_id!r}; send it to that actor"
+            reason = f"{message.type} is for actor {meant!r}, but came to {self.actor_id!r}; set receiver={meant!r}"
             raise ActorError(ErrorCode.INVALID_MESSAGE, reason)
 
 
 class HandlerCancelled(Exception):
-    """A handler's own cancellation."""
+    """The handler, or a task that it awaits, was cancelled, but not by its caller."""
 
 
 class HandlerInvalid(Exception):
-    """A handler's result is not a valid response."""
+    """A handler returned something that is not a valid response."""
 
 
 def _ignore_result(work: "asyncio.Future[Any]") -> None:
-    """Retrieve the exception of a handler that nobody waits for, so that asyncio does not log it."""
+    """Retrieve the exception of an abandoned handler, so that asyncio does not log it."""
     with suppress(asyncio.CancelledError):
         work.exception()
 
 
 def _left(until: float | None) -> float | None:
-    """Return the seconds until a time, None for no limit."""
+    """Return the number of seconds until a time; None for no limit."""
     return None if until is None else max(0.0, until - monotonic())
 
 
@@ -375,7 +375,7 @@ Kept = TypeVar("Kept")
 
 
 def _keep(kept: OrderedDict[str, Kept], key: str, value: Kept) -> None:
-    """Keep a value, of REMEMBERED the latest."""
+    """Add a value, and remove the oldest if there are more than REMEMBERED."""
     kept[key] = value
     kept.move_to_end(key)
     if len(kept) > REMEMBERED:
@@ -383,40 +383,40 @@ def _keep(kept: OrderedDict[str, Kept], key: str, value: Kept) -> None:
 
 
 class ActorHost(SharedResources):
-    """Holds actors: it has their shared resources, finds them, and delivers messages to them."""
+    """Finds actors by id, delivers messages to them, and has their shared resources. Use its subclass ActorSystem."""
 
     @cached_property
     def _actors(self) -> dict[str, Actor]:
-        """Id → actor, in the order in which they were added."""
+        """Id → actor, in the order of their addition."""
         return {}
 
     _leaves_at: float | None = None
-    """The time at which messages that are being handled are interrupted, once the system stops."""
+    """The time at which running handlers are interrupted, once the system stops; None before."""
 
     def add(self, actor: Actor) -> None:
-        """Add an actor; raises ActorError if another has its id."""
+        """Add an actor. Raises ActorError (INVALID_CONFIG) if another actor has its id."""
         if self._actors.setdefault(actor.actor_id, actor) is not actor:
-            raise ActorError(ErrorCode.INVALID_CONFIG, f"an actor {actor.actor_id!r} is here already; give another id")
+            raise ActorError(ErrorCode.INVALID_CONFIG, f"an actor {actor.actor_id!r} already exists; use another id")
 
     def remove(self, actor_id: str) -> None:
-        """Remove an actor."""
+        """Remove an actor, without stopping it. An unknown id is ignored."""
         self._actors.pop(actor_id, None)
 
     def actors(self) -> tuple[str, ...]:
-        """Ids of all actors, in the order in which they were added."""
+        """Return the ids of all actors, in the order of their addition."""
         return tuple(self._actors)
 
     def get_actor(self, actor_id: str) -> Actor:
-        """The actor of that id; raises ActorError (UNKNOWN_ACTOR) if there is none."""
+        """Return the actor with this id. Raises ActorError (UNKNOWN_ACTOR) for an unknown id."""
         found = self._actors.get(actor_id)
         if found is None:
-            raise ActorError(ErrorCode.UNKNOWN_ACTOR, f"no actor {actor_id!r} is here; see system.actors()")
+            raise ActorError(ErrorCode.UNKNOWN_ACTOR, f"no actor has the id {actor_id!r}; see system.actors()")
         return found
 
     async def send_message(self, message: Message) -> Response:
-        """Deliver a message to its receiver; returns the response, an ErrorResponse if the receiver is unknown.
+        """Send a message to the actor `message.receiver`, wait, and return the response.
 
-        Raises ActorError, a ValueError, for a message without a receiver.
+        All failures are returned as an ErrorResponse, except that a message without a receiver raises ActorError.
         """
         if not message.receiver:
             raise ActorError(ErrorCode.INVALID_MESSAGE, "Message must have a receiver; set receiver= to an actor's id")
@@ -428,21 +428,21 @@ class ActorHost(SharedResources):
         return await actor.receive(message)
 
     def bury(self, message: AnyMessage) -> None:
-        """Keep and count a message without a receiver."""
+        """Add a message for an unknown receiver to `dead_letters`, and count it."""
         self.dead_letters.append(message)
         self.dead_count += 1
         logger.warning("no receiver for %s %s to %s", message.type, message.id, message.receiver)
 
     def log(self, message: AnyMessage) -> None:
-        """Tell of one message on its way; the log has nothing of its contents."""
+        """Log a message's type, id and addresses, not its contents, and pass it to the `trace` function."""
         log(message, self._trace)
 
     async def spanned(self, message: Message, answer: Callable[[Message], Coroutine[Any, Any, Response]]) -> Response:
-        """What `answer` makes of a message, within the block that `spans` makes for it."""
+        """Return `answer(message)`, called in the context that the `spans` function returns for the message."""
         return await spanned(message, answer, self._spans)
 
     async def notify_supervisor(self, actor: Actor, message: Message, error: ActorError) -> Response | None:
-        """Report an actor's error to the supervisor; returns its answer, None if there is no supervisor."""
+        """Report an actor's error to the supervisor, and return its response; None without a supervisor."""
         if self.supervisor_id not in self._actors or self.supervisor_id in (actor.actor_id, message.sender):
             return None
         details = {"message_id": message.id, "message_type": message.type, "retryable": error.retryable}
@@ -451,10 +451,9 @@ class ActorHost(SharedResources):
         return await self.send_message(told)
 
     async def stop(self) -> None:
-        """Stop every actor, the latest first, and close their adapters.
+        """Stop all actors, the latest first, and close their adapters.
 
-        Messages that are being handled may end within the policy's `leaving` seconds; then all that are left are
-        interrupted. What does not end within a second after that is left behind, and logged.
+        Running handlers are interrupted after `RestartPolicy.leaving` seconds. If one still does not end, it is logged.
         """
         self._leaves_at = monotonic() + self.restarts.leaving
         await self.let_go(THREADS)  # its runs wait for the others
@@ -468,10 +467,7 @@ class ActorHost(SharedResources):
         await self._bounded(self.adapters.aclose(), "the adapters")
 
     async def let_go(self, actor_id: str) -> None:
-        """Stop one actor, wait until it has answered its messages, and remove it.
-
-        Messages that are being handled may end within the policy's `leaving` seconds; then they are interrupted.
-        """
+        """Stop and remove one actor. Running handlers are interrupted after `RestartPolicy.leaving` seconds."""
         actor = self._actors.get(actor_id)
         if actor is not None:
             await actor.stop()
@@ -479,11 +475,11 @@ class ActorHost(SharedResources):
             self.remove(actor_id)
 
     def _seconds_left(self) -> float:
-        """Return the seconds that messages may still take."""
+        """Return the number of seconds that running handlers still have."""
         return self.restarts.leaving if self._leaves_at is None else max(0.0, self._leaves_at - monotonic())
 
     async def _bounded(self, closing: Coroutine[Any, Any, object], name: str) -> None:
-        """Close a resource; interrupt the closing when the time of leaving is over."""
+        """Close a resource, but at most until `RestartPolicy.leaving` seconds are over."""
         task = asyncio.ensure_future(closing)
         try:
             await asyncio.wait([task], timeout=self._seconds_left() + CLEANUP)
@@ -494,4 +490,4 @@ class ActorHost(SharedResources):
             task.result()
             return
         task.cancel()
-        logger.warning("%s did not close in %g s; it is left behind", name, self.restarts.leaving)
+        logger.warning("%s did not close in %g s; not waiting any longer", name, self.restarts.leaving)

@@ -1,4 +1,4 @@
-"""The adapters of a system: one for each model, shared by the agents of all threads, so that they share connections.
+"""The adapters of a system: one for each model, shared by the agents of all threads.
 
 take(model) ─▶ used ─▶ give_back(…)                the adapter stays open for the next agent
                   └──▶ give_back(…, anew=True)     the next agent gets a new one; this one closes after its last user
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Shared:
-    """An adapter, and the number of its users."""
+    """An adapter and the number of agents that use it."""
 
     adapter: "Adapter"
     users: int = 0
 
 
 class Adapters:
-    """Adapters by the names of their models; `make` makes one."""
+    """Creates, shares and closes adapters by model string. `make` creates an adapter."""
 
     def __init__(self, make: "Callable[[str], Adapter]") -> None:
         self._make = make
@@ -29,7 +29,7 @@ class Adapters:
         self._retired: set[Shared] = set()
 
     def take(self, model: str) -> Shared:
-        """The adapter of a model, to be given back; raises the errors of making it."""
+        """Return the adapter of a model. Give it back with `give_back`. Raises the errors of creating it."""
         shared = self._current.get(model)
         if shared is None:
             shared = self._current[model] = Shared(self._make(model))
@@ -37,7 +37,7 @@ class Adapters:
         return shared
 
     async def give_back(self, model: str, shared: Shared, *, anew: bool = False) -> None:
-        """Use an adapter no longer; with `anew`, the next `take` makes a new one."""
+        """End the use of an adapter. With `anew`, the next `take` creates a new adapter."""
         shared.users -= 1
         if anew and self._current.get(model) is shared:
             del self._current[model]
@@ -47,7 +47,7 @@ class Adapters:
             await shared.adapter.aclose()
 
     async def aclose(self) -> None:
-        """Close every adapter."""
+        """Close all adapters."""
         open_ones = [*self._current.values(), *self._retired]
         self._current.clear()
         self._retired.clear()

@@ -1,9 +1,9 @@
-"""AgentManagerActor: the agents of one thread: each asks a model, and answers the options that it chooses.
+"""AgentManagerActor: the agents of one thread. An agent asks a model, and answers the model's option calls.
 
     PROCESS_WITH_AGENT ─▶ evaluate(adapter of config.model, …, session of the thread) ─▶ AGENT_RESPONSE
 
-Every message and option result is recorded in the thread's session before it is used: an interrupted run of an agent
-continues where it stopped, and a finished one is answered from its records.
+Every message and option result is recorded in the thread's session before it is used. An interrupted run of an agent
+continues where it stopped, and a finished run is answered from its records.
 """
 
 import json
@@ -39,13 +39,13 @@ from sabir_actors.protocol import Message, data_of
 from sabir_actors.state import ThreadView
 
 NAMESPACE = "sabir.actors"
-"""The namespace of the prompts of agents; the key is the run that the context names, else the id of the message."""
+"""The namespace of agents' prompts. The key is the run in the context, or else the id of the message."""
 _TURNS = TypeAdapter(list[typed.Turn])
 _ROLES = {"system": sabir.system, "user": sabir.user, "assistant": sabir.assistant}
 
 
 class Agent:
-    """One agent: its configuration, and the type of its answer."""
+    """An agent's configuration and the type of its answer."""
 
     def __init__(self, config: typed.AgentConfig, output: type[BaseModel] = PhaseReply) -> None:
         self.config = config
@@ -53,7 +53,7 @@ class Agent:
 
     @cached_property
     def settings(self) -> Settings:
-        """The settings of its requests; raises ActorError (INVALID_CONFIG) for an invalid setting."""
+        """The settings of the agent's requests. Raises ActorError (INVALID_CONFIG) for an invalid setting."""
         return settings_of(self.config, response_format=self.output)
 
 
@@ -62,52 +62,58 @@ def settings_of(config: typed.AgentConfig | typed.AgentChange, **more: Any) -> S
     try:
         return Settings(**config.settings, **more)
     except SettingsInvalid as error:
-        raise ActorError(ErrorCode.INVALID_CONFIG, f"the agent's configuration is wrong: {error}") from None
+        raise ActorError(ErrorCode.INVALID_CONFIG, f"the agent's configuration is invalid: {error}") from None
 
 
 class AgentManagerActor(Actor):
-    """The agents of one thread, or of none. `session` records their runs; None to keep no records."""
+    """The agents of one thread, or agents without a thread. Created by the system for each thread.
+
+    `session` records the agents' runs, so that interrupted runs continue. With None, runs are not recorded.
+    """
 
     def __init__(self, actor_id: str, system: ActorHost, session: Session | None = None) -> None:
         super().__init__(actor_id, system)
         self.session = session
         self.agents: dict[str, Agent] = {}
         self.usage: dict[str, Usage] = {}
-        """Agent → the tokens of its latest run."""
+        """Agent id → the token usage of the agent's latest run."""
         self._adapters: dict[str, Shared] = {}
         if session is not None:
             enable_inner_message_recording(session)
 
     def add_agent(self, agent_id: str, agent: Agent) -> None:
-        """Add an agent; raises ActorError (INVALID_CONFIG) for an unknown model or option, or an invalid setting."""
+        """Add or replace an agent. Raises ActorError (INVALID_CONFIG) for a wrong model, option or setting."""
         self._adapter(agent.config.model)
         self._options(agent.config)
         self._settings(agent)
         self.agents[agent_id] = agent
 
     async def on_process_with_agent(self, message: Message) -> Handled:
-        """Let an agent answer."""
+        """Handle PROCESS_WITH_AGENT: return an agent's answer.
+
+        Without `agent_id`, the agent of the sending phase answers, or else the only agent.
+        """
         return await self._asked(message, data_of(message, typed.ProcessWithAgent))
 
     async def on_invoke_agent(self, message: Message) -> Handled:
-        """Let a named agent answer."""
+        """Handle INVOKE_AGENT: return the answer of the agent with the id in the message."""
         asked = data_of(message, typed.InvokeAgent)
         answer = await self._asked(message, asked)
         return typed.AgentInvoked(agent_id=asked.agent_id, **dict(answer))
 
     async def on_update_agent_config(self, message: Message) -> Handled:
-        """Change an agent's configuration from its next run on."""
+        """Handle UPDATE_AGENT_CONFIG: change an agent's configuration, effective from its next run."""
         wanted = data_of(message, typed.UpdateAgentConfig)
         agent = self._agent(wanted.agent_id)
         self.add_agent(wanted.agent_id, Agent(changed(agent.config, wanted.config), agent.output))
         return typed.AgentConfigUpdated(agent_id=wanted.agent_id)
 
     async def restarting(self) -> None:
-        """Use new adapters from the next run on; other threads' agents keep the shared ones."""
+        """Use new adapters from the next run on. Other threads keep the shared adapters."""
         await self._give_back(anew=True)
 
     async def stopping(self) -> None:
-        """Leave the adapters to others."""
+        """End the use of the shared adapters."""
         await self._give_back(anew=False)
 
     async def _give_back(self, *, anew: bool) -> None:
@@ -146,7 +152,7 @@ class AgentManagerActor(Actor):
         )
 
     def _said(self, message: Message, event: Event) -> None:
-        """Report an event of an agent's reply to the system's watcher."""
+        """Pass an event of an agent's reply to the system's `watch` function."""
         if self.system.watch is not None:
             self.system.watch(message, event)
 
@@ -156,7 +162,7 @@ class AgentManagerActor(Actor):
         return [message.origin for record in records for message in record.messages if message.origin]
 
     def _evaluation_of(self, key: str) -> str | None:
-        """The recorded evaluation of a run, or None."""
+        """Return the id of a run's recorded evaluation; None if there is none."""
         if self.session is None:
             return None
         of_run = [each for each in self.session.select_all(InnerMessage) if each.prompt_key == key]
@@ -172,8 +178,8 @@ class AgentManagerActor(Actor):
         if len(self.agents) == 1 and not self._is_phase(message.sender):
             return next(iter(self.agents))
         known = ", ".join(self.agents) or "none"
-        reason = f"{message.type} names no agent, and its sender {message.sender!r} is not a phase with an agent here"
-        raise ActorError(ErrorCode.UNKNOWN_AGENT, f"{reason}; give agent_id; there are {known}")
+        reason = f"{message.type} has no agent_id, and its sender {message.sender!r} is not a phase with an agent here"
+        raise ActorError(ErrorCode.UNKNOWN_AGENT, f"{reason}; give agent_id, one of: {known}")
 
     def _is_phase(self, actor_id: str | None) -> bool:
         """Return whether an id is that of a phase of the thread that has these agents."""
@@ -184,7 +190,7 @@ class AgentManagerActor(Actor):
         found = self.agents.get(agent_id)
         if found is None:
             known = ", ".join(self.agents) or "none"
-            raise ActorError(ErrorCode.UNKNOWN_AGENT, f"no agent {agent_id!r} is here; there are {known}")
+            raise ActorError(ErrorCode.UNKNOWN_AGENT, f"no agent has the id {agent_id!r}; known ids: {known}")
         return found
 
     def _adapter(self, model: str) -> Adapter:
@@ -199,7 +205,7 @@ class AgentManagerActor(Actor):
         unknown = [name for name in config.tools if name not in self.system.options]
         if unknown:
             known = ", ".join(self.system.options) or "none"
-            raise ActorError(ErrorCode.INVALID_CONFIG, f"no option is called {unknown[0]!r}; the system has {known}")
+            raise ActorError(ErrorCode.INVALID_CONFIG, f"no option is named {unknown[0]!r}; the system has {known}")
         return [self.system.options[name] for name in config.tools]
 
     def _settings(self, agent: Agent) -> Settings:
@@ -210,11 +216,11 @@ class AgentManagerActor(Actor):
 def config_of(view: ThreadView, phase: Phase, system: ActorHost, origins: Sequence[Origin] = ()) -> typed.AgentConfig:
     """Return the configuration of a phase's agent: from its chain and the system, with later changes.
 
-    `origins` of the thread's replies, in order, say which dialect a model string in a stored change means.
+    `origins` are the origins of the thread's replies, in order. They give the dialect of a model string in a change.
     """
     model = phase.model or system.model
     if model is None:
-        reason = f"neither the system nor the phase {phase.name!r} names a model; give ActorSystem(model=…)"
+        reason = f"neither the system nor the phase {phase.name!r} has a model; give ActorSystem(model=…)"
         raise ActorError(ErrorCode.INVALID_CONFIG, reason)
     tools = system.options if phase.options is None else phase.options
     config = typed.AgentConfig(model=model, tools=list(tools))
@@ -226,29 +232,29 @@ def config_of(view: ThreadView, phase: Phase, system: ActorHost, origins: Sequen
 
 
 def changed(config: typed.AgentConfig, change: typed.AgentChange) -> typed.AgentConfig:
-    """Return a configuration with the fields of a change; a field of null is unset."""
+    """Return a configuration with the fields of a change. A field of None is unset."""
     fields = {**config.model_dump(exclude_unset=True), **change.model_dump(exclude_unset=True)}
     return typed.AgentConfig(**{name: value for name, value in fields.items() if value is not None})
 
 
 def read_turns(turns: Sequence[typed.Turn]) -> list[ModelMessage]:
-    """The core messages for a conversation in the protocol's form."""
+    """Convert a conversation from the protocol's form to sabir messages."""
     return [_ROLES[turn.role](turn.content) for turn in turns]
 
 
 def _conversation(config: typed.AgentConfig, asked: typed.ProcessWithAgent) -> list[ModelMessage]:
-    """The agent's messages: its system prompt, the prepared messages of the context, the input."""
+    """Return the agent's messages: its system prompt, the messages in the context, the input."""
     told = [sabir.system(config.system_prompt)] if config.system_prompt else []
     try:
         turns = _TURNS.validate_python(asked.context.get("messages") or [])
     except ValidationError as error:
-        reason = one_line(f"the context's messages are no conversation: {describe_validation_error(error)}")
+        reason = one_line(f"the context's messages are invalid: {describe_validation_error(error)}")
         raise ActorError(ErrorCode.INVALID_MESSAGE, reason) from None
     return [*told, *read_turns(turns), sabir.user(asked.input)]
 
 
 def _result(response: PromptResponse[None], output: type[BaseModel]) -> typed.AgentResult:
-    """The result of a reply; raises OutputError or ActorError (AGENT_ERROR) for an unusable reply."""
+    """Return the result of a reply. Raises OutputError or ActorError (AGENT_ERROR) for an unusable reply."""
     calls = _calls(response.messages)
     try:
         said = response.reply.parse(output)
@@ -257,7 +263,7 @@ def _result(response: PromptResponse[None], output: type[BaseModel]) -> typed.Ag
             raise
         text = _plain_response(response.text)
         if not text.strip():
-            reason = f"the reply says nothing; it ended by {response.reply.finish_reason}"
+            reason = f"the reply is empty; its finish reason is {response.reply.finish_reason}"
             raise ActorError(ErrorCode.AGENT_ERROR, reason) from None
         return typed.AgentResult(response=text, tool_calls=calls)
     words: object = getattr(said, "response", None)
@@ -272,7 +278,7 @@ def _result(response: PromptResponse[None], output: type[BaseModel]) -> typed.Ag
 
 
 def _plain_response(text: str) -> str:
-    """The text of a reply that is not a whole PhaseReply: its `response`, if it has one, else all of it."""
+    """Return the field `response` of an incomplete PhaseReply, or else the complete text."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -301,7 +307,7 @@ def _value_of(result: OptionResultPayload) -> object:
 
 
 def _failure(agent_id: str, error: Exception) -> ActorError:
-    """The error of an agent that did not answer, and whether a retry may help."""
+    """Return the ActorError for an agent's failure, with `retryable`."""
     retryable = isinstance(error, CallError) and error.retryable
     code = ErrorCode.INVALID_CONFIG if isinstance(error, PluginError) else ErrorCode.AGENT_ERROR
     if isinstance(error, RecordingFailed):

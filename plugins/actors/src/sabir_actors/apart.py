@@ -1,8 +1,8 @@
-"""Access to the store of a system in one thread of its own, so that a locked database blocks no heartbeat.
+"""StoreThread: uses the store of a system in a separate thread, so that a locked database does not block the loop.
 
     await apart(step) ─▶ queue ─▶ the thread: step, step, step … in the order of the calls ─▶ result
 
-Everything that uses a thread's journal runs here, therefore one step is never interrupted by another one.
+All uses of journals run in this thread, one after another.
 """
 
 import asyncio
@@ -15,11 +15,11 @@ from typing import TypeVar
 
 Given = TypeVar("Given")
 IDLE = 1.0
-"""Seconds after which the thread ends if there is nothing to do."""
+"""The number of idle seconds after which the thread ends."""
 
 
 class StoreThread:
-    """Runs functions in one thread, in the order of the calls; the thread is started when it is needed."""
+    """Runs functions in one thread, in the order of the calls. The thread is started when needed."""
 
     def __init__(self) -> None:
         self._steps: SimpleQueue[Callable[[], None]] = SimpleQueue()
@@ -27,9 +27,9 @@ class StoreThread:
         self._thread: Thread | None = None
 
     async def __call__(self, step: Callable[[], Given]) -> Given:
-        """Return the result of a step, or raise its error.
+        """Call `step` in the thread, and return its result or raise its error.
 
-        Every step is done: a caller that is cancelled waits for its step, unless it is cancelled again.
+        A step that was added always runs. A cancelled caller waits for its step, unless it is cancelled a second time.
         """
         future: Future[Given] = Future()
         context = copy_context()
@@ -67,4 +67,4 @@ class StoreThread:
                         return
                 continue
             run()
-            del run  # it refers to a thread of conversation, which ends before this one
+            del run  # it refers to objects that should be released before the next step

@@ -1,4 +1,4 @@
-"""ThreadClient: threads as a program uses them, without writing messages.
+"""ThreadClient: create, start and follow threads by method calls, without writing protocol messages.
 
 async with ActorSystem("provider:model", store=SQLiteStore("threads.db")) as system:
     client = ThreadClient(system)
@@ -23,20 +23,34 @@ Answer = TypeVar("Answer", bound=typed.Data)
 
 
 class ThreadClient(Actor):
-    """Creates threads, and is told their results. Each method raises ActorError if its message is refused."""
+    """Creates, starts and follows threads. The usual way for a program to use an ActorSystem.
+
+    `client_id` is the client's actor id, by default a random one. `threads` is the id of the actor of all threads.
+    Each method raises ActorError if the system refuses the request, for example for an unknown thread.
+
+    >>> import asyncio
+    >>> from sabir_actors import ActorSystem, ThreadClient
+    >>> async def main():
+    ...     async with ActorSystem("echo:m") as system:
+    ...         client = ThreadClient(system)
+    ...         thread_id = await client.create("ada", "Shall I repot my fern?")
+    ...         await client.start(thread_id)
+    ...         return await client.result(thread_id)
+    >>> asyncio.run(main()).status
+    'completed'
+    """
 
     def __init__(self, system: ActorSystem, client_id: str | None = None, *, threads: str = THREADS) -> None:
         super().__init__(client_id or f"client-{uuid4()}", system)
         self._threads = threads
         self._results: OrderedDict[str, typed.ThreadResult | None] = OrderedDict()
-        """Thread created here → its result, None before its end; of results that were not asked for, the latest are
-        kept."""
+        """Id of a thread created here → its result, None before its end. Only the latest unread results are kept."""
         self._told = asyncio.Event()
         """Set, and replaced by a new one, when a thread of this client ends."""
         system.add(self)
 
     async def on_thread_result(self, message: Message) -> Handled:
-        """Take the result of a thread."""
+        """Handle THREAD_RESULT, which the system sends at a thread's end: store the result for `result`."""
         result = data_of(message, typed.ThreadResult)
         self._expect(result.thread_id, result)
         told, self._told = self._told, asyncio.Event()
@@ -46,7 +60,13 @@ class ThreadClient(Actor):
     async def create(
         self, user_id: str, text: str, *, metadata: Mapping[str, Any] | None = None, chain: str | None = None
     ) -> str:
-        """Make a thread; returns its id."""
+        """Create a thread, without starting it, and return its id.
+
+        `user_id` identifies the user, and `text` is the user's question or request. `metadata` is stored with the
+        thread and passed to its phases. `chain` names the chain of phases, by default AEIOUY_CHAIN.
+
+        Raises ActorError (INVALID_CONFIG) for an unknown chain.
+        """
         said = {"user_id": user_id, "initial_input": text, "metadata": dict(metadata or {}), "chain": chain}
         message_id = str(uuid4())
         made = thread_id_of(message_id)
@@ -54,33 +74,57 @@ class ThreadClient(Actor):
         return (await self._asked("CREATE_THREAD", said, typed.ThreadCreated, made, id=message_id)).thread_id
 
     async def start(self, thread_id: str) -> typed.ThreadStarted:
-        """Start a thread."""
+        """Start the phases of a created thread, and return at once. Use `result` to wait for the end.
+
+        Raises ActorError: UNKNOWN_THREAD, INVALID_STATE if the thread was started before, or INVALID_CONFIG if the
+        system lacks a model, an option or the chain of the thread.
+        """
         return await self._asked("START_THREAD", {"thread_id": thread_id}, typed.ThreadStarted, thread_id)
 
     async def pause(self, thread_id: str) -> typed.ThreadPaused:
-        """Let no further phase start."""
+        """Pause a thread: the running phase ends, and no further phase starts until `resume`.
+
+        Raises ActorError: UNKNOWN_THREAD, or INVALID_STATE if the thread is not processing.
+        """
         return await self._asked("PAUSE_THREAD", {"thread_id": thread_id}, typed.ThreadPaused, thread_id)
 
     async def resume(self, thread_id: str) -> typed.ThreadResumed:
-        """Continue with the next phase."""
+        """Continue a paused thread with the next phase.
+
+        Raises ActorError: UNKNOWN_THREAD, INVALID_STATE if the thread is not paused, or INVALID_CONFIG as `start`.
+        """
         return await self._asked("RESUME_THREAD", {"thread_id": thread_id}, typed.ThreadResumed, thread_id)
 
     async def terminate(self, thread_id: str, reason: str = "user_request") -> typed.ThreadTerminated:
-        """End a thread."""
+        """End a thread. A running phase is interrupted. `reason` is stored with the thread.
+
+        Raises ActorError: UNKNOWN_THREAD, or INVALID_STATE if the thread has already ended.
+        """
         said = {"thread_id": thread_id, "reason": reason}
         return await self._asked("TERMINATE_THREAD", said, typed.ThreadTerminated, thread_id)
 
     async def status(self, thread_id: str) -> typed.ThreadStatus:
-        """Where a thread is."""
+        """Return the thread's state, its completed and remaining phases, and its result once it has ended.
+
+        Raises ActorError (UNKNOWN_THREAD) for an unknown id.
+        """
         return await self._asked("GET_THREAD_STATUS", {"thread_id": thread_id}, typed.ThreadStatus, thread_id)
 
     async def configure(self, thread_id: str, phase: str, **change: Any) -> typed.AgentConfigUpdated:
-        """Change the configuration of a phase's agent from its next run on: another `model`, `tools`, …"""
+        """Change the configuration of a phase's agent, effective from the agent's next run.
+
+        `change` has the fields to change: `model`, `system_prompt`, `tools` (names of options) or a setting of
+        `sabir.Settings`. None unsets a setting or the system prompt. Raises ActorError for an unknown thread, an ended
+        thread, or an invalid field.
+        """
         said = {"agent_id": f"{thread_id}/{phase}", "config": change}
         return await self._asked("UPDATE_AGENT_CONFIG", said, typed.AgentConfigUpdated, thread_id)
 
     async def watch(self, thread_id: str, *, every: float = 0.2) -> AsyncIterator[typed.ThreadStatus]:
-        """A thread's status at each change until its end; read every `every` seconds."""
+        """Yield the thread's status now and after each change, until the thread has ended.
+
+        The status is read every `every` seconds. Raises ActorError (UNKNOWN_THREAD) for an unknown id.
+        """
         last = None
         while True:
             status = await self.status(thread_id)
@@ -92,10 +136,11 @@ class ThreadClient(Actor):
             await asyncio.sleep(every)
 
     async def result(self, thread_id: str, *, every: float = 1.0) -> typed.ThreadResult:
-        """Wait for a thread's end; returns its result.
+        """Wait until the thread has ended, in any process, and return its result.
 
-        The client that created it here is told. Its state is also read: at once if another client created it or a queue
-        gave it to a process, and every `every` seconds, because another process may run it.
+        A failed or terminated thread has a result too: see `status` and `error_message`. The client that created the
+        thread is notified at its end. The status is also read every `every` seconds, because another process may run
+        the thread. Raises ActorError (UNKNOWN_THREAD) for an unknown id.
         """
         is_due = thread_id not in self._results or self.system.queue is not None
         while True:
@@ -117,7 +162,7 @@ class ThreadClient(Actor):
     async def _asked(
         self, message_type: str, said: Mapping[str, Any], answer: type[Answer], thread_id: str, **envelope: Any
     ) -> Answer:
-        """Send a message and return the answer; every message about a thread has its id as correlation id."""
+        """Send a message about a thread, and return the answer's data. The correlation id is the thread's id."""
         sent = {name: value for name, value in said.items() if value is not None}
         request = self._request(message_type, sent, self._threads, thread_id, **envelope)
         return data_of(raised(await self.system.send_message(request)), answer)

@@ -1,10 +1,10 @@
-"""`sabir threads`: threads of conversation, run, watched and controlled from a terminal.
+"""The command `sabir threads`: runs, shows and controls threads from a terminal.
 
-sabir threads run "Shall I repot my fern?"     a thread through six phases, watched to its end
-sabir threads                                  all threads, the newest last
-sabir threads show THREAD                      what each phase came to
-sabir threads watch THREAD                     a live table, to the thread's end
-sabir threads pause|resume|terminate THREAD    resume also goes on with one whose process died
+sabir threads run "Shall I repot my fern?"     run a thread through six phases, and show it until its end
+sabir threads                                  list all threads, the newest last
+sabir threads show THREAD                      show the output of each phase
+sabir threads watch THREAD                     show a live table until the thread's end
+sabir threads pause|resume|terminate THREAD    resume also continues a thread whose process died
 
 The output is read from the store each time, so it is correct whichever process runs the thread.
 """
@@ -36,7 +36,7 @@ Action: TypeAlias = Literal["list", "run", "show", "watch", "pause", "resume", "
 MODEL_VARIABLE = "SABIR_MODEL"
 EMBEDDED = "local:smollm2"
 EVERY = 0.25
-"""Seconds between two looks at a thread that is watched."""
+"""The number of seconds between two reads of a watched thread."""
 WIDTH = 80
 
 
@@ -51,25 +51,25 @@ def threads(
     reason: str = "user_request",
     json: bool = False,
 ) -> int:
-    """Run threads through six phases, and see and steer them.
+    """Run threads through six phases, list them, and control them.
 
     Parameters
     ----------
     action
-        What to do.
+        What to do with the thread or threads.
     thread
-        For run: what is asked. Else the thread's id, or the beginning of it.
+        For run: the question or request. Otherwise the thread's id, or the beginning of the id.
     model
-        For run: provider:model; else $SABIR_MODEL, else the embedded model. For resume: another than the thread has.
+        For run: provider:model, by default $SABIR_MODEL or local:smollm2. For resume: replaces the thread's model.
     store
-        Where threads are: sqlite:///file.db or postgresql://user@host/database.
+        The database of the threads: sqlite:///file.db or postgresql://user@host/database.
     reason
-        For terminate: why.
+        For terminate: the reason to store with the thread.
     json
-        Write JSON.
+        Print JSON.
     """
     if action != "list" and not thread.strip():
-        what = "a text to begin with" if action == "run" else "the id of a thread; `sabir threads` shows them"
+        what = "a question or request" if action == "run" else "the id of a thread; `sabir threads` lists the ids"
         raise SettingsInvalid(f"`sabir threads {action}` needs {what}")
     with _opened(store, is_made=action == "run") as opened:
         order = _Order(opened, store, thread, model, reason, json)
@@ -84,39 +84,39 @@ class _Order:
         self.reason, self.json = reason, json
 
     def system(self, model: str | None = None) -> ActorSystem:
-        """A system on the store, which runs only requested threads.
+        """Return a system with the store that does not continue interrupted threads.
 
-        Raises PluginError for an unknown model, before a thread could fail because of it.
+        Raises PluginError for an unknown model, before a thread could fail because of the model.
         """
         if model is not None:
             asyncio.run(sabir.adapter(model).aclose())
         return ActorSystem(model, store=self.store, recovers=False)
 
     def stored(self) -> ThreadActor:
-        """The threads, as the store has them now."""
+        """Return the actor that reads threads from the store."""
         return ThreadActor(THREADS, self.system(), self.store)
 
     def views(self) -> list[ThreadView]:
-        """All threads, in the order of their creation."""
+        """Return all threads, in the order of their creation."""
         actor = self.stored()
         found = [actor.view(each) for each in actor.thread_ids()]
         return sorted((each for each in found if each.created_at), key=lambda each: str(each.created_at))
 
     def view(self) -> ThreadView:
-        """The thread that the command names; raises SettingsInvalid if there is none, or several."""
+        """Return the thread that the command names. Raises SettingsInvalid if none or several match."""
         actor = self.stored()
         found = [each for each in actor.thread_ids() if each.startswith(self.thread)]
         if len(found) == 1:
             return actor.view(found[0])
         which = "no thread's id begins" if not found else f"the ids of {len(found)} threads begin"
-        raise SettingsInvalid(f"{which} with {self.thread!r}; `sabir threads{self.where()}` shows them")
+        raise SettingsInvalid(f"{which} with {self.thread!r}; `sabir threads{self.where()}` lists the ids")
 
     def where(self) -> str:
-        """The argument that names the store in a command, if it is needed."""
+        """Return the option --store for a command; "" for the default store."""
         return "" if self.url == THREADS_DB else f" --store {self.url}"
 
     def remedy(self, thread_id: str) -> str:
-        """The command that continues a thread."""
+        """Return the command that continues a thread."""
         return f"`sabir threads resume {thread_id[:SHORT]}{self.where()}`"
 
 
@@ -125,14 +125,14 @@ def _opened(url: str, *, is_made: bool) -> Iterator[Store]:
     if url.startswith("sqlite:///"):
         path = Path(url.removeprefix("sqlite:///"))
         if not is_made and not path.exists():
-            raise SettingsInvalid(f"{url} is not there; `sabir threads run` makes it, or name another by --store")
+            raise SettingsInvalid(f"{url} does not exist; `sabir threads run` creates it, or give another with --store")
         opened: Store = SQLiteStore(path)
     elif url.startswith(("postgresql://", "postgres://")):
         from sabir_session import PostgresStore
 
         opened = PostgresStore(url)
     else:
-        raise SettingsInvalid(f"{url!r} is no store; give sqlite:///file.db or postgresql://user@host/database")
+        raise SettingsInvalid(f"{url!r} is not a store; give sqlite:///file.db or postgresql://user@host/database")
     with opened:
         yield opened
 
@@ -191,11 +191,11 @@ def _resume(order: _Order) -> int:
     view = order.view()
     system = order.system(order.model or view.metadata.get("model") or os.environ.get(MODEL_VARIABLE) or EMBEDDED)
     if view.chain not in system.chains:
-        reason = f"thread {view.thread_id} goes through the chain {view.chain!r}, which is a program's own"
-        raise SettingsInvalid(f"{reason}; resume it there")
+        reason = f"thread {view.thread_id} uses the chain {view.chain!r}, which only the program that created it has"
+        raise SettingsInvalid(f"{reason}; resume it with that program")
     if view.runs:
-        reason = f"thread {view.thread_id} is given to workers by a queue, and would be taken from them"
-        raise SettingsInvalid(f"{reason}; resume it by a program's ThreadClient, whose system has that queue")
+        reason = f"thread {view.thread_id} is run by the workers of a queue"
+        raise SettingsInvalid(f"{reason}; resume it with a ThreadClient of an ActorSystem that has this queue")
 
     async def resume(system: ActorSystem, client: ThreadClient) -> int:
         if view.status == "created":  # its process died before it was started
@@ -237,7 +237,7 @@ _ACTIONS: dict[Action, Callable[[_Order], int]] = {
 
 
 def _at_work(system: ActorSystem, work: Callable[[ActorSystem, ThreadClient], Coroutine[Any, Any, int]]) -> int:
-    """Run a function with a started system, and stop the system."""
+    """Start the system, call a function, and stop the system."""
 
     async def within() -> int:
         async with system:
@@ -247,7 +247,7 @@ def _at_work(system: ActorSystem, work: Callable[[ActorSystem, ThreadClient], Co
 
 
 async def _watched(order: _Order, system: ActorSystem, thread_id: str) -> int:
-    """Show a thread until no part of it runs here; if it was interrupted, print how to continue it."""
+    """Show a thread while it runs here. After an interruption, print how to continue the thread."""
 
     def is_going(view: ThreadView) -> bool:
         return view.status == "processing" or any(each.startswith(f"{thread_id}/") for each in system.actors())
@@ -255,12 +255,12 @@ async def _watched(order: _Order, system: ActorSystem, thread_id: str) -> int:
     try:
         return await _followed(order, thread_id, is_going)
     except asyncio.CancelledError:
-        _complain(f"interrupted; {order.remedy(thread_id)} goes on where it was")
+        _complain(f"interrupted; {order.remedy(thread_id)} continues the thread")
         raise
 
 
 async def _followed(order: _Order, thread_id: str, is_going: Callable[[ThreadView], bool]) -> int:
-    """Show a thread while it runs, then its result; returns 1 if it failed."""
+    """Show a thread while it runs, then its result. Return 1 if the thread failed, else 0."""
     with _table(order) as show:
         while True:
             view = await asyncio.to_thread(order.stored().view, thread_id)
@@ -274,7 +274,7 @@ async def _followed(order: _Order, thread_id: str, is_going: Callable[[ThreadVie
     elif view.status == "failed":
         _complain(f"thread {thread_id} failed: {why(view)}")
     elif view.status == "paused":
-        _write(f"paused; {order.remedy(thread_id)} goes on where it was")
+        _write(f"paused; {order.remedy(thread_id)} continues the thread")
     elif view.status == "completed" and last is not None:
         _write(f"\n{last.response}")
     return 1 if view.status == "failed" else 0
@@ -282,7 +282,7 @@ async def _followed(order: _Order, thread_id: str, is_going: Callable[[ThreadVie
 
 @contextmanager
 def _table(order: _Order) -> Iterator[Callable[[ThreadView], None]]:
-    """Shows a thread's progress: a live table on a terminal, else a line for each change."""
+    """Yield a function that shows a thread: in a live table on a terminal, otherwise a line for each change."""
     from rich.console import Console
     from rich.live import Live
 
@@ -305,7 +305,7 @@ def _table(order: _Order) -> Iterator[Callable[[ThreadView], None]]:
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Keep log lines out of a live table."""
+    """Suppress log lines while a live table is shown."""
     logger, nothing = logging.getLogger("sabir"), logging.NullHandler()
     before, logger.propagate = logger.propagate, False
     logger.addHandler(nothing)
@@ -317,7 +317,7 @@ def _silent() -> Iterator[None]:
 
 
 def _write(text: str) -> None:
-    """Print, without control characters from a model's text."""
+    """Print a text, with control characters replaced."""
     print(printable(text), flush=True)
 
 

@@ -1,7 +1,7 @@
-"""The data of each message type.
+"""The data models of the message types.
 
-Fields that a type does not define are kept: a newer sender may have more. Times are aware, in UTC; `processing_time`
-and `uptime` are seconds. A model is a copy of a message's data: changing it does not change the message.
+Unknown fields are kept, because a newer sender may send more. Times are in UTC, with a time zone. `processing_time` and
+`uptime` are seconds. A model is a copy of a message's data.
 """
 
 from collections.abc import Mapping
@@ -12,9 +12,9 @@ from sabir import Settings, SettingsInvalid
 from sabir_session.state.codec import UTCDatetime
 
 Time: TypeAlias = UTCDatetime
-"""A time with its zone, held in UTC; ISO 8601 on the wire."""
+"""A time in UTC with a time zone; ISO 8601 in JSON."""
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-"""An id or a name: 1 … 200 characters."""
+"""An id or a name of 1 to 200 characters."""
 JSONObject: TypeAlias = dict[str, Any]
 """Any JSON object."""
 ThreadState: TypeAlias = Literal["created", "processing", "paused", "completed", "failed", "terminated"]
@@ -26,7 +26,7 @@ TypedData = TypeVar("TypedData", bound="Data")
 
 
 class Data(BaseModel):
-    """The data of one type of message."""
+    """The base class of all data models."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -35,7 +35,7 @@ class Data(BaseModel):
 
 
 class CreateThread(Data):
-    """Asks to make a thread without starting it. `chain` names the phases that it goes through."""
+    """Request to create a thread without starting it. `chain` is the chain's name, by default AEIOUY_CHAIN."""
 
     user_id: Name
     initial_input: str
@@ -44,37 +44,38 @@ class CreateThread(Data):
 
 
 class OfThread(Data):
-    """A request about one thread."""
+    """The base class of requests and responses about one thread."""
 
     thread_id: Name
 
 
 class StartThread(OfThread):
-    """Asks to start a created thread."""
+    """Request to start a created thread."""
 
 
 class PauseThread(OfThread):
-    """Asks to start no further phase of a thread; the running phase ends normally."""
+    """Request to start no further phase of a thread. The running phase ends normally."""
 
 
 class ResumeThread(OfThread):
-    """Asks to continue a paused thread at its phase."""
+    """Request to continue a paused thread with its next phase."""
 
 
 class GetThreadStatus(OfThread):
-    """Asks for the status of a thread."""
+    """Request for the status of a thread."""
 
 
 class TerminateThread(OfThread):
-    """Asks to end a thread."""
+    """Request to end a thread. `reason` is stored with the thread."""
 
     reason: str = ""
 
 
 class ThreadStatus(OfThread):
-    """The status of a thread. Completed and remaining phases together are those of its chain, in order.
+    """The status of a thread. `status` is the state, and `current_phase` the running or next phase.
 
-    `result` is its result; None before its end.
+    `phases_completed` and `phases_remaining` together are the phases of the chain, in order. `result` is None until the
+    thread has ended; `current_phase` is None afterwards.
     """
 
     status: ThreadState
@@ -87,40 +88,44 @@ class ThreadStatus(OfThread):
 
 
 class ThreadCreated(OfThread):
-    """The thread was created."""
+    """Response: the thread was created."""
 
     status: ThreadState
 
 
 class ThreadStarted(ThreadCreated):
-    """The thread was started; the answer does not wait for its phases."""
+    """Response: the thread was started. Sent before the first phase is done."""
 
     started_at: Time
 
 
 class ThreadPaused(ThreadCreated):
-    """No further phase starts."""
+    """Response: no further phase starts until the thread is resumed."""
 
     paused_at: Time
     current_phase: str | None = None
 
 
 class ThreadResumed(ThreadCreated):
-    """The thread continues at that phase."""
+    """Response: the thread continues with `current_phase`."""
 
     resumed_at: Time
     current_phase: str | None = None
 
 
 class ThreadTerminated(ThreadCreated):
-    """No later phase runs."""
+    """Response: the thread has ended, and no further phase runs."""
 
     terminated_at: Time
     reason: str = ""
 
 
 class ThreadResult(ThreadCreated):
-    """The message to the client at the end: the last phase's output, or why the thread failed."""
+    """The result of a thread that has ended. Sent to its client, and returned by `ThreadClient.result`.
+
+    `output` is the output of the last phase that ran, None if no phase ran: its `response` is the answer.
+    `error_message` and `error_code` are set if the thread failed.
+    """
 
     output: JSONObject | None = None
     error_message: str | None = None
@@ -131,13 +136,16 @@ class ThreadResult(ThreadCreated):
 
 
 class OfPhase(Data):
-    """A request about one phase."""
+    """The base class of requests and responses about one phase."""
 
     phase_type: Name
 
 
 class PhaseOutput(Data):
-    """The output of a phase. `confidence` is its model's own estimate (0 … 1), None if there is none."""
+    """The output of a phase. `confidence` is the model's own estimate from 0 to 1, or None.
+
+    `next_phase` is the name of the next phase, None after the last.
+    """
 
     response: str
     next_phase: str | None = None
@@ -145,7 +153,7 @@ class PhaseOutput(Data):
 
 
 class ProcessPhase(OfPhase):
-    """Asks to run a phase of a thread."""
+    """Request to run a phase of a thread."""
 
     thread_id: Name
     input: str
@@ -153,7 +161,7 @@ class ProcessPhase(OfPhase):
 
 
 class PhaseProcessed(OfPhase):
-    """The phase ran. `usage` are the tokens of its agent's run, and the model that was asked."""
+    """Response: the phase is done. `usage` has the token counts of the agent's run, and the model's name."""
 
     thread_id: Name
     output: PhaseOutput
@@ -164,13 +172,13 @@ class PhaseProcessed(OfPhase):
 SETTINGS: frozenset[str] = frozenset(field.alias or name for name, field in Settings.model_fields.items()) - {
     "response_format"
 }
-"""Names of the settings that a configuration may hold. `response_format` is the output type of the agent's phase."""
+"""The names of the settings that a configuration may contain: all except `response_format`, which the phase sets."""
 _SAME = "max_output_tokens", "max_tokens"
 """The name of a setting in `sabir.Settings`, and in a configuration."""
 
 
 class _Configured(Data):
-    """The fields of a configuration; further fields are settings by their names in `sabir.Settings`."""
+    """The base class of configurations. Further fields are settings with their names in `sabir.Settings`."""
 
     temperature: float | None = None
     max_tokens: int | None = Field(default=None, gt=0)
@@ -178,12 +186,12 @@ class _Configured(Data):
     @model_validator(mode="before")
     @classmethod
     def _rename(cls, given: object) -> object:
-        """Store `max_output_tokens` as `max_tokens`, so that the latest change of either holds."""
+        """Store `max_output_tokens` as `max_tokens`, so that the latest change of either is effective."""
         setting, name = _SAME
         if not isinstance(given, Mapping) or setting not in given:
             return given
         if name in given and given[name] != given[setting]:
-            raise ValueError(f"{setting} and {name} name the same setting; give one of them")
+            raise ValueError(f"{setting} and {name} are the same setting; give only one of them")
         fields = {key: value for key, value in given.items() if key != setting}
         return {**fields, name: given[setting]}
 
@@ -197,15 +205,15 @@ class _Configured(Data):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings that are set, by their names in `sabir.Settings`."""
+        """The settings that are not None, with their names in `sabir.Settings`."""
         named = {"temperature": self.temperature, _SAME[0]: self.max_tokens, **(self.model_extra or {})}
         return {name: value for name, value in named.items() if value is not None}
 
 
 class AgentConfig(_Configured):
-    """An agent's configuration: `model` as `sabir.adapter` takes it, `tools` the names of its options.
+    """The configuration of an agent: `model` is a model string, `tools` are names of the system's options.
 
-    It may hold any other setting of `sabir.Settings` except `response_format`; an unknown field is refused.
+    Further fields are settings of `sabir.Settings`, except `response_format`. Unknown fields raise ValidationError.
     """
 
     model: Name
@@ -214,9 +222,9 @@ class AgentConfig(_Configured):
 
 
 class AgentChange(_Configured):
-    """The changed fields of an agent's configuration. A setting or system prompt of null is unset.
+    """The fields of an agent's configuration to change. The value null unsets a setting or the system prompt.
 
-    It may hold any other setting of `sabir.Settings` except `response_format`; an unknown field is refused.
+    Further fields are settings of `sabir.Settings`, except `response_format`. Unknown fields raise ValidationError.
     """
 
     model: Name = ""
@@ -225,7 +233,7 @@ class AgentChange(_Configured):
 
     @classmethod
     def stored(cls, fields: Mapping[str, Any]) -> Self:
-        """Read a change from a journal; drop fields that its writer stored although they had no effect."""
+        """Read a change from a journal. Drop fields that an earlier version stored without effect."""
         known = {name: value for name, value in fields.items() if name in cls.model_fields or name in SETTINGS}
         known = {name: value for name, value in known.items() if value is not None or name not in ("model", "tools")}
         try:
@@ -237,27 +245,27 @@ class AgentChange(_Configured):
 
 
 class InitializePhase(OfPhase):
-    """Asks to prepare a phase with an agent of that configuration."""
+    """Request to prepare a phase with an agent of this configuration."""
 
     config: AgentConfig
 
 
 class PhaseInitialized(OfPhase):
-    """The phase is ready."""
+    """Response: the phase is ready."""
 
     status: Literal["ready"] = "ready"
     agent_id: Name
 
 
 class Turn(Data):
-    """One message of a conversation, with its role."""
+    """One text of a conversation, with its role."""
 
     role: Literal["system", "user", "assistant"]
     content: str
 
 
 class PrepareContext(OfPhase):
-    """Asks to make the context of a phase from the earlier phases."""
+    """Request to build the context of a phase from the outputs of earlier phases."""
 
     thread_id: Name
     previous_phase_output: JSONObject | None = None
@@ -265,7 +273,7 @@ class PrepareContext(OfPhase):
 
 
 class PreparedContext(Data):
-    """The context for a phase's agent: the phase's own system message first."""
+    """The context for a phase's agent. The first message is the phase's system message."""
 
     messages: list[Turn]
     tools: list[str] = []
@@ -273,7 +281,7 @@ class PreparedContext(Data):
 
 
 class ContextPrepared(OfPhase):
-    """The context is made."""
+    """Response: the context of the phase."""
 
     thread_id: Name
     context: PreparedContext
@@ -283,7 +291,10 @@ class ContextPrepared(OfPhase):
 
 
 class ProcessWithAgent(Data):
-    """Asks an agent to answer; without an id, the agent of the phase that sends it, or else the actor's only agent."""
+    """Request for an agent's answer. With `stream`, events are passed to the system's `watch` function.
+
+    Without `agent_id`, the agent of the sending phase answers, or else the actor's only agent.
+    """
 
     input: str
     context: JSONObject = {}
@@ -292,13 +303,13 @@ class ProcessWithAgent(Data):
 
 
 class InvokeAgent(ProcessWithAgent):
-    """Asks a named agent to answer."""
+    """Request for the answer of the agent with this id."""
 
     agent_id: Name
 
 
 class ToolCall(Data):
-    """One option call of the agent, and its result."""
+    """One option call (tool call) of an agent. `result` is the option's result or error text."""
 
     name: str
     arguments: JSONObject
@@ -306,7 +317,7 @@ class ToolCall(Data):
 
 
 class AgentResult(Data):
-    """An agent's answer."""
+    """An agent's answer: a text, the model's own confidence from 0 to 1, and the option calls."""
 
     response: str
     confidence: float | None = Field(default=None, ge=0, le=1)
@@ -314,27 +325,27 @@ class AgentResult(Data):
 
 
 class AgentResponse(Data):
-    """The agent answered."""
+    """Response: the agent's answer."""
 
     result: AgentResult
     processing_time: Seconds
 
 
 class AgentInvoked(AgentResponse):
-    """The named agent answered."""
+    """Response: the answer of the agent with this id."""
 
     agent_id: Name
 
 
 class UpdateAgentConfig(Data):
-    """Asks to change an agent's configuration from its next run on."""
+    """Request to change an agent's configuration, effective from its next run."""
 
     agent_id: Name
     config: AgentChange
 
 
 class AgentConfigUpdated(Data):
-    """The agent has this configuration from its next run on."""
+    """Response: the change is effective from the agent's next run."""
 
     agent_id: Name
     status: Literal["updated"] = "updated"
@@ -344,11 +355,11 @@ class AgentConfigUpdated(Data):
 
 
 class Heartbeat(Data):
-    """Asks whether an actor is alive."""
+    """Request for a sign of life of an actor."""
 
 
 class HeartbeatResponse(Data):
-    """The actor is alive. `load` is the used share of its mailbox, 0 … 1."""
+    """Response: the actor is alive since `uptime` seconds. `load` is the used share of its mailbox, 0 to 1."""
 
     status: Literal["alive"] = "alive"
     uptime: Seconds
@@ -356,65 +367,65 @@ class HeartbeatResponse(Data):
 
 
 class OfActor(Data):
-    """A request about one actor."""
+    """The base class of requests and responses about one actor."""
 
     actor_id: Name
 
 
 class ActorReason(OfActor):
-    """A request about one actor, and why."""
+    """The base class of requests about one actor, with a reason."""
 
     reason: str = ""
 
 
 class Supervise(OfActor):
-    """Asks a supervisor to watch an actor."""
+    """Request to a supervisor: restart this actor after any error."""
 
 
 class Restart(ActorReason):
-    """Asks an actor to forget volatile state, and continue under its id."""
+    """Request to an actor: discard volatile state and continue."""
 
 
 class Stop(ActorReason):
-    """Asks an actor to take no more messages."""
+    """Request to an actor: accept no more messages."""
 
 
 class SupervisionStarted(OfActor):
-    """The supervisor watches the actor."""
+    """Response: the supervisor restarts the actor after any error."""
 
     status: Literal["supervised"] = "supervised"
 
 
 class RestartComplete(OfActor):
-    """The actor works again, under its id."""
+    """Response: the actor was restarted."""
 
     status: Literal["restarted"] = "restarted"
     restarted_at: Time
 
 
 class StopComplete(OfActor):
-    """The actor takes no more messages."""
+    """Response: the actor accepts no more messages."""
 
     status: Literal["stopped"] = "stopped"
     stopped_at: Time
 
 
 class ErrorData(Data):
-    """Why a message was not done."""
+    """The reason why a message failed. `error_code` is usually a value of ErrorCode."""
 
     error_message: str
     error_code: str | None = None
 
 
 class ErrorNotification(ErrorData):
-    """Reports an actor's error to a supervisor; `details` holds further facts."""
+    """Report of an actor's error to a supervisor. `details` has further facts."""
 
     actor_id: Name
     details: Any = None
 
 
 class ErrorAcknowledged(Data):
-    """The supervisor's action."""
+    """Response to a reported error. `action_taken` is "restart" or "escalate" from a supervisor, else "logged"."""
 
     actor_id: str | None = None
     action_taken: str
@@ -422,7 +433,7 @@ class ErrorAcknowledged(Data):
 
 
 class Retry(Data):
-    """Asks to handle a failed message again; `attempt` counts from 1."""
+    """Request to handle a message again that failed at this actor. `attempt` counts from 1."""
 
     original_message_id: Name
     attempt: int = Field(ge=1)

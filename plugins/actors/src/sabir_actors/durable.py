@@ -1,10 +1,10 @@
-"""DurableQueue: threads on many machines, handed out by the queues of sabir_runtime.durable (the extra `durable`).
+"""DurableQueue: run threads on several machines, with queues of sabir_runtime.durable. Needs the extra `durable`.
 
-    worker     ActorSystem("provider:model", store=PostgresStore(url), queue=DurableQueue(url))       as many as wanted
-    program    ActorSystem(store=PostgresStore(url), queue=DurableQueue(url, at_once=0))              asks, runs nothing
+    worker     ActorSystem("provider:model", store=PostgresStore(url), queue=DurableQueue(url))       any number
+    program    ActorSystem(store=PostgresStore(url), queue=DurableQueue(url, at_once=0))              runs no threads
 
-The engine alone decides which worker has a thread: a dead worker loses its threads to others within a few beats. The
-journal alone has a thread's state: a worker that wakes after that records nothing.
+Only the engine decides which worker has a thread: other workers continue the threads of a dead worker within a few
+beats. Only the journal has a thread's state: a worker that wakes up after losing a thread cannot write records.
 """
 
 import asyncio
@@ -23,20 +23,21 @@ if TYPE_CHECKING:
     from sabir_runtime import BoundPolicy
 
 AT_ONCE = 100
-"""How many threads a process takes at once by default."""
+"""The default maximum number of threads that a process runs at the same time."""
 APPLICATION = "sabir-threads"
-"""The default application of threads' runs, as `sabir runs list` shows it."""
+"""The default application name of threads' runs, as `sabir runs` shows it."""
 
 
 class DurableQueue:
-    """Gives runs of threads to the processes that share a store: a ThreadQueue.
+    """Distributes threads over the processes that share a store. Passed to ActorSystem as `queue`.
 
-    `store` is that of the runs, `postgresql://…` for several machines, `sqlite:///file.db` for processes of one; the
-    threads' journals may be in the same database. `at_once` threads are performed by this process at once, one number
-    for all of them; 0 by a process that only asks for them. `application` and `version` are as DurableRunner's: threads
-    of one version are given to processes of that version. A worker is taken for dead after a few of its `beat` seconds.
+    `store` is the database of the queue: `postgresql://…` for several machines, `sqlite:///file.db` for one machine.
+    The threads' journals may be in the same database. `at_once` is the maximum number of threads that this process
+    runs at the same time; use the same number in all workers. With 0, the process creates and controls threads, but
+    runs none. `application`, `version`, `beat` and `poll` are as in `sabir_runtime.durable.DurableRunner`: only
+    processes of the same version continue a thread, and a worker counts as dead after missing a few beats.
 
-    Raises SettingsInvalid for an `at_once` below 0, and what DurableRunner raises.
+    Raises SettingsInvalid for a negative `at_once`, and the errors of DurableRunner.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class DurableQueue:
         poll: float = 0.2,
     ) -> None:
         if at_once < 0:
-            raise SettingsInvalid(f"at_once={at_once} is no number of threads; give 1 or more, or 0 to perform none")
+            raise SettingsInvalid(f"at_once={at_once} is not a valid limit; give 1 or more, or 0 to run no threads")
         self._at_once = at_once
         self._runner = DurableRunner(
             store, application=application, version=version, beat=beat, poll=poll, at_once=at_once or None
@@ -59,26 +60,32 @@ class DurableQueue:
 
     @property
     def performs(self) -> bool:
-        """Whether runs are given to this process too."""
+        """True if this process runs threads, that is if `at_once` is not 0."""
         return self._at_once > 0
 
     async def open(self, perform: Perform) -> None:
-        """Begin to give runs to this process, if it performs any; raises what DurableRunner.launch raises."""
+        """Start the queue's worker, if this process runs threads. Each run here calls `perform`.
+
+        Called by ActorSystem. Raises the errors of `DurableRunner.launch`.
+        """
         self._runs.perform, self._runs.loop = perform, asyncio.get_running_loop()
         if self.performs:
             await self._runner.launch()
 
     async def put(self, thread_id: str, run: str) -> None:
-        """Give a run to one of the processes; one that was put before is not put again."""
+        """Add a run of a thread to the queue, under the unique name `run`. Adding it twice has no effect.
+
+        Called by ActorSystem. Raises the errors of `DurableRunner.submit`.
+        """
         await self._runner.submit(self._runs.thread, thread_id, run_id=run, run=run)
 
     async def aclose(self) -> None:
-        """Give no more runs to this process; another process continues its present runs."""
+        """Close the queue in this process. Another process continues the present runs of this process."""
         await self._runner.aclose()
 
 
 class Threads(BaseContext):
-    """The one policy that every run of a thread calls."""
+    """The context of the policy that every run of a thread calls."""
 
     stored_as: ClassVar[str] = "Threads"
 
@@ -95,10 +102,10 @@ class Threads(BaseContext):
 async def _thread(
     ctx: Threads, observations: list[Message], options: list[str] | None = None, *, run: str
 ) -> list[Message]:
-    """Perform a thread, whose id is observed, until it is paused or over.
+    """Run the thread whose id is the last observation, until the thread is paused or has ended.
 
-    The engine may call it in its own event loop; actors live in their system's loop. A failing run does not end its
-    thread: the run is paused with the reason, and `sabir runs resume` continues it.
+    The engine may call this in its own event loop, but actors need their system's loop. A failing run does not end its
+    thread: the run is paused with the reason, and `sabir runs resume` continues the run.
     """
     performed = asyncio.run_coroutine_threadsafe(_performed(ctx, observations[-1].text, run), ctx.loop)
     try:

@@ -1,7 +1,4 @@
-"""The errors of this package, and the codes of its ERROR responses.
-
-The text of each code names the remedy: another message, a later attempt, another configuration, or none.
-"""
+"""ActorError, and the error codes of ERROR responses. The text of each code names the remedy."""
 
 from enum import StrEnum
 
@@ -10,48 +7,51 @@ from sabir.errors import SabirError
 
 
 class ErrorCode(StrEnum):
-    """Why a message was not done."""
+    """The reason for an ERROR response: `ActorError.code`, and the field `error_code` of the response."""
 
     INVALID_MESSAGE = "INVALID_MESSAGE"
-    """It is not a message of the protocol, or its data lacks a field; the sender must correct it."""
+    """The message or its data is invalid, for example a field is missing. Correct the message."""
     UNKNOWN_TYPE = "UNKNOWN_TYPE"
-    """The actor handles no message of that type; the sender must correct it."""
+    """The receiving actor has no handler for this type of message. Correct the type or the receiver."""
     UNKNOWN_ACTOR = "UNKNOWN_ACTOR"
-    """No actor has the receiver's id; the sender must correct it."""
+    """The system has no actor with the receiver's id. Correct the receiver."""
     UNKNOWN_THREAD = "UNKNOWN_THREAD"
-    """No thread has that id; the sender must correct it."""
+    """No thread has this id. Correct the id."""
     UNKNOWN_AGENT = "UNKNOWN_AGENT"
-    """No agent has that id; the sender must correct it."""
+    """No agent has this id, or the message does not show which agent is meant. Give `agent_id`."""
     UNKNOWN_MESSAGE = "UNKNOWN_MESSAGE"
-    """RETRY names a message that did not fail at that actor; the sender must send the original again."""
+    """RETRY names a message that has not failed at this actor. Send the original message again instead."""
     INVALID_STATE = "INVALID_STATE"
-    """The thread's state does not allow it; the state is unchanged."""
+    """The thread's state does not allow the request, for example starting it twice. The thread is unchanged."""
     INVALID_CONFIG = "INVALID_CONFIG"
-    """A model, an option, a chain or a setting is unknown; the configuration of the system or the agent must be
-    corrected."""
+    """A model, an option, a chain or a setting is unknown or invalid. Correct the ActorSystem or the agent."""
     MAILBOX_FULL = "MAILBOX_FULL"
-    """The mailbox is full; send the message again later."""
+    """Too many messages wait at the actor. Send the message again later."""
     STOPPED = "STOPPED"
-    """The actor was stopped; send to another actor."""
+    """The actor is stopped, or a stop or restart interrupted the message. If `retryable` is True, send it again."""
     TIMEOUT = "TIMEOUT"
-    """The message was not finished in its time; a later attempt may help."""
+    """The message was not handled within the time limit. A later attempt may succeed."""
     AGENT_ERROR = "AGENT_ERROR"
-    """The agent's model could not be asked, or gave an unusable answer; `retryable` says whether a later attempt may
-    help."""
+    """The call of the agent's model failed, or its reply is unusable. If `retryable` is True, a later attempt may
+    succeed."""
     RECORDING_FAILED = "RECORDING_FAILED"
-    """The thread's journal did not take a record: another process wrote to it, or the store failed."""
+    """A record could not be written to the thread's journal: the store failed, or another process changed it.
+
+    A later attempt may succeed.
+    """
     PHASE_PROCESSING_ERROR = "PHASE_PROCESSING_ERROR"
-    """A phase failed, for a reason that its actor does not name by a code."""
+    """A phase failed with an error that has no code of its own."""
     RETRIES_EXHAUSTED = "RETRIES_EXHAUSTED"
-    """A message failed in all its allowed attempts; there is no remedy."""
+    """A RETRY exceeds `max_attempts`. No further attempt is made."""
     FAILED = "FAILED"
-    """A handler raised an unexpected exception; its author must correct it."""
+    """A handler raised an unexpected exception. The author of the actor must fix the handler."""
 
 
 class ActorError(SabirError, ValueError):
-    """A message failed; `code` and `details` go into its ERROR.
+    """Raised if a message or request fails. Raise it in a handler to choose the code of the ERROR response.
 
-    `retryable` says whether the same message may succeed later. A detail that JSON cannot hold is kept as its text.
+    `code` is the reason. `retryable` is True if the same message may succeed later. `details` are further fields of the
+    ERROR's data; values that are not JSON are converted to text. Also a ValueError.
     """
 
     def __init__(self, code: ErrorCode, message: str, /, *, retryable: bool = False, **details: object) -> None:
@@ -62,7 +62,7 @@ class ActorError(SabirError, ValueError):
 
 
 def _as_json(value: object) -> object:
-    """The value, or its text if JSON cannot hold it: an error must reach the sender of the message."""
+    """Return the value, or its text if the value is not JSON, so that the error can be sent."""
     try:
         encode_json(value)
     except ValueError:
@@ -71,5 +71,5 @@ def _as_json(value: object) -> object:
 
 
 def _unicode(text: str) -> str:
-    """The text with a `?` for each lone surrogate, which no wire can carry."""
+    """Return the text with `?` for each lone surrogate, which cannot be encoded."""
     return text.encode(errors="replace").decode()

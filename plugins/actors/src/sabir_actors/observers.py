@@ -1,4 +1,4 @@
-"""Observers of actors: logs, a trace, spans. Their errors stop no actor."""
+"""Observers of actors: logging, the functions `trace`, `watch` and `spans`. Their errors are logged and ignored."""
 
 import logging
 from collections.abc import Callable, Coroutine
@@ -12,16 +12,17 @@ from sabir_actors.protocol import AnyMessage, Message, Response
 
 logger = logging.getLogger("sabir.actors")
 Spans: TypeAlias = Callable[[Message], AbstractContextManager[Callable[[Response], None]]]
-"""Makes a context around the handling of a message, which receives the response: for example
-`sabir_otel.message_span`."""
+"""A function that returns a context manager for the handling of a message. The context manager yields a function that
+is called with the response. An example is `sabir_otel.message_span`."""
 Told = TypeVar("Told")
 
 
 class Observers(TypedDict, total=False):
-    """Observers of a system; none of them can stop an actor.
+    """The observer arguments of ActorSystem. An error of an observer is logged and does not affect actors.
 
-    `trace` gets every message and response, `watch` gets events of agents' replies as they arrive, with the message
-    that they answer. `spans` makes a context around the handling of each message, in the task that handles it.
+    `trace` is called with every message and response. `watch` is called with the events of agents' replies as they
+    arrive, together with the message that is being answered. `spans` returns a context manager for the handling of each
+    message.
     """
 
     trace: Callable[[AnyMessage], None] | None
@@ -30,7 +31,7 @@ class Observers(TypedDict, total=False):
 
 
 def log(message: AnyMessage, trace: Callable[[AnyMessage], None] | None) -> None:
-    """Tell of one message on its way; the log has nothing of its contents."""
+    """Log a message's type, id and addresses, never its contents, and pass the message to `trace`."""
     logger.info(
         "%s %s from %s to %s (%s)",
         message.type, message.id, message.sender, message.receiver, message.correlation_id,
@@ -42,7 +43,7 @@ def log(message: AnyMessage, trace: Callable[[AnyMessage], None] | None) -> None
 async def spanned(
     message: Message, answer: Callable[[Message], Coroutine[Any, Any, Response]], spans: Spans | None
 ) -> Response:
-    """What `answer` makes of a message, within the block that `spans` makes for it."""
+    """Return `answer(message)`, called in the context that `spans` returns for the message."""
     if spans is None:
         return await answer(message)
     with ExitStack() as stack:
@@ -54,7 +55,7 @@ async def spanned(
 
 
 def _told(name: str, message: Message | Response, observer: Callable[[Any], Told]) -> Told | None:
-    """An observer's return value; None if it fails, which is logged."""
+    """Call an observer and return its value. Log an error and return None."""
     try:
         return observer(message)
     except Exception as error:

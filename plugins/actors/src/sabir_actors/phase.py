@@ -1,4 +1,4 @@
-"""PhaseActor: one phase of a thread: prepare the context, let the agent answer, name the next phase.
+"""PhaseActor: runs one phase of a thread. It prepares the context, asks the agent, and names the next phase.
 
 PROCESS_PHASE ─▶ PREPARE_CONTEXT (to itself) ─▶ PROCESS_WITH_AGENT ─▶ AGENT_RESPONSE ─▶ PHASE_PROCESSED
                                                        └ ERROR ─▶ ERROR_NOTIFICATION ─▶ RETRY, or ERROR
@@ -20,25 +20,28 @@ from sabir_actors.protocol import ErrorResponse, Message, Response, data_of, rai
 
 
 class PhaseActor(Actor):
-    """One phase of one thread; its agent, among those of the thread, has its id."""
+    """Runs one phase of one thread. Created by the system for each phase.
+
+    `agents` is the actor of the thread's agents. The agent of this phase has the same id as this actor.
+    """
 
     def __init__(self, actor_id: str, system: ActorHost, chain: Chain, phase: Phase, agents: AgentManagerActor) -> None:
         self.most_attempts = system.restarts.limit + 1
-        """How often its agent is asked at most, if a retry may help each time."""
+        """The maximum number of attempts to get the agent's answer."""
         super().__init__(actor_id, system, longest=self.most_attempts * system.restarts.timeout)
         self.phases = chain.names
         self.chain, self.phase, self.agents = chain, phase, agents
         self.agent_id = actor_id
 
     async def on_initialize_phase(self, message: Message) -> Handled:
-        """Make the phase ready with an agent of the configuration given."""
+        """Handle INITIALIZE_PHASE: add the phase's agent with the configuration in the message."""
         wanted = data_of(message, typed.InitializePhase)
         self._check(wanted.phase_type)
         self.agents.add_agent(self.agent_id, Agent(wanted.config, self.phase.output))
         return typed.PhaseInitialized(phase_type=self.phase.name, agent_id=self.agent_id)
 
     async def on_prepare_context(self, message: Message) -> typed.ContextPrepared:
-        """Make the context: the phase's system message, the conversation so far, the previous phase's output."""
+        """Handle PREPARE_CONTEXT: return the phase's instructions, the conversation and the previous output."""
         wanted = data_of(message, typed.PrepareContext)
         self._check(wanted.phase_type)
         history = list(wanted.conversation_history)
@@ -53,7 +56,7 @@ class PhaseActor(Actor):
         return typed.ContextPrepared(thread_id=wanted.thread_id, phase_type=self.phase.name, context=context)
 
     async def on_process_phase(self, message: Message) -> Handled:
-        """Run the phase."""
+        """Handle PROCESS_PHASE: run the phase, and return its output."""
         wanted, began = data_of(message, typed.ProcessPhase), monotonic()
         self._check(wanted.phase_type)
         prepared, run = await self._prepared(message, wanted), f"{wanted.thread_id}/{self.phase.name}"
@@ -98,7 +101,7 @@ class PhaseActor(Actor):
         return await self.on_prepare_context(request)
 
     async def _answered(self, message: Message, ask: dict[str, Any]) -> Response:
-        """The agent's answer; if it fails and a retry may help, it is asked again after a restart."""
+        """Return the agent's answer. If the agent fails and a restart may help, try again after the restart."""
         request = self._request("PROCESS_WITH_AGENT", ask, self.agents.actor_id, message.correlation_id)
         response = await self._asked(request)
         for attempt in count(2):
@@ -111,7 +114,7 @@ class PhaseActor(Actor):
         return response
 
     async def _asked(self, request: Message) -> Response:
-        """The answer of another actor, which abandons the request if nobody waits for it any more."""
+        """Send a request and return the response. A cancellation interrupts the request at its receiver."""
         try:
             return await self.system.send_message(request)
         except asyncio.CancelledError:
@@ -120,7 +123,7 @@ class PhaseActor(Actor):
             raise
 
     async def _is_mended(self, error: ErrorResponse, message: Message) -> bool:
-        """Return whether the agents were restarted: before, which interrupted them, or by the supervisor now."""
+        """Return whether the agents were restarted, before the error or by the supervisor now."""
         if error.error_code == ErrorCode.STOPPED and error.data.get("retryable"):
             return True
         supervisor = self.system.supervisor_id
@@ -132,9 +135,9 @@ class PhaseActor(Actor):
 
 
 def _metadata(said: Mapping[str, Any]) -> dict[str, Any]:
-    """The conversation's user and further metadata."""
+    """Return the thread's user id and further metadata."""
     found = said.get("metadata") or {}
     if not isinstance(found, Mapping):
-        reason = f"metadata is of type {type(found).__name__}; give an object"
+        reason = f"metadata has the type {type(found).__name__}; give a JSON object"
         raise ActorError(ErrorCode.INVALID_MESSAGE, reason)
     return {**({"user_id": said["user_id"]} if "user_id" in said else {}), **found}

@@ -1,10 +1,10 @@
-"""Phases are data: a chain is a list of phases, each with its instructions and the type of its answer.
+"""Phase and Chain: the steps of a thread, each with instructions for its agent and the type of the answer.
 
-    Chain("aeiou-y", (Phase("action", …), …, Phase("yield", …)))       the document's, AEIOUY_CHAIN
+    Chain("aeiou-y", (Phase("action", …), …, Phase("yield", …)))       AEIOUY_CHAIN, the default
     Chain("review", (Phase("draft", …), Phase("critique", output=Critique), Phase("final", …)))
 
-A phase gets the output of the previous phase. Its agent answers with the type `output`, by default `PhaseReply`; a
-model that answers in plain text fills only its `response`.
+A phase receives the answers of the phases before it. Its agent answers with the type `output`, by default `PhaseReply`.
+If the model answers in plain text, the text becomes `response`.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from sabir_actors.errors import ActorError, ErrorCode
 
 
 class PhaseReply(BaseModel):
-    """What a phase says, and how sure its model says it is (0 … 1)."""
+    """What a phase says, and how sure its model says it is (0 … 1)."""  # sent to the model, in the answer's schema
 
     response: str
     confidence: float | None = Field(default=None, ge=0, le=1)
@@ -24,12 +24,13 @@ class PhaseReply(BaseModel):
 
 @dataclass(frozen=True)
 class Phase:
-    """One stage of a thread.
+    """One step of a thread: the instructions for its agent, and the type of the agent's answer.
 
-    `instructions` become the system message. The first phase is asked the user's text, a later one `ask`, after the
-    answers of the phases before it. `options` names the options that its agent may choose; None for all of the
-    system's. `model` is by default the system's. `output` is a pydantic model, whose field `response`, or else whose
-    JSON, goes to the next phase; PhaseReply asks for a response and a confidence.
+    `name` is unique in the chain. `instructions` is the system message. The first phase receives the user's text as the
+    user message. A later phase receives `ask`, after the answers of the phases before it. `output` is a pydantic model
+    for the answer; its field `response`, or else its JSON, is passed to the next phase. `options` are the names of the
+    system's options that the agent may call; None allows all options of the system. `model` is a model string, by
+    default the system's model.
     """
 
     name: str
@@ -41,32 +42,41 @@ class Phase:
 
 
 AGENTS = "agents"
-"""Suffix of a thread's id in the id of its agents' actor; a phase actor's id has the phase's name instead."""
+"""The id of the actor of a thread's agents is `<thread id>/agents`. A phase actor has the phase's name instead."""
 
 
 @dataclass(frozen=True)
 class Chain:
-    """The phases that a thread goes through, each once, in order."""
+    """A named list of phases. A thread runs each phase once, in order. Passed to ActorSystem in `chains`.
+
+    Raises ActorError (INVALID_CONFIG) for a chain without phases, with two phases of one name, or with a phase named
+    "agents".
+
+    >>> from sabir_actors import Chain, Phase
+    >>> review = Chain("review", (Phase("draft", "Write a draft."), Phase("final", "Improve the draft.")))
+    >>> review.names, review.following("draft")
+    (('draft', 'final'), 'final')
+    """
 
     name: str
     phases: Sequence[Phase]
     names: tuple[str, ...] = field(init=False)
-    """Names of the phases, in order."""
+    """The names of the phases, in order."""
 
     def __post_init__(self) -> None:
-        """Refuse a chain without phases, or with two of one name."""
+        """Raise ActorError (INVALID_CONFIG) for missing phases, duplicate names, or the name "agents"."""
         object.__setattr__(self, "phases", tuple(self.phases))
         names = tuple(phase.name for phase in self.phases)
         if not names or len(set(names)) != len(names):
             reason = f"the phases of the chain {self.name!r} are {', '.join(names) or 'none'}"
-            raise ActorError(ErrorCode.INVALID_CONFIG, f"{reason}; give at least one, each of its own name")
+            raise ActorError(ErrorCode.INVALID_CONFIG, f"{reason}; give at least one phase, with unique names")
         if AGENTS in names:
-            reason = f"a phase of the chain {self.name!r} is called {AGENTS!r}, as a thread's agents are"
+            reason = f"a phase of the chain {self.name!r} is named {AGENTS!r}, which is reserved for a thread's agents"
             raise ActorError(ErrorCode.INVALID_CONFIG, f"{reason}; give it another name")
         object.__setattr__(self, "names", names)
 
     def phase(self, name: str) -> Phase:
-        """The phase of that name; raises ActorError if there is none."""
+        """Return the phase with this name. Raises ActorError (INVALID_MESSAGE) for an unknown name."""
         for phase in self.phases:
             if phase.name == name:
                 return phase
@@ -74,7 +84,7 @@ class Chain:
         raise ActorError(ErrorCode.INVALID_MESSAGE, f"Invalid phase_type: {name}; the chain {self.name!r} has {known}")
 
     def following(self, name: str) -> str | None:
-        """The phase after that one, None after the last."""
+        """Return the name of the phase after `name`; None after the last. Raises ValueError for an unknown name."""
         place = self.names.index(name) + 1
         return self.names[place] if place < len(self.names) else None
 
@@ -91,4 +101,4 @@ AEIOUY_CHAIN = Chain(
         Phase("yield", f"You are the yield phase. Give the final answer, from all that was said. {_ASKED}"),
     ),
 )
-"""The phases of the document: action, experience, intention, observation, understanding, yield."""
+"""The default chain, with the phases action, experience, intention, observation, understanding and yield."""

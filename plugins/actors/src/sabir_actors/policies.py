@@ -1,19 +1,23 @@
-"""The policy for failures and restarts of actors."""
+"""RestartPolicy: time limits of messages, and limits for restarts of actors."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class RestartPolicy:
-    """When an actor is restarted: at most `limit` times in `window` seconds, after pauses that double.
+    """Limits for restarts and times of actors. Passed to ActorSystem as `restarts`. All times are in seconds.
 
-    The first pause is `first_pause` seconds, the longest `longest_pause`. A phase asks its agent once more after each
-    restart, so at most `limit` + 1 times. A message may take `timeout` seconds, its wait in the mailbox included; one
-    that runs a phase may take that long for each time that its agent is asked.
+    The supervisor restarts a failed actor at most `limit` times within `window` seconds. The pauses before restarts
+    double from `first_pause` up to `longest_pause`. A phase asks its agent again after each restart, so at most
+    `limit` + 1 times.
 
-    A RESTART waits `patience` seconds for messages that are being handled, then it interrupts them. Leaving a system
-    waits `leaving` seconds for them; then it interrupts them and everything that does not close, which takes at most
-    5 seconds more.
+    A message fails with TIMEOUT after `timeout` seconds, including its wait in the mailbox. A message that runs a phase
+    has this time for each attempt. A RESTART waits `patience` seconds for messages that are being handled, and then
+    interrupts them. Leaving an ActorSystem waits `leaving` seconds for them, and then interrupts them.
+
+    >>> from sabir_actors import RestartPolicy
+    >>> [RestartPolicy().pause(restarts) for restarts in range(3)]
+    [0.1, 0.2, 0.4]
     """
 
     limit: int = 3
@@ -25,9 +29,9 @@ class RestartPolicy:
     leaving: float = 5.0
 
     def pause(self, restarts: int, wanted: float = 0.0) -> float:
-        """Seconds before the next restart.
+        """Return the number of seconds to wait before the next restart, at most `longest_pause`.
 
-        `restarts` counts earlier ones, `wanted` is the failed provider's requested wait.
+        `restarts` is the number of earlier restarts. `wanted` is the minimum that a provider asked for (retry-after).
         """
         doubled = self.first_pause * 2.0 ** min(restarts, 100)
         return float(min(max(doubled, wanted), self.longest_pause))

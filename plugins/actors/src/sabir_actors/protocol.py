@@ -1,11 +1,11 @@
-"""The protocol: requests, responses and errors between actors; pure, without I/O.
+"""The message protocol of actors: requests, responses and errors. Pure, without I/O.
 
     Message(type="CREATE_THREAD", data={…}) ──▶ actor ──▶ Response(type="THREAD_CREATED", message_id=…)
                                                       └─▶ ErrorResponse(type="ERROR", data={error_message, error_code})
 
-TYPES names for each type its data model and the type of its response. The data of other types is open: only their
-handlers know it. On the wire the field `envelope` names one of the three classes. No attribute, item or
-nested value of a message can be changed: an answer that an actor keeps is the same each time that it is given.
+TYPES contains the data model and the response type of each type. Types of your own may have any data. In JSON, the
+field `envelope` names one of the three classes. No attribute, item or nested value of a message can be changed, so an
+answer that an actor returns twice is the same both times.
 """
 
 import json
@@ -22,11 +22,13 @@ from sabir_actors import data as typed
 from sabir_actors.errors import ActorError, ErrorCode
 
 LARGEST = 4 * 2**20
-"""The most characters of a message's text, or bytes if it is given as bytes."""
+"""The maximum length of a message's JSON text, in characters (or in bytes for bytes)."""
 
 
 class MessageType(NamedTuple):
-    """The data model of a type, and the type of its response."""
+    """An entry of TYPES: `data` is the model of a request's data, `response` the type of the response, and
+    `response_data` the model of the response's data.
+    """
 
     data: type[typed.Data]
     response: str = ""
@@ -55,17 +57,17 @@ TYPES: Mapping[str, MessageType] = {
     "RETRY": MessageType(typed.Retry),
     "THREAD_RESULT": MessageType(typed.ThreadResult, "THREAD_RESULT_ACKNOWLEDGED"),
 }
-"""Every type of the protocol. The response to RETRY has the type of the original's response."""
+"""The request types of the protocol. The response to RETRY has the type of the original message's response."""
 _REQUEST_DATA: Mapping[str, type[typed.Data]] = {name: each.data for name, each in TYPES.items()}
 _RESPONSE_DATA: Mapping[str, type[typed.Data]] = {
     each.response: each.response_data for each in TYPES.values() if each.response
 } | {"ERROR": typed.ErrorData}
 AEIOUY = ("action", "experience", "intention", "observation", "understanding", "yield")
-"""Names of the phases of AEIOUY_CHAIN, in order."""
+"""The names of the phases of AEIOUY_CHAIN, in order."""
 
 
 def _as_object(given: object) -> FrozenDict:
-    """A JSON object that cannot change: a copy of what was given."""
+    """Return an immutable copy of a JSON object. Raises ValueError for anything else."""
     if not isinstance(given, Mapping):
         raise ValueError(f"expected a JSON object, got a value of type {type(given).__name__}")
     view: FrozenDict = encode_json(dict(given)).view()
@@ -75,11 +77,11 @@ def _as_object(given: object) -> FrozenDict:
 DataObject = Annotated[
     Mapping[str, Any], PlainValidator(_as_object), PlainSerializer(dict), WithJsonSchema({"type": "object"})
 ]
-"""A JSON object, held as an immutable one that equals it."""
+"""A JSON object, stored as an equal immutable mapping."""
 
 
 class _Envelope(Frozen):
-    """What requests and responses have in common; deeply immutable. `timestamp` is aware, in UTC."""
+    """The fields of requests and responses. Deeply immutable. `timestamp` is in UTC, with a time zone."""
 
     id: typed.Name = Field(default_factory=lambda: str(uuid4()))
     type: typed.Name
@@ -91,29 +93,43 @@ class _Envelope(Frozen):
 
 
 class Message(_Envelope):
-    """A request from one actor, or a client, to another actor."""
+    """A request to an actor. Send it with `ActorSystem.send_message`.
+
+    `type` is a name in TYPES or one of your own, and `data` is a JSON object that fits the type. `sender` and
+    `receiver` are ids of actors. `correlation_id` groups related messages, for example by thread. `id` and `timestamp`
+    are set automatically. Raises pydantic.ValidationError for wrong fields; `validate_message` checks the data.
+
+    >>> from sabir_actors import Message
+    >>> message = Message(type="HEARTBEAT", sender="client", receiver="supervisor")
+    >>> message.get_response_type()
+    'HEARTBEAT_RESPONSE'
+    """
 
     envelope: Literal["request"] = "request"
 
     def get_response_type(self) -> str:
-        """The type of the response to it; `<type>_RESPONSE` for a type that the protocol does not name.
+        """Return the type of this message's response; `<type>_RESPONSE` for a type that is not in TYPES.
 
-        The type of a response to RETRY is that of the original, which only its actor knows.
+        For RETRY the result is not meaningful: its response has the type of the original message's response.
         """
         known = TYPES.get(self.type)
         return (known and known.response) or f"{self.type}_RESPONSE"
 
     def response(self, response_data: typed.Data | Mapping[str, Any], response_type: str | None = None) -> "Response":
-        """The response to it: sender and receiver swapped, the same correlation id."""
+        """Return a response to this message with the given data.
+
+        Sender and receiver are swapped, and the correlation id is the same. `response_type` is by default
+        `get_response_type()`.
+        """
         found = response_data.model_dump(mode="json") if isinstance(response_data, BaseModel) else response_data
         return Response(type=response_type or self.get_response_type(), data=found, **self._answering())
 
     def answered_by(self, response: "Response") -> "Response":
-        """Return a response with the envelope of the answer to this message, whatever its own envelope says."""
+        """Return a copy of a response, addressed as the answer to this message."""
         return response.model_copy(update=self._answering())
 
     def error(self, error: ActorError) -> "ErrorResponse":
-        """The ERROR that says why it failed, and whether it may succeed later."""
+        """Return the ERROR response for this message, with the error's text, code, details and `retryable`."""
         return ErrorResponse(
             error_message=str(error),
             error_code=error.code.value,
@@ -131,7 +147,10 @@ class Message(_Envelope):
 
 
 class Response(_Envelope):
-    """The answer to a message; `message_id` is the id of that message."""
+    """The answer to a message. `message_id` is the id of the answered message. Created by `Message.response`.
+
+    Raises pydantic.ValidationError for the type ERROR; use ErrorResponse for errors.
+    """
 
     envelope: Literal["response", "error"] = "response"
     message_id: Text | None = None
@@ -140,17 +159,20 @@ class Response(_Envelope):
     def _is_of_its_class(self) -> Self:
         is_error = isinstance(self, ErrorResponse)
         if (self.type == "ERROR") != is_error or (self.envelope == "error") != is_error:
-            raise ValueError("what answers with type or envelope 'error' is an ErrorResponse; make one")
+            raise ValueError("a response with the type 'ERROR' or the envelope 'error' must be an ErrorResponse")
         return self
 
     @property
     def is_error(self) -> bool:
-        """Whether it reports a failure."""
+        """True for an ErrorResponse."""
         return isinstance(self, ErrorResponse)
 
 
 class ErrorResponse(Response):
-    """The answer to a failed message: `data` holds error_message, error_code and details."""
+    """The answer to a message that failed. `data` contains `error_message`, `error_code`, `retryable` and details.
+
+    Created by `Message.error`, when a handler raises.
+    """
 
     envelope: Literal["error"] = "error"
     type: Literal["ERROR"] = "ERROR"
@@ -166,12 +188,12 @@ class ErrorResponse(Response):
             data: Mapping[str, Any] = ...,
             **envelope: Any,  # the fields of every envelope
         ) -> None:
-            """An error; `error_message` and `error_code` override the fields in `data`."""
+            """Create an error response. `error_message` and `error_code` override the fields of `data`."""
 
     @model_validator(mode="before")
     @classmethod
     def _merge(cls, given: Any) -> Any:
-        """`error_message` and `error_code` may be given beside `data`; they override its fields."""
+        """Move the arguments `error_message` and `error_code` into `data`."""
         if not isinstance(given, Mapping) or "error_message" not in given:
             return given
         fields = dict(given)
@@ -192,12 +214,12 @@ class ErrorResponse(Response):
 
     @property
     def error_message(self) -> str:
-        """Why, in one line."""
+        """The error's text, in one line."""
         return str(self.data["error_message"])
 
     @property
     def error_code(self) -> str | None:
-        """Why, as a code of ErrorCode."""
+        """The error's code, usually a value of ErrorCode; None if the error has no code."""
         return self.data.get("error_code")
 
 
@@ -210,9 +232,14 @@ _CLASSES: Mapping[str, type[Message] | type[Response]] = {
 
 
 def validate_message(message: AnyMessage, phases: Collection[str] = AEIOUY) -> bool:
-    """True for a valid message; else raises ActorError, a ValueError, which names the type and the field.
+    """Check a message's data against the model of its type, and return True. Types of your own are not checked.
 
-    `phases` are the phase types that are allowed: those of the thread's chain.
+    `phases` are the allowed phase names, by default those of AEIOUY_CHAIN. Raises ActorError (INVALID_MESSAGE),
+    which names the type and the wrong or missing field.
+
+    >>> from sabir_actors import Message, validate_message
+    >>> validate_message(Message(type="START_THREAD", data={"thread_id": "t1"}))
+    True
     """
     table = _RESPONSE_DATA if isinstance(message, Response) else _REQUEST_DATA
     model = table.get(message.type)
@@ -220,15 +247,13 @@ def validate_message(message: AnyMessage, phases: Collection[str] = AEIOUY) -> b
         return True
     phase = message.data.get("phase_type") if "phase_type" in model.model_fields else None
     if isinstance(phase, str) and phase not in phases:
-        raise _invalid(f"Invalid phase_type: {phase}; {message.type} takes one of {', '.join(phases)}")
+        raise _invalid(f"Invalid phase_type: {phase}; {message.type} accepts {', '.join(phases)}")
     try:
         model.model_validate(message.data)
     except ValidationError as error:
         missing = [each["loc"] for each in error.errors(include_url=False) if each["type"] == "missing"]
         if not missing:
-            raise _invalid(
-                f"{message.type} message has data that is wrong: {describe_validation_error(error)}"
-            ) from None
+            raise _invalid(f"{message.type} message has invalid data: {describe_validation_error(error)}") from None
         place = ".".join(map(str, missing[0]))
         held = ", ".join(message.data) or "nothing"
         raise _invalid(f"{message.type} message must contain {place!r} field; its data has {held}") from None
@@ -236,12 +261,12 @@ def validate_message(message: AnyMessage, phases: Collection[str] = AEIOUY) -> b
 
 
 def data_of(message: AnyMessage, model: type[typed.TypedData]) -> typed.TypedData:
-    """The data of a message that was validated, as its model."""
+    """Return a message's data as an instance of `model`."""
     return model.model_validate(message.data)
 
 
 def raised(response: Response) -> Response:
-    """The response; an ERROR is raised as its ActorError."""
+    """Return a response, or raise the ActorError that an ErrorResponse describes."""
     if not isinstance(response, ErrorResponse):
         return response
     code = response.error_code if response.error_code in set(ErrorCode) else ErrorCode.FAILED
@@ -251,19 +276,30 @@ def raised(response: Response) -> Response:
 
 
 def serialize_message(message: AnyMessage) -> str:
-    """A message as JSON text; raises ActorError for a message too large to be read again."""
+    """Return a message as JSON text, which `deserialize_message` reads.
+
+    Raises ActorError (INVALID_MESSAGE) if the text is longer than 4 Mi characters.
+
+    >>> from sabir_actors import Message, deserialize_message, serialize_message
+    >>> message = Message(type="HEARTBEAT", receiver="supervisor")
+    >>> deserialize_message(serialize_message(message)) == message
+    True
+    """
     text = message.model_dump_json()
     _check_size(text)
     return text
 
 
 def deserialize_message(text: str | bytes) -> AnyMessage:
-    """The message in a text, of its own class; raises ActorError for any other text."""
+    """Return the Message, Response or ErrorResponse in a JSON text. The data is not checked.
+
+    Raises ActorError (INVALID_MESSAGE) for a text that is not such a message, or is too long.
+    """
     _check_size(text)
     try:
         found = json.loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
-        raise _invalid(f"the text is not a message: it is no JSON: {error}") from None
+        raise _invalid(f"the text is not a message: it is not JSON: {error}") from None
     if not isinstance(found, dict):
         raise _invalid(f"the text is not a message: it is a JSON value of type {type(found).__name__}, not an object")
     kind = found.get("envelope", _guessed(found))
@@ -278,14 +314,14 @@ def deserialize_message(text: str | bytes) -> AnyMessage:
 
 
 def _guessed(found: Mapping[str, Any]) -> str:
-    """The class of an envelope without the field `envelope`: responses have `message_id`."""
+    """Return the envelope's name for an object without the field `envelope`: responses have `message_id`."""
     if "message_id" not in found:
         return "request"
     return "error" if found.get("type") == "ERROR" else "response"
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object; raises ValueError for a duplicate name."""
+    """Return the pairs as a dict. Raises ValueError for a duplicate name."""
     found = dict(pairs)
     if len(found) < len(pairs):
         [(name, times)] = Counter(name for name, _ in pairs).most_common(1)
@@ -295,7 +331,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _check_size(text: str | bytes) -> None:
     if len(text) > LARGEST:
-        raise _invalid(f"the text of the message is of size {len(text)}; it may be {LARGEST}")
+        raise _invalid(f"the text of the message has size {len(text)}; the maximum is {LARGEST}")
 
 
 def _invalid(reason: str) -> ActorError:

@@ -1,37 +1,44 @@
-"""Queues of threads: a thread runs in this process, or in a process chosen by a queue.
+"""ThreadQueue: the interface of queues that distribute threads over processes.
 
-    START, RESUME ─▶ recorded with the name of a run ─▶ queue.put(thread, run) ┄┄▶ perform(thread, run), in one of them
+    START, RESUME ─▶ recorded with the name of a run ─▶ queue.put(thread, run) ┄┄▶ perform(thread, run), in one process
 
-A run is a thread's work from its start or its resumption until it is paused or over. A queue keeps it until `perform`
-returns, and gives it to another process if its process died. A process may be suspended, and continue a run that was
-given to another since: so it asks before it takes the thread.
+A run is a thread's work from its start or resumption until the thread is paused or has ended. A queue keeps a run until
+`perform` returns, and gives it to another process if its process dies. A process that was suspended may wake up after
+its run was given to another process, so it calls `is_given` before it takes the thread.
 """
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeAlias
 
 IsGiven: TypeAlias = Callable[[], Awaitable[bool]]
-"""Whether a run still belongs to the process that performs it: False once it was given to another, or stopped."""
+"""An async function that returns False once a run was stopped or given to another process."""
 Perform: TypeAlias = Callable[[str, str, IsGiven], Awaitable[None]]
-"""`perform(thread_id, run, is_given)`: perform a thread until it is paused or over, or the run is given to another;
-cancelled, it leaves the run unfinished."""
+"""`perform(thread_id, run, is_given)`: run a thread until it is paused or has ended, or another process has its run.
+A cancellation leaves the run unfinished."""
 
 
 class ThreadQueue(Protocol):
-    """Gives runs of threads to processes; `sabir_actors.durable.DurableQueue` is one."""
+    """Distributes the runs of threads over the processes that share a store. Passed to ActorSystem as `queue`.
+
+    `sabir_actors.durable.DurableQueue` implements this protocol. A run is a thread's work from its start or resumption
+    until the thread is paused or has ended.
+    """
 
     @property
     def performs(self) -> bool:
-        """Whether runs are given to this process too."""
+        """True if this process performs runs. False for a process that only creates and controls threads."""
 
     async def open(self, perform: Perform) -> None:
-        """Begin to give runs to this process, if it performs any."""
+        """Start. If this process performs runs, call `perform(thread_id, run, is_given)` for each of its runs.
+
+        Called by ActorSystem when it starts.
+        """
 
     async def put(self, thread_id: str, run: str) -> None:
-        """Give a run to one of the processes; one that was put before is not put again.
+        """Add a run of a thread. Some process then performs it. A run that was added before is not added again.
 
-        Raises sabir.SabirError where the queue cannot be written.
+        `run` is the unique name of the run. Raises sabir.SabirError if the queue cannot be written.
         """
 
     async def aclose(self) -> None:
-        """Give no more runs to this process; those that it performs are cancelled, and given to another."""
+        """Stop giving runs to this process. Cancel its present runs, so that another process continues them."""

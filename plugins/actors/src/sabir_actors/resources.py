@@ -1,4 +1,4 @@
-"""What the actors of a system share: models, options, settings, chains, a store, adapters, limits, observers."""
+"""The resources that the actors of a system share: models, options, settings, chains, a store, adapters, limits."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,14 +19,14 @@ from sabir_actors.protocol import AnyMessage
 from sabir_actors.queues import ThreadQueue
 
 SUPERVISOR = "supervisor"
-"""Id of the supervisor that every system has."""
+"""The id of the supervisor in every system."""
 DEAD_LETTERS = 1000
-"""How many messages without a receiver are kept for inspection; all are counted."""
+"""The maximum number of messages in `dead_letters`. `dead_count` counts all of them."""
 
 
 @show_arguments
 class SharedResources:
-    """The resources that a system has for its actors; raises ActorError for a queue without a store."""
+    """The resources that actors share. A base class of ActorSystem, which describes the arguments."""
 
     def __init__(
         self,
@@ -43,23 +43,23 @@ class SharedResources:
         **observers: Unpack[Observers],
     ) -> None:
         self.model = model
-        """The model of agents whose phase names none."""
+        """The model string for agents of phases without a model; None if every phase names one."""
         self.options: Mapping[str, Option] = {option.name: option for option in Option.all_of(options)}
         self.settings = settings
         self.chains: Mapping[str, Chain] = {chain.name: chain for chain in (AEIOUY_CHAIN, *chains)}
         self.store = store
         self.apart = StoreThread()
-        """Runs what uses a store or a journal, so that the event loop does not wait for it."""
+        """Runs functions that use the store in a thread, so that they do not block the event loop."""
         if queue is not None and store is None:
-            reason = "a queue gives threads to processes that share a store; give ActorSystem(store=…) that store"
+            reason = "a queue needs a store that all processes share; give ActorSystem(store=…)"
             raise ActorError(ErrorCode.INVALID_CONFIG, reason)
         self.queue = queue
         self.recovers = recovers
         self.adapters = Adapters(adapters)
-        """The adapters of agents."""
+        """The adapters of the agents, one for each model."""
         self.dead_letters: deque[AnyMessage] = deque(maxlen=DEAD_LETTERS)
         self.dead_count = 0
-        """How many messages had no receiver."""
+        """The number of messages to unknown receivers so far."""
         self.supervisor_id: str | None = SUPERVISOR
         self.restarts = restarts or RestartPolicy()
         self.watch = observers.get("watch")

@@ -1,12 +1,12 @@
-"""The runs of threads in this process: phase by phase, each with its own actors.
+"""ThreadRuns: runs threads in this process, phase by phase, each thread with its own actors.
 
     go_on ─┬─ no queue ─▶ here ─▶ taken ─▶ for each phase that is left:
            └─ queue.put ┄┄▶ perform ─┘       PROCESS_PHASE ─▶ PhaseActor ─▶ PHASE_PROCESSED ─▶ recorded
                                              then the client is told how the thread ended
 
-The process that runs a thread records that in its journal first; its records end when another process takes the thread.
-A queue's run takes its thread only while the thread has that run, and the queue gives it to this process. No thread
-waits for another's model: each has its own phase actor and agents, made when needed and removed after.
+A process first records in the journal that it runs a thread. It cannot write records after another process took the
+thread. A queue's run takes its thread only while the thread has this run and the run belongs to this process. Threads
+do not wait for each other, because each has its own phase actor and agents.
 """
 
 import asyncio
@@ -32,18 +32,18 @@ from sabir_actors.thread import JOURNAL, KnownThreads, Thread, fail
 
 Given = TypeVar("Given")
 _Swept: TypeAlias = tuple[int | None, ThreadState]
-"""A thread's number of records at a sweep, and its state."""
+"""A thread's number of records and its state, at a sweep."""
 
 PAUSE, LONGEST_PAUSE = 0.5, 30.0
-"""Seconds of the first and the longest pause of a thread whose journal took no record: pauses double."""
+"""The first and the longest pause in seconds before a failed write to a journal is repeated. Pauses double."""
 LOOK = 2.0
-"""Seconds between two checks of the journals of the threads that run here, for records of other processes."""
+"""The number of seconds between two checks of the journals for records of other processes."""
 SWEEP = 15
-"""After this many checks, a sweep puts recorded runs that were never put."""
+"""After this many checks, a sweep queues recorded runs that were never queued."""
 
 
 class ThreadRuns:
-    """The threads that run in one process; `request` makes a message from the actor of all threads."""
+    """Runs threads in one process. `request` creates a message from the actor of all threads."""
 
     def __init__(self, system: ActorHost, threads: KnownThreads, request: Callable[..., Message]) -> None:
         self.system, self.threads, self._request = system, threads, request
@@ -54,35 +54,35 @@ class ThreadRuns:
 
     @property
     def performs(self) -> bool:
-        """Whether threads may run in this process."""
+        """True if threads may run in this process."""
         return self.queue is None or self.queue.performs
 
     def chain(self, name: str) -> Chain:
-        """The chain of that name; raises ActorError (INVALID_CONFIG) if the system has none."""
+        """Return the chain with this name. Raises ActorError (INVALID_CONFIG) for an unknown name."""
         found = self.system.chains.get(name)
         if found is None:
             known = ", ".join(self.system.chains)
-            reason = f"no chain is called {name!r}; the system has {known}; give ActorSystem(chains=…) that one"
+            reason = f"no chain is named {name!r}; the system has {known}; add the chain to ActorSystem(chains=…)"
             raise ActorError(ErrorCode.INVALID_CONFIG, reason)
         return found
 
     def check(self, thread: Thread) -> None:
-        """Raise ActorError (INVALID_CONFIG) if a thread may run here, but its phases' model or options are missing."""
+        """Raise ActorError (INVALID_CONFIG) if threads run here but this thread's chain or options are missing."""
         if not self.performs:
             return
         chain, options = self.chain(thread.view.chain), self.system.options
         for name in thread.view.remaining:
             if name not in chain.names:
-                reason = f"the chain {chain.name!r} has no phase {name!r} here, as it had when the thread was created"
-                raise ActorError(ErrorCode.INVALID_CONFIG, f"{reason}; give ActorSystem(chains=…) that one")
+                reason = f"the chain {chain.name!r} no longer has the phase {name!r}, which the thread needs"
+                raise ActorError(ErrorCode.INVALID_CONFIG, f"{reason}; add the phase in ActorSystem(chains=…)")
             tools = config_of(thread.view, chain.phase(name), self.system).tools
             missing = [tool for tool in tools if tool not in options]
             if missing:
-                reason = f"the phase {name!r} may choose {missing[0]!r}, which is no option here"
-                raise ActorError(ErrorCode.INVALID_CONFIG, f"{reason}; give ActorSystem(options=…) with it")
+                reason = f"the phase {name!r} needs the option {missing[0]!r}, which the system does not have"
+                raise ActorError(ErrorCode.INVALID_CONFIG, f"{reason}; add the option to ActorSystem(options=…)")
 
     def beginning(self, thread: Thread) -> dict[str, str | None]:
-        """The fields of the record that starts a thread: its runner, or the name of the run to put."""
+        """Return the fields of the record that starts a thread: its process, or the name of its run in the queue."""
         if self.queue is None:
             return {"by": self.threads.runner, "run": None}
         view = thread.view
@@ -90,9 +90,9 @@ class ThreadRuns:
         return {} if is_at_work else {"by": None, "run": f"{view.thread_id}.{view.runs + 1}"}
 
     async def go_on(self, thread: Thread) -> None:
-        """Perform a processing thread, as its latest record says; for a finished one, tell its client.
+        """Run or queue a thread that is processing. If the thread has ended, send its client the result.
 
-        If the queue does not take the run now, a later sweep puts it.
+        If the queue cannot be written now, a later sweep queues the run.
         """
         view = thread.view
         if view.is_over or (view.status == "processing" and self.queue is None and thread.is_mine):
@@ -101,9 +101,9 @@ class ThreadRuns:
             await self.put(thread)
 
     def begin(self, thread: Thread, runner: str | None, run: str | None) -> asyncio.Task[None] | None:
-        """Run a thread here, if it does not run yet and that runner still has it, for that run of the queue, if any.
+        """Start a task for a thread unless one is running, and return the task. Return None once the system stops.
 
-        Returns the task that runs it; None once the system stops.
+        `runner` and `run` are the process and the queue's run that the thread must still belong to.
         """
         if self._is_stopped:
             return None
@@ -115,13 +115,13 @@ class ThreadRuns:
         return thread.run
 
     async def perform(self, thread_id: str, run: str, is_given: IsGiven) -> None:
-        """Perform a run from a queue.
+        """Perform a run from a queue, until the thread is paused or has ended.
 
-        Raises ActorError (INVALID_CONFIG) if a model or option of the thread is missing here.
+        Raises ActorError (INVALID_CONFIG) if a chain, model or option of the thread is missing here.
 
-        If another process takes the thread meanwhile, but the queue still gives the run to this process, the other was
-        late: the thread is taken again. The queue is asked after the thread's holder was read, so the answer is valid
-        as long as the journal does not change.
+        If another process takes the thread although the run still belongs to this process, the other process was late,
+        and the thread is taken again. `is_given` is called after the journal was read, so its answer is valid as long
+        as the journal does not change.
         """
         while (thread := await self._opened(thread_id)) is not None and thread.view.run == run:
             runner = thread.view.runner
@@ -148,14 +148,14 @@ class ThreadRuns:
             task.result()
 
     async def stop(self) -> None:
-        """Interrupt every run; runs with a store continue when a process opens it again."""
+        """Interrupt all running threads. Threads in a store continue when a process opens the store again."""
         self._is_stopped = True
         if self._looking is not None:
             self._looking.cancel()
         await asyncio.gather(*map(self.halt, list(self.threads.held.values())))
 
     async def halt(self, thread: Thread) -> None:
-        """Interrupt the run of a thread, and the actors that it waits for."""
+        """Interrupt a running thread and its actors."""
         run = thread.run
         if run is None or run.done():
             return
@@ -167,7 +167,7 @@ class ThreadRuns:
         await self._let_go(thread)  # the run may have been interrupted while it did that
 
     async def put(self, thread: Thread) -> None:
-        """Put the run of a processing thread; a thread that began without a queue gets a run."""
+        """Queue the run of a thread that is processing. A thread that began without a queue gets a new run."""
         assert self.queue is not None
         try:
             if thread.view.run is None:
@@ -175,10 +175,10 @@ class ThreadRuns:
             if thread.view.run is not None:
                 await self.queue.put(thread.thread_id, thread.view.run)
         except SabirError as error:
-            logger.warning("thread %s waits for a later sweep; its run was not put: %s", thread.thread_id, error)
+            logger.warning("thread %s could not be queued; a later sweep tries again: %s", thread.thread_id, error)
 
     async def _opened(self, thread_id: str) -> Thread | None:
-        """A thread, once its journal can be read; None if it no longer exists."""
+        """Return a thread as soon as its journal can be read; None if the thread does not exist any more."""
         try:
             return await self._patiently(thread_id, lambda: self.threads.open(thread_id))
         except ActorError as error:
@@ -189,7 +189,7 @@ class ThreadRuns:
     # One run
 
     async def _run(self, thread: Thread, runner: str | None, run: str | None) -> None:
-        """Run phase by phase until the thread is paused or over; then tell its client the result."""
+        """Run phase by phase until the thread is paused or has ended; then send its client the result."""
         while not thread.view.is_over:
             if thread.view.status == "processing":
                 if not thread.is_mine and not await self._take(thread, runner, run):
@@ -201,7 +201,7 @@ class ThreadRuns:
         await self._tell_client(thread.view)
 
     async def _take(self, thread: Thread, runner: str | None, run: str | None) -> bool:
-        """Record that the thread is run here; False if it belongs to another runner or run."""
+        """Record that this process runs the thread. Return False if it belongs to another process or run."""
 
         def take() -> None:
             thread.refresh()
@@ -213,7 +213,7 @@ class ThreadRuns:
         return thread.is_mine or thread.view.status != "processing"
 
     async def _leave(self, thread: Thread, run: str) -> bool:
-        """Record that no process runs a paused thread; False if it continues in the same run."""
+        """Record that no process runs a paused thread. Return False if the thread was resumed in the same run."""
 
         def leave() -> None:
             thread.refresh()
@@ -224,9 +224,9 @@ class ThreadRuns:
         return thread.view.run != run
 
     async def _patiently(self, thread_id: str, step: Callable[[], Given]) -> Given:
-        """The result of a step on the journal, waiting while the store fails.
+        """Call a function that uses the journal, and return its result. Repeat it after a pause while the store fails.
 
-        Others' records in between cause no wait.
+        After records of other processes, repeat it without a pause.
         """
         pause = PAUSE
         while True:
@@ -237,12 +237,12 @@ class ThreadRuns:
             except (ActorError, SessionError) as error:
                 if isinstance(error, JournalInvalid) or (isinstance(error, ActorError) and not error.retryable):
                     raise
-                logger.warning("thread %s waits %g s for its journal: %s", thread_id, pause, error)
+                logger.warning("thread %s cannot use its journal; trying again in %g s: %s", thread_id, pause, error)
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _work(self, thread: Thread) -> None:
-        """Run the remaining phases, until the thread is not processing, or another process runs it."""
+        """Run the remaining phases until the thread is not processing, or another process runs the thread."""
         try:
             try:
                 while thread.view.status == "processing" and (phase := thread.view.current_phase):
@@ -274,7 +274,7 @@ class ThreadRuns:
         await self._let_go_of(thread, actor)
 
     async def _phase_actor(self, thread: Thread, chain: Chain, phase: Phase) -> PhaseActor:
-        """The actor of a phase, made only for this thread, with the agent of its configuration."""
+        """Create the actor and the agent of a phase for this thread."""
         thread_id, system = thread.thread_id, self.system
         if thread.agents is None:
             session = await self.threads.apart(thread.agents_session)
@@ -289,10 +289,10 @@ class ThreadRuns:
         return actor
 
     def _ended(self, thread: Thread, run: asyncio.Task[None]) -> None:
-        """Handle the end of a run: log a failure, and release its thread."""
+        """Handle the end of a thread's task: log a failure, and release the thread."""
         error = None if run.cancelled() else run.exception()
         if error is not None:
-            logger.error("thread %s is left where it is", thread.thread_id, exc_info=error)
+            logger.error("thread %s stopped because of an unexpected error", thread.thread_id, exc_info=error)
         if self.threads.store is not None and self.threads.held.get(thread.thread_id) is thread and thread.run is run:
             del self.threads.held[thread.thread_id]
 
@@ -302,12 +302,12 @@ class ThreadRuns:
         thread.agents = None
 
     async def _let_go_of(self, thread: Thread, actor: Actor) -> None:
-        """Remove one actor; the run and its interrupter may do so at once."""
+        """Stop and remove one actor. May be called twice at the same time."""
         await self.system.let_go(actor.actor_id)
         thread.actors = [each for each in thread.actors if each is not actor]
 
     async def _tell_client(self, view: ThreadView) -> None:
-        """Tell the thread's client the result; with a queue, a client in another process asks itself."""
+        """Send the client the result. With a queue, a client in another process reads the status itself."""
         if view.client is None or (self.queue is not None and view.client not in self.system.actors()):
             return
         said = result_of(view).model_dump(mode="json")
@@ -316,7 +316,7 @@ class ThreadRuns:
     # Other processes
 
     def look(self) -> None:
-        """Start to check regularly for other processes' records of the threads that run here."""
+        """Start to check the journals regularly for records of other processes."""
         if self._looking is None and self.threads.store is not None:
             self._looking = asyncio.ensure_future(self._look())
 
@@ -332,14 +332,14 @@ class ThreadRuns:
                 if self.queue is not None and self.queue.performs and looks % SWEEP == 0:
                     await self.sweep()
             except Exception as error:  # after any error, the next check follows
-                logger.warning("a look at the threads failed: %s", one_line(f"{type(error).__name__}: {error}", 200))
+                logger.warning("a check of the threads failed: %s", one_line(f"{type(error).__name__}: {error}", 200))
 
     async def _look_at(self, thread: Thread) -> None:
-        """Interrupt the run of a thread that is over, or that another process took."""
+        """Interrupt a thread that has ended, or that another process took."""
         try:
             await self.threads.apart(thread.refresh)
         except (ActorError, SessionError) as error:
-            logger.debug("thread %s could not be looked at: %s", thread.thread_id, error)
+            logger.debug("thread %s could not be checked: %s", thread.thread_id, error)
             return
         if not thread.is_mine:
             await self.halt(thread)
@@ -347,19 +347,20 @@ class ThreadRuns:
             await self.go_on(thread)
 
     async def sweep(self) -> None:
-        """Put the runs of threads that are processing and did not change since the latest sweep.
+        """Queue the runs of threads that are processing and did not change since the latest sweep.
 
-        A process may die after it recorded a run and before it put it. A thread that has a run is not given another.
+        This is necessary because a process may die after recording a run and before queueing it. A run that is in the
+        queue already is not added again.
         """
         known, self._swept = self._swept, {}
         for thread_id in await self.threads.apart(self.threads.names):
             try:
                 self._swept[thread_id] = await self._sweep(thread_id, known.get(thread_id))
             except (ActorError, SessionError) as error:
-                logger.warning("thread %s stays as it is: %s", thread_id, error)
+                logger.warning("thread %s was skipped in a sweep: %s", thread_id, error)
 
     async def _sweep(self, thread_id: str, known: _Swept | None) -> _Swept:
-        """A thread's present state at a sweep, given the previous one; its run is put if it waits."""
+        """Return a thread's state at a sweep, given the state at the previous one. Queue its run if necessary."""
         assert self.threads.store is not None
         if known is not None and known[1] in ENDS:
             return known
@@ -376,19 +377,19 @@ class ThreadRuns:
 
 
 def _behind(threads: list[Thread]) -> list[Thread]:
-    """Return the threads to whose journals others wrote."""
+    """Return the threads whose journals have records of other processes."""
     return [each for each in threads if each.is_behind]
 
 
 def _finish(thread: Thread, done: dict[str, Any]) -> None:
-    """Record that a phase is done; raise PositionTaken if the thread is over or another process runs it."""
+    """Record that a phase is done. Raises PositionTaken if the thread has ended or another process runs it."""
     if not thread.is_mine:
-        raise PositionTaken(f"thread {thread.thread_id} is over, or is run by another process")
+        raise PositionTaken(f"thread {thread.thread_id} has ended, or another process runs it")
     thread.record("phase_done", done)
 
 
 def _complete(thread: Thread) -> None:
-    """Record that the last phase is done, unless the thread was paused or ended meanwhile."""
+    """Record that the thread is completed, unless it was paused or ended meanwhile."""
     if thread.view.status == "processing":
         thread.record("completed", {})
 

@@ -1,4 +1,4 @@
-"""Displays a thread: as a table for a terminal, as JSON for a program. An unknown value is "?", never 0."""
+"""Display a thread as a table for a terminal or as JSON. An unknown value is "?", never 0."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 SHORT = 8
-"""Characters of a thread's id that are shown."""
+"""The number of characters of a thread's id in displays."""
 COLUMNS = {"phase": 13, "state": 10, "time": 8, "tokens in": 9, "out": 4, "cost": 8, "sure": 4}
-"""The columns of a table with their least widths, so that no column moves while a thread runs."""
+"""The columns of a table with their minimum widths, so that no column moves while a thread runs."""
 
 
 def table_of(view: ThreadView, width: int) -> "Table":
-    """A thread as a table of that width: phase, state, time, tokens, cost; sums below.
+    """Return a thread as a table: phase, state, time, tokens and cost, with sums below.
 
-    Columns that do not fit are left out, the last ones first.
+    Columns that do not fit into `width` characters are left out, the last columns first.
     """
     from rich.table import Table
     from rich.text import Text
@@ -49,7 +49,7 @@ def _footers(view: ThreadView) -> list[str]:
 
 
 def _cells(view: ThreadView, name: str) -> list[str]:
-    """The cells of a phase, in the order of the columns."""
+    """Return the cells of a phase, in the order of the columns."""
     output, usage = view.outputs.get(name), view.usage.get(name) or {}
     if output is None:
         is_next = name == view.current_phase
@@ -62,14 +62,14 @@ def _cells(view: ThreadView, name: str) -> list[str]:
 
 
 def _state(view: ThreadView) -> str:
-    """The state of the phase that is next."""
+    """Return the state of the running or next phase, for display."""
     if view.status == "processing":
         return "waiting" if view.runner is None else "running"  # for a worker
     return "left" if view.status == "terminated" else view.status
 
 
 def cut(text: str, width: int) -> str:
-    """A text in one line of at most so many columns; some characters take two."""
+    """Return a text in one line of at most `width` columns. Some characters need two columns."""
     from rich.text import Text
 
     line = Text(printable(one_line(text, width)))
@@ -82,13 +82,13 @@ def _sum(figures: list[str]) -> str:
 
 
 def tokens_of(usage: dict[str, Any], side: str) -> str:
-    """Tokens of a phase, "input" or "output"; "?" where unknown."""
+    """Return a phase's number of "input" or "output" tokens; "?" if unknown."""
     found = usage.get(f"{side}_tokens")
     return "?" if found is None else str(found)
 
 
 def cost_of_phase(usage: dict[str, Any]) -> Decimal | None:
-    """The cost of a phase in US dollars; None without sabir-prices or a known price."""
+    """Return the cost of a phase in US dollars; None without sabir-prices or a known price."""
     try:
         from sabir_prices import cost_of
     except ImportError:
@@ -100,17 +100,17 @@ def cost_of_phase(usage: dict[str, Any]) -> Decimal | None:
 
 
 def dollars(cost: Decimal) -> str:
-    """A cost as it is shown."""
+    """Return a cost for display."""
     return "<$0.0001" if 0 < cost < Decimal("0.0001") else f"${cost:.4f}"
 
 
 def why(view: ThreadView) -> str:
-    """Why a thread failed or was terminated."""
+    """Return the reason why a thread failed or was terminated; "" if there is none."""
     return str(view.cause.get("error_message") or view.cause.get("reason") or "")
 
 
 def summary_of(view: ThreadView) -> dict[str, Any]:
-    """A thread as JSON."""
+    """Return a thread as JSON."""
     last = view.last_output
     moments = {"created_at": view.created_at, "updated_at": view.updated_at}
     return {
@@ -126,7 +126,7 @@ def summary_of(view: ThreadView) -> dict[str, Any]:
 
 
 def phase_of(view: ThreadView, name: str) -> dict[str, Any]:
-    """A phase that is done, as JSON."""
+    """Return a phase that is done as JSON."""
     usage = view.usage.get(name) or {}
     cost = cost_of_phase(usage)
     figures = {"seconds": view.seconds[name], "usage": usage, "cost": None if cost is None else str(cost)}
@@ -138,12 +138,12 @@ def _since(moment: datetime | None) -> float:
 
 
 def seconds(seconds: float) -> str:
-    """A time as it is shown."""
+    """Return a duration for display."""
     return f"{seconds:.1f} s"
 
 
 def age(moment: datetime | None) -> str:
-    """How long ago, in one unit."""
+    """Return how long ago a time is, in one unit, for example "5m"."""
     seconds = int(_since(moment))
     units = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
     return next(f"{seconds // length}{unit}" for unit, length in units.items() if seconds >= length or length == 1)

@@ -1,11 +1,11 @@
-"""The state of a thread, computed from its journal's events one at a time, and its public views; pure.
+"""ThreadEvent and ThreadView: the state of a thread, computed from the events in its journal. Pure, without I/O.
 
     created ──START──▶ processing ──last phase──▶ completed
                         │   ▲   └──no retry helps──▶ failed
                    PAUSE▼   │RESUME
                        paused              TERMINATE, from any unfinished state ──▶ terminated
 
-An event and the response that answers its message are one record: both are written, or neither.
+An event and the response to its message are one record: both are written, or neither.
 """
 
 from collections.abc import Mapping
@@ -34,21 +34,26 @@ MOVES: Mapping[What, tuple[frozenset[ThreadState], ThreadState]] = {
     "completed": (frozenset({"processing"}), "completed"),
     "failed": (frozenset({"processing", "paused"}), "failed"),
 }
-"""Kind of event → the states that allow it, and the state after it."""
+"""Kind of event → the states in which the event is allowed, and the state afterwards."""
 _IDS = UUID("6f1b8f0c-8a0e-4f2e-9d55-0f6f0d8e7a11")
-"""The namespace of thread ids, which are made from the id of the creating message."""
+"""The namespace of thread ids, which are computed from the id of the creating message."""
 ENDS: frozenset[ThreadState] = frozenset({"completed", "failed", "terminated"})
 
 
 class ThreadEvent(BaseModel):
-    """One event of a thread, as its journal keeps it.
+    """One record of a thread's journal: a change of the thread, with the response to the message that caused it.
 
-    `message_id` and `response` belong to the message that it answers; None for the thread's own progress. `data`
-    depends on `what`: for "created" the request, the chain's name and its phases; for "phase_done" the phase, its
-    output, seconds and tokens; for "agent_updated" the phase and the changes; for "failed" and "terminated" the reason;
-    for "started", "resumed" and "taken" the new runner of the thread; with a queue, for "started", "resumed" and
-    "queued" the run that it gives to a process, and "left" is the end of a run whose thread was paused. "refused" is a
-    message that was answered with an error, and changed nothing.
+    `what` is the kind of change and `at` its time. `message_id` and `response` are None for the thread's own progress.
+    The content of `data` depends on `what`:
+
+    - "created": the request, the chain's name and its phases
+    - "phase_done": the phase, its output, seconds and tokens
+    - "agent_updated": the phase and the changed fields
+    - "failed", "terminated": the reason
+    - "started", "resumed", "taken": the process that runs the thread now; with a queue, the name of the run
+    - "queued": the name of the run that a queue distributes
+    - "left": the end of a run whose thread was paused
+    - "refused": nothing; the message was answered with an error
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -64,74 +69,74 @@ class ThreadEvent(BaseModel):
 
 
 class ThreadView:
-    """The state of a thread after its events."""
+    """The state of a thread after a number of events. Returned by `ThreadActor.view`."""
 
     def __init__(self) -> None:
         self.thread_id = ""
         self.status: ThreadState = "created"
         self.user_id = ""
         self.client: str | None = None
-        """The client that gets the result."""
+        """The id of the client that receives the result; None without a client."""
         self.correlation_id: str | None = None
         self.initial_input = ""
         self.metadata: dict[str, Any] = {}
         self.chain = ""
         self.phases: tuple[str, ...] = ()
         self.outputs: dict[str, PhaseOutput] = {}
-        """Phase → its output, in the order in which the phases ran."""
+        """Phase name → its output, in the order in which the phases ran."""
         self.seconds: dict[str, float] = {}
         self.usage: dict[str, dict[str, int | None]] = {}
         self.configs: dict[str, list[AgentChange]] = {}
-        """Phase → changes of its agent's configuration, in order."""
+        """Phase name → the changes of its agent's configuration, in order."""
         self.answers: dict[str, dict[str, Any]] = {}
-        """Id of a message → its first response."""
+        """Id of a message → its response."""
         self.created_at: datetime | None = None
         self.updated_at: datetime | None = None
         self.started_at: datetime | None = None
         self.cause: dict[str, Any] = {}
-        """Why it failed or was terminated."""
+        """The reason of a failure or termination; {} otherwise."""
         self.runner: str | None = None
-        """The ThreadActor that runs its phases: the one that started, resumed or took it last; None before that."""
+        """The id of the process that started, resumed or took the thread last; None before that."""
         self.run: str | None = None
-        """The run that a queue gives to a process until the thread is paused or over; None without a queue."""
+        """The name of the present run in the queue; None without a queue, or if the thread is paused."""
         self.runs = 0
-        """The number of its runs so far."""
+        """The number of queue runs so far."""
 
     @property
     def exists(self) -> bool:
-        """Whether it was created."""
+        """True if the thread was created."""
         return self.created_at is not None
 
     @property
     def is_over(self) -> bool:
-        """Whether its state is final."""
+        """True if the thread is completed, failed or terminated."""
         return self.status in ENDS
 
     @property
     def remaining(self) -> tuple[str, ...]:
-        """The phases that have not run, in order."""
+        """The names of the phases that are not done, in order."""
         return tuple(phase for phase in self.phases if phase not in self.outputs)
 
     @property
     def last_output(self) -> PhaseOutput | None:
-        """The output of the latest phase; None before the first is done."""
+        """The output of the latest phase that is done; None before the first."""
         return next(reversed(self.outputs.values()), None)
 
     @property
     def current_phase(self) -> str | None:
-        """The phase that runs, or is the next to run; None after the last."""
+        """The name of the running or next phase; None after the last."""
         return next(iter(self.remaining), None)
 
     def allow(self, what: What) -> None:
-        """Raise ActorError (INVALID_STATE) if the state does not allow it."""
-        before, after = MOVES[what]
+        """Raise ActorError (INVALID_STATE) if the present state does not allow the event `what`."""
+        before, _ = MOVES[what]
         if self.status not in before:
             allowed = " or ".join(sorted(before))
-            reason = f"thread {self.thread_id} is {self.status}; it becomes {after} only from {allowed}"
+            reason = f"thread {self.thread_id} is {self.status} and cannot be {what}; it must be {allowed}"
             raise ActorError(ErrorCode.INVALID_STATE, reason, thread_id=self.thread_id, status=self.status)
 
     def after(self, event: ThreadEvent) -> "ThreadView":
-        """Return the state after one more event; this one, which others may be reading, does not change."""
+        """Return a new view with the state after one more event. This view does not change."""
         view = copy(self)
         for name in ("outputs", "seconds", "usage", "answers"):
             setattr(view, name, dict(getattr(self, name)))
@@ -140,7 +145,7 @@ class ThreadView:
         return view
 
     def take(self, event: ThreadEvent) -> None:
-        """Apply one event, from a journal or just written."""
+        """Apply one event to this view."""
         said = event.data
         if event.what == "created":
             self._create(event)
@@ -173,12 +178,12 @@ class ThreadView:
 
 
 def thread_id_of(message_id: str) -> str:
-    """The id of the thread that this CREATE_THREAD makes: a duplicate message finds the same thread."""
+    """Return the id of the thread that a CREATE_THREAD message creates: a repeated message has the same thread."""
     return str(uuid5(_IDS, message_id))
 
 
 def request_of(message: Message, wanted: typed.CreateThread, chain: Chain) -> dict[str, Any]:
-    """The journal's data of the request that created its thread."""
+    """Return the data of the event "created"."""
     thread_id = thread_id_of(message.id)
     return {
         "thread_id": thread_id,
@@ -193,12 +198,12 @@ def request_of(message: Message, wanted: typed.CreateThread, chain: Chain) -> di
 
 
 def input_of(view: ThreadView, phase: Phase) -> str:
-    """A phase's input: the user's text for the first phase, `ask` for later ones."""
+    """Return a phase's input: the user's text for the first phase, `ask` for later phases."""
     return view.initial_input if not view.outputs else phase.ask
 
 
 def context_of(view: ThreadView) -> dict[str, Any]:
-    """The context of a phase: the conversation so far and its user."""
+    """Return the context of a phase: the conversation so far, its user and metadata."""
     last = view.last_output
     said = [{"role": "assistant", "content": output.response} for output in view.outputs.values()]
     asked = [{"role": "user", "content": view.initial_input}] if said else []
@@ -211,7 +216,7 @@ def context_of(view: ThreadView) -> dict[str, Any]:
 
 
 def status_of(view: ThreadView) -> typed.ThreadStatus:
-    """The status of an existing thread; with its result at its end."""
+    """Return the status of an existing thread, with the result if the thread has ended."""
     assert view.created_at is not None and view.updated_at is not None
     return typed.ThreadStatus(
         thread_id=view.thread_id,
@@ -226,7 +231,7 @@ def status_of(view: ThreadView) -> typed.ThreadStatus:
 
 
 def result_of(view: ThreadView) -> typed.ThreadResult:
-    """The result of a thread."""
+    """Return the result of a thread."""
     last = view.last_output
     cause: Mapping[str, Any] = {name: view.cause.get(name) for name in ("error_message", "error_code")}
     output = last.model_dump(mode="json") if last else None

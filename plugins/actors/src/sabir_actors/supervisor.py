@@ -1,11 +1,11 @@
-"""SupervisorActor: handles errors: restart, with growing pauses and a limit, then escalate.
+"""SupervisorActor: restarts failed actors with growing pauses, up to a limit, and then escalates.
 
 ERROR_NOTIFICATION ─▶ may a restart help? ─no─▶ "escalate"
                           │yes
                           ├ restarts within the window < limit ─▶ pause, RESTART ─▶ "restart"
                           └ else ─▶ "escalate"
 
-A restart may help unless the notification says `retryable: false`, and after any error of a supervised actor.
+A restart may help if the actor is supervised, or unless the notification contains `retryable: false`.
 """
 
 import asyncio
@@ -23,7 +23,11 @@ from sabir_actors.protocol import ErrorResponse, Message, Response, data_of, rai
 
 
 class SupervisorActor(Actor):
-    """Restarts failed actors by the system's policy, or reports that a restart does not help."""
+    """Restarts failed actors, within the limits of the system's RestartPolicy. ActorSystem has one, "supervisor".
+
+    An actor reports an error with ERROR_NOTIFICATION. The response's `action_taken` is "restart" if the actor was
+    restarted, otherwise "escalate".
+    """
 
     def __init__(self, actor_id: str, system: ActorHost) -> None:
         super().__init__(actor_id, system)
@@ -35,27 +39,27 @@ class SupervisorActor(Actor):
     immediate = Actor.immediate | {"ERROR_NOTIFICATION"}
 
     async def on_supervise(self, message: Message) -> Handled:
-        """Supervise an actor from now on: it is restarted after any error."""
+        """Handle SUPERVISE: from now on, restart an actor after any error, also if the error is not retryable."""
         actor_id = data_of(message, typed.OfActor).actor_id
         self.supervised.add(self.system.get_actor(actor_id))
         return typed.SupervisionStarted(actor_id=actor_id)
 
     async def on_restart(self, message: Message) -> Handled:
-        """Restart another actor, or itself."""
+        """Handle RESTART: restart the actor that the message names, which may be the supervisor itself."""
         wanted = data_of(message, typed.ActorReason)
         if wanted.actor_id == self.actor_id:
             return await super().on_restart(message)
         return raised(await self._restart(wanted.actor_id, wanted.reason, message.correlation_id)).data
 
     async def on_error_notification(self, message: Message) -> Handled:
-        """Restart the actor that failed, or escalate. `culprit` in `data` may name another actor to restart."""
+        """Handle ERROR_NOTIFICATION: restart the failed actor, or the actor in the field `culprit`, or escalate."""
         told = data_of(message, typed.ErrorNotification)
         logger.warning("%s failed: %s", told.actor_id, one_line(told.error_message, 200))
         action = "restart" if await self._mended(told, message.correlation_id) else "escalate"
         return typed.ErrorAcknowledged(actor_id=told.actor_id, action_taken=action)
 
     async def _mended(self, told: typed.ErrorNotification, correlation_id: str | None) -> bool:
-        """Restart the failed actor, if that may help and is within the limit; returns whether it works again."""
+        """Restart the failed actor, if that may help and the limit allows it. Return whether it was restarted."""
         extra = told.model_extra or {}
         try:
             culprit = self.system.get_actor(str(extra.get("culprit") or told.actor_id))
@@ -71,7 +75,7 @@ class SupervisorActor(Actor):
         return not isinstance(await self._restart(culprit.actor_id, "error_recovery", correlation_id), ErrorResponse)
 
     def _may_restart(self, actor: Actor) -> bool:
-        """Whether one more restart is within the limit; counts it."""
+        """Return whether the limit allows one more restart, and count it."""
         times, now = self._restarts.setdefault(actor, deque()), monotonic()
         while times and times[0] < now - self.policy.window:
             times.popleft()

@@ -1,7 +1,7 @@
-"""The system: a host of actors with a supervisor and all threads, from its start to its stop.
+"""ActorSystem: the actors of one process, with a supervisor, the threads, and the resources that the actors share.
 
-Agents use the system's resources: a model, options by name, settings, chains of phases, and a store in which threads
-outlive the process.
+The resources are a model, options by name, settings, chains of phases, and a store that keeps threads beyond the
+process.
 """
 
 from typing import Self
@@ -13,17 +13,31 @@ from sabir_actors.threads import ThreadActor
 
 
 class ActorSystem(ActorHost):
-    """The actors of one process, and their shared resources; an asynchronous context manager.
+    """The actors of one process and the resources that they share. Use it as an async context manager.
 
-    `model` is for agents whose phase names no model, `options` are what agents may choose, by name, `settings` apply to
-    all. `chains` are added to AEIOUY_CHAIN. `store` keeps threads beyond the process: interrupted ones continue at the
-    start, unless `recovers` is False. `queue` gives threads to the processes that share a
-    store, in place of this one (`sabir_actors.durable.DurableQueue`). `adapters` makes the adapter of a model,
-    `restarts` says how long a message may take and when an actor is restarted. `observers` are told what happens.
+    `model` is a model string for the agents of phases without a model. `options` are functions or Options that phases
+    may offer to their agents by name. `settings` apply to all agents. `chains` are further chains of phases next to
+    AEIOUY_CHAIN. `store` (a store of sabir_session) keeps threads beyond the process; without a store, threads are lost
+    at the end. Interrupted threads in the store continue when the block is entered, unless `recovers` is False.
+
+    `queue` distributes threads over all processes that share the store, see `sabir_actors.durable.DurableQueue`.
+    `restarts` limits times and restarts. `adapters` is called with a model string and returns the adapter, by default
+    `sabir.adapter`. The observers `trace`, `watch` and `spans` are functions that receive messages and events.
+
+    Raises ActorError (INVALID_CONFIG) for a queue without a store, and OptionInvalid for a wrong option.
+
+    >>> import asyncio
+    >>> from sabir_actors import ActorSystem, Message
+    >>> async def main():
+    ...     async with ActorSystem("echo:m") as system:
+    ...         response = await system.send_message(Message(type="HEARTBEAT", receiver="supervisor"))
+    ...         return response.type, system.actors()
+    >>> asyncio.run(main())
+    ('HEARTBEAT_RESPONSE', ('supervisor', 'threads'))
     """
 
     async def __aenter__(self) -> Self:
-        """Start the supervisor and the threads; interrupted threads continue."""
+        """Start the supervisor and the actor of all threads, and continue interrupted threads."""
         threads = ThreadActor(THREADS, self, self.store)
         self.add(SupervisorActor(SUPERVISOR, self))
         self.add(threads)
@@ -41,12 +55,12 @@ class ActorSystem(ActorHost):
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Stop every actor."""
+        """Stop all actors. Threads without a store are lost, and threads in a store can continue later."""
         await self.stop()
 
     @property
     def threads(self) -> ThreadActor:
-        """The actor of all threads, once the system is started."""
+        """The actor of all threads. Raises ActorError (UNKNOWN_ACTOR) before the system is started."""
         found = self.get_actor(THREADS)
         assert isinstance(found, ThreadActor)
         return found

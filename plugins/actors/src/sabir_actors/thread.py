@@ -1,10 +1,10 @@
-"""One thread with the state from its journal, and the list of all threads.
+"""Thread, ThreadJournal and KnownThreads: threads with their journals, as one process knows them.
 
     journal `thread:<id>` ── ThreadEvent, ThreadEvent, InnerMessage … ─▶ ThreadView
                                                             record(): the journal first, then the view
 
-The journal decides which process runs a thread. That process appends its records after other processes' records
-(paused, an agent changed). Once the thread is over, or another process runs it, such a record fails.
+The journal decides which process runs a thread. This process appends its records after other processes' records, for
+example "paused". Once the thread has ended, or another process runs it, writing such a record fails.
 """
 
 import asyncio
@@ -38,17 +38,17 @@ from sabir_actors.state import ThreadEvent, ThreadView, What
 
 Given = TypeVar("Given")
 JOURNAL = "thread:"
-"""The prefix of the names of threads' journals."""
+"""The prefix of the names of threads' journals in a store."""
 APPENDED: frozenset[What] = frozenset({"phase_done", "failed"})
-"""Events that a thread's runner may append after others' records; others are valid only in one state."""
+"""Events that a thread's process may append after other processes' records; other events are valid in one state."""
 _EVENT_NAMES, _EVENT_CODEC = names_of(ThreadEvent).all, Codec(ThreadEvent)
 """The stored names of an event, and its codec."""
 
 
 class Thread:
-    """One thread in this process: its session, its state, and its run while there is one.
+    """One thread in this process: its session, its state and its running task.
 
-    `runner` is the name under which this process runs threads; without a store a thread lives in memory alone.
+    `runner` is the id with which this process runs threads. Without a store, the thread is in memory only.
     """
 
     def __init__(self, thread_id: str, store: Store | None = None, runner: str = "") -> None:
@@ -56,24 +56,24 @@ class Thread:
         self.run: asyncio.Task[None] | None = None
         self.agents: AgentManagerActor | None = None
         self.actors: list[Actor] = []
-        """The actors made for its run."""
+        """The actors created for the running thread."""
         self.read()
 
     @property
     def is_mine(self) -> bool:
-        """Whether it is run here, as far as is known."""
+        """True if this process runs the thread, according to the records read so far."""
         return self.view.runner == self.runner and not self.view.is_over
 
     @property
     def is_behind(self) -> bool:
-        """Whether others wrote to its journal; also true if the journal cannot be asked."""
+        """True if other processes wrote to the journal, or if the journal cannot be read."""
         try:
             return self.journal is not None and self.journal.length() != self.journal.position
         except SessionError:
             return True
 
     def read(self) -> None:
-        """Replace the held state by the journal's present state."""
+        """Read the thread's state from its journal."""
         journal = None if self.store is None else ThreadJournal(self, self.store)
         session, view = Session(journal=journal), ThreadView()
         session.mutate(ThreadEvent).register(ThreadEvent, append_item)
@@ -82,7 +82,7 @@ class Thread:
         self.journal, self.session, self.view = journal, session, view
 
     def refresh(self) -> None:
-        """Apply others' records in the journal; raises ActorError (UNKNOWN_THREAD) if it was deleted."""
+        """Apply other processes' records. Raises ActorError (UNKNOWN_THREAD) if the journal was deleted."""
         if self.journal is None:
             return
         length = self.journal.length()
@@ -94,7 +94,7 @@ class Thread:
     def record(
         self, what: What, said: dict[str, Any], message: Message | None = None, response: Response | None = None
     ) -> None:
-        """Write one event with its response, then apply it; raises RecordingFailed."""
+        """Write one event with its response, then apply it. Raises RecordingFailed."""
         event = ThreadEvent(
             what=what,
             at=now(),
@@ -111,7 +111,7 @@ class Thread:
         self.view = self.view.after(event)
 
     def agents_session(self) -> Session:
-        """Return the session of the agents' records; the event loop may use it, because no other step does."""
+        """Return the session of the agents' records, which only the event loop uses."""
         if self.journal is None:
             return self.session
         session = Session(journal=self.journal)
@@ -119,7 +119,7 @@ class Thread:
         return session
 
     def answer_to(self, message: Message) -> Response | None:
-        """The earlier response to a message, from any process."""
+        """Return the recorded response to a message, by any process; None if there is none."""
         found = self.view.answers.get(message.id)
         if found is None:
             return None
@@ -129,7 +129,7 @@ class Thread:
 
 
 class ThreadJournal:
-    """The journal of a thread for the process that runs it: agents' records are appended after others' records."""
+    """The journal of a thread. Agents' records are appended after other processes' records."""
 
     def __init__(self, thread: Thread, store: Store) -> None:
         self._thread, self._store, self._name = thread, store, f"{JOURNAL}{thread.thread_id}"
@@ -138,15 +138,15 @@ class ThreadJournal:
 
     @property
     def position(self) -> int:
-        """How many records are known here."""
+        """The number of records that this process has read or written."""
         return len(self._opened)
 
     def length(self) -> int | None:
-        """How many records it holds; None if it was deleted."""
+        """Return the number of records in the store; None if the journal was deleted."""
         return self._store.length(self._name)
 
     def append(self, kind: str, body: str) -> None:
-        """Write one record; raises PositionTaken if another process runs the thread now, or it is over."""
+        """Write one record. Raises PositionTaken if the thread has ended or another process runs it."""
         while True:
             try:
                 return self._opened.append(kind, body)
@@ -155,23 +155,23 @@ class ThreadJournal:
                     raise
 
     def read(self) -> Iterator[tuple[str, str]]:
-        """The records that are known here."""
+        """Return the records that this process has read or written."""
         return self._opened.read()
 
     def catch_up(self) -> bool:
-        """Apply others' records of the thread; False, now and later, if it is not run here any more.
+        """Apply other processes' records. Return False from then on if this process does not run the thread any more.
 
-        Raises RecordingFailed if they cannot be read now, JournalInvalid if they are unknown here.
+        Raises RecordingFailed if the records cannot be read now, and JournalInvalid for unknown records.
         """
         try:
             opened = self._store.journal(self._name)
             news = list(opened.read(self.position))
         except StoreError as error:
-            raise RecordingFailed(f"what others wrote to {self._name!r} cannot be read: {error}") from error
+            raise RecordingFailed(f"other processes' records in {self._name!r} cannot be read: {error}") from error
         try:
             events = [_EVENT_CODEC.decode(body) for kind, body in news if kind in _EVENT_NAMES]
         except ValueError as error:
-            raise JournalInvalid(f"a record of {self._name!r} is no event of a thread: {error}") from None
+            raise JournalInvalid(f"a record of {self._name!r} is not an event of a thread: {error}") from None
         if self._is_lost or len(events) < len(news) or self._thread.journal is not self:
             self._is_lost = True
             return False
@@ -184,22 +184,22 @@ class ThreadJournal:
 
 
 class KnownThreads:
-    """The threads of one process: those in memory, and those of its store."""
+    """The threads of one process: in memory and in its store."""
 
     def __init__(self, store: Store | None, runner: str, thread: StoreThread) -> None:
         self.store, self.runner = store, runner
         self.held: dict[str, Thread] = {}
-        """The threads that run here; without a store, all threads."""
+        """The threads that run in this process; without a store, all threads."""
         self._thread = thread
         self._used: WeakValueDictionary[str, Thread] = WeakValueDictionary()
         """Threads that are being used: a thread is one object, so that two steps see each other's changes."""
 
     async def apart(self, step: Callable[[], Given]) -> Given:
-        """Return the result of a step that may use the store; it does not run in the event loop's thread."""
+        """Call a function that may use the store outside of the event loop, and return its result."""
         return step() if self.store is None else await self._thread(step)
 
     def open(self, thread_id: str) -> Thread:
-        """Open a thread in its journal's present state; raise ActorError (UNKNOWN_THREAD) if there is none."""
+        """Return a thread in its present state. Raises ActorError (UNKNOWN_THREAD) for an unknown id."""
         thread = self.held.get(thread_id) or self._used.get(thread_id)
         with _reading(thread_id):
             if thread is not None:
@@ -211,7 +211,7 @@ class KnownThreads:
         return thread
 
     def made(self, thread_id: str) -> Thread:
-        """Return the thread in memory, or one with its journal, which is made if it does not exist."""
+        """Return the thread in memory, or read or create its journal."""
         thread = self.held.get(thread_id) or self._used.get(thread_id)
         if thread is None:
             with _reading(thread_id):
@@ -223,7 +223,7 @@ class KnownThreads:
         return thread if self.store is not None else self.held.setdefault(thread_id, thread)
 
     def view(self, thread_id: str) -> ThreadView:
-        """Read the state of a thread; raise ActorError (UNKNOWN_THREAD) if there is none. Any thread may call this."""
+        """Return the state of a thread, from any OS thread. Raises ActorError (UNKNOWN_THREAD) for an unknown id."""
         if self.store is None:
             return self.open(thread_id).view
         with _reading(thread_id):
@@ -234,19 +234,19 @@ class KnownThreads:
         return view
 
     def ids(self) -> list[str]:
-        """Ids of all threads; a journal without a record belongs to a thread that was not created."""
+        """Return the ids of all threads. An empty journal does not count as a thread."""
         stored = [name for name in self.names() if self.store is not None and self.store.length(f"{JOURNAL}{name}")]
         return sorted({*tuple(self.held), *stored})
 
     def names(self) -> list[str]:
-        """Thread ids of the journals in the store."""
+        """Return the thread ids of the journals in the store."""
         names = () if self.store is None else self.store.names()
         return [name.removeprefix(JOURNAL) for name in names if name.startswith(JOURNAL)]
 
 
 @contextmanager
 def _reading(thread_id: str) -> Iterator[None]:
-    """Raise a store's failure as an ActorError for the sender of a message."""
+    """Convert a store's failure to an ActorError for the sender of a message."""
     try:
         yield
     except SessionError as error:
@@ -256,7 +256,7 @@ def _reading(thread_id: str) -> Iterator[None]:
 
 
 def done(message: Message, thread: Thread, step: Callable[[Thread], Response]) -> Response:
-    """Do a step; a refusal by the thread's state is recorded too, so that a duplicate gets the same answer."""
+    """Call `step`. Record an INVALID_STATE error too, so that a repeated message gets the same answer."""
     try:
         return step(thread)
     except ActorError as error:
@@ -268,7 +268,7 @@ def done(message: Message, thread: Thread, step: Callable[[Thread], Response]) -
 
 
 def fail(thread: Thread, error: BaseException) -> None:
-    """Record a thread's failure; raises RecordingFailed for a failure of the journal, not of the thread."""
+    """Record a thread's failure. Raises RecordingFailed if not the thread but its journal failed."""
     if isinstance(error, RecordingFailed):
         raise error
     if not isinstance(error, ActorError):
@@ -282,6 +282,6 @@ def fail(thread: Thread, error: BaseException) -> None:
 
 
 def unknown(thread_id: str) -> ActorError:
-    """The error for an unknown thread."""
-    reason = f"no thread {thread_id!r} is here; create one, or see the list of threads"
+    """Return the error for an unknown thread."""
+    reason = f"no thread has the id {thread_id!r}; create a thread, or look up the ids"
     return ActorError(ErrorCode.UNKNOWN_THREAD, reason, thread_id=thread_id)

@@ -1,10 +1,10 @@
-"""ThreadActor: threads from their creation to their end, each in its own journal.
+"""ThreadActor: creates, runs and controls the threads of a system, each with its own journal.
 
     CREATE ─▶ journal `thread:<id>` ── START ─▶ ThreadRuns, here or by a queue: phase by phase
-    START, PAUSE, RESUME, TERMINATE are recorded with their answers, before these are given.
+    START, PAUSE, RESUME, TERMINATE are recorded with their responses, before the responses are sent.
 
-Any process that has the store reads a thread's state from its journal, and answers for it. A thread that was processing
-when its process died continues at its phase as soon as a process opens the store.
+Any process with the store reads a thread's state from its journal, and can answer messages about it. A thread that was
+processing when its process died continues at its phase as soon as a process opens the store.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,10 @@ from sabir_actors.thread import KnownThreads, Thread, done
 
 
 class ThreadActor(Actor):
-    """All threads of one system."""
+    """The actor of all threads of one system. ThreadClient sends its requests to this actor.
+
+    `store` keeps the threads' journals; without a store, threads are in memory only.
+    """
 
     immediate = Actor.immediate | {"GET_THREAD_STATUS"}
 
@@ -36,12 +39,12 @@ class ThreadActor(Actor):
         self.threads = KnownThreads(store, str(uuid4()), system.apart)
         self.runs = ThreadRuns(system, self.threads, self._request)
         self._moved_threads: list[Thread] = []
-        """Threads whose change was recorded for a message that is not answered yet."""
+        """Threads that were changed by messages without a response so far."""
 
     async def recover(self) -> list[str]:
-        """Continue every processing thread of the store.
+        """Continue every thread in the store that is processing, and return their ids.
 
-        Returns their ids. Threads that cannot continue here are logged.
+        A thread that cannot continue here, for example because its model is unknown, is logged and unchanged.
         """
         going = []
         for thread_id in await self.threads.apart(self.threads.ids):
@@ -49,14 +52,14 @@ class ThreadActor(Actor):
                 if await self.go_on(thread_id):
                     going.append(thread_id)
             except ActorError as error:
-                logger.error("thread %s stays as it is: %s", thread_id, error)
+                logger.error("thread %s was not continued: %s", thread_id, error)
         return going
 
     async def go_on(self, thread_id: str) -> bool:
-        """Continue a thread that was processing when its process died; False for any other thread.
+        """Continue a thread that was processing when its process died. Return False for a thread in another state.
 
-        Raises ActorError (INVALID_CONFIG), without changing the thread, if its chain, its model or an option of its
-        agents is not known here.
+        Raises ActorError (INVALID_CONFIG), without changing the thread, if the system lacks the thread's chain, model
+        or an option of its agents; and ActorError (UNKNOWN_THREAD) for an unknown id.
         """
         thread = await self.threads.apart(lambda: self.threads.open(thread_id))
         if thread.view.status != "processing":
@@ -69,20 +72,20 @@ class ThreadActor(Actor):
         return True
 
     def thread_ids(self) -> list[str]:
-        """Return the ids of all threads, including those in the store, which is read in the caller's thread."""
+        """Return the ids of all threads, in memory and in the store. Reading the store blocks."""
         return self.threads.ids()
 
     def view(self, thread_id: str) -> ThreadView:
-        """Return the state of a thread; raise ActorError (UNKNOWN_THREAD) if there is none.
+        """Return the state of a thread. Raises ActorError (UNKNOWN_THREAD) for an unknown id.
 
-        The store is read in the caller's thread; in an event loop, ask for the status by a message instead.
+        Reading the store blocks. In an event loop, use `ThreadClient.status` instead.
         """
         return self.threads.view(thread_id)
 
     # Messages
 
     async def _answer(self, message: Message) -> Response:
-        """Answer a message, then run the threads that it started, also if its handler was interrupted meanwhile."""
+        """Answer a message, then run the threads that it started, also if the handler was interrupted."""
         try:
             return await super()._answer(message)
         finally:
@@ -91,7 +94,7 @@ class ThreadActor(Actor):
                 await self.runs.go_on(thread)
 
     async def on_create_thread(self, message: Message) -> Handled:
-        """Make a thread; it is not started."""
+        """Handle CREATE_THREAD: create a thread without starting it."""
         wanted, thread_id = data_of(message, typed.CreateThread), thread_id_of(message.id)
         chain = self.runs.chain(wanted.chain or AEIOUY_CHAIN.name)
         response = message.response(typed.ThreadCreated(thread_id=thread_id, status="created"))
@@ -104,19 +107,19 @@ class ThreadActor(Actor):
         return await self._changed(message, thread_id, create, self.threads.made)
 
     async def on_start_thread(self, message: Message) -> Handled:
-        """Start a thread; the answer does not wait for it."""
+        """Handle START_THREAD: start a thread. The response is sent before the first phase is done."""
         return await self._moved(message, "started", typed.ThreadStarted)
 
     async def on_pause_thread(self, message: Message) -> Handled:
-        """Let no further phase start; the running one ends, and its output is kept."""
+        """Handle PAUSE_THREAD: let the running phase end and record its output, but start no further phase."""
         return await self._moved(message, "paused", typed.ThreadPaused)
 
     async def on_resume_thread(self, message: Message) -> Handled:
-        """Continue with the next phase."""
+        """Handle RESUME_THREAD: continue a paused thread with the next phase."""
         return await self._moved(message, "resumed", typed.ThreadResumed)
 
     async def on_terminate_thread(self, message: Message) -> Handled:
-        """End a thread; its running phase is abandoned."""
+        """Handle TERMINATE_THREAD: end a thread, and interrupt its running phase."""
         wanted = data_of(message, typed.TerminateThread)
         response = await self._moved(message, "terminated", typed.ThreadTerminated, reason=wanted.reason)
         thread = self.threads.held.get(wanted.thread_id)
@@ -126,12 +129,12 @@ class ThreadActor(Actor):
         return response
 
     async def on_get_thread_status(self, message: Message) -> Handled:
-        """A thread's status, and its result."""
+        """Handle GET_THREAD_STATUS: return a thread's status, with the result if the thread has ended."""
         thread_id = data_of(message, typed.OfThread).thread_id
         return status_of((await self.threads.apart(lambda: self.threads.open(thread_id))).view)
 
     async def on_update_agent_config(self, message: Message) -> Handled:
-        """Change the configuration of a phase's agent, `<thread>/<phase>`, from its next run on."""
+        """Handle UPDATE_AGENT_CONFIG: change the agent `<thread id>/<phase>`, effective from its next run."""
         wanted = data_of(message, typed.UpdateAgentConfig)
         settings_of(wanted.config)
         thread_id, _, phase = wanted.agent_id.rpartition("/")
@@ -141,7 +144,7 @@ class ThreadActor(Actor):
 
         def update(thread: Thread) -> Response:
             if thread.view.is_over:
-                reason = f"thread {thread_id} is {thread.view.status}; its agents are asked no more"
+                reason = f"thread {thread_id} is {thread.view.status}, so its agents cannot be changed"
                 raise ActorError(ErrorCode.INVALID_STATE, reason, thread_id=thread_id, status=thread.view.status)
             self.runs.chain(thread.view.chain).phase(phase)
             response = message.response(typed.AgentConfigUpdated(agent_id=wanted.agent_id))
@@ -152,12 +155,12 @@ class ThreadActor(Actor):
         return await self._changed(message, thread_id, update)
 
     def _unanswered(self, message: Message, thread_id: str) -> ThreadView | None:
-        """Return the state of a thread that is not over; None if the message has an answer already."""
+        """Return the state of a thread; None if it has ended, or the message was answered before."""
         thread = self.threads.open(thread_id)
         return None if thread.view.is_over or thread.answer_to(message) else thread.view
 
     async def _probe(self, view: ThreadView, phase: str, change: typed.AgentChange) -> None:
-        """Raise ActorError (INVALID_CONFIG) if a phase's agent cannot be made with that change."""
+        """Raise ActorError (INVALID_CONFIG) if a phase's agent cannot be created with this change."""
         present = config_of(view, self.runs.chain(view.chain).phase(phase), self.system)
         probe = AgentManagerActor("probe", self.system)
         try:
@@ -166,7 +169,7 @@ class ThreadActor(Actor):
             await probe.stop()
 
     async def _moved(self, message: Message, what: What, answer: type[typed.ThreadCreated], **said: Any) -> Response:
-        """Change a thread's state, if that is allowed."""
+        """Record a change of a thread's state, if the present state allows it, and return the response."""
         after = MOVES[what][1]
         is_run = after == "processing"
 
@@ -192,7 +195,7 @@ class ThreadActor(Actor):
         step: Callable[[Thread], Response],
         opened: Callable[[str], Thread] | None = None,
     ) -> Response:
-        """Apply a message once: a message recorded before has its answer in the journal."""
+        """Apply a message once. A message that was recorded before is answered from the journal."""
 
         def change() -> Response:
             is_again = False
@@ -216,5 +219,5 @@ class ThreadActor(Actor):
         return await self.threads.apart(change)
 
     async def stopping(self) -> None:
-        """Interrupt every run; runs with a store continue when a process opens it again."""
+        """Interrupt all running threads. Threads in a store continue when a process opens the store again."""
         await self.runs.stop()

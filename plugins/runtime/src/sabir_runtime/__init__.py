@@ -1,4 +1,4 @@
-"""Policies, contexts and runners for sabir.
+"""Policies that choose messages, contexts that bind policies, and runners that perform the calls.
 
 ctx = Assistant(InMemoryRunner())
 messages = await ctx.llm(observations=history, options=["search"])

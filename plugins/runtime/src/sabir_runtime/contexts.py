@@ -1,4 +1,4 @@
-"""The context is the registry: its attributes are the policies that can be called and chosen.
+"""Contexts: objects whose attributes are the policies that can be called and chosen.
 
     class Assistant(BaseContext):
         llm: BoundPolicy
@@ -12,8 +12,8 @@
     await ctx.llm(observations, options) ──▶ BoundCall ──▶ runner.perform ──▶ batch, its calls answered
     option call ──arguments, validated──▶ bound(observations=[call], …) ──batch──▶ its text, or its messages as JSON
 
-Only bound policies can be reached from a context; other contexts bind other sets. A chosen policy sees only the call as
-its observation. Runners decide how a bound call is performed; policies are the same under all runners.
+A policy reaches only the policies that its context binds. A policy that was chosen as an option sees only the option
+call as its observation. Runners decide how a bound call is performed; policies are the same under all runners.
 """
 
 import asyncio
@@ -33,49 +33,81 @@ from sabir_runtime.policies import AnyPolicy, Batch, Named, answer_batch, check_
 from sabir_runtime.signatures import PolicySignature, read_policy
 
 _CHOSEN: ContextVar[Message] = ContextVar("sabir_runtime.chosen")
-"""The option call that is being answered."""
+"""The option call for which a policy runs now; unset outside of option calls."""
 MOST_KEPT = 16
-"""How many options of one bound policy are cached, by the names offered beside it."""
+"""The number of `Option` objects cached per bound policy, one for each list of offered names."""
 
 
 class BaseRunner:
-    """The base of every runner: it binds policies to contexts."""
+    """The base class of all runners. A runner decides where and how the calls of bound policies are performed.
+
+    Derive from `Runner`, unless a runner needs its own binding function.
+    """
 
     def create_bind_function(self, ctx: "BaseContext") -> "Callable[..., BoundPolicy]":
-        """The function that a context binds its policies with."""
+        """Return the function with which the context `ctx` binds a policy. A subclass must define this method.
+
+        The function accepts the policy, and the keyword arguments `options` and `description` of `BoundPolicy`.
+        """
         raise NotImplementedError(f"{type(self).__name__} defines no create_bind_function; derive from Runner instead")
 
 
 class Runner(BaseRunner):
-    """A runner of bound calls: a subclass defines only `perform`."""
+    """The base class for runners of your own. A subclass defines only `perform`.
+
+    >>> import asyncio, sabir
+    >>> from sabir_runtime import BaseContext, InMemoryRunner, llm_policy
+    >>> class LoggingRunner(InMemoryRunner):
+    ...     async def perform(self, call):
+    ...         print("called", call.name)
+    ...         return await super().perform(call)
+    >>> class Desk(BaseContext):
+    ...     def __init__(self, runner):
+    ...         super().__init__(runner)
+    ...         self.llm = self._bind(llm_policy("echo:m"))
+    >>> batch = asyncio.run(Desk(LoggingRunner()).llm("Hello!"))
+    called llm
+    """
 
     def create_bind_function(self, ctx: "BaseContext") -> "Callable[..., BoundPolicy]":
-        """The function that binds a policy to the context and to this runner."""
+        """Return a function that binds a policy to the context `ctx` and to this runner, as a `BoundPolicy`."""
         return partial(BoundPolicy, context=ctx, runner=self)
 
     def perform(self, call: "BoundCall") -> Awaitable[Batch]:
-        """The batch that a call's policy chose, its option calls answered.
+        """Perform a bound call: return the policy's batch with a result for each option call. A subclass defines this.
 
-        Called when the program calls, before anything is awaited.
+        Calling `ctx.name(…)` calls this method at once, and the program then awaits the returned awaitable. Use
+        `call.decide()` for the policy's batch and `call.answer` for the result of each option call.
         """
         raise NotImplementedError(f"{type(self).__name__} defines no perform(call)")
 
 
 class _Wrapping(Runner):
-    """Performs the calls of one policy through the function that a runner's own bind function made of it."""
+    """Performs the calls of one policy with the plain function that a runner's own bind function returned."""
 
     def __init__(self, function: AnyPolicy) -> None:
         self._function = function
 
     async def perform(self, call: "BoundCall") -> Batch:
-        """The batch that the function gave, its option calls answered."""
+        """Return the batch of the function, with a result for each option call."""
         return await answer_batch(await call.decide(self._function), call.answer)
 
 
 class InMemoryRunner(Runner):
-    """Performs calls in this process, and keeps nothing.
+    """Performs the calls of a context's policies in this process, and stores nothing. The runner to begin with.
 
-    `trace=True` opens a span for each call, by sabir-otel; raises RuntimeFault if that is not installed.
+    With `trace=True`, the package sabir-otel records an OpenTelemetry span for each call. Raises RuntimeFault if
+    `trace` is True and sabir-otel is not installed.
+
+    >>> import asyncio
+    >>> from sabir_runtime import BaseContext, InMemoryRunner, llm_policy
+    >>> class Desk(BaseContext):
+    ...     def __init__(self, runner):
+    ...         super().__init__(runner)
+    ...         self.llm = self._bind(llm_policy("echo:m"))
+    >>> desk = Desk(InMemoryRunner())
+    >>> asyncio.run(desk.llm("Hello!"))[0].text
+    'Hello!'
     """
 
     def __init__(self, trace: bool = False) -> None:
@@ -83,7 +115,10 @@ class InMemoryRunner(Runner):
         self._span: Callable[..., Any] | None = _policy_span() if trace else None
 
     async def perform(self, call: "BoundCall") -> Batch:
-        """The batch of a call's policy, its option calls answered."""
+        """Run a call's policy here, and return its batch with a result for each option call.
+
+        Raises PolicyFailed if the policy raises, or returns something other than a list of messages.
+        """
         if self._span is None:
             return await answer_batch(await call.decide(), call.answer)
         asked = call.observations[-1].call if call.is_option else None
@@ -102,11 +137,29 @@ def _policy_span() -> Callable[..., Any]:
 
 
 class BaseContext(AsyncClosing):
-    """What a user's contexts derive from; `_bind(policy)` makes a bound policy of a function or a callable object.
+    """The base class of contexts. A context is an object whose attributes are policies bound to a runner.
 
-    Runners that store calls name the context by `stored_as`, by default the name of its class. A class that is renamed
-    keeps its stored runs if it assigns the earlier name to `stored_as`, or a new one there and the earlier one to
-    `stored_before`.
+    In `__init__`, assign `self._bind(policy)` for each policy: the attribute's name becomes the option's name.
+    `_bind` accepts the arguments `options` and `description` of `BoundPolicy`.
+
+    Durable runners store runs under the class attribute `stored_as`, by default the class's qualified name. After
+    renaming a class, set `stored_as` to the earlier name, or `stored_before` to a tuple of earlier names, so that
+    stored runs continue.
+
+    >>> import asyncio, sabir
+    >>> from sabir_runtime import BaseContext, InMemoryRunner
+    >>> async def capital_of(ctx, observations, options=None, *, country: str):
+    ...     "Find the capital of a country."
+    ...     return [sabir.assistant({"France": "Paris"}[country], policy="capital_of")]
+    >>> class Atlas(BaseContext):
+    ...     def __init__(self, runner):
+    ...         super().__init__(runner)
+    ...         self.capital_of = self._bind(capital_of)
+    >>> atlas = Atlas(InMemoryRunner())
+    >>> asyncio.run(atlas.capital_of("Where is it?", country="France"))[0].text
+    'Paris'
+    >>> atlas.offer(["capital_of"])[0].description
+    'Find the capital of a country.'
     """
 
     stored_as: ClassVar[str]
@@ -117,13 +170,13 @@ class BaseContext(AsyncClosing):
         self._bind: Callable[..., BoundPolicy] = partial(_bound_by, runner.create_bind_function(self), self)
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Assign; a bound policy learns its name."""
+        """Assign an attribute. A bound policy gets the attribute's name as its own name."""
         if isinstance(value, BoundPolicy):
             value.set_name(name)
         object.__setattr__(self, name, value)
 
     def bound_policies(self) -> "dict[str, BoundPolicy]":
-        """Name → bound policy, for all that can be options; names that begin with an underscore cannot."""
+        """Return the bound policies by name, in the order of assignment. Names that begin with `_` are left out."""
         return {
             name: value
             for name, value in vars(self).items()
@@ -131,7 +184,10 @@ class BaseContext(AsyncClosing):
         }
 
     def checked_options(self, names: Iterable[str]) -> list[str]:
-        """The names, if each is bound here; UnknownOption lists those that are."""
+        """Return `names` as a list. Raises UnknownOption if this context does not bind one of them.
+
+        Names that begin with `_` cannot be options. The error lists the names that can.
+        """
         if isinstance(names, str):
             raise UnknownOption(f"options must be a list of names, not the string {names!r}; write options=[{names!r}]")
         given = list(names)
@@ -143,13 +199,16 @@ class BaseContext(AsyncClosing):
         return given
 
     def offer(self, names: Sequence[str] | None) -> list[Option]:
-        """The options of these names, as a model sees them; raises UnknownOption for a name that is not bound."""
+        """Return the bound policies of these names as options, ready to be sent to a model.
+
+        With None, the list is empty. Raises UnknownOption for a name that this context does not bind.
+        """
         offered = tuple(self.checked_options(names or ()))
         bound = self.bound_policies()
         return [bound[name].as_option(offered) for name in offered]
 
     async def aclose(self) -> None:
-        """Close the policies that hold a connection, and the runner."""
+        """Close the bound policies and the runner: await the method `aclose` of each that has one."""
         held: list[Any] = [*(bound.policy for bound in self.bound_policies().values()), self._runner]
         for each in held:  # a policy is any callable
             if (close := getattr(each, "aclose", None)) is not None:
@@ -162,10 +221,11 @@ def context_names(context_type: type[BaseContext]) -> StoredNames:
 
 
 class BoundPolicy:
-    """A policy bound to its context and runner; called without the context.
+    """A policy that a context has bound to its runner. Created by `self._bind(policy)`, and called without `ctx`.
 
-    `options`, if given, are the options that it may choose when it is itself chosen as an option; else those that were
-    offered to the policy that chose it. `description` replaces its docstring for a model.
+    `options` are the names that the policy may choose when another policy chooses it as an option. By default these
+    are the names that were offered to the other policy. `description` is shown to a model instead of the policy's
+    docstring. Raises PolicyInvalid if `policy` cannot be a policy, for example if it is not async.
     """
 
     def __init__(
@@ -190,7 +250,10 @@ class BoundPolicy:
 
     @property
     def name(self) -> str:
-        """The attribute that it was assigned to; PolicyInvalid before that."""
+        """The name of the context's attribute, which is also the option's name.
+
+        Raises PolicyInvalid if the bound policy was not assigned to an attribute yet.
+        """
         if not self._name:
             remedy = f"assign it to an attribute: self.{self.signature.function_name} = self._bind(…)"
             raise PolicyInvalid(f"bound policy {self.signature.function_name!r} has no name yet; {remedy}")
@@ -198,17 +261,20 @@ class BoundPolicy:
 
     @property
     def display_name(self) -> str:
-        """Its name in errors: the attribute that it was assigned to, or else its function's name."""
+        """The name for error messages: `name`, or the function's name before the bound policy has a name."""
         return self._name or self.signature.function_name
 
     def set_name(self, name: str) -> None:
-        """Set the name to the attribute's; raises PolicyInvalid for a second name or a reserved one."""
+        """Set the name. Called when a context assigns the bound policy to an attribute.
+
+        Raises PolicyInvalid if the bound policy already has another name, or if the name is reserved.
+        """
         if name == RUNTIME:
-            reason = f"the name {RUNTIME!r} is reserved for results that no policy made"
-            raise PolicyInvalid(f"{reason}; give the attribute of {self.signature.function_name!r} another")
+            reason = f"the name {RUNTIME!r} is reserved for results that the library writes itself"
+            raise PolicyInvalid(f"{reason}; use another attribute name for {self.signature.function_name!r}")
         if self._name not in ("", name):
-            remedy = "bind the function once more for a second name"
-            raise PolicyInvalid(f"bound policy {self._name!r} cannot be {name!r} too; {remedy}")
+            remedy = "call self._bind(…) again for the second name"
+            raise PolicyInvalid(f"bound policy {self._name!r} cannot also be named {name!r}; {remedy}")
         speaker: object = self.policy
         if not self._name and isinstance(speaker, Named):
             self.policy = speaker.bound_as(name)
@@ -218,21 +284,23 @@ class BoundPolicy:
     def __call__(
         self, observations: str | Message | Sequence[Message], options: Sequence[str] | None = None, **arguments: Any
     ) -> Awaitable[Batch]:
-        """The batch that the policy chose, each option call followed by its result.
+        """Call the policy through the runner, and return its batch followed by the results of its option calls.
 
-        Raises UnknownOption for a name that the context does not bind, PolicyInvalid for arguments that do not fit
-        the policy's parameters, and PolicyFailed if the policy raises.
+        `observations` is a text, a message or a list of messages. `options` are the names of the bound policies that
+        the policy may choose. `arguments` are the policy's own keyword arguments. Raises UnknownOption for a name that
+        the context does not bind, PolicyInvalid for wrong arguments, and PolicyFailed if the policy raises. Runners may
+        raise further errors.
         """
         return self.perform(observations, options, self.signature.check(arguments))
 
     def perform(
         self, observations: str | Message | Sequence[Message], options: Sequence[str] | None, arguments: dict[str, Any]
     ) -> Awaitable[Batch]:
-        """As a call, with arguments that already have their parameters' types, so that they are not validated twice."""
+        """Call the policy with arguments that `signature.check` has validated already."""
         return self.runner.perform(BoundCall(self, observations, options, arguments))
 
     def _as_option(self, offered: tuple[str, ...]) -> Option:
-        """The option for this policy; `offered` are the names that its chooser could choose. Cached by `offered`."""
+        """Return this policy as an option. `offered` are the names that its caller may choose. Cached by `offered`."""
 
         async def perform(**arguments: Any) -> Any:  # whatever a result holds
             options = offered if self.options is None else self.options
@@ -241,15 +309,16 @@ class BoundPolicy:
         return self.signature.as_option(self.name, perform)
 
     def __repr__(self) -> str:
-        """Its name and its function's name."""
+        """Return the names of the bound policy and of its function."""
         return f"<bound policy {self._name!r} of {self.signature.function_name}>"
 
 
 class BoundCall:
-    """One call of a bound policy, ready to be performed: messages, names of options, and the policy's own arguments.
+    """One call of a bound policy, which a runner performs. Passed to `Runner.perform`.
 
-    The lists are copies, and the arguments have their parameters' types (`PolicySignature.check`). Raises UnknownOption
-    for a name that the context does not bind, and WrongWord for observations that are not messages.
+    `observations` and `options` are copied into new lists. `arguments` must already have the types of the policy's
+    parameters; `bound.signature.check` converts them. Raises UnknownOption for a name that the context does not bind,
+    and WrongWord for observations that are not messages.
     """
 
     __slots__ = ("__weakref__", "arguments", "bound", "observations", "options")
@@ -273,17 +342,15 @@ class BoundCall:
 
     @property
     def is_option(self) -> bool:
-        """Whether it answers an option call, which is then its only observation."""
+        """True if the call answers an option call. The option call is then the only observation."""
         message = _CHOSEN.get(None)
         return message is not None and len(self.observations) == 1 and self.observations[0] is message
 
     async def decide(self, by: AnyPolicy | None = None) -> Batch:
-        """The batch that the policy itself chose, before its calls are answered.
+        """Run the policy, and return its batch without the results of option calls.
 
-        Raises PolicyFailed if the policy raises.
-
-        `by`, a runner's version of the policy, is called in its place, without the context. Raises CallsTooDeep if it
-        is nested in `MOST_DEPTH` other calls.
+        `by` is called instead of the policy, without the context as its first argument. Raises PolicyFailed if the
+        policy raises, returns something other than a list of messages, or is nested too deeply in other calls.
         """
         bound = self.bound
         policy = by or partial(bound.policy, bound.context)
@@ -301,12 +368,10 @@ class BoundCall:
             raise failure.with_traceback(error.__traceback__) from failure.__cause__
 
     async def answer(self, message: Message, context: ToolContext | None = None) -> Message:
-        """The result of one option call of the batch; a failure becomes an error result.
+        """Run the option that one option call of the batch names, and return the result message.
 
-        Except for CallsTooDeep, which is a PolicyFailed as well, as is all that a policy's caller gets.
-
-        `context` is what the option may know of its run; runners that keep records say there whether it may have run
-        before.
+        If the option raises, the result is an error result. Raises PolicyFailed only if calls are nested too deeply.
+        `context` is passed to options with a ToolContext parameter; by default a new ToolContext with the call's id.
         """
         if context is None:
             call_id = message.call.invocation_id if message.call else ""
@@ -327,13 +392,13 @@ class BoundCall:
 
 # A runner's own function defines its further arguments, hence Any.
 def _bound_by(bind: Callable[..., object], ctx: BaseContext, policy: AnyPolicy, **how: Any) -> BoundPolicy:
-    """A policy bound by a runner's function; if that returns a plain function, a bound policy that calls it."""
+    """Bind a policy with a runner's function. If that returns a plain function, return a policy bound to it."""
     made = bind(policy, **how)
     if isinstance(made, BoundPolicy):
         return made
     if not callable(made):
-        remedy = "give a function, or derive from Runner"
-        raise PolicyInvalid(f"the runner bound a {type(made).__name__} in place of a policy; {remedy}")
+        remedy = "return a function, or derive the runner from Runner"
+        raise PolicyInvalid(f"the runner's bind function returned a {type(made).__name__}, not a policy; {remedy}")
     return BoundPolicy(policy, ctx, _Wrapping(made), options=how.get("options"), description=how.get("description"))
 
 

@@ -1,4 +1,4 @@
-"""The two extras of this package, whose libraries are imported at the first use of a name that needs them.
+"""The two extras of this package. Their libraries are imported when a name of the extra is first used.
 
 pip install "sabir-runtime[durable]"        sabir_runtime.durable        DBOS, SQLAlchemy, psycopg
 pip install "sabir-runtime[distributed]"    sabir_runtime.distributed    nats-py
@@ -15,12 +15,12 @@ from sabir_runtime.failures import RuntimeFault
 
 
 class ExtraMissing(RuntimeFault, ImportError):
-    """A name was imported that needs an extra which is not installed."""
+    """Raised by an import from an extra of this package that is not installed. Run the pip command in the message."""
 
 
 @contextmanager
 def needs_extra(extra: str) -> Iterator[None]:
-    """Import modules of an extra within this context; raises ExtraMissing if one of its libraries is not installed."""
+    """Import modules of an extra in the `with` block. Raises ExtraMissing if one of their libraries is missing."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -30,7 +30,7 @@ def needs_extra(extra: str) -> Iterator[None]:
 
 
 def lazy_names(package: str, module_of: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of an extra's package: it imports the module of a public name at the first use."""
+    """Return a module `__getattr__` that imports the module of a public name when the name is first used."""
     extra = package.rpartition(".")[2]
 
     def find(name: str) -> Any:

@@ -1,23 +1,23 @@
-"""The errors of the runtime, and a policy's exception as its caller gets it: the same under every runner.
+"""The errors of the runtime, and the conversion of a policy's exception to PolicyFailed, the same under every runner.
 
-    raised ──failure_of──▶ Failure ──▶ recorded or sent, as JSON ──▶ Failure ──error──▶ PolicyFailed
+    raised ──failure_of──▶ Failure ──▶ stored or sent, as JSON ──▶ Failure ──error──▶ PolicyFailed
 
-    LookupError("no disk")     PolicyFailed that is a LookupError too: "no disk"
-    LoopLimit("…")             the same: the runtime's own faults are known everywhere, as Python's are
-    MyError(LookupError)       the same, by its nearest class that is known everywhere: "MyError: no disk"
+    LookupError("no disk")     PolicyFailed and LookupError: "no disk"
+    LoopLimit("…")             PolicyFailed and LoopLimit
+    MyError(LookupError)       PolicyFailed and LookupError, the nearest built-in class: "MyError: no disk"
     MyError(Exception)         PolicyFailed: "MyError: no disk"
 
-The in-memory runner does the same, so an `except` clause works wherever the policy runs. A group keeps its members, and
-an error its `__cause__`, each converted alike, `MOST_FAILURES` of them in all. An exception of Python's own class keeps
-`args` that are plain values, and the attributes that `_KEPT` names; other classes keep neither.
+The in-memory runner converts exceptions too, so an `except` clause works wherever the policy runs. The members of an
+exception group and the `__cause__` of an error are converted alike, `MOST_FAILURES` in all. Exceptions of Python's
+built-in classes keep `args` that are plain values, and the attributes in `_KEPT`. Exceptions of other classes do not.
 
 SabirError
 └── RuntimeFault
-    ├── PolicyInvalid     not a policy, or a policy that returned no batch (TypeError)
-    ├── UnknownOption     an option's name that its context does not bind (ValueError)
-    ├── PolicyFailed      a policy failed
-    ├── LoopLimit         a policy chose options as often as its loop allows
-    └── ReplayMismatch    a recorded run and its code no longer agree
+    ├── PolicyInvalid     a wrong policy, wrong arguments, or a return value that is not a batch (TypeError)
+    ├── UnknownOption     the context does not bind an option's name (ValueError)
+    ├── PolicyFailed      a policy raised an exception
+    ├── LoopLimit         a policy called options in every turn that its loop allows
+    └── ReplayMismatch    a stored run and the code that repeats it differ
 """
 
 import asyncio
@@ -33,35 +33,48 @@ from sabir.errors import CallsTooDeep, NotJSON
 
 
 class RuntimeFault(SabirError):
-    """A fault of policies, contexts or runners."""
+    """The base class of all errors of sabir_runtime, its durable and its distributed runner."""
 
 
 class PolicyInvalid(RuntimeFault, TypeError):
-    """A bound object is not a policy, is bound twice, or returned no batch of messages."""
+    """Raised if an object is not a policy, if its arguments are wrong, or if it returned something else than messages.
+
+    Also raised if one bound policy is assigned to two attributes. Also a TypeError.
+    """
 
 
 class UnknownOption(RuntimeFault, ValueError):
-    """An option was named that the context does not bind."""
+    """Raised if a name in `options` is not a policy that the context binds. The message lists the bound names.
+
+    Also a ValueError.
+    """
 
 
 class LoopLimit(RuntimeFault):
-    """A policy chose options as often as its loop allows, and was stopped."""
+    """Raised if a loop policy reached its limit of turns, because every batch contained option calls.
+
+    Give `loop_policy` a higher number of `turns`. The caller of the loop receives a PolicyFailed that is a LoopLimit.
+    """
 
 
 class ReplayMismatch(RuntimeFault):
-    """A recorded run was repeated with other code or other arguments."""
+    """Raised if a durable run does not match its stored records: the code, the request or an argument has changed.
+
+    Run the code that began the run, fork the run, or start a run with another run_id.
+    """
 
 
 MOST_CHARACTERS = 10_000
-"""The most characters kept of an exception's message; of each cause, member and argument, a tenth of it."""
+"""The maximum number of characters of an exception's message. Causes, members and arguments get a tenth each."""
 MOST_CAUSES = 20
-"""The most levels of causes that are kept."""
+"""The maximum number of nested causes and members of an error."""
 MOST_FAILURES = 100
-"""The most exceptions kept of an error, its causes and members; one that is reached twice counts twice."""
+"""The maximum number of exceptions converted with an error: causes and members. Repeated ones count each time."""
 _KEPT = ("errno", "strerror", "filename", "msg", "name")
-"""Attributes of Python's own classes that are kept if they are plain values."""
+"""Attributes of built-in exceptions that a Failure contains if they are plain values."""
 _ALONE = (StopIteration, MemoryError, ExceptionGroup)
-"""The first cannot leave a coroutine, the second cannot be subclassed, and a group is described by its members."""
+"""Built-in classes without a PolicyFailed counterpart: StopIteration cannot leave a coroutine, and MemoryError cannot
+have two bases. A group is converted with its members."""
 
 _OWN: dict[str, type[Exception]] = {
     kind.__name__: kind for kind in (PolicyInvalid, UnknownOption, LoopLimit, CallsTooDeep)
@@ -72,11 +85,25 @@ Plain: TypeAlias = str | int | float | bool | None
 
 
 class PolicyFailed(RuntimeFault, OptionFailed):
-    """A policy failed, here, in another process or in an earlier one.
+    """Raised to the caller of a policy that raised an exception, in this process, in another one or in an earlier run.
 
-    `error_type` is the class of the policy's exception, `error_message` its text, `retryable` whether asking again may
-    help. An exception of Python's own class, and of one derived from it, is an instance of that class as well; so are
-    PolicyInvalid, UnknownOption, LoopLimit and CallsTooDeep.
+    `error_type` is the class name of the policy's exception and `error_message` its text. `retryable` is True if
+    another attempt may succeed. If the policy's exception is an instance of a built-in class such as LookupError, or of
+    PolicyInvalid, UnknownOption, LoopLimit or CallsTooDeep, the PolicyFailed is an instance of this class too.
+
+    >>> import asyncio
+    >>> from sabir_runtime import BaseContext, InMemoryRunner, PolicyFailed
+    >>> async def read(ctx, observations, options=None):
+    ...     raise LookupError("no disk")
+    >>> class Desk(BaseContext):
+    ...     def __init__(self, runner):
+    ...         super().__init__(runner)
+    ...         self.read = self._bind(read)
+    >>> try:
+    ...     asyncio.run(Desk(InMemoryRunner()).read("Read it."))
+    ... except LookupError as error:
+    ...     print(isinstance(error, PolicyFailed), error)
+    True no disk
     """
 
     def __init__(self, error_type: str, error_message: str, *, retryable: bool = False) -> None:
@@ -88,38 +115,38 @@ class PolicyFailed(RuntimeFault, OptionFailed):
 
     @classmethod
     def from_exception(cls, error: BaseException) -> "PolicyFailed":
-        """The failure for an exception of a policy."""
+        """Return the PolicyFailed for a policy's exception. A PolicyFailed is returned unchanged."""
         return error if isinstance(error, PolicyFailed) else failure_of(error).error()
 
     def __str__(self) -> str:
-        """One line: the message, and the class unless it is this one."""
+        """Return the message in one line, after the name of the policy's exception class if it is another class."""
         shown = " ".join(self.error_message.split())
         is_named = type(self).__name__ == self.error_type or shown == self.error_type
         return shown if is_named else f"{self.error_type}: {shown}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickles it with its causes, for other processes."""
+        """Pickle the error with its causes, so that it can be sent to another process."""
         return Failure.error, (failure_of(self),)
 
 
 class Failure(StoredModel):
-    """A policy's exception as data."""
+    """A policy's exception as JSON data."""
 
     type: NonEmpty
     message: str
     retryable: bool = False
     known_as: str = ""
-    """The nearest class that exists everywhere; empty for Exception itself, and for a group."""
+    """The nearest base class that every process knows; "" for Exception itself, and for a group."""
     cause: "Failure | None" = None
     members: "tuple[Failure, ...]" = ()
-    """The members of a group."""
+    """The members of an exception group."""
     args: tuple[Plain, ...] | None = None
-    """The arguments of an exception of Python's own class, if all are plain."""
+    """The `args` of an exception with a built-in base class, if all are plain values."""
     attributes: tuple[tuple[str, Plain], ...] = ()
-    """The plain attributes in `_KEPT` of an exception of Python's own class."""
+    """The attributes in `_KEPT` of an exception with a built-in base class, if they are plain values."""
 
     def error(self) -> PolicyFailed:
-        """The exception that a caller gets; its `__cause__` and its members are such exceptions too."""
+        """Return the exception that the caller receives. The `__cause__` and the members are converted too."""
         made = self._new()
         PolicyFailed.__init__(made, self.type, self.message, retryable=self.retryable)
         if self.args is not None:
@@ -132,7 +159,7 @@ class Failure(StoredModel):
         return made
 
     def _new(self) -> PolicyFailed:
-        """An uninitialised instance of the matching class: exception classes differ in how they are initialised."""
+        """Return an uninitialised instance of the matching class: exception classes differ in their `__init__`."""
         if self.members:
             make: Callable[..., PolicyFailed] = _failed_as(ExceptionGroup).__new__
             return make(_failed_as(ExceptionGroup), self.message, [each.error() for each in self.members])
@@ -142,22 +169,22 @@ class Failure(StoredModel):
 
 
 def failure_of(error: BaseException) -> Failure:
-    """The data of an exception, its causes and its members: `MOST_CAUSES` levels, `MOST_FAILURES` in all."""
-    return _told(error, MOST_CAUSES, iter(range(1, MOST_FAILURES)), MOST_CHARACTERS)
+    """Convert an exception with its causes and members: at most `MOST_CAUSES` levels, and `MOST_FAILURES` in all."""
+    return _convert(error, MOST_CAUSES, iter(range(1, MOST_FAILURES)), MOST_CHARACTERS)
 
 
-def _told(error: BaseException, depth: int, places: Iterator[int], most: int) -> Failure:
-    """One of them, with at most `most` characters of its text; each cause and member takes a place."""
+def _convert(error: BaseException, depth: int, places: Iterator[int], most: int) -> Failure:
+    """Convert one exception, with at most `most` characters of its text. Each cause and member uses one of `places`."""
 
-    def told(each: BaseException) -> Failure | None:
+    def convert(each: BaseException) -> Failure | None:
         if not depth or next(places, None) is None:
             return None
-        return _told(each, depth - 1, places, MOST_CHARACTERS // 10)
+        return _convert(each, depth - 1, places, MOST_CHARACTERS // 10)
 
-    kind, message, retryable = _said_by(error)
-    cause = None if error.__cause__ is None else told(error.__cause__)
+    kind, message, retryable = _describe(error)
+    cause = None if error.__cause__ is None else convert(error.__cause__)
     given = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
-    members = tuple(each for each in map(told, given) if each)
+    members = tuple(each for each in map(convert, given) if each)
     left_out = len(given) - len(members)
     known = next(filter(_is_known, type(error).__mro__), None)
     is_pythons = known is not None and known not in _OWN.values()
@@ -192,7 +219,7 @@ def _attributes_of(error: BaseException) -> tuple[tuple[str, Plain], ...]:
 
 
 def _is_plain(value: object) -> TypeGuard[Plain]:
-    """Whether a value is unchanged in JSON and not long."""
+    """Return whether a value is a scalar that JSON does not change, and short enough."""
     try:
         return type(value) in (str, int, float, bool, NoneType) and len(encode_json(value)) <= MOST_CHARACTERS // 10
     except NotJSON:
@@ -200,13 +227,13 @@ def _is_plain(value: object) -> TypeGuard[Plain]:
 
 
 def is_cancelled() -> bool:
-    """Whether the current task itself was cancelled, not something that it waited for."""
+    """Return whether the current task itself was cancelled, and not only a task that it awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
-def _said_by(error: BaseException) -> tuple[str, str, bool]:
-    """Type, message and whether to try again."""
+def _describe(error: BaseException) -> tuple[str, str, bool]:
+    """Return the class name, the message, and whether another attempt may succeed."""
     said = RaisedError.from_exception(error)
     if isinstance(error, OptionFailed):
         return said
@@ -214,7 +241,7 @@ def _said_by(error: BaseException) -> tuple[str, str, bool]:
     if isinstance(error, BaseExceptionGroup):
         message = error.message
     elif isinstance(error, asyncio.CancelledError):
-        message = "the policy waited for something that was cancelled"
+        message = "the policy awaited a task that was cancelled"
     elif not isinstance(error, Exception):
         message = f"the policy raised {_shown(error)}"
     return type(error).__name__, message, said.retryable
@@ -228,7 +255,7 @@ def _shown(error: BaseException) -> str:
 
 
 def _is_known(kind: object) -> TypeGuard[type[Exception]]:
-    """Whether an exception class exists everywhere, and is more specific than Exception."""
+    """Return whether every process knows an exception class, and the class is more specific than Exception."""
     if not (isinstance(kind, type) and issubclass(kind, Exception)) or kind is Exception:
         return False
     is_pythons = kind.__module__ == "builtins" and not issubclass(kind, _ALONE)
@@ -236,7 +263,7 @@ def _is_known(kind: object) -> TypeGuard[type[Exception]]:
 
 
 def _failed_as(kind: type[Exception]) -> type[PolicyFailed]:
-    """The subclass of PolicyFailed and a known class."""
+    """Return the class derived from both PolicyFailed and a known class."""
     if kind not in _made:
         _made[kind] = type(kind.__name__, (PolicyFailed, kind), {"__module__": __name__})
     return _made[kind]
@@ -246,5 +273,5 @@ _made: dict[type[Exception], type[PolicyFailed]] = {}
 
 
 def _as_text(said: object) -> str:
-    """The text in a form that JSON can hold: a lone surrogate becomes its number."""
+    """Return a text that JSON can encode: lone surrogates are escaped."""
     return str(said)[:MOST_CHARACTERS].encode(errors="backslashreplace").decode()

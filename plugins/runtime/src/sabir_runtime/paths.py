@@ -1,12 +1,12 @@
-"""Names of bound calls that stay the same when a run is repeated.
+"""Paths of bound calls within a run. A repeated run gives each call the same path.
 
     run ─ 0:plan ─┬─ 0:llm
-                  ├─ 1:llm ─ [call-7] ─ 0:search        the answer of an option call: a lane of its call's id
-                  ├─ ~0 ─ 0:search                      tasks of its own: a lane each, in the order in which
-                  └─ ~1 ─ 0:search · 1:search           they first call
+                  ├─ 1:llm ─ [call-7] ─ 0:search        calls of an option: a lane named after the option call's id
+                  ├─ ~0 ─ 0:search                      calls of an asyncio task: a lane for each task, numbered
+                  └─ ~1 ─ 0:search · 1:search           by the order of the tasks' first calls
 
-An index is taken when `ctx.search(…)` is called, before anything is awaited; so concurrent branches get the same names
-however long each of their calls takes. Only runners that keep records use these names.
+A call gets its index when `ctx.search(…)` is called, before the call is awaited. Concurrent branches therefore get the
+same paths however long each call takes. Only runners that store calls use these paths.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 @dataclass(slots=True)
 class Lane:
-    """Counts the calls of one task."""
+    """Numbers the calls of one asyncio task."""
 
     path: str
     task: "asyncio.Task[object] | None"
@@ -28,7 +28,7 @@ class Lane:
     lanes: "WeakKeyDictionary[asyncio.Task[object], Lane]" = field(default_factory=WeakKeyDictionary)
 
     def of_task(self, task: "asyncio.Task[object] | None") -> "Lane":
-        """The lane of a task: this one, or a lane below it for a task that was started in it."""
+        """Return the lane of a task: this lane for its own task, else a lane below this one."""
         if task is None or task is self.task:
             return self
         if task not in self.lanes:
@@ -41,12 +41,12 @@ _lane: ContextVar[Lane | None] = ContextVar("sabir_runtime.lane", default=None)
 
 
 def is_entered() -> bool:
-    """Whether there is a current lane."""
+    """Return whether a lane was entered."""
     return _lane.get() is not None
 
 
 def next_path(name: str) -> str:
-    """The path of the next bound call of that name; the first path of a run if no lane was entered."""
+    """Return the path of the next bound call of this name. Without an entered lane, return the run's first path."""
     lane = _lane.get()
     if lane is None:
         return f"0:{name}"
@@ -57,7 +57,7 @@ def next_path(name: str) -> str:
 
 @contextmanager
 def enter(path: str) -> Iterator[None]:
-    """Count the calls within as those of the call at this path."""
+    """Number the calls made in the `with` block below the call at this path."""
     token = _lane.set(Lane(path, _task()))
     try:
         yield
@@ -67,10 +67,15 @@ def enter(path: str) -> Iterator[None]:
 
 @contextmanager
 def branch(name: str) -> Iterator[str]:
-    """Count the calls within in a lane of this name; yields its path.
+    """Number the calls made in the `with` block in a lane of this name. Yields the lane's path.
 
-    For tasks of a policy that wait for something else before their first call: the order of their calls then varies,
-    and each needs its own name.
+    Use `branch` in a policy that starts several asyncio tasks, if a task awaits something else before its first bound
+    call. The order of the first calls then varies, and a durable run needs a fixed name for each task.
+
+    >>> from sabir_runtime import branch
+    >>> with branch("left") as path:
+    ...     print(path)
+    [left]
     """
     lane = _lane.get()
     path = f"{lane.of_task(_task()).path}/[{name}]" if lane else f"[{name}]"

@@ -1,14 +1,14 @@
-"""The policy: a function that looks at observations and chooses a batch of actions.
+"""Policies: functions that receive observations and return a batch of messages.
 
     selected = await policy(ctx, observations, options, **parameters)
 
-A model, a person and a rule are all policies; the caller cannot tell which one it calls.
+A model, a person and a rule can all be policies, and a caller calls all of them in the same way.
 
-The platform runs what a policy chose:
+The runner answers the option calls in a batch:
 
-    batch ──unanswered calls──▶ answered at once, each by itself ──▶ batch + results, in the order of the calls
+    batch ──unanswered calls──▶ answered concurrently ──▶ batch + results, in the order of the calls
 
-Calls that already have a result are left alone; one failure loses no other result.
+Calls that already have a result are not answered again. If one call fails, the results of the others are kept.
 """
 
 import asyncio
@@ -22,39 +22,47 @@ from sabir_runtime import paths
 from sabir_runtime.failures import PolicyInvalid
 
 Batch: TypeAlias = list[Message]
-"""A policy's choice: texts and media are one message each, an option's call and its result are two."""
+"""The messages that a policy returns. A text, a medium, an option call and an option result are one message each."""
 
 
 class Policy(Protocol):
-    """A function, or an object that is called like one.
+    """The signature of a policy: an async function, or an object with an async `__call__`.
 
-    It sees only its `observations`. `options` are the names that it may choose, each an attribute of its context. Its
-    own parameters are keyword parameters; they form its argument schema.
+    `ctx` is the context that binds the policy, and `observations` are the messages that the policy sees. `options`
+    are the names of the bound policies that the policy may choose. Further keyword parameters are the policy's
+    arguments: their annotations and the docstring describe the policy to a model.
+
+    >>> import asyncio, sabir
+    >>> async def capital_of(ctx, observations, options=None, *, country: str) -> list[sabir.Message]:
+    ...     "Find the capital of a country."
+    ...     return [sabir.assistant({"France": "Paris"}[country], policy="capital_of")]
+    >>> asyncio.run(capital_of(None, [sabir.user("Where?")], country="France"))[0].text
+    'Paris'
     """
 
     # The context is the user's own class, and each policy has parameters of its own: hence Any.
     def __call__(
         self, ctx: Any, observations: list[Message], options: list[str] | None = None, /, **parameters: Any
     ) -> Awaitable[Batch]:
-        """The batch of actions that it chose."""
+        """Return the policy's messages. Option calls without a result are answered by the runner."""
         ...
 
 
 @runtime_checkable
 class Named(Protocol):
-    """A policy that speaks under the name by which it is bound."""
+    """A policy object whose replies carry the name under which a context binds the policy."""
 
     def bound_as(self, name: str) -> "AnyPolicy":
-        """The same policy, speaking as that name."""
+        """Return a copy of the policy whose replies have the policy name `name`."""
         ...
 
 
 AnyPolicy: TypeAlias = Callable[..., Awaitable[Batch]]
-"""A policy as it is bound: its own keyword parameters are read from its signature."""
+"""Any policy that a context can bind. The policy's keyword parameters are read from its signature."""
 
 
 def check_batch(name: str, returned: object) -> Batch:
-    """The policy's return value if it is a batch; raises PolicyInvalid, which says what it is instead."""
+    """Return a policy's return value as a list. Raises PolicyInvalid if the value is not a list of messages."""
     if not isinstance(returned, list | tuple):
         remedy = "return a list of messages; a reply's are reply.messages"
         raise PolicyInvalid(f"policy {name!r} returned a {type(returned).__name__}, not a batch; {remedy}")
@@ -67,11 +75,11 @@ def check_batch(name: str, returned: object) -> Batch:
 
 
 Answer: TypeAlias = Callable[[Message], Awaitable[Message]]
-"""An option call → its result."""
+"""A function that answers one option call: call message → result message."""
 
 
 async def answer_batch(batch: Batch, answer_one: Answer) -> Batch:
-    """The batch with the results of its unanswered calls, which run at once."""
+    """Answer the calls of a batch that have no result, concurrently, and return the batch followed by the results."""
     calls = unanswered(batch)
     if not calls:
         return batch
@@ -89,7 +97,7 @@ async def answer_batch(batch: Batch, answer_one: Answer) -> Batch:
 
 
 def lanes_of(calls: Sequence[Message]) -> list[str]:
-    """The names of the lanes in which calls of one batch are answered: their ids, made unique if they are equal."""
+    """Return one lane name for each call of a batch: the call's id, with a number if two calls have one id."""
     lanes: list[str] = []
     for message in calls:
         lane = name = message.call.invocation_id if message.call else ""

@@ -1,10 +1,10 @@
-"""Policies that are ready to be bound: a model, a person, and a loop that asks another until it chooses no option.
+"""Ready-made policies: ask a model, ask a person, or call another policy until its batch has no option call.
 
-    self.llm = self._bind(llm_policy("provider:model"))     it speaks under the name by which it is bound
-    self.human = self._bind(human_policy(ask))              evolve: a person, then a rule, then a model
+    self.llm = self._bind(llm_policy("provider:model"))     replies have the policy name "llm"
+    self.human = self._bind(human_policy(ask))
     self.agent = self._bind(loop_policy("llm"))             llm ─▶ calls with results ─▶ llm ─▶ … ─▶ text
 
-As an option, each takes `request`: the text of the request.
+When another policy chooses one of these as an option, the option has one argument, `request`: a text.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -21,15 +21,28 @@ from sabir_runtime.failures import LoopLimit
 from sabir_runtime.policies import AnyPolicy
 
 TURNS = 16
-"""The default number of turns of a loop."""
+"""The default of `turns` in `loop_policy`."""
 
 
 @dataclass(repr=False, eq=False)
 class LLMPolicy(AsyncClosing):
-    """A policy that asks a model once: `provider:model`, or an adapter, wrapped ones included.
+    """A policy that sends the observations to a model once and returns the reply's messages.
 
-    `settings` and `strict` go with every request. `speaks_as` is by default the name by which it is bound.
-    Raises SettingsInvalid for a name of another form. As an option it takes `request`, what is asked of it.
+    `model` is a string `provider:model`, or any adapter. `settings` and `strict` are passed with every request.
+    `speaks_as` is the policy name of the replies; by default the name under which a context binds the policy. An
+    adapter keeps its own `speaks_as`. Raises SettingsInvalid for a string of another form.
+
+    As an option, the policy has the argument `request`. The request is sent to the model as a user message, instead
+    of the option call.
+
+    >>> import asyncio, sabir
+    >>> from sabir_runtime import BaseContext, InMemoryRunner, llm_policy
+    >>> class Desk(BaseContext):
+    ...     def __init__(self, runner):
+    ...         super().__init__(runner)
+    ...         self.llm = self._bind(llm_policy("echo:m", settings=sabir.Settings(timeout=30)))
+    >>> asyncio.run(Desk(InMemoryRunner()).llm("Hello!"))[0].policy
+    'llm'
     """
 
     model: str | Adapter
@@ -39,17 +52,17 @@ class LLMPolicy(AsyncClosing):
     strict: Strict | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a name of another form."""
+        """Raise SettingsInvalid if `model` is a string that is not `provider:model`."""
         if isinstance(self.model, str):
             split_model(self.model)
 
     def bound_as(self, name: str) -> "LLMPolicy":
-        """The same policy, speaking as the name by which it is bound; an adapter speaks as it was made."""
+        """Return the policy with `name` as its `speaks_as`, unless `speaks_as` or an adapter was given."""
         return replace(self, speaks_as=self.speaks_as or name) if isinstance(self.model, str) else self
 
     @cached_property
     def adapter(self) -> Adapter:
-        """The adapter that it asks; made at the first use."""
+        """The adapter that requests are sent with: the given one, or one that is created at the first use."""
         if isinstance(self.model, str):
             return sabir.adapter(self.model, speaks_as=self.speaks_as or "llm")
         return self.model
@@ -60,7 +73,7 @@ class LLMPolicy(AsyncClosing):
         """Ask a language model.
 
         Args:
-            request: What is asked of it.
+            request: The question or task for the model.
         """
         messages = observations
         if request:
@@ -72,23 +85,27 @@ class LLMPolicy(AsyncClosing):
         return list(reply.messages)
 
     async def aclose(self) -> None:
-        """Close the adapter if it was made here."""
+        """Close the adapter that this policy created. An adapter that you passed stays open."""
         made: Adapter | None = vars(self).pop("adapter", None)
         if made is not None and made is not self.model:
             await made.aclose()
 
     def __repr__(self) -> str:
-        """With what it asks."""
+        """Return a text with the model or adapter."""
         return f"llm_policy({self.model!r})"
 
 
 llm_policy = LLMPolicy
-"""The policy that asks this model: what a context binds."""
+"""Return a policy that asks a model. Another name of the class `LLMPolicy`."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question for a person: the observations, the options, and the request, if there is one."""
+    """A question for a person, which `human_policy` passes to its function `ask`.
+
+    `observations` are the messages so far, `options` the options that the person may choose, and `request` the
+    argument of the option call that asks the person; "" without such a call.
+    """
 
     observations: tuple[Message, ...]
     options: tuple[Option, ...] = ()
@@ -96,29 +113,40 @@ class Question:
 
     @property
     def text(self) -> str:
-        """The text to show: the request, or else the last message."""
+        """The text to show: `request`, or else the text of the last message that has one, or else ""."""
         said = [message.text for message in self.observations if message.text]
         return self.request or (said[-1] if said else "")
 
 
 Decided: TypeAlias = str | Message | Sequence[Message]
-"""A text, or messages: option calls among them are answered like a model's."""
+"""A person's answer: a text, a message, or messages. Option calls in the messages are answered as a model's are."""
 Ask: TypeAlias = Callable[[Question], Decided | Awaitable[Decided]]
 
 
 def console(question: Question) -> str:
-    """Show the question on the terminal, and read a line."""
+    """Print the question and the names of its options, and return a line read from standard input."""
     names = ", ".join(option.name for option in question.options)
     print(f"{one_line(question.text, 2000)}" + (f"\noptions: {names}" if names else ""))
     return input("you> ")
 
 
 def human_policy(ask: Ask = console, *, speaks_as: str = "human") -> AnyPolicy:
-    """A policy that a person decides; a plain function runs in a thread, so that waiting for a person blocks nothing.
+    """Return a policy that asks a person.
 
-    512 plain functions, options included, may wait at once in an event loop; further ones wait for one to end. There is
-    no limit if `ask` is a coroutine function.
-    A text becomes a message of the policy `speaks_as`. As an option it takes `request`, what is asked of the person.
+    `ask` is called with a `Question`, and returns a text, a message or messages; by default it asks on the terminal. A
+    text becomes a message of the policy `speaks_as`. `ask` may be async. Otherwise it runs in a thread: at most 512
+    such functions run at the same time in an event loop, options included, and further ones wait.
+
+    As an option, the policy has the argument `request`, the question for the person.
+
+    >>> import asyncio
+    >>> from sabir_runtime import BaseContext, InMemoryRunner, human_policy
+    >>> class Desk(BaseContext):
+    ...     def __init__(self, runner):
+    ...         super().__init__(runner)
+    ...         self.approve = self._bind(human_policy(lambda question: f"Yes: {question.text}"))
+    >>> asyncio.run(Desk(InMemoryRunner()).approve("Ship it?"))[0].text
+    'Yes: Ship it?'
     """
 
     async def human(
@@ -127,7 +155,7 @@ def human_policy(ask: Ask = console, *, speaks_as: str = "human") -> AnyPolicy:
         """Ask a person.
 
         Args:
-            request: What is asked of the person.
+            request: The question for the person.
         """
         question = Question(tuple(observations), tuple(ctx.offer(options)), request)
         decided: Decided = await call_function(ask, question)
@@ -139,9 +167,23 @@ def human_policy(ask: Ask = console, *, speaks_as: str = "human") -> AnyPolicy:
 
 
 def loop_policy(of: str, *, turns: int = TURNS) -> AnyPolicy:
-    """A policy that calls the one bound as `of` until it chooses no option; its batch has all messages.
+    """Return a policy that calls the policy bound as `of` repeatedly, until a batch contains no option call.
 
-    Raises LoopLimit after that many turns. As an option it takes `request`, what is asked of it.
+    Each call receives the messages so far with the results of the option calls. The returned batch contains the
+    messages of all calls. When called, the policy raises LoopLimit if `turns` batches in a row contain option calls,
+    and UnknownOption if the context does not bind `of`.
+
+    As an option, the policy has the argument `request`, with which a new conversation begins.
+
+    >>> import asyncio
+    >>> from sabir_runtime import BaseContext, InMemoryRunner, llm_policy, loop_policy
+    >>> class Desk(BaseContext):
+    ...     def __init__(self, runner):
+    ...         super().__init__(runner)
+    ...         self.llm = self._bind(llm_policy("echo:m"))
+    ...         self.agent = self._bind(loop_policy("llm", turns=4))
+    >>> [message.text for message in asyncio.run(Desk(InMemoryRunner()).agent("Hello!"))]
+    ['Hello!']
     """
 
     async def loop(
@@ -150,7 +192,7 @@ def loop_policy(of: str, *, turns: int = TURNS) -> AnyPolicy:
         """Work on a request until it is done.
 
         Args:
-            request: What is asked.
+            request: The question or task.
         """
         ctx.checked_options([of])
         asked = ctx.bound_policies()[of]
@@ -161,6 +203,6 @@ def loop_policy(of: str, *, turns: int = TURNS) -> AnyPolicy:
             history = [*history, *batch]
             if not any(message.kind == "option_call" for message in batch):
                 return history[start:]
-        raise LoopLimit(f"{of!r} chose options {turns} times in a row; give loop_policy more turns, or it less to do")
+        raise LoopLimit(f"{of!r} called options in {turns} turns in a row; give loop_policy(turns=…) a higher number")
 
     return loop

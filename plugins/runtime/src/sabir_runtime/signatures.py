@@ -1,14 +1,14 @@
-"""A policy's signature: its keyword parameters are its argument schema.
+"""Policy signatures: a policy's keyword parameters become the JSON schema of its arguments.
 
     async def search_web(ctx, observations, options=None, *, query: str, most: int = 5) -> list[Message]
                                                              └───────── parameters ────┘
 
-    given ──check──▶ of the parameters' types ──encode──▶ JSON ──decode──▶ the same values, elsewhere or later
+    arguments ──check──▶ with the parameters' types ──encode──▶ JSON ──decode──▶ the same values, elsewhere or later
 
-Under every runner a policy gets the values that `check` returns. `encode` refuses values that JSON would change, and
-secrets that it would reveal; a policy that takes `**others` takes plain JSON there.
+Under every runner a policy receives the values that `check` returns. `encode` raises for values that JSON would change,
+and for secrets. If a policy has a parameter `**others`, the arguments in it must be plain JSON values.
 
-Whether a value stays the same is more than equality: `True == 1`, and an enum's member may equal its text.
+Equality does not show that a value is unchanged: `True == 1`, and an enum's member may equal its text. Therefore:
 
     difference(value, read again)   ""                      the same, types included
                                     "[0].city is a str"     the place of a difference, and the value there
@@ -44,38 +44,38 @@ from sabir.errors import NotJSON, OptionInvalid
 from sabir_runtime.failures import PolicyInvalid
 
 Parts: TypeAlias = list[tuple[str, object]]
-"""The parts of a value, each with its place in it."""
+"""The parts of a value, each with its path inside the value."""
 
 
 def difference(was: object, now: object, place: str = "") -> str:
-    """Where two values first differ, in words; empty where they are the same."""
-    at = place.lstrip(".") or "it"
+    """Describe the first difference between two values, types included. Return "" if there is none."""
+    at = place.lstrip(".") or "the value"
     if type(was) is not type(now):
-        return f"{at}, of type {type(was).__name__}, becomes one of type {type(now).__name__}"
+        return f"{at} has the type {type(was).__name__}, and would become a {type(now).__name__}"
     if lost := _lost(was, now):
         return f"{at} {lost}"
     parts, others = _parts_of(was), _parts_of(now)
     if parts is None or others is None:
-        return "" if was == now or (was != was and now != now) else f"{at} becomes another {type(was).__name__}"  # noqa: PLR0124  # NaN
+        return "" if was == now or (was != was and now != now) else f"{at} would change its value"  # noqa: PLR0124  # NaN
     if len(parts) != len(others):
-        return f"{at}, of {len(parts)} values, becomes one of {len(others)}"
+        return f"{at} has {len(parts)} values, and would have {len(others)}"
     found = (difference(part, other, place + name) for (name, part), (_, other) in zip(parts, others, strict=True))
     return next(filter(None, found), "")
 
 
 def _lost(was: object, now: object) -> str:
-    """What a value loses although it stays equal, in words."""
+    """Describe what a value loses by conversion although it stays equal; "" if nothing."""
     if isinstance(was, Iterator):
         return "is an iterator, which can be read once"
     if isinstance(was, datetime | time) and was.tzinfo is not None and was.tzinfo.utcoffset(None) is None:
-        return f"is in the time zone {was.tzinfo}, and becomes one with a fixed offset or none"
+        return f"is in the time zone {was.tzinfo}, and would have a fixed offset or no zone"
     if isinstance(was, deque) and isinstance(now, deque) and was.maxlen != now.maxlen:
-        return f"has a maxlen of {was.maxlen}, and becomes one of {now.maxlen}"
+        return f"has the maxlen {was.maxlen}, and would have {now.maxlen}"
     return ""
 
 
 def secret_in(value: object, place: str = "") -> str | None:
-    """The place of a pydantic secret in a value, "" for the value itself; None if there is none."""
+    """Return the path of the first pydantic secret in a value: "" for the value itself, None if there is none."""
     if isinstance(value, Secret | SecretStr | SecretBytes):
         return place
     found = (secret_in(part, place + name) for name, part in _parts_of(value) or ())
@@ -83,7 +83,7 @@ def secret_in(value: object, place: str = "") -> str | None:
 
 
 def _parts_of(value: object) -> Parts | None:
-    """The parts of a value; None for a value without parts."""
+    """Return the parts of a container, model or dataclass; None for any other value."""
     if isinstance(value, str | bytes | bytearray | memoryview):
         return None
     if isinstance(value, BaseModel):
@@ -102,14 +102,14 @@ def _parts_of(value: object) -> Parts | None:
 
 
 ALWAYS_GIVEN = 3
-"""Context, observations and options come first in every policy."""
+"""The number of positional parameters of every policy: context, observations and options."""
 _CALLED_WITH = frozenset({"self", "observations", "options"})
-"""The names of a bound policy's own parameters."""
+"""The parameter names of `BoundPolicy.__call__`, which no policy argument may have."""
 
 
 @dataclass(frozen=True)
 class PolicySignature:
-    """Name, description and parameters of a policy, and the conversion of its arguments to JSON and back."""
+    """The name, description and parameters of a policy. Converts the policy's arguments to JSON and back."""
 
     function_name: str
     description: str
@@ -117,53 +117,56 @@ class PolicySignature:
     schema: Mapping[str, Any]
     binder: Callable[[JSONText], BoundArguments] = field(repr=False)
     required: frozenset[str] = frozenset()
-    """Parameters without a default."""
+    """The names of the parameters without a default."""
     is_open: bool = False
-    """Whether it takes arguments that it does not name."""
+    """True if the policy has a `**` parameter, so that any argument name is allowed."""
     provide: Callable[[], dict[str, Any]] = field(default=dict, repr=False)
-    """Gives what it takes besides, which is no argument: a ToolContext."""
+    """Returns the values of parameters that the library fills in, such as a ToolContext."""
     reserved: frozenset[str] = frozenset()
-    """Names of the parameters that every policy has or that are provided: no argument may have one."""
+    """Parameter names that the library fills in. Arguments of these names are refused."""
 
     def as_option(self, name: str, function: Callable[..., Any]) -> Option:
-        """The option of that name that runs a function with this policy's arguments."""
+        """Return an option with this policy's schema that calls `function` with the validated arguments."""
         made = Option.from_schema(name, self.description, dict(self.schema), function)
         return made.model_copy(update={"binder": self._bind_open if self.is_open else self.binder})
 
     def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments with their parameters' types.
+        """Validate arguments and return them converted to their parameters' types.
 
-        Raises PolicyInvalid, which names those that do not fit or are missing.
+        Raises PolicyInvalid for arguments that are missing, unknown or of a wrong type. The error names all of them.
         """
         return self._fitting(arguments, lambda adapter, value: adapter.validate_python(value) if adapter else value)
 
     def encode(self, arguments: Mapping[str, Any]) -> str:
-        """Checked arguments as the text of a JSON object.
+        """Return arguments that `check` validated as the text of a JSON object.
 
-        Raises PolicyInvalid, which names an argument that JSON cannot hold, that would change when read back, or that
-        holds a secret.
+        Raises PolicyInvalid for an argument that is not JSON, that `decode` would return changed, or that contains a
+        secret.
         """
         return "{" + ",".join(f"{json.dumps(name)}:{self._encode(name, arguments[name])}" for name in arguments) + "}"
 
     def decode(self, text: str) -> dict[str, Any]:
-        """The arguments in a text, with their parameters' types; raises PolicyInvalid for those that do not fit."""
+        """Return the arguments in a JSON text, converted to their parameters' types.
+
+        Raises PolicyInvalid if the text is not a JSON object, and as `check` does.
+        """
         try:
             given = decode_json(text)
         except ValueError:
             given = None
         if not isinstance(given, dict):
-            raise self._misfit("the arguments are no JSON object")
+            raise self._misfit("the arguments are not a JSON object")
         return self._fitting(given, _read_again)
 
     def _fitting(self, given: Mapping[str, Any], read: Callable[[TypeAdapter[Any] | None, Any], Any]) -> dict[str, Any]:
         misfits = [f"argument {name!r}: missing" for name in sorted(self.required.difference(given))]
         known, found = self._adapters, dict(given)
-        takes = f"it takes {', '.join(known) or 'none'}"
+        takes = f"the policy accepts {', '.join(known) or 'none'}"
         for name, value in given.items():
             if name not in known and not self.is_open:
                 misfits.append(f"argument {name!r}: unknown; {takes}")
             elif name in self.reserved:
-                misfits.append(f"argument {name!r}: every policy is given one of its own; name it otherwise")
+                misfits.append(f"argument {name!r}: the library fills in this parameter; rename yours")
             else:
                 try:
                     found[name] = read(known.get(name), value)
@@ -175,7 +178,7 @@ class PolicySignature:
         return found
 
     def _misfit(self, reason: str) -> PolicyInvalid:
-        return PolicyInvalid(f"arguments of policy {self.function_name!r} do not fit: {one_line(reason, 300)}")
+        return PolicyInvalid(f"wrong arguments for policy {self.function_name!r}: {one_line(reason, 300)}")
 
     def _bind_open(self, text: JSONText) -> BoundArguments:
         try:
@@ -200,15 +203,15 @@ class PolicySignature:
         except (PydanticSerializationError, ValueError, RecursionError) as error:
             reason = describe_validation_error(error) if isinstance(error, ValidationError) else str(error)
             remedy = "annotate the parameter with a type that pydantic knows, or pass plain JSON"
-            raise PolicyInvalid(f"argument {name!r} {policy} is no JSON: {one_line(reason, 200)}; {remedy}") from None
+            raise PolicyInvalid(f"argument {name!r} {policy} is not JSON: {one_line(reason, 200)}; {remedy}") from None
         if secret is not None:
-            remedy = "pass a name under which the policy finds it where it runs"
+            remedy = "pass a name with which the policy looks up the secret where it runs"
             raise PolicyInvalid(
-                f"argument {name!r}{secret} {policy} is a secret, which is neither written down nor sent; {remedy}"
+                f"argument {name!r}{secret} {policy} is a secret, and secrets are neither stored nor sent; {remedy}"
             )
         if changed := difference(value, again):
             remedy = "annotate the parameter with the value's own type, or pass plain JSON"
-            raise PolicyInvalid(f"argument {name!r} {policy} is no JSON as it is: {one_line(changed, 200)}; {remedy}")
+            raise PolicyInvalid(f"argument {name!r} {policy} would change in JSON: {one_line(changed, 200)}; {remedy}")
         return text
 
 
@@ -219,11 +222,11 @@ def _read_again(adapter: TypeAdapter[Any] | None, value: Any) -> Any:
 
 
 def read_policy(policy: Callable[..., Any]) -> PolicySignature:
-    """The signature of a policy: a function, method, partial or callable object.
+    """Return the signature of a policy: an async function, method, partial or callable object.
 
-    Cached, because a program may make a context, and bind all its policies, for each request. Raises PolicyInvalid for
-    a policy that does not take context, observations and options first, for a function whose batch cannot be awaited,
-    and for parameters that no schema can describe.
+    Cached, because a program may create a context, and bind all its policies, for each request. Raises PolicyInvalid if
+    the first three parameters are not context, observations and options, if the function is not async, and for
+    parameters that JSON Schema cannot describe.
     """
     kind: Callable[..., Any] = policy if inspect.isfunction(policy) else type(policy)
     is_plain = kind is policy or inspect.isfunction(getattr(kind, "__call__", None))  # noqa: B004
@@ -244,21 +247,21 @@ def _read(policy: Callable[..., Any]) -> PolicySignature:
     try:
         given = list(inspect.signature(policy).parameters.values())
     except (TypeError, ValueError):
-        raise PolicyInvalid(f"{one_line(repr(policy), 80)} is no policy: it cannot be called") from None
+        raise PolicyInvalid(f"{one_line(repr(policy), 80)} is not a policy, because it cannot be called") from None
     positional = [each for each in given if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
     if len(positional) < ALWAYS_GIVEN:
         taken = ", ".join(each.name for each in given)
-        remedy = f"a policy is async def {name}(ctx, observations, options=None, …)"
-        raise PolicyInvalid(f"policy {name!r} takes ({taken}); {remedy}")
+        remedy = f"write async def {name}(ctx, observations, options=None, …)"
+        raise PolicyInvalid(f"policy {name!r} has the parameters ({taken}); {remedy}")
     if not _is_awaited(policy):
-        remedy = f"write async def {name}, or annotate what it returns: -> Awaitable[list[Message]]"
-        raise PolicyInvalid(f"policy {name!r} is a plain function, whose batch cannot be awaited; {remedy}")
+        remedy = f"write async def {name}, or annotate the return type: -> Awaitable[list[Message]]"
+        raise PolicyInvalid(f"policy {name!r} is not an async function; {remedy}")
     own = [each for each in given if each not in positional[:ALWAYS_GIVEN]]
     return _describe(policy, name, own, _CALLED_WITH.union(each.name for each in positional[:ALWAYS_GIVEN]))
 
 
 def _is_awaited(policy: Callable[..., Any]) -> bool:
-    """Whether a policy returns an awaitable: it is asynchronous, wraps such a function, or is annotated so."""
+    """Return whether a policy is async, wraps an async function, or is annotated to return an awaitable."""
     inner = Signature.unwrap(policy)
     if Signature.is_asynchronous(inner) or Signature.is_asynchronous(inspect.unwrap(inner)):
         return True
@@ -271,7 +274,7 @@ def _is_awaited(policy: Callable[..., Any]) -> bool:
 
 
 def _hints(policy: Callable[..., Any], names: Set[str]) -> dict[str, Any]:
-    """The annotations of these names only: the annotation of the context may be known only to type checkers."""
+    """Return the resolved annotations of these names only: the context's type may exist for type checkers only."""
     function = _function_of(policy)
 
     def annotated() -> None: ...
@@ -282,7 +285,7 @@ def _hints(policy: Callable[..., Any], names: Set[str]) -> dict[str, Any]:
 
 
 def _function_of(policy: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that a policy was written as, behind partials and wrappers."""
+    """Return the function inside partials and wrappers."""
     inner = Signature.unwrap(policy)
     function: Callable[..., Any] = inner if inspect.isroutine(inner) else type(inner).__call__
     written: Callable[..., Any] = inspect.unwrap(function, stop=lambda each: hasattr(each, "__signature__"))

@@ -1,4 +1,4 @@
-"""The distributed runner, of the extra `distributed`: policies spread over workers, through NATS."""
+"""Policies performed by worker processes, connected by a NATS server. Needs the extra `distributed`."""
 
 from typing import TYPE_CHECKING
 

@@ -1,14 +1,14 @@
-"""How a program authenticates to a NATS server: credentials and certificates, by file or by variable.
+"""Credentials and certificates for a NATS server, from files or environment variables.
 
     Access(creds="desk.creds") ─┐
     nats://user:password@host   ├─the first that is set─▶ Login ──▶ nats-py
     NATS_CREDS, NATS_USER …    ─┘
 
-URLs are parsed strictly, and shown without possible secrets: "nats://ada:secret@one:4222, tls://two" is shown as
-nats://one:4222,tls://two. Errors repeat nothing of an invalid URL: a misplaced part may belong to a password.
+URLs are parsed strictly, and displayed without secrets: "nats://ada:secret@one:4222, tls://two" is displayed as
+nats://one:4222,tls://two. Errors do not quote an invalid URL, because any part of it may belong to a password.
 
 The variables are those of NATS' own command line. Secrets are read from a file or a variable when a connection is
-opened, and are in no setting, no text and no error. If TLS is requested, nothing is sent without it.
+opened. They do not appear in settings, texts or errors. If TLS is requested, nothing is sent without TLS.
 """
 
 import os
@@ -27,33 +27,33 @@ from sabir_runtime.distributed.errors import AccessInvalid
 ENCRYPTED = ("tls", "wss")
 SCHEMES = ("nats", "ws", *ENCRYPTED)
 _HOST = re.compile(r"[\w.-]+|[0-9a-f:.]+(%[\w.-]+)?")
-_FORM = "write nats://host:4222 or tls://host:4222, several with commas between them, and credentials elsewhere"
+_FORM = "write nats://host:4222 or tls://host:4222, several separated by commas, and credentials elsewhere"
 
 
 @dataclass(frozen=True)
 class Address:
-    """One server."""
+    """The address of one NATS server."""
 
     url: str = field(repr=False)
-    """The whole URL, possible secrets included."""
+    """The complete URL, including secrets."""
     shown: str
-    """The URL with only its scheme, host and port, for display."""
+    """The URL's scheme, host and port, for display."""
     is_encrypted: bool
-    """Whether it demands TLS."""
+    """True if the URL's scheme requires TLS."""
     has_login: bool
-    """Whether it holds credentials."""
+    """True if the URL contains credentials."""
     secrets: tuple[str, ...] = field(repr=False)
-    """A password or a token, as given and unquoted."""
+    """A password or a token in the URL, percent-encoded and decoded."""
 
 
 def read_addresses(target: str) -> tuple[Address, ...]:
-    """The servers of a target; raises AccessInvalid, which repeats nothing of it, if one is invalid."""
+    """Parse URLs separated by commas. Raises AccessInvalid, without quoting the URL, if a URL is invalid."""
     given = [each.strip() for each in target.split(",")]
     return tuple(_read_address(each, f"NATS URL {place} of {len(given)}") for place, each in enumerate(given, 1))
 
 
 def without_secrets(text: str, addresses: tuple[Address, ...]) -> str:
-    """Another library's text about a connection, without the secrets of the URLs."""
+    """Return a text with the secrets of the URLs replaced by ***."""
     for secret in sorted({each for address in addresses for each in address.secrets}, key=len, reverse=True):
         text = text.replace(secret, "***")
     return text
@@ -63,19 +63,19 @@ def _read_address(given: str, what: str) -> Address:
     scheme, colon, rest = given.rpartition("://")
     scheme = scheme.lower() if colon else "nats"
     if scheme not in SCHEMES:
-        _refuse(what, f"its scheme is none of {', '.join(SCHEMES)}")
+        _refuse(what, f"its scheme is not one of {', '.join(SCHEMES)}")
     if "@" in rest and not colon and not what.endswith(" of 1"):
-        _refuse(what, "it has a user and no scheme, or a comma stands in a password")
+        _refuse(what, "it has a user but no scheme, or a password contains a comma")
     try:
         parts = urlsplit(f"{scheme}://{rest}")
         host, port = parts.hostname or "", parts.port
     except ValueError:  # its text may repeat the invalid part
-        _refuse(what, "its port is no number, or its host is none")
+        _refuse(what, "its port is not a number, or its host is invalid")
     if not _HOST.fullmatch(host) or not given.isprintable() or " " in given:
-        _refuse(what, "it has no host, or one that is none")
+        _refuse(what, "its host is missing or invalid")
     behind = f"{parts.path}?{parts.query}#{parts.fragment}"
     if port == 0 or "@" in behind or (scheme in ("nats", "tls") and behind not in ("?#", "/?#")):
-        _refuse(what, "something stands behind the host that is no port; a token is no part of a query")
+        _refuse(what, "the host is followed by something that is not a port; a token cannot be in the query")
     shown = f"[{host}]" if ":" in host else host
     shown = f"{scheme}://{shown}" if colon else shown
     held = filter(None, (parts.username if parts.password is None else parts.password, parts.query))
@@ -99,7 +99,7 @@ _ONE = "give one of: creds, nkey, user and password_file, token_file"
 
 @dataclass(frozen=True, repr=False)
 class Login:
-    """The credentials with which a connection is opened; never shown."""
+    """The secrets with which a connection is opened. `repr` does not show them."""
 
     creds: str | None = None
     """The text of a .creds file."""
@@ -110,35 +110,40 @@ class Login:
     token: str | None = None
     tls: ssl.SSLContext | None = None
     needs_tls: bool = False
-    """Whether nothing may be sent without TLS."""
+    """True if nothing may be sent without TLS."""
 
 
 class Access(Frozen):
-    """Files with credentials for a NATS server; missing ones are taken from the URL, or from NATS_… variables.
+    """Files with credentials and certificates for a NATS server. Part of CallSettings and WorkerSettings.
 
-    Credentials are one of: `creds`, `nkey`, `user` with a password, a token. `ca` or `cert` ask for TLS, as a URL with
-    tls:// does. AccessInvalid, when a connection is opened, names a file that cannot be used.
+    Give one kind of credentials: `creds`, `nkey`, `user` with `password_file`, or `token_file`. Without them, the
+    credentials in the URL are used, or else the NATS_… environment variables. `ca` or `cert` require TLS, like a URL
+    with tls://. The files are read when a connection is opened, and AccessInvalid is raised for an unusable file.
+
+    >>> from sabir_runtime.distributed import Access, CallSettings
+    >>> CallSettings(access=Access(creds="desk.creds")).access.creds.name
+    'desk.creds'
     """
 
     creds: Path | None = None
-    """A .creds file: a user's JWT and seed (NATS_CREDS)."""
+    """A .creds file with a user's JWT and seed. Default: the variable NATS_CREDS."""
     nkey: Path | None = None
-    """A file that holds the seed of an nkey (NATS_NKEY)."""
+    """A file with the seed of an nkey. Default: the variable NATS_NKEY."""
     user: str | None = Field(default=None, min_length=1)
-    """A user's name (NATS_USER)."""
+    """A user's name; also give `password_file`. Default: the variable NATS_USER."""
     password_file: Path | None = None
-    """A file that holds the user's password (its text: NATS_PASSWORD)."""
+    """A file with the user's password. Default: the variable NATS_PASSWORD, which contains the password itself."""
     token_file: Path | None = None
-    """A file that holds a token (its text: NATS_TOKEN)."""
+    """A file with a token. Default: the variable NATS_TOKEN, which contains the token itself."""
     ca: Path | None = None
-    """CA certificates that check the server's certificate, instead of the system's (NATS_CA)."""
+    """A file with the CA certificates that verify the server's certificate. Default: NATS_CA, or else the system's."""
     cert: Path | None = None
-    """The program's own certificate, for servers that ask for one (NATS_CERT)."""
+    """A file with the program's own certificate, for servers that require one. Default: the variable NATS_CERT."""
     key: Path | None = None
-    """Its key, not encrypted (NATS_KEY)."""
+    """A file with the unencrypted private key of `cert`. Default: the variable NATS_KEY."""
 
     def login(self, addresses: tuple[Address, ...]) -> Login:
-        """The credentials for these servers; raises AccessInvalid if they cannot be read or contradict each other."""
+        """Read the credentials for these servers. Raises AccessInvalid for unreadable files or two kinds."""
         tls = self._tls()
         needs_tls = tls is not None or any(each.is_encrypted for each in addresses)
         given = self._or_variables(any(each.has_login for each in addresses))
@@ -147,7 +152,7 @@ class Access(Frozen):
         if len(kinds) + (token is not None) > 1:
             raise AccessInvalid(f"credentials of several kinds are given: {', '.join(kinds)}; {_ONE}")
         if given.password_file and not given.user:
-            raise AccessInvalid(f"a password is given and no user; {_ONE}")
+            raise AccessInvalid(f"a password is given without a user; {_ONE}")
         return Login(
             creds=_checked_creds(given.creds) if given.creds else None,
             seed=_secret(given.nkey) if given.nkey else None,
@@ -159,7 +164,7 @@ class Access(Frozen):
         )
 
     def _or_variables(self, is_in_url: bool) -> Self:
-        """Itself, if it or the URL has credentials; else those of the variables."""
+        """Return self if it or the URL has credentials; otherwise a copy with the variables' credentials."""
         if is_in_url or any(getattr(self, kind) is not None for kind in (*_KINDS, "password_file")):
             return self
         creds, nkey = (_path(f"NATS_{kind}") for kind in ("CREDS", "NKEY"))
@@ -168,7 +173,7 @@ class Access(Frozen):
     def _password(self) -> str:
         password = _secret(self.password_file) if self.password_file else _variable("NATS_PASSWORD")
         if password is None:
-            raise AccessInvalid("a user is given and no password; give password_file, or set NATS_PASSWORD")
+            raise AccessInvalid("a user is given without a password; give password_file, or set NATS_PASSWORD")
         return password
 
     def _tls(self) -> ssl.SSLContext | None:
@@ -176,7 +181,7 @@ class Access(Frozen):
             given or _path(f"NATS_{name}") for given, name in ((self.ca, "CA"), (self.cert, "CERT"), (self.key, "KEY"))
         )
         if key and not cert:
-            raise AccessInvalid("a key is given and no certificate; give cert, or set NATS_CERT")
+            raise AccessInvalid("a key is given without a certificate; give cert, or set NATS_CERT")
         if not (ca or cert):
             return None
         for file in filter(None, (ca, cert, key)):
@@ -187,7 +192,7 @@ class Access(Frozen):
                 context.load_cert_chain(cert, key, password="")  # or OpenSSL asks at the terminal
         except ssl.SSLError as error:
             files = ", ".join(str(file) for file in (ca, cert, key) if file)
-            remedy = "give PEM files, a key that fits its certificate and is not encrypted"
+            remedy = "give PEM files, and the certificate's own, unencrypted key"
             raise AccessInvalid(
                 f"{files} cannot be used for TLS: {error.reason or 'no certificate'}; {remedy}"
             ) from None
@@ -207,12 +212,12 @@ def _read(file: Path) -> str:
     try:
         return file.read_text("utf-8")
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not a text file"
         raise AccessInvalid(f"{file} cannot be read: {reason}; give a file that this program may read") from None
 
 
 def _secret(file: Path) -> str:
-    """A file's text, without the line break at its end."""
+    """Return a file's text without the line break at the end. Raises AccessInvalid for an empty file."""
     held = _read(file).strip()
     if not held:
         raise AccessInvalid(f"{file} is empty; write the secret into it")
@@ -220,8 +225,8 @@ def _secret(file: Path) -> str:
 
 
 def _checked_creds(file: Path) -> str:
-    """A .creds file's text; checked, because nats-py would search for missing parts forever."""
+    """Return a .creds file's text. Checked, because nats-py would search for missing parts forever."""
     held = _read(file)
     if not all(part in held for part in _IN_CREDS):
-        raise AccessInvalid(f"{file} is no .creds file; give one as nsc makes it, or an nkey's seed as nkey")
+        raise AccessInvalid(f"{file} is not a .creds file; give one created by nsc, or give an nkey's seed as nkey")
     return held

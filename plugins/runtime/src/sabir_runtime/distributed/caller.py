@@ -1,20 +1,20 @@
-"""A caller's connection: one inbox for all answers, one place for each request in flight.
+"""A caller's connection: one inbox for all answers, and one PendingRequest for each call in progress.
 
     perform ──place──▶ PendingRequest ──request, reply=<inbox>.<id>.<sending>──▶ workers
                              ▲                                                      │
                              └─────────────── one subscription, <inbox>.> ◀─────────┘
 
-What is said of a pending request, and the next step:
+The replies to a pending request, and the caller's next step:
 
-    send ──▶ Answered · Failed             the end
-         ──▶ Busy                          send again: at once, and it then waits there; later after pauses
+    send ──▶ Answered · Failed             return or raise
+         ──▶ Busy                          send again: at once, so that the worker queues it; later after pauses
          ──▶ Nobody                        send again, until the patience is over ──▶ NoWorkers
-         ──▶ Accepted, Alive …             wait on
-         ──▶ silence · Released            to another worker, under the same id ──▶ WorkerLost after `attempts`
-                 └ seek ──▶ Willing ──▶ send to that one          a queue group may hold dead ones for minutes
+         ──▶ Accepted, Alive …             keep waiting
+         ──▶ silence · Released            to another worker, with the same id ──▶ WorkerLost after `attempts`
+                 └ seek ──▶ Willing ──▶ send to this worker       a queue group may contain dead workers for minutes
 
-So a request may run more than once if a worker falls silent without being dead; its caller gets one answer. An answer
-to a request that is over finds no pending one and is dropped: nobody gets two.
+A request may run more than once if a worker stops reporting without being dead, but its caller receives one answer:
+answers to finished requests are dropped.
 """
 
 import asyncio
@@ -34,23 +34,23 @@ from sabir_runtime.distributed.subjects import ALIVE, all_of, requests_for, requ
 FIRST_PAUSE = 0.01
 LONGEST_PAUSE = 1.0
 SHORTEST_WAIT = 1e-6
-"""The least waited time of a request that is sent again: more than 0 on any clock."""
+"""The minimum of `waited` for a request that is sent again."""
 BEATS_MISSED = 3
-"""A worker counts as silent only after it missed this many of its beats."""
+"""A worker counts as silent after this many missed beats."""
 
 
 @dataclass(frozen=True)
 class Nobody:
-    """The server's reply that no worker listens."""
+    """The server's reply that no worker is subscribed."""
 
 
 Said: TypeAlias = envelopes.Busy | envelopes.Released | envelopes.Willing | Nobody
 Send: TypeAlias = Callable[["PendingRequest", float], Awaitable[None]]
-"""Sends a pending request with that many seconds left."""
+"""A function that sends a pending request, with the number of seconds that its caller still waits."""
 
 
 class PendingRequest:
-    """The replies about one request, and its waiting caller."""
+    """One call in progress: its sendings, the replies to them, and the waiting caller."""
 
     def __init__(self, id: str, context: str, policy: str, settings: CallSettings) -> None:
         self.id = id
@@ -58,13 +58,13 @@ class PendingRequest:
         self.policy = policy
         self.what = f"policy {policy!r} of {context!r}"
         self.sending = 0
-        """How often it was sent; replies to an earlier sending do not count, except its end."""
+        """The number of sendings. Replies to earlier sendings are ignored, except Answered and Failed."""
         self.given = 0
-        """How many workers failed it."""
+        """The number of workers that did not finish the request."""
         self.seeks = False
-        """Whether to look for a living worker before it is sent again."""
+        """True if the next sending searches for a living worker."""
         self.chosen = ""
-        """The worker that it is sent to; empty for any."""
+        """The worker that the next sending is for; "" for any worker."""
         self.ending: envelopes.Ending | Exception | None = None
         self.worker = ""
         self._said: Said | None = None
@@ -80,21 +80,21 @@ class PendingRequest:
 
     @property
     def may_run_elsewhere(self) -> bool:
-        """Whether a worker may still work on it."""
+        """True if a worker may still be working on the request."""
         return self.sending > 0 and (not self.is_over or self.given > 0)
 
     @property
     def waited(self) -> float:
-        """Seconds since its first sending; 0 at the first sending, and more afterwards."""
+        """The number of seconds since the first sending; 0 for the first sending."""
         return max(self._loop.time() - self._began, SHORTEST_WAIT) if self.sending > 1 else 0.0
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended."""
+        """True if the request has ended."""
         return self.ending is not None
 
     def take(self, sending: int, reply: envelopes.Reply | Nobody | Exception) -> None:
-        """Take a reply to one of its sendings."""
+        """Handle a reply to one sending."""
         if isinstance(reply, envelopes.Answered | envelopes.Failed | Exception):
             self.ending = self.ending or reply
             self._wake()
@@ -110,9 +110,9 @@ class PendingRequest:
             self._due = self._loop.time() + self._silence
 
     async def carry(self, send: Send) -> envelopes.Ending:
-        """Send it until it ends, and return that end.
+        """Send the request until it ends, and return the last reply: Answered or Failed.
 
-        Raises RequestTimedOut, NoWorkers, WorkerLost, and any other error that ended it.
+        Raises RequestTimedOut, NoWorkers, WorkerLost, and any other error that ended the request.
         """
         while not self.is_over:
             self._said = None
@@ -126,7 +126,7 @@ class PendingRequest:
         return self.ending
 
     async def _react(self, said: Said | None) -> None:
-        """Pause if nobody took it; count a worker that failed it, and look for another."""
+        """Pause if no worker accepted the request. Count a lost worker, and search for another."""
         if isinstance(said, envelopes.Willing):
             self.seeks, self.chosen = False, said.worker
         elif isinstance(said, envelopes.Busy | Nobody):
@@ -147,7 +147,7 @@ class PendingRequest:
             self.seeks, self.chosen = True, ""
 
     async def _outcome(self) -> Said | None:
-        """The reply to this sending; None for silence, and if the request has ended."""
+        """Wait for a reply to this sending. Return None after silence, and if the request has ended."""
         while not self.is_over and self._said is None:
             now = self._loop.time()
             if now >= self._ends:
@@ -182,28 +182,28 @@ class PendingRequest:
         self.given += 1
         if self.given >= self._settings.attempts:
             last = f", the last was {self.worker}" if self.worker else ""
-            remedy = "look whether workers die of it, block their event loop, or need more `acceptance` and `silence`"
-            raise errors.WorkerLost(f"{self.what}: {self.given} workers in turn fell silent or left{last}; {remedy}")
+            remedy = "check whether the policy ends or blocks workers, or raise `acceptance` and `silence`"
+            raise errors.WorkerLost(f"{self.what}: {self.given} workers in turn did not finish it{last}; {remedy}")
 
     def _check_patience(self) -> None:
         since = self._missing_since
         if since is not None and self._loop.time() - since >= self._settings.patience:
-            remedy = "start one: sabir worker module:Context --url …"
+            remedy = "start one with `sabir worker module:Context --url …`"
             raise errors.NoWorkers(
-                f"{self.what}: no worker answers, nor did within {self._settings.patience:g} s; {remedy}"
+                f"{self.what}: no worker serves it, and none started within {self._settings.patience:g} s; {remedy}"
             )
 
     def closed(self) -> errors.RunnerClosed:
-        """The error for its caller if the runner is closed before it ends."""
+        """Return the error for the caller if the runner is closed before the request ends."""
         fate = (
-            f"{self.worker or 'a worker'} may have run it, and is told to stop" if self.sending else "it was not sent"
+            f"{self.worker or 'a worker'} may have run it, and was told to stop" if self.sending else "it was not sent"
         )
         remedy = "close a runner after its last call"
-        return errors.RunnerClosed(f"{self.what}: the runner was closed while the call was under way; {fate}; {remedy}")
+        return errors.RunnerClosed(f"{self.what}: the runner was closed during the call; {fate}; {remedy}")
 
     def _timed_out(self) -> errors.RequestTimedOut:
-        at = f"worker {self.worker} had it" if self.worker else "no worker was known to have it"
-        remedy = "give CallSettings(timeout=…) more, or the policy less to do"
+        at = f"worker {self.worker} was working on it" if self.worker else "no worker had accepted it"
+        remedy = "raise CallSettings(timeout=…)"
         return errors.RequestTimedOut(f"{self.what}: no answer within {self._settings.timeout:g} s; {at}; {remedy}")
 
 
@@ -211,7 +211,7 @@ NO_RESPONDERS = "503"
 """The server's status for a subject without listeners: https://docs.nats.io/reference/reference-protocols/nats-protocol"""
 
 WORTH_SAYING = 0.1
-"""Seconds by which an envelope may overstate the time that is left."""
+"""The number of seconds by which `seconds_left` in an envelope may be too high."""
 
 
 class CallerConnection:
@@ -228,7 +228,7 @@ class CallerConnection:
         self._is_closed = False
 
     async def open(self) -> None:
-        """Connect and listen; raises NoServer if there is no server."""
+        """Connect, and subscribe to the inbox. Raises NoServer if no server is reached."""
         await self.connection.open()
         self._inbox = self.connection.new_inbox()
         self._subscription = await self.connection.subscribe(f"{self._inbox}.>", self._hear)
@@ -237,7 +237,7 @@ class CallerConnection:
         self.connection.gone.add_done_callback(self._fail_all)
 
     async def ask(self, request: envelopes.Request) -> envelopes.Ending:
-        """Send a request, wait for its end and return that; the envelope limits the time."""
+        """Send a request, and return its last reply: Answered or Failed."""
         pending = PendingRequest(request.id, request.context, request.policy, self._settings)
         await self._take_place(pending.what)
         self._pending[request.id] = pending
@@ -256,7 +256,7 @@ class CallerConnection:
                 await self._cancel(pending)
 
     async def close(self) -> None:
-        """Stop listening and close the connection; waiting callers get RunnerClosed, and the workers are told."""
+        """Cancel all requests in progress at the workers, and close. Their callers receive RunnerClosed."""
         self._is_closed = True
         for pending in [each for each in self._pending.values() if not each.is_over]:
             await self._cancel(pending)
@@ -268,9 +268,9 @@ class CallerConnection:
             async with asyncio.timeout(self._settings.timeout):
                 await self._places.acquire()
         except TimeoutError:
-            limit, remedy = self._settings.in_flight, "give CallSettings more `in_flight` or `timeout`, or add workers"
+            limit, remedy = self._settings.in_flight, "raise CallSettings `in_flight` or `timeout`, or add workers"
             raise errors.RequestTimedOut(
-                f"{what}: waited in vain for one of {limit} places in flight; {remedy}"
+                f"{what}: not sent, because {limit} other calls of the runner were in progress; {remedy}"
             ) from None
 
     async def _send(self, request: envelopes.Request, pending: PendingRequest, left: float) -> None:
@@ -304,7 +304,7 @@ class CallerConnection:
         if id == ALIVE:
             beat = _read(message, self._settings.largest)
             if not isinstance(beat, envelopes.Alive):
-                logger.warning("what came as a worker's beat is none: %s", beat)
+                logger.warning("received an invalid beat of a worker: %s", beat)
                 return
             for each in filter(None, map(self._pending.get, beat.requests)):
                 each.take(0, beat)
@@ -312,7 +312,7 @@ class CallerConnection:
             pending.take(int(sending), _read(message, self._settings.largest))
 
     def _refuse(self, subject: str, error: errors.AccessRefused) -> None:
-        """End the requests that may not be sent to a subject: nobody would answer them."""
+        """End the requests whose subject the server's permissions forbid."""
         for pending in self._pending.values():
             if subject == _subject_of(pending).lower():
                 pending.take(0, error)
@@ -323,13 +323,13 @@ class CallerConnection:
 
 
 def _subject_of(pending: PendingRequest) -> str:
-    """The subject of its request: of any worker, or of the chosen one."""
+    """Return the subject of a request: for any worker, or for the chosen worker."""
     meant = pending.context, pending.policy
     return requests_for(pending.chosen, *meant) if pending.chosen else requests_of(*meant)
 
 
 def _read(message: Msg, largest: int) -> envelopes.Reply | Nobody | errors.EnvelopeInvalid:
-    """The reply of a message; an EnvelopeInvalid if it is unreadable."""
+    """Return the reply in a message. Return, not raise, EnvelopeInvalid for an unreadable message."""
     if message.headers and message.headers.get("Status") == NO_RESPONDERS:
         return Nobody()
     try:

@@ -1,10 +1,10 @@
-"""`sabir worker module:Context --url nats://…`: a process that answers requests until it gets SIGTERM or SIGINT.
+"""The command `sabir worker module:Context --url nats://…`: performs requests until SIGTERM or SIGINT.
 
-no server yet ──▶ says so on stderr, and keeps trying until its patience is over
-SIGTERM ──▶ takes no more ──▶ finishes its work ──▶ leaves
-        └ a second one ──▶ leaves at once, the rest goes to other workers
+no server yet ──▶ prints a warning on stderr, and tries again for `patience` seconds
+SIGTERM ──▶ accepts no more requests ──▶ finishes the running ones ──▶ exits
+        └ a second signal ──▶ exits at once, and other workers perform the unfinished requests
 
-Secrets come from files and NATS_… variables: other users of the machine can read a command line.
+Secrets come from files and NATS_… variables, because other users of the machine can read a command line.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 DEFAULT_URL = "nats://127.0.0.1:4222"
 SILENT_FOR = 1.0
-"""Seconds without a server before it says so."""
+"""Print a warning after this many seconds without a server."""
 STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -54,27 +54,27 @@ def worker(  # noqa: PLR0913  # each is a flag
     cert: Path | None = None,
     key: Path | None = None,
 ) -> int:
-    """Answer requests for a context's policies.
+    """Perform a context's policies for callers on a NATS server, until SIGTERM or SIGINT.
 
     Args:
-        context: The context's class as module:Class; modules of this folder are found too.
-        url: The NATS server, or several with commas between them; tls:// asks for TLS.
-        name: The name that callers use for the context; its class's unless given.
-        concurrency: How many requests it works on at once.
-        waiting: How many more stand in line.
-        beat: Seconds between two words to callers that it is still at it.
-        drain: How many seconds it finishes its work when it is told to stop.
-        patience: How many seconds the server may be missing.
-        longest: How many seconds it gives a request at most.
-        inbox: What its callers' inboxes begin with, besides _INBOX.
-        creds: A .creds file (NATS_CREDS).
-        nkey: A file that holds the seed of an nkey (NATS_NKEY).
-        user: A user's name (NATS_USER); the password is in --password-file, or NATS_PASSWORD.
-        password_file: A file that holds the user's password.
-        token_file: A file that holds a token; or NATS_TOKEN.
-        ca: Certificates of the authorities that the server's is checked with (NATS_CA).
-        cert: A certificate of one's own (NATS_CERT).
-        key: Its key (NATS_KEY).
+        context: The context's class as module:Class. Modules in the current folder can be imported.
+        url: The URL of the NATS server, or several URLs separated by commas. tls:// requires TLS.
+        name: The name that callers use for the context. By default the name of the class.
+        concurrency: The maximum number of requests that run at the same time.
+        waiting: The maximum number of further requests in the queue.
+        beat: Seconds between two reports to callers that their requests are still in work.
+        drain: Seconds for running requests to finish after SIGTERM.
+        patience: Seconds without a server after which the worker exits with an error.
+        longest: The maximum number of seconds for one request.
+        inbox: The prefix of callers' inboxes, if it is not _INBOX.
+        creds: A .creds file (or the variable NATS_CREDS).
+        nkey: A file with the seed of an nkey (or the variable NATS_NKEY).
+        user: A user's name (or NATS_USER). Give the password in --password-file or NATS_PASSWORD.
+        password_file: A file with the user's password.
+        token_file: A file with a token (or the token itself in NATS_TOKEN).
+        ca: A file with CA certificates that verify the server's certificate (or NATS_CA).
+        cert: A file with the worker's own certificate (or NATS_CERT).
+        key: A file with the private key of --cert (or NATS_KEY).
     """
     flags = locals()  # named as the settings are
     with needs_extra("distributed"):
@@ -89,11 +89,11 @@ def worker(  # noqa: PLR0913  # each is a flag
 
 
 def load_context(path: str) -> Callable[[InMemoryRunner], BaseContext]:
-    """The class, or another maker of contexts, that a path `module:Class` names; raises RuntimeFault if none."""
+    """Import the class or function that `module:Class` names. Raises RuntimeFault if it does not exist."""
     module, colon, attribute = path.partition(":")
     remedy = "write module:Class, for example desk:Desk for the class Desk of desk.py"
     if not (module and colon and attribute):
-        raise RuntimeFault(f"{path!r} names no context; {remedy}")
+        raise RuntimeFault(f"{path!r} does not name a context; {remedy}")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
@@ -101,7 +101,7 @@ def load_context(path: str) -> Callable[[InMemoryRunner], BaseContext]:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise  # a missing module that it imports
-        raise RuntimeFault(f"{path!r}: there is no module {error.name!r}; {remedy}") from None
+        raise RuntimeFault(f"{path!r}: no module is named {error.name!r}; {remedy}") from None
     for step in attribute.split("."):
         found = getattr(found, step, None)
     if not callable(found):
@@ -121,7 +121,7 @@ async def _run(made: "Worker", url: str, patience: float) -> None:
 
     def complain() -> None:
         why = f": {made.trouble}" if made.trouble else ""
-        _tell(f"cannot reach {url}{why}; trying for {patience:g} s; start nats-server there, or give another --url")
+        _tell(f"cannot reach {url}{why}; trying for {patience:g} s; start nats-server, or give another --url")
         complained.set()
 
     def listen() -> None:
@@ -139,5 +139,5 @@ async def _run(made: "Worker", url: str, patience: float) -> None:
 
 
 def _tell(said: str) -> None:
-    """Print it on stderr, apart from the command's output."""
+    """Print a line on stderr."""
     print(f"sabir worker: {said}", file=sys.stderr, flush=True)

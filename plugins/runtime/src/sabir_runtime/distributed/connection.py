@@ -1,9 +1,9 @@
-"""One connection to NATS: opened within a patience, told when it breaks and when it is back, closed once.
+"""One connection to a NATS server, which reconnects until the server was away for `patience` seconds.
 
-    url ──▶ Connection ──publish, subscribe──▶ server           the user's own client is used, and left open
-                 └ is away for longer than the patience ──▶ every waiter gets NoServer
+    url ──▶ Connection ──publish, subscribe──▶ server           a client that the user passed stays open
+                 └ server away for longer than the patience ──▶ every waiting call raises NoServer
 
-nats-py reconnects by itself. Nothing is sent meanwhile: buffered messages would arrive late, and twice.
+nats-py reconnects by itself. Nothing is sent meanwhile, because buffered messages would arrive late, and twice.
 """
 
 import asyncio
@@ -27,22 +27,22 @@ from sabir_runtime.distributed.subjects import INBOXES
 
 Handler: TypeAlias = Callable[[Msg], Awaitable[None]]
 Target: TypeAlias = str | Client
-"""URLs with commas between them, or a connected client."""
+"""One URL, several URLs separated by commas, or a connected nats-py client."""
 
 logger = logging.getLogger("sabir.distributed")
 RECONNECT_WAIT = 0.1
 """Seconds between two attempts to reach a server."""
 CLOSES_WITHIN = 0.5
-"""Seconds in which a connection that never opened must close."""
+"""The number of seconds that closing a half-open connection may take."""
 _UNBOUNDED = 0
-"""The requests in flight limit a subscription's backlog, not nats-py's limits, which drop messages."""
+"""No limit: nats-py's limits would drop messages, and `in_flight` limits the backlog already."""
 _LOGIN = re.compile("authorization|authentication", re.IGNORECASE)
 _TLS = re.compile("secure connection|tls|certificate", re.IGNORECASE)
 _SUBJECT = re.compile(r'permissions violation for (publish|subscription) to "([^"]+)"', re.IGNORECASE)
 
 
 def shown(target: Target) -> str:
-    """A target for display, without secrets of its URLs; raises AccessInvalid if a URL is invalid."""
+    """Return a target for display, without secrets. Raises AccessInvalid if a URL is invalid."""
     return ",".join(each.shown for each in _addresses_of(target))
 
 
@@ -54,10 +54,10 @@ def _addresses_of(target: Target) -> tuple[Address, ...]:
 
 
 class _Client(Client):
-    """A client that sends its credentials only over TLS, if TLS is requested.
+    """A client that does not send its credentials without TLS, if TLS is requested.
 
-    nats-py starts TLS when the server's first message asks for it, which is unprotected: without this, an attacker in
-    between could remove that request and read the credentials.
+    nats-py starts TLS only if the server's first message requires TLS. This message is not encrypted, so an attacker
+    in between could change it and read the credentials.
     """
 
     needs_tls = False
@@ -70,7 +70,7 @@ class _Client(Client):
 
 
 class Connection:
-    """A client of NATS in one event loop."""
+    """A NATS client in one event loop."""
 
     def __init__(
         self, target: Target, *, label: str, patience: float, inbox: str = INBOXES, access: Access | None = None
@@ -90,28 +90,28 @@ class Connection:
         self._deaf_to: AccessRefused | None = None
         self._is_opening = True
         self.on_refused: Callable[[str, AccessRefused], None] = lambda subject, error: None
-        """Called with a lower-case subject that this client may not use; never for a user's own client."""
+        """Called with a lower-case subject that permissions forbid. Not called for a client that the user passed."""
         self._is_ended = False
         self.gone: asyncio.Future[NoServer] = self.loop.create_future()
-        """Done when the connection is over, with the reason."""
+        """Done with the reason when the connection is closed or lost for good."""
 
     @property
     def is_open(self) -> bool:
-        """Whether it can be used, now or when the server is back."""
+        """True if the connection can be used, now or when the server is back."""
         return not self.gone.done() and not self._client.is_closed
 
     @property
     def trouble(self) -> str:
-        """The last error while the server is away, in one line; else ""."""
+        """The last error in one line while the server is away; "" otherwise."""
         return "" if self._last is None else self._said(self._last)
 
     @property
     def largest(self) -> int:
-        """The most bytes that the server carries in one message."""
+        """The server's maximum size of a message in bytes."""
         return self._client.max_payload
 
     async def open(self) -> None:
-        """Connect; raises NoServer if that fails within the patience."""
+        """Connect. Raises NoServer if no server is reached within `patience` seconds."""
         if self._owned:
             await self._connect()
         self._last, self._is_opening = None, False
@@ -146,9 +146,9 @@ class Connection:
             raise self._missing(error) from None
         except Exception as error:  # of a library that reads keys: its text may show them
             await self._abandon()
-            remedy = "give a .creds file, or the seed of an nkey, as it was made"
-            told = f"the credentials for {self.target} cannot be used: {type(error).__name__}"
-            raise AccessInvalid(f"{told}; {remedy}") from None
+            remedy = "give an unchanged .creds file, or the seed of an nkey"
+            reason = f"the credentials for {self.target} cannot be used: {type(error).__name__}"
+            raise AccessInvalid(f"{reason}; {remedy}") from None
 
     async def _abandon(self) -> None:
         """Close a half-open connection; asyncio never reports the closing of a connection whose TLS failed."""
@@ -160,20 +160,20 @@ class Connection:
 
     def _missing(self, error: Exception | None) -> NoServer:
         if self._is_ended:
-            return NoServer(f"the connection to NATS at {self.target} was closed; send before it is")
+            return NoServer(f"the connection to NATS at {self.target} was closed; do not send after closing it")
         refusal = next((each for each in (error, self._last) if each is not None and _is_refusal(each)), None)
         if refusal is not None:
-            told = f"the NATS server at {self.target} and this client do not agree: {self._said(refusal)}"
-            return AccessRefused(f"{told}; {_remedy_for(refusal)}")
+            reason = f"the connection to the NATS server at {self.target} was refused: {self._said(refusal)}"
+            return AccessRefused(f"{reason}; {_remedy_for(refusal)}")
         reason = self.trouble or self._said(error or ConnectionError("it was lost"))
-        remedy = "start nats-server there, or give the URL of one"
+        remedy = "start nats-server there, or give the URL of another server"
         return NoServer(f"no NATS server at {self.target} within {self._patience:g} s: {reason}; {remedy}")
 
     def _said(self, error: Exception) -> str:
         return one_line(without_secrets(str(error) or type(error).__name__, self._addresses), 200)
 
     async def publish(self, subject: str, body: bytes, reply: str = "") -> None:
-        """Send a message; raises NoServer if the connection is over."""
+        """Send a message. Raises NoServer if the connection is closed or lost for good."""
         task = asyncio.current_task()
         asked = task.cancelling() if task else 0
         try:
@@ -210,7 +210,7 @@ class Connection:
             await subscription.unsubscribe()
 
     async def check_hears(self) -> None:
-        """Wait until the server has the subscriptions; raises AccessRefused if one of them is not allowed."""
+        """Wait until the server knows the subscriptions. Raises AccessRefused if permissions forbid one of them."""
         await self.flush()
         if self._deaf_to is not None:
             await self.close()
@@ -229,11 +229,11 @@ class Connection:
             raise self._missing(error) from None
 
     def new_inbox(self) -> str:
-        """A subject that nobody else has."""
+        """Return a new unique subject."""
         return self._client.new_inbox()
 
     async def until_up(self) -> None:
-        """Wait while the server is away; raises NoServer if it stays away."""
+        """Wait until the server is connected. Raises NoServer if the connection is lost for good."""
         while not self._client.is_connected:
             if not self.is_open:
                 raise self._missing(self._client.last_error)
@@ -247,11 +247,11 @@ class Connection:
 
     @property
     def is_up(self) -> bool:
-        """Whether the server is there."""
+        """True if the server is connected now."""
         return self._client.is_connected
 
     async def close(self) -> None:
-        """Close the connection after everything was sent; the user's own client stays open."""
+        """Close the connection after everything was sent. A client that the user passed stays open."""
         self._is_ended = True
         if self._owned and not self._client.is_closed:
             await self._client.close()
@@ -266,7 +266,7 @@ class Connection:
         logger.debug("nats at %s: %s", self.target, said)
         may_not_hear, subject = _kept_from(said)
         if subject:
-            remedy = "give its user these permissions in the server's configuration"
+            remedy = "grant the user this permission in the server's configuration"
             refused = AccessRefused(f"the NATS server at {self.target} refuses: {said}; {remedy}")
             logger.warning("%s", refused)
             self._deaf_to = self._deaf_to or (refused if may_not_hear else None)
@@ -280,34 +280,32 @@ class Connection:
     async def _on_disconnected(self) -> None:
         self._up.clear()
         if not self._client.is_closed:
-            logger.warning("the NATS server at %s is away; trying to reach it again", self.target)
+            logger.warning("the connection to the NATS server at %s is lost; reconnecting", self.target)
 
     async def _on_reconnected(self) -> None:
         self._last = None
         self._up.set()
-        logger.warning("the NATS server at %s is back", self.target)
+        logger.warning("reconnected to the NATS server at %s", self.target)
 
     async def _on_closed(self) -> None:
         self._end(self._client.last_error)
 
 
 def _is_refusal(error: Exception | None) -> bool:
-    """Whether another attempt is useless: the server exists, but one side rejects the other."""
+    """Return whether another attempt is useless, because the server or the client rejects the other side."""
     if isinstance(error, ssl.SSLError | nats.errors.SecureConnWantedError | nats.errors.AuthorizationError):
         return True
     return isinstance(error, nats.errors.Error) and bool(_LOGIN.search(str(error)))
 
 
 def _remedy_for(refusal: Exception) -> str:
-    """The remedy for a refused client."""
+    """Return the remedy for a login or TLS error."""
     if isinstance(refusal, ssl.SSLError) or _TLS.search(str(refusal)):
-        return "give the CA of its certificate (NATS_CA), and NATS_CERT and NATS_KEY where it asks for them"
-    return (
-        "give Access(…) or NATS_CREDS, NATS_NKEY, NATS_USER and NATS_PASSWORD, or NATS_TOKEN, as its accounts have it"
-    )
+        return "give the CA of the server's certificate (NATS_CA), and NATS_CERT and NATS_KEY if required"
+    return "give valid credentials: Access(…), or NATS_CREDS, NATS_NKEY, NATS_USER and NATS_PASSWORD, or NATS_TOKEN"
 
 
 def _kept_from(said: str) -> tuple[bool, str]:
-    """Whether a client may not subscribe, and the lower-case subject that it may not use; else empty."""
+    """Parse a NATS permissions error: (is it a subscription?, the lower-case subject), or (False, "")."""
     found = _SUBJECT.search(said)
     return (False, "") if found is None else (found[1].lower() == "subscription", found[2].lower())

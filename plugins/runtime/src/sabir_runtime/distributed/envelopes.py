@@ -1,18 +1,18 @@
-"""The envelopes between a caller and a worker: frozen models as JSON, with a schema number, no pickle.
+"""The messages between callers and workers ("envelopes"): frozen models as JSON, with a schema number.
 
     Request ──────▶  id, context, policy, observations, options, arguments, depth, seconds_left, waited
-            ◀──────  Answered(result) · Failed(error)                     one of these ends it
-            ◀──────  Accepted · Busy · Released                           its state before the end
+            ◀──────  Answered(result) · Failed(error)                     the end of a request
+            ◀──────  Accepted · Busy · Released                           the state of a request before its end
             ◀──────  Alive(requests)                                      one for all requests of a caller
     Cancelled ────▶  id                                                   to all workers of the context
-    Sought ───────▶  id                                                   to all of them too
+    Sought ───────▶  id                                                   to all workers of the context
             ◀──────  Willing                                              from each living worker with a free place
 
-One envelope is one NATS message: unchanged, or compressed (zlib) if its bytes are many; too large ones are refused.
-JSON begins with a brace, zlib with an x (RFC 1950): the first byte tells them apart.
+One envelope is one NATS message: JSON, or compressed JSON (zlib) if it is large. JSON begins with a brace and zlib with
+an x (RFC 1950), so the first byte shows the form.
 
-Unknown content (fields of a newer writer, kinds of parts) is kept verbatim; an unknown schema number is refused by
-name. Envelopes carry the time that is left, not a time of day: clocks differ.
+Unknown fields and kinds of parts of a newer writer are kept unchanged. An unknown schema number is refused. Envelopes
+contain the remaining time, not a time of day, because clocks differ.
 """
 
 import operator
@@ -32,13 +32,13 @@ from sabir_runtime.distributed.subjects import LONGEST_NAME
 from sabir_runtime.failures import Failure
 
 LARGEST = 32 * 1024 * 1024
-"""Bytes that a received message may unpack to, unless settings say otherwise."""
+"""The default maximum size in bytes of a received message, decompressed."""
 _LEVEL = 1
 _ZLIB = b"x"
 
 
 def pack(body: bytes, what: str, *, largest: int, compress_above: int) -> bytes:
-    """The body as it is sent; raises PayloadTooLarge if even its compressed form exceeds the server's limit.
+    """Compress a body if necessary. Raises PayloadTooLarge if the compressed body exceeds the server's limit.
 
     `largest` is the server's `max_payload`: https://docs.nats.io/running-a-nats-service/configuration#limits
     """
@@ -48,15 +48,15 @@ def pack(body: bytes, what: str, *, largest: int, compress_above: int) -> bytes:
     if len(packed) > largest:
         remedy = "raise max_payload in the server's configuration, or send media as URLs"
         raise PayloadTooLarge(
-            f"the {what} has {len(body):,} bytes, {len(packed):,} compressed; the server carries {largest:,}; {remedy}"
+            f"the {what} has {len(body):,} bytes, {len(packed):,} compressed; the server accepts {largest:,}; {remedy}"
         )
     return packed if len(packed) < len(body) or len(body) > largest else body
 
 
 def unpack(data: bytes, largest: int = LARGEST) -> bytes:
-    """The body of a received message.
+    """Return the decompressed body of a received message.
 
-    Raises EnvelopeInvalid if it is damaged, or has more than `largest` bytes: no more are unpacked.
+    Raises EnvelopeInvalid if the message is damaged or larger than `largest` bytes. Decompression stops there.
     """
     stream = zlib.decompressobj()
     try:
@@ -64,77 +64,77 @@ def unpack(data: bytes, largest: int = LARGEST) -> bytes:
     except zlib.error as error:
         raise EnvelopeInvalid(f"message of {len(data):,} bytes cannot be decompressed: {error}") from None
     if len(body) > largest:
-        remedy = "send less, or give both sides' settings more `largest`"
+        remedy = "send less, or raise `largest` in the receiver's settings"
         raise EnvelopeInvalid(f"message of {len(data):,} bytes unpacks to more than {largest:,}; {remedy}")
     if body is not data and not stream.eof:
-        raise EnvelopeInvalid(f"message of {len(data):,} bytes is cut off")
+        raise EnvelopeInvalid(f"message of {len(data):,} bytes is incomplete")
     return body
 
 
 SCHEMA = 1
-"""The number of the envelopes that this version writes, and the only one that it reads."""
+"""The schema number that this version writes and reads."""
 MOST_OBSERVATIONS = 50_000
-"""Messages of one request."""
+"""The maximum number of messages in one request."""
 MOST_VALUES = 500_000
-"""JSON values of one envelope: each takes memory and time, however few its bytes."""
+"""The maximum number of JSON values in one message. Each takes memory and time, however short."""
 MOST_OPTIONS = 10_000
-"""Options of one request, and requests of one beat."""
+"""The maximum number of options in one request, and of requests in one beat."""
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME)]
 WorkerName = Annotated[str, StringConstraints(pattern=rf"^[A-Za-z0-9-]{{1,{LONGEST_NAME}}}$")]
-"""Part of a subject."""
+"""A worker's id, which is a part of subjects."""
 
 Enveloped = TypeVar("Enveloped", bound="Envelope")
 
 
 class Envelope(StoredModel):
-    """The base of all envelopes, with the schema number."""
+    """The base class of all messages between callers and workers, with the schema number."""
 
     schema_number: int = Field(default=SCHEMA, alias="schema", ge=1)
 
 
 class Request(Envelope):
-    """One bound call, for any worker of its context."""
+    """The call of a bound policy, for any worker of its context."""
 
     id: Name
     context: Name
     policy: Name
-    """The attribute under which the context binds it."""
+    """The name under which the context binds the policy."""
     observations: tuple[Message, ...] = Field(max_length=MOST_OBSERVATIONS, fail_fast=True)
     options: tuple[Name, ...] | None = Field(default=None, max_length=MOST_OPTIONS)
     arguments: str = "{}"
-    """The policy's own arguments as a JSON object, by their parameters' types."""
+    """The policy's own arguments as a JSON object."""
     seconds_left: float = Field(gt=0, allow_inf_nan=False)
-    """Seconds that the caller still waits, from the arrival of the request; a worker's settings limit it."""
+    """The number of seconds that the caller still waits after the arrival of the request."""
     depth: int = Field(default=0, ge=0, exclude_if=operator.not_)
-    """The number of calls in which it is nested."""
+    """The number of calls in which this call is nested."""
     waited: float = Field(default=0.0, ge=0, allow_inf_nan=False)
-    """Seconds from its first sending to this one; 0 the first time: then it does not wait at a worker."""
+    """The number of seconds since the first sending; 0 for the first sending, which a full worker does not queue."""
 
 
 class Fault(Failure):
-    """Why there is no result."""
+    """The error of a policy, or the reason why a worker refused a request."""
 
     raised_by: Literal["policy", "worker"]
-    """Whether the policy itself failed, or the worker could not run it."""
+    """"policy" if the policy raised the error, "worker" if the worker could not call the policy."""
 
 
 class FromWorker(Envelope):
-    """A worker's reply to one request."""
+    """The base class of a worker's replies to one request."""
 
     id: Name
     worker: WorkerName
 
 
 class Answered(FromWorker):
-    """The batch of a policy, its option calls answered."""
+    """The batch of a policy with the results of its option calls."""
 
     kind: Literal["answered"] = "answered"
     result: tuple[Message, ...] = Field(fail_fast=True)
 
 
 class Failed(Envelope):
-    """There will be no batch."""
+    """The policy failed, or the worker refused the request."""
 
     kind: Literal["failed"] = "failed"
     id: str
@@ -144,26 +144,26 @@ class Failed(Envelope):
 
 
 class Accepted(FromWorker):
-    """A worker has the request, and repeats this every so many seconds."""
+    """A worker is working on the request, and reports again every `every` seconds."""
 
     kind: Literal["accepted"] = "accepted"
     every: float = Field(gt=0, allow_inf_nan=False)
 
 
 class Busy(FromWorker):
-    """A worker is full, or full of older requests: ask again."""
+    """The worker's places and queue are full: send the request again."""
 
     kind: Literal["busy"] = "busy"
 
 
 class Released(FromWorker):
-    """A worker stops before the request is done: it goes to another worker."""
+    """A worker stops before the request is done: send the request to another worker."""
 
     kind: Literal["released"] = "released"
 
 
 class Alive(Envelope):
-    """A worker still has these requests of one caller."""
+    """A worker is still working on these requests of one caller."""
 
     kind: Literal["alive"] = "alive"
     worker: WorkerName
@@ -171,20 +171,20 @@ class Alive(Envelope):
 
 
 class Willing(FromWorker):
-    """A worker offers to take a request that another worker failed."""
+    """A worker offers to perform a request that another worker did not finish."""
 
     kind: Literal["willing"] = "willing"
 
 
 class Cancelled(Envelope):
-    """Nobody waits for this request any more."""
+    """The caller no longer waits for this request."""
 
     kind: Literal["cancelled"] = "cancelled"
     id: Name
 
 
 class Sought(Envelope):
-    """Asks which worker would take this request, which another worker failed."""
+    """Asks all workers which of them can perform a request that another worker did not finish."""
 
     kind: Literal["sought"] = "sought"
     id: Name
@@ -205,7 +205,7 @@ _REPLY: TypeAdapter[Reply] = TypeAdapter(Reply)
 
 
 def encode(envelope: Envelope) -> bytes:
-    """An envelope as JSON; raises EnvelopeInvalid if a message has a value that JSON cannot hold."""
+    """Return an envelope as JSON. Raises EnvelopeInvalid if a message contains a value that is not JSON."""
     write = envelope.__pydantic_serializer__.to_json
     try:
         if not isinstance(envelope, Request) or not envelope.observations:
@@ -218,7 +218,7 @@ def encode(envelope: Envelope) -> bytes:
 
 
 def decode_request(data: bytes, known: KnownMessages) -> Request:
-    """A caller's request, reusing known messages; raises EnvelopeInvalid for anything else."""
+    """Parse a caller's request, reusing known messages. Raises EnvelopeInvalid for anything else."""
     _check_values("request", data)
     head, opened, rest = data.partition(_OPENED)
     if opened and rest.endswith(_CLOSED) and rest.count(BETWEEN) < MOST_OBSERVATIONS:
@@ -234,12 +234,12 @@ def decode_request(data: bytes, known: KnownMessages) -> Request:
 
 
 def decode_notice(data: bytes) -> Notice:
-    """A caller's notice to all workers; raises EnvelopeInvalid for anything else."""
+    """Parse a caller's notice to all workers. Raises EnvelopeInvalid for anything else."""
     return _decode(_NOTICE, "notice", data)
 
 
 def decode_reply(data: bytes) -> Reply:
-    """A worker's reply; raises EnvelopeInvalid for anything else."""
+    """Parse a worker's reply. Raises EnvelopeInvalid for anything else."""
     return _decode(_REPLY, "reply", data)
 
 
@@ -261,23 +261,23 @@ def _decode(adapter: TypeAdapter[Enveloped], what: str, data: bytes) -> Envelope
 
 
 def _decode_tolerantly(validate: Callable[..., Enveloped], what: str, data: bytes) -> Enveloped:
-    """Decode with a newer writer's additions; if that fails too, raise the reason: its schema first."""
+    """Parse a message that may have a newer writer's additions. Raise EnvelopeInvalid if that fails too."""
     try:
         stored = decode_json(data)
     except ValueError as error:
-        raise EnvelopeInvalid(f"{what} is no JSON: {one_line(str(error), 200)}") from None
+        raise EnvelopeInvalid(f"{what} is not JSON: {one_line(str(error), 200)}") from None
     if not isinstance(stored, dict):
-        raise EnvelopeInvalid(f"{what} is no JSON object; is something else sending to these subjects?")
+        raise EnvelopeInvalid(f"{what} is not a JSON object; check whether another program sends to these subjects")
     _check_schema(what, stored.get("schema"))
     try:
         return load_stored(validate, stored)
     except (ValidationError, RecursionError) as error:
         reason = describe_validation_error(error) if isinstance(error, ValidationError) else "it is nested too deeply"
-        raise EnvelopeInvalid(f"{what} is no envelope of schema {SCHEMA}: {one_line(reason, 300)}") from None
+        raise EnvelopeInvalid(f"{what} is not a message of schema {SCHEMA}: {one_line(reason, 300)}") from None
 
 
 def _check_schema(what: str, number: Any) -> None:  # whatever stands there
     if number != SCHEMA:
-        remedy = "use versions of sabir-runtime that write the same schema on both sides"
+        remedy = "install versions of sabir-runtime with the same schema on both sides"
         shown = one_line(repr(number), 40)
-        raise EnvelopeInvalid(f"{what} has schema {shown}, and this version reads {SCHEMA}; {remedy}")
+        raise EnvelopeInvalid(f"{what} has schema {shown}, but this version reads {SCHEMA}; {remedy}")

@@ -1,53 +1,80 @@
-"""The errors between a caller and the workers.
+"""The errors of DistributedRunner and Worker.
 
 RuntimeFault
-├── AccessInvalid      a URL, a file of credentials or a certificate that cannot be used (ValueError)
-├── NoServer           no NATS server at the address, or it is permanently lost (ConnectionError)
-│   └── AccessRefused  the server refuses this program, or a subject to it (PermissionError)
-├── NoWorkers          nobody answers for the policy (LookupError)
-├── WorkerLost         every worker with the request fell silent
-├── RequestTimedOut    no answer within the time of a call (TimeoutError)
-├── RunnerClosed       the runner was closed while a call was under way
-├── PayloadTooLarge    more bytes than the server carries in one message (ValueError)
-└── EnvelopeInvalid    not an envelope that this version reads, or it does not fit the other side (ValueError)
+├── AccessInvalid      a URL, a credentials file or a certificate cannot be used (ValueError)
+├── NoServer           no NATS server can be reached, or the connection is lost for good (ConnectionError)
+│   └── AccessRefused  the server rejects the credentials, or forbids a subject (PermissionError)
+├── NoWorkers          no worker serves the policy (LookupError)
+├── WorkerLost         several workers in turn did not finish a request
+├── RequestTimedOut    no answer within the timeout (TimeoutError)
+├── RunnerClosed       the runner was closed during a call
+├── PayloadTooLarge    a message exceeds the server's size limit (ValueError)
+└── EnvelopeInvalid    a message is not in the format that this version reads (ValueError)
 
-A policy's own error at its worker becomes a `sabir_runtime.PolicyFailed`.
+If the policy itself fails at a worker, the caller receives a `sabir_runtime.PolicyFailed`.
 """
 
 from sabir_runtime import RuntimeFault
 
 
 class NoServer(RuntimeFault, ConnectionError):
-    """There is no NATS server, it refuses the connection, or it was away for longer than the patience."""
+    """Raised if no NATS server can be reached within `patience` seconds. Start one, or give the URL of another.
+
+    Also a ConnectionError.
+    """
 
 
 class AccessInvalid(RuntimeFault, ValueError):
-    """A URL, credentials or a certificate cannot be used; nothing of a secret is repeated."""
+    """Raised if a NATS URL, credentials or a certificate cannot be used. The message contains no secrets.
+
+    Also a ValueError.
+    """
 
 
 class AccessRefused(NoServer, PermissionError):
-    """The NATS server refuses this program, or its permissions exclude a subject that it needs."""
+    """Raised if the NATS server rejects the login, TLS fails, or the user's permissions lack a required subject.
+
+    Also a PermissionError.
+    """
 
 
 class NoWorkers(RuntimeFault, LookupError):
-    """No worker answers for this policy of this context, and none came within the patience."""
+    """Raised if no worker serves the policy of the context, and none started within `patience` seconds.
+
+    Start one with `sabir worker`. Also a LookupError.
+    """
 
 
 class WorkerLost(RuntimeFault):
-    """The workers that were given a request fell silent, one after the other; it may have run, also more than once."""
+    """Raised if `attempts` workers in turn did not finish a request: they stopped reporting, or were shut down.
+
+    The policy may have run once, several times or not at all.
+    """
 
 
 class RequestTimedOut(RuntimeFault, TimeoutError):
-    """A call had no answer within its timeout; its worker was told to stop."""
+    """Raised if a call has no answer within `CallSettings.timeout`, or takes longer than `WorkerSettings.longest`.
+
+    The worker is told to stop the policy, which may have run in part. Also a TimeoutError.
+    """
 
 
 class RunnerClosed(RuntimeFault):
-    """The runner was closed while a call was under way; it says whether a worker may have run it."""
+    """Raised to the caller of a call in progress when the runner is closed.
+
+    The message tells whether a worker may have run the policy.
+    """
 
 
 class PayloadTooLarge(RuntimeFault, ValueError):
-    """A request or an answer is larger, compressed, than what the server carries in one message."""
+    """Raised if a request or an answer is larger, after compression, than the NATS server's `max_payload`.
+
+    Raise `max_payload`, or send media as URLs. Also a ValueError.
+    """
 
 
 class EnvelopeInvalid(RuntimeFault, ValueError):
-    """A received message is not an envelope, or one of another version or for another context."""
+    """Raised if a received message is damaged, too large, of another schema version, or for another context.
+
+    Also a ValueError.
+    """

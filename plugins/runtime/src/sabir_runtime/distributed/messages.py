@@ -1,11 +1,11 @@
-"""The messages of a request: a conversation sends the same ones every turn, so they are not encoded and decoded again.
+"""Caches for the messages of requests, because a conversation sends the same messages at every turn.
 
-    caller    message ──by identity──▶ its line       kept from the second time on, while it lives
-    worker    line ────by its bytes──▶ the message    kept from the second time on, within a size
+    caller    message ──by identity──▶ its JSON line  cached from the second time on, while the message exists
+    worker    JSON line ──by bytes───▶ the message    cached from the second time on, up to a total size
 
-Each message is one line of the request. For JSON the line breaks are white space, so other programs may write and read
-requests freely. A worker gets the same object for the same message, so core's caches, such as rendered prefixes, serve
-the next turn as in one process. A message sent only once is not kept, and costs almost nothing.
+Each message is one line of the request. Line breaks are white space in JSON, so other programs can write and read
+requests freely. A worker gets the same object for the same message, so core's caches, such as rendered prefixes, are
+effective as in one process. A message that is sent only once is not cached.
 """
 
 import weakref
@@ -14,21 +14,21 @@ from collections.abc import Iterable, Sequence
 from sabir import Message
 
 LARGEST_LINE = 16 * 1024
-"""Bytes; a larger message is written and read anew each time, so that media are not held twice."""
+"""The maximum size in bytes of a cached message, so that media are not stored twice."""
 MOST_BYTES = 8 * 1024 * 1024
-"""The most bytes of lines whose messages a worker keeps."""
+"""The maximum total size in bytes of the lines whose messages a worker caches."""
 BETWEEN = b",\n"
-"""Separates lines; it is never within one, because the JSON of a message has no line breaks."""
+"""The separator of lines. It does not occur inside a line, because the JSON of a message has no line breaks."""
 
 MOST_HEARD = 50_000
-"""The most messages remembered as seen once: only their hashes, which cost the garbage collector nothing."""
+"""The maximum number of messages remembered as seen once. Only their hashes are stored."""
 
 _written: dict[int, "_Written"] = {}
 _sent: set[int] = set()
 
 
 class _Written(weakref.ref[Message]):
-    """A message and its line, in one object without a function, since there may be many."""
+    """A weak reference to a message, with the message's JSON line."""
 
     __slots__ = ("key", "line")
     key: int
@@ -36,7 +36,7 @@ class _Written(weakref.ref[Message]):
 
 
 def lines_of(messages: Iterable[Message]) -> bytes:
-    """Messages as JSON, one a line; raises pydantic's error if one has a value that JSON cannot hold."""
+    """Return messages as JSON lines. Raises pydantic's error if a message contains a value that is not JSON."""
     return BETWEEN.join(map(_line_of, messages))
 
 
@@ -53,7 +53,7 @@ def _line_of(message: Message) -> bytes:
 
 
 def _is_heard(heard: set[int], told: str | bytes) -> bool:
-    """Whether it came before; remembers it."""
+    """Return whether a value was passed before, and remember it."""
     key = hash(told)
     if key in heard:
         return True
@@ -69,10 +69,7 @@ def _forget(written: "weakref.ref[Message]") -> None:
 
 
 class KnownMessages:
-    """Line → message, for messages received more than once; the oldest are forgotten first.
-
-    A conversation's messages come again with each of its turns, and then count as new.
-    """
+    """A cache of received messages by their JSON lines. The oldest are removed first."""
 
     def __init__(self, *, size: int = MOST_BYTES) -> None:
         self._size = size
@@ -81,7 +78,7 @@ class KnownMessages:
         self._messages: dict[bytes, Message] = {}
 
     def read(self, lines: Sequence[bytes]) -> tuple[Message, ...] | None:
-        """The messages of some lines; None if all are new: reading them together is faster.
+        """Return the messages of these lines. Return None if all are new, because parsing all at once is faster.
 
         Raises pydantic.ValidationError if a line is not a message that this version knows.
         """
@@ -93,7 +90,7 @@ class KnownMessages:
         return tuple([message or self._read(line) for message, line in zip(found, lines, strict=True)])
 
     def _read(self, line: bytes) -> Message:
-        """The message of a line; kept from the second time on, and the oldest are forgotten beyond the bound."""
+        """Parse a line, and cache its message from the second time on."""
         message: Message = Message.__pydantic_validator__.validate_json(line)  # alone: two halves would pass as one
         if _is_heard(self._heard, line) and len(line) <= LARGEST_LINE and line not in self._messages:
             self._messages[line] = message

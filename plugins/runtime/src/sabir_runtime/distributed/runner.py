@@ -1,10 +1,10 @@
-"""The caller's side: a context whose policies run at workers.
+"""DistributedRunner: the caller's side. The context's policies run in worker processes.
 
     ctx = Desk(DistributedRunner("nats://127.0.0.1:4222"))
     await ctx.llm(history, options=["search"])          one request to a worker, which runs the policy and its options
 
-Observations, arguments and results are sent unchanged; the policy's error there is raised here, as a PolicyFailed that
-names it.
+Observations, arguments and results are sent unchanged. An error of the policy at the worker is raised here as
+PolicyFailed.
 """
 
 import asyncio
@@ -23,17 +23,31 @@ from sabir_runtime.distributed.subjects import check_context
 _REFUSALS: dict[str, type[SabirError]] = {
     error.__name__: error for error in (EnvelopeInvalid, PayloadTooLarge, PolicyInvalid, RequestTimedOut, UnknownOption)
 }
-"""Name of a worker's refusal in the envelope → the caller's error."""
+"""The error's name in a worker's answer → the class that the caller receives."""
 
 _GIVEN = {"id", "context", "policy", "observations", "options", "arguments", "depth", "seconds_left"}
 
 
 class DistributedRunner(Runner, AsyncClosing):
-    """Performs calls at workers, over NATS (`sabir worker`, or `sabir_runtime.distributed.Worker`).
+    """Performs the calls of a context's policies in worker processes, through a NATS server.
 
-    `target` is a URL, several with commas between them, or a connected client, which stays its owner's. `name` is the
-    name under which workers serve the context; the name of its class unless given. It connects at the first call,
-    belongs to that call's event loop until `aclose`, and may serve several contexts.
+    Start workers with `sabir worker module:Context`, or with `sabir_runtime.distributed.Worker`. `target` is a URL,
+    several URLs separated by commas, or a connected nats-py client, which `aclose` leaves open. `name` is the name
+    under which workers serve the context, by default the name of the context's class. `settings` contains timeouts,
+    limits and credentials.
+
+    The runner connects at the first call. Until `aclose`, all calls must be in the same event loop. Several contexts
+    may share a runner. Raises AccessInvalid for a wrong URL, and RuntimeFault for a wrong name.
+
+    >>> from sabir_runtime import BaseContext, llm_policy
+    >>> from sabir_runtime.distributed import CallSettings, DistributedRunner
+    >>> class Desk(BaseContext):
+    ...     def __init__(self, runner):
+    ...         super().__init__(runner)
+    ...         self.llm = self._bind(llm_policy("echo:m"))
+    >>> desk = Desk(DistributedRunner("nats://127.0.0.1:4222", settings=CallSettings(timeout=60)))
+    >>> desk.llm  # `await desk.llm("Hello!")` asks a worker
+    <bound policy 'llm' of LLMPolicy>
     """
 
     def __init__(self, target: Target, *, name: str | None = None, settings: CallSettings | None = None) -> None:
@@ -45,13 +59,14 @@ class DistributedRunner(Runner, AsyncClosing):
         self._opening: asyncio.Lock | None = None
 
     def __repr__(self) -> str:
-        """Its target, without a password."""
+        """Return a text with the target, without passwords."""
         return f"DistributedRunner({shown(self._target)!r})"
 
     async def perform(self, call: BoundCall) -> Batch:
-        """The batch of a call's policy, as a worker answered it, its option calls answered there.
+        """Send a bound call to a worker, and return the batch. The worker also answers the batch's option calls.
 
-        Raises PolicyFailed, and the errors of `sabir_runtime.distributed.errors`.
+        Raises PolicyFailed if the policy failed, NoServer, NoWorkers, WorkerLost, RequestTimedOut, RunnerClosed or
+        PayloadTooLarge if no answer was possible, and EnvelopeInvalid for a message that cannot be read.
         """
         request = self._request(call)
         caller = self._caller
@@ -63,13 +78,13 @@ class DistributedRunner(Runner, AsyncClosing):
         return list(ending.result)
 
     async def aclose(self) -> None:
-        """End the connection; a later call opens another."""
+        """Close the connection. A later call opens a new connection. Calls in progress raise RunnerClosed."""
         caller, self._caller, self._opening = self._caller, None, None
         if caller is not None:
             await caller.close()
 
     def _request(self, call: BoundCall) -> Request:
-        """The request of a checked call; raises PolicyInvalid for arguments that cannot be sent."""
+        """Return the request for a call. Raises PolicyInvalid for arguments that cannot be sent."""
         bound = call.bound
         values = {
             "schema_number": SCHEMA,
@@ -86,7 +101,7 @@ class DistributedRunner(Runner, AsyncClosing):
         return Request.construct_unchecked(values, set(_GIVEN))
 
     async def _open(self) -> CallerConnection:
-        """The connection of this event loop, made by the first call that needs it."""
+        """Return the connection of this event loop; the first call opens the connection."""
         loop = asyncio.get_running_loop()
         if self._caller is not None and self._caller.connection.loop is not loop:
             if not self._caller.connection.loop.is_closed():
@@ -104,12 +119,12 @@ class DistributedRunner(Runner, AsyncClosing):
                     await caller.close()
             if self._caller is None or self._opening is not opening:
                 remedy = "close a runner after its last call"
-                raise RunnerClosed(f"{self!r} was closed while it connected for a call; it was not sent; {remedy}")
+                raise RunnerClosed(f"{self!r} was closed while connecting, so the call was not sent; {remedy}")
             return self._caller
 
 
 def _fault(failed: Failed) -> SabirError:
-    """The error here for a failure at a worker."""
+    """Return the error that the caller receives for a failure at a worker."""
     error = failed.error
     if error.raised_by == "policy":
         return error.error()

@@ -1,4 +1,4 @@
-"""Timeouts and limits; all times are in seconds.
+"""Timeouts and limits of callers and workers. All times are in seconds.
 
 caller   send ──acceptance──▶ accepted ──silence──▶ beat ──silence──▶ … ──▶ answer          all within timeout
 worker        ◀─accept_after─┘         └──beat────▶
@@ -15,58 +15,75 @@ from sabir_runtime.distributed.subjects import INBOXES, check_inbox
 
 Inbox = Annotated[str, AfterValidator(check_inbox)]
 Seconds = float
-"""A duration on a clock that only moves forward; clocks of two machines are never compared."""
+"""A duration in seconds on a monotonic clock. Clocks of two machines are never compared."""
 
 
 class CallSettings(Frozen):
-    """A caller's timeouts, and when it gives a request to another worker."""
+    """Timeouts and limits of a DistributedRunner. All times are in seconds.
+
+    >>> from sabir_runtime.distributed import CallSettings
+    >>> CallSettings(timeout=60).attempts
+    3
+    """
 
     timeout: Seconds = Field(default=300.0, gt=0, allow_inf_nan=False)
-    """How long one call may take, with all pauses and attempts."""
+    """The maximum time of one call, including all attempts. After that, the call raises RequestTimedOut."""
     acceptance: Seconds = Field(default=5.0, gt=0)
-    """How long no worker may answer or accept a request before it counts as lost."""
+    """The maximum time until a worker answers or accepts a request. After that, another worker is tried."""
     silence: Seconds = Field(default=5.0, gt=0)
-    """How long a worker that accepted may be silent before it counts as dead; at least three of its beats."""
+    """The maximum time between two reports of a worker that accepted. After that, the worker counts as dead.
+
+    The caller waits at least three of the worker's `beat` intervals.
+    """
     attempts: int = Field(default=3, ge=1)
-    """How many workers a request is given to, one after the other."""
+    """The number of workers that a request is given to, one after another, before the call raises WorkerLost."""
     patience: Seconds = Field(default=10.0, ge=0)
-    """How long workers, or the server, may be missing altogether."""
+    """The time to wait for a worker or the server if none is there. After that: NoWorkers or NoServer."""
     in_flight: int = Field(default=256, ge=1)
-    """How many requests of this runner may be under way at once; further calls wait for a place."""
+    """The maximum number of simultaneous requests of the runner. Further calls wait, at most `timeout`."""
     compress_above: int = Field(default=256 * 1024, ge=0)
-    """Bytes beyond which a request is compressed."""
+    """The size in bytes above which a request is compressed."""
     largest: int = Field(default=LARGEST, ge=1)
-    """Bytes that an answer may have, unpacked."""
+    """The maximum size of an answer in bytes, decompressed."""
     inbox: Inbox = INBOXES
-    """The prefix of its inbox; with an own prefix, permissions can keep others from listening."""
+    """The prefix of the subject on which answers arrive.
+
+    With a prefix of your own, the server's permissions can keep other users from reading the answers. The workers'
+    settings need the same prefix.
+    """
     access: Access = Access()
     """Credentials and certificates for the server."""
 
 
 class WorkerSettings(Frozen):
-    """A worker's limits, and how often it reports."""
+    """Limits and intervals of a Worker. All times are in seconds.
+
+    >>> from sabir_runtime.distributed import WorkerSettings
+    >>> WorkerSettings(concurrency=4).waiting
+    256
+    """
 
     concurrency: int = Field(default=32, ge=1)
-    """How many requests it works on at once."""
+    """The maximum number of requests that run at the same time."""
     waiting: int = Field(default=256, ge=0)
-    """How many more wait, the oldest first; further ones get Busy."""
+    """The maximum number of further requests in the worker's queue. Callers send other requests again later."""
     accept_after: Seconds = Field(default=0.05, ge=0)
-    """After how long it accepts a request that it has not answered yet: short calls need no acceptance."""
+    """The time after which the worker confirms a request that it has not answered yet."""
     beat: Seconds = Field(default=1.0, gt=0)
-    """How often it tells callers that it still works on accepted requests."""
+    """The interval of reports to callers that their requests are still in work."""
     drain: Seconds = Field(default=30.0, ge=0)
-    """How long it finishes its work when it is told to stop; the rest is given back to the callers."""
+    """The time for running requests to finish after `stop`. After that, they are cancelled and go to other workers."""
     patience: Seconds = Field(default=60.0, ge=0)
-    """How long the server may be missing."""
+    """The time to wait for the server when it cannot be reached. After that, `run` raises NoServer."""
     compress_above: int = Field(default=256 * 1024, ge=0)
-    """Bytes beyond which an answer is compressed."""
+    """The size in bytes above which an answer is compressed."""
     largest: int = Field(default=LARGEST, ge=1)
-    """Bytes that a request may have, unpacked."""
+    """The maximum size of a request in bytes, decompressed."""
     held: int = Field(default=8 * LARGEST, ge=1)
-    """Total bytes of the requests that it holds; further ones get Busy."""
+    """The maximum total size in bytes of running and queued requests. Callers send other requests again later."""
     longest: Seconds = Field(default=86_400.0, gt=0, allow_inf_nan=False)
-    """The most time for a request, however long its caller would wait."""
+    """The maximum time of one request, even if the caller's timeout is longer."""
     inbox: Inbox = INBOXES
-    """The prefix of its callers' inboxes, besides `_INBOX.`: it answers only to inboxes."""
+    """The prefix of callers' inboxes. The worker answers only to subjects with this prefix or with `_INBOX`."""
     access: Access = Access()
     """Credentials and certificates for the server."""

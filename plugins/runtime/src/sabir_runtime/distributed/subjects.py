@@ -1,14 +1,14 @@
-"""The names under which caller and workers meet.
+"""The NATS subjects that callers and workers use.
 
-sabir.<context>.<policy>         requests; workers share them in a queue group
-sabir-all.<context>              notices to every worker of the context: cancelled and sought requests
-sabir-worker.<worker>.<context>.<policy>    requests for one worker that offered to take them
+sabir.<context>.<policy>         requests; one worker of a queue group receives each
+sabir-all.<context>              notices to all workers of the context: cancelled requests, and searches for a worker
+sabir-worker.<worker>.<context>.<policy>    requests for one worker that offered to perform them
 <inbox>.<request>.<sending>      replies to one sending of a request
-<inbox>.alive                    beats of workers, one for all their requests of that caller
+<inbox>.alive                    beats of workers, one for all requests of a caller
 
-So the server's permissions can decide who may call which policy: a request whose envelope names another policy than
-its subject is refused. An inbox begins with `_INBOX.`, or with the prefix that both sides were given; a worker answers
-nowhere else, or callers could make it publish where they may not.
+So the server's permissions can decide who may call which policy: a worker refuses a request whose envelope names
+another policy than its subject. An inbox begins with `_INBOX.`, or with the prefix in both sides' settings. A worker
+does not answer elsewhere, because callers could otherwise make the worker publish on forbidden subjects.
 """
 
 import re
@@ -19,9 +19,9 @@ from sabir_runtime import RuntimeFault
 QUEUE = "sabir-workers"
 ALIVE = "alive"
 INBOXES = "_INBOX"
-"""The prefix of an inbox's subject, unless callers have their own prefix."""
+"""The default prefix of an inbox's subject."""
 LONGEST_NAME = 200
-"""Characters of a name."""
+"""The maximum number of characters of a name."""
 _NAME = re.compile(rf"[\w-]{{1,{LONGEST_NAME}}}")
 _PREFIX = re.compile(r"(?!sabir)[\w-]+(\.[\w-]+)*")
 _PLAIN = re.compile(r"[^\s.*>]+(\.[^\s.*>]+)*")
@@ -29,49 +29,49 @@ _PLAIN = re.compile(r"[^\s.*>]+(\.[^\s.*>]+)*")
 
 @cache
 def check_context(name: str) -> str:
-    """The name of a context, if it can be part of a subject; RuntimeFault otherwise."""
+    """Return a context's name. Raises RuntimeFault if the name cannot be part of a subject."""
     if not _NAME.fullmatch(name):
         raise RuntimeFault(
-            f"{name!r} is no name for a context: use letters, digits, '_' and '-', for example 'Desk-v2'"
+            f"{name!r} is not a valid name of a context; use letters, digits, '_' and '-', for example 'Desk-v2'"
         )
     return name
 
 
 def requests_of(context: str, policy: str) -> str:
-    """The subject of requests for a policy."""
+    """Return the subject of requests for a policy."""
     return f"sabir.{context}.{policy}"
 
 
 def all_of(context: str) -> str:
-    """The subject of notices to every worker of a context."""
+    """Return the subject of notices to all workers of a context."""
     return f"sabir-all.{context}"
 
 
 def requests_for(worker: str, context: str, policy: str) -> str:
-    """The subject of requests for a policy at one worker."""
+    """Return the subject of requests for a policy at one worker."""
     return f"sabir-worker.{worker}.{context}.{policy}"
 
 
 def beats_for(reply: str) -> str:
-    """The subject of beats for the caller of a request with this reply subject."""
+    """Return the subject of beats for the caller of a request with this reply subject."""
     return f"{reply.rsplit('.', 2)[0]}.{ALIVE}"
 
 
 def asker_of(policy: str, reply: str) -> str:
-    """The asker of a request: all its sendings have one policy, and reply subjects that differ only in the number."""
+    """Return a text that identifies a request's caller and policy: equal for all sendings of a request."""
     return f"{policy} {reply.rpartition('.')[0]}"
 
 
 def check_inbox(prefix: str) -> str:
-    """The prefix of inboxes, if it is valid; raises ValueError otherwise."""
+    """Return an inbox prefix. Raises ValueError for an invalid prefix."""
     if len(prefix) > LONGEST_NAME or not _PREFIX.fullmatch(prefix):
         raise ValueError(
-            f"no prefix of inboxes; expected names with dots between them, as {INBOXES}.alice, and no sabir"
+            f"not a valid inbox prefix; expected names with dots between them, like {INBOXES}.alice, and not sabir"
         )
     return prefix
 
 
 def is_inbox(reply: str, prefix: str) -> bool:
-    """Whether a reply subject and its beats' subject are an inbox, with the usual or the given prefix."""
+    """Return whether a reply subject and its beats' subject are below `_INBOX` or below `prefix`."""
     starts = (f"{INBOXES}.", f"{prefix}.")
     return bool(_PLAIN.fullmatch(reply)) and reply.startswith(starts) and beats_for(reply).startswith(starts)

@@ -1,20 +1,21 @@
-"""The requests of a worker: which have begun, which wait, how one becomes an answer, and what is remembered of it.
+"""The requests of a worker: running and queued requests, their answers, and the memory of recent answers.
 
-    request ──a place is free──────────▶ begun ──done──▶ the first of those that wait begins
-         ├─ the first time that it is sent ──▶ Busy: another worker may have a place
-         └─ later ──▶ waits, the longest on its way first ──no place for a whole beat──▶ Busy: another may have one now
-                        └ too many wait ──▶ Busy to the youngest
+    request ──a place is free──────────▶ running ──done──▶ the oldest queued request begins
+         ├─ first sending ──▶ Busy: another worker may have a free place
+         └─ later sending ──▶ queued, the oldest first ──no place during one beat──▶ Busy: another may have one now
+                        └ the queue is full ──▶ Busy to the youngest
 
-    begun ──arguments, options──▶ bound policy ──batch──▶ Answered
-                  └ do not fit         └ raises ────────▶ Failed: raised_by worker, or policy
+    running ──arguments, options──▶ bound policy ──batch──▶ Answered
+                  └ wrong                └ raises ────────▶ Failed: raised_by worker, or policy
 
-While any request waits, no place is free, so no new request overtakes it. They wait here and not at their callers
-because this queue sees the callers of all processes. A request carries its age: asking again does not cost its place,
-and a full queue takes it as soon as it has a younger one. So no request waits much longer than others of its age.
+While requests are queued, no place is free, so a new request cannot overtake them. Requests are queued here and not at
+their callers, because this queue sees the callers of all processes. A request contains its age, so sending it again
+does not cost its place, and a full queue accepts it if a younger request is queued. So requests of equal age wait about
+equally long.
 
-Ended requests are remembered with who asked, so that none runs twice: a repeated one gets the answer as it was sent,
-one that comes after its cancellation is dropped. The oldest are forgotten first; a request that is repeated later than
-that runs again: at least once is the promise.
+Answers are remembered with their askers, so that no request runs twice. A repeated request receives the same answer,
+and a request that arrives after its cancellation is dropped. The oldest answers are removed first. A request that is
+repeated after its answer was removed runs again: a policy runs at least once.
 """
 
 import asyncio
@@ -46,19 +47,19 @@ from sabir_runtime.failures import MOST_CHARACTERS, failure_of
 MOST_REQUESTS = 10_000
 MOST_BYTES = 32 * 1024 * 1024
 NOTHING = b""
-"""Stands for a cancelled request: there is nothing to answer."""
+"""The remembered answer of a cancelled request, which is not answered."""
 
 
 class Kept(NamedTuple):
-    """What is remembered of one request."""
+    """The remembered answer to one request."""
 
     answer: bytes
     asker: str
-    """The result of `asker_of`; empty if it is not known."""
+    """The result of `asker_of`; "" if unknown."""
 
 
 class Memory:
-    """Request id → answer, for the most recent requests."""
+    """Stores the answers to the most recent requests by request id."""
 
     def __init__(self, *, requests: int = MOST_REQUESTS, size: int = MOST_BYTES) -> None:
         self._requests = requests
@@ -67,7 +68,7 @@ class Memory:
         self._answers: OrderedDict[str, Kept] = OrderedDict()
 
     def keep(self, id: str, answer: bytes, asker: str = "") -> None:
-        """Remember an answer and who asked, and forget the oldest beyond the bounds."""
+        """Store an answer and its asker, and remove the oldest answers beyond the limits."""
         self._held += sum(map(len, (answer, asker))) - sum(map(len, self._answers.pop(id, ())))
         self._answers[id] = Kept(answer, asker)
         while len(self._answers) > self._requests or self._held > self._size:
@@ -75,54 +76,54 @@ class Memory:
             self._held -= sum(map(len, forgotten))
 
     def recall(self, id: str) -> Kept | None:
-        """The answer and its asker; `NOTHING` for a cancelled request, None for an unknown one."""
+        """Return a request's answer and asker; None for an unknown request. A cancelled one has `NOTHING`."""
         return self._answers.get(id)
 
 
 @dataclass(slots=True, eq=False)
 class Work:
-    """A request that a worker has taken; it begins at once or when a place is free."""
+    """A request that a worker accepted. It begins at once, or when a place is free."""
 
     request: Request
     reply: str
-    """The reply subject of its latest sending."""
+    """The reply subject of the latest sending."""
     ends: float
-    """The end of its caller's wait, on the event loop's clock."""
+    """The time until which the caller waits, on the event loop's clock."""
     since: float
-    """The time of its first sending, on the same clock."""
+    """The time of the first sending, on the same clock."""
     size: int = 0
-    """Bytes of its request."""
+    """The size of the request in bytes."""
     task: "asyncio.Task[None] | None" = None
-    """The task that performs it, once it has begun."""
+    """The task that performs the request; None before it begins."""
     timer: asyncio.TimerHandle = field(init=False)
     is_accepted: bool = False
     is_stopped: bool = False
-    """Whether nobody waits for this worker's answer any more."""
+    """True if the caller does not wait for this worker's answer any more."""
     is_released: bool = False
-    """Whether it was stopped so that another worker takes it."""
+    """True if the request was stopped so that another worker performs it."""
     is_overdue: bool = False
-    """Whether it waited already at the last beat."""
+    """True if the request was already queued at the last beat."""
 
     @property
     def asker(self) -> str:
-        """Its asker, the same for all its sendings."""
+        """The result of `asker_of`, equal for all sendings."""
         return asker_of(self.request.policy, self.reply)
 
     def stop(self) -> None:
-        """Cancel the policy that has begun."""
+        """Cancel the running policy."""
         assert self.task is not None
         self.is_stopped = True
         self.task.cancel()
 
 
-_REMEDY = "give it a class derived from BaseContext, whose __init__ needs a runner alone"
+_REMEDY = "give a class derived from BaseContext, whose __init__ requires only a runner"
 
 
 class WorkerRunner(InMemoryRunner):
-    """Performs calls at a worker: an exception that would end a process ends only its policy."""
+    """Performs calls at a worker. An exception such as SystemExit ends only its policy, not the worker."""
 
     async def perform(self, call: BoundCall) -> Batch:
-        """The batch of a call's policy, its option calls answered; PolicyFailed for whatever it raises."""
+        """Return the batch of a call's policy and the results of its option calls. Raises PolicyFailed."""
         try:
             return await super().perform(call)
         except (Exception, asyncio.CancelledError, GeneratorExit):
@@ -133,9 +134,9 @@ class WorkerRunner(InMemoryRunner):
 
 
 def make_context(context: Callable[[InMemoryRunner], BaseContext]) -> BaseContext:
-    """The context, made with a runner of this process.
+    """Create the context with a runner of this process.
 
-    Raises RuntimeFault if it is no context or needs other arguments.
+    Raises RuntimeFault if `context` does not return a context or requires other arguments.
     """
     runner = WorkerRunner()
     called = getattr(context, "__qualname__", type(context).__name__)
@@ -146,7 +147,7 @@ def make_context(context: Callable[[InMemoryRunner], BaseContext]) -> BaseContex
     try:
         inspect.signature(context).bind(runner)
     except TypeError as error:
-        raise RuntimeFault(f"a worker cannot make {called!r} with a runner alone: {error}; {_REMEDY}") from None
+        raise RuntimeFault(f"a worker cannot call {called!r} with only a runner: {error}; {_REMEDY}") from None
     except ValueError:
         pass  # a builtin may have no signature
     made: object = context(runner)
@@ -156,24 +157,24 @@ def make_context(context: Callable[[InMemoryRunner], BaseContext]) -> BaseContex
 
 
 def check_subject(subject: str, request: Request, worker: str) -> None:
-    """Raise EnvelopeInvalid if a request's subject is not its policy's: permissions apply to subjects."""
+    """Raise EnvelopeInvalid if a request came to another policy's subject, because permissions apply to subjects."""
     meant = request.context, request.policy
     if subject not in (requests_of(*meant), requests_for(worker, *meant)):
-        told = f"request is for {request.policy!r} of {request.context!r}, and came to {subject!r}"
-        raise EnvelopeInvalid(f"{told}; send it to its policy's own subject")
+        reason = f"request is for {request.policy!r} of {request.context!r}, but came to {subject!r}"
+        raise EnvelopeInvalid(f"{reason}; send it to the policy's own subject")
 
 
 def check_asker(request: Request, reply: str, known: Kept | Work | None) -> None:
-    """Raise EnvelopeInvalid if a known request with this id has another asker: only that one may get its answer."""
+    """Raise EnvelopeInvalid if another caller used the request's id before: only that caller may get the answer."""
     if known is not None and known.asker not in ("", asker_of(request.policy, reply)):
-        told = f"request {request.id!r} was sent before, for another policy or inbox"
-        raise EnvelopeInvalid(f"{told}; give each request an id of its own")
+        reason = f"request {request.id!r} was sent before, for another policy or inbox"
+        raise EnvelopeInvalid(f"{reason}; give each request its own id")
 
 
 async def answer_of(work: Work, bound: BoundPolicy, worker: str, limits: tuple[int, int]) -> bytes:
-    """The answer to a request, ready to be sent: the policy's batch, or the reason for a failure.
+    """Perform a request, and return the encoded answer: the policy's batch, or the error.
 
-    `limits` are the bytes that the server carries, and those beyond which an answer is compressed.
+    `limits` are the server's maximum message size, and the size above which an answer is compressed, in bytes.
     """
     request, (largest, compress_above) = work.request, limits
     try:
@@ -205,15 +206,15 @@ async def _outcome_of(work: Work, bound: BoundPolicy, worker: str) -> Answered |
 
 
 def refusal_of(error: BaseException, kind: type[RuntimeFault] = EnvelopeInvalid) -> Fault:
-    """The reason why the worker could not run a request; `kind` is the class for another library's error."""
+    """Return the error for a refused request. `kind` is the class for errors of other libraries."""
     if not isinstance(error, RuntimeFault):
-        error = kind(f"it cannot be read, run or answered: {type(error).__name__}")
+        error = kind(f"the request cannot be read, run or answered: {type(error).__name__}")
     sendable = str(error)[:MOST_CHARACTERS].encode(errors="replace").decode()  # no lone surrogate, and not too long
     return Fault(type=type(error).__name__, message=sendable, raised_by="worker")
 
 
 class WorkQueue:
-    """The requests of a worker, by their ids: so many begun, so many that wait."""
+    """The running and the queued requests of a worker, each limited in number."""
 
     def __init__(self, settings: WorkerSettings) -> None:
         self._settings = settings
@@ -223,34 +224,34 @@ class WorkQueue:
 
     @property
     def has_place(self) -> bool:
-        """Whether one more can begin."""
+        """True if one more request can begin."""
         return len(self.begun) < self._settings.concurrency
 
     def can_hold(self, size: int) -> bool:
-        """Whether a request of so many bytes may be added, to begin or to wait; a single one always may."""
+        """Return whether a request of `size` bytes fits. A single request always fits."""
         works = self.all()
         return not works or size + sum(work.size for work in works) <= self._settings.held
 
     def all(self) -> list[Work]:
-        """All of them, those that began first."""
+        """Return all requests, running ones first."""
         return [*self.begun.values(), *self.waiting]
 
     def find(self, id: str) -> Work | None:
-        """The request of this id, begun or waiting."""
+        """Return the running or queued request with this id; None if unknown."""
         begun = self.begun.get(id)
         return begun or next((work for work in self.waiting if work.request.id == id), None)
 
     def begin(self, work: Work) -> None:
-        """Give it a place."""
+        """Add a request to the running ones."""
         self.begun[work.request.id] = work
 
     def wait(self, work: Work) -> Work | None:
-        """Let it wait in the order of ages; returns the request that has no room then: the youngest, perhaps itself."""
+        """Queue a request by its age. If the queue is too long, remove and return the youngest request."""
         insort(self.waiting, work, key=lambda each: each.since)
         return self.waiting.pop() if len(self.waiting) > self._settings.waiting else None
 
     def remove(self, work: Work) -> Work | None:
-        """Remove it; returns the request that now gets its place and must begin, if any."""
+        """Remove a request. Return the queued request that gets the free place and must begin, if any."""
         if self.begun.pop(work.request.id, None) is None:
             self.waiting.remove(work)
         elif self.waiting and self.has_place:
@@ -260,7 +261,7 @@ class WorkQueue:
         return None
 
     def remove_overdue(self) -> list[Work]:
-        """Remove and return those that have waited since this was called last."""
+        """Remove and return the requests that were already queued at the last call of this method."""
         overdue = [work for work in self.waiting if work.is_overdue]
         self.waiting = [work for work in self.waiting if not work.is_overdue]
         for work in self.waiting:
@@ -268,6 +269,6 @@ class WorkQueue:
         return overdue
 
     def remove_waiting(self) -> list[Work]:
-        """Remove and return all that wait."""
+        """Remove and return all queued requests."""
         waiting, self.waiting = self.waiting, []
         return waiting

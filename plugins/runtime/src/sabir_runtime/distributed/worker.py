@@ -1,14 +1,14 @@
-"""The worker's side: a context whose policies answer requests.
+"""Worker: a process that performs the policies of a context for callers in other processes.
 
     sabir.<context>.<policy> ──queue group──▶ Worker ──▶ bound policy, in this process ──▶ Answered · Failed
-                                                ├ full            ──▶ Busy, or it waits for a while (`work`)
-                                                ├ not done soon   ──▶ Accepted, then Alive again and again
+                                                ├ full            ──▶ Busy, or the request is queued (`work`)
+                                                ├ not done soon   ──▶ Accepted, then Alive at every beat
                                                 ├ cancelled       ──▶ stopped, no answer
-                                                ├ not readable    ──▶ Failed; every request with an inbox has an answer
-                                                └ told to stop    ──▶ finishes its work, Released for the rest
+                                                ├ not readable    ──▶ Failed, if the request names an inbox
+                                                └ stop()          ──▶ finishes its work, then Released for the others
 
-A full worker stays in its queue group and replies Busy: so the server's reply that nobody listens keeps its one
-meaning, that there is no worker; and leaving the group would take effect too late to avoid Busy.
+A full worker stays in its queue group and replies Busy. So the server's reply "no responders" always means that no
+worker exists. Leaving the group would also take effect too late to avoid Busy.
 """
 
 import asyncio
@@ -52,18 +52,30 @@ from sabir_runtime.distributed.work import (
 )
 
 RELEASED_WITHIN = 5.0
-"""Seconds that policies have to end after they were cancelled, before the worker leaves without them."""
+"""The number of seconds that a stopping worker waits for cancelled policies to end."""
 
 
 class Worker:
-    """Answers requests for the policies of one context, until it is told to stop.
+    """Performs the policies of one context for callers in other processes, until `stop`.
 
-    `context` makes the context when given a runner: its class. `target` is a URL, several with commas between them,
-    or a connected client. `name` is the name that callers use for the context; its class's unless given: two versions
-    stand side by side under two names.
+    `context` is the context's class, or a function that accepts a runner and returns a context. `target` is a URL,
+    several URLs separated by commas, or a connected nats-py client. `name` is the name that callers use for the
+    context, by default the class's name. Two versions of a context can run side by side under two names.
 
         await Worker(Desk, "nats://127.0.0.1:4222").run()
         async with Worker(Desk, url): …          answers while the block runs
+
+    Raises AccessInvalid for a wrong URL, and RuntimeFault for a wrong context or name.
+
+    >>> from sabir_runtime import BaseContext, llm_policy
+    >>> from sabir_runtime.distributed import Worker
+    >>> class Desk(BaseContext):
+    ...     def __init__(self, runner):
+    ...         super().__init__(runner)
+    ...         self.llm = self._bind(llm_policy("echo:m"))
+    >>> worker = Worker(Desk, "nats://127.0.0.1:4222", name="Desk-v2")
+    >>> worker.name, worker.policies
+    ('Desk-v2', ['llm'])
     """
 
     def __init__(
@@ -78,7 +90,7 @@ class Worker:
         self.context = make_context(context)
         self.name = check_context(type(self.context).__name__ if name is None else name)
         self.id = f"{re.sub(r'[^A-Za-z0-9]+', '-', socket.gethostname())}-{os.getpid()}-{secrets.token_hex(3)}"
-        """Its name: host, process, and a number for workers of one process."""
+        """The worker's id: the host's name, the process id and a random suffix."""
         self._target = target
         self._settings = settings or WorkerSettings()
         self._policies: dict[str, BoundPolicy] = self.context.bound_policies()
@@ -93,37 +105,38 @@ class Worker:
 
     @property
     def policies(self) -> list[str]:
-        """The names that it answers for."""
+        """The names of the context's policies that the worker performs."""
         return list(self._policies)
 
     @property
     def requests(self) -> list[str]:
-        """The ids of the requests that it works on."""
+        """The ids of the requests that are running."""
         return list(self._queue.begun)
 
     @property
     def waiting(self) -> list[str]:
-        """The ids of the requests that wait for a place, the next one first."""
+        """The ids of the queued requests, the next one first."""
         return [work.request.id for work in self._queue.waiting]
 
     @property
     def trouble(self) -> str:
-        """The known reason for a missing connection; empty if there is none."""
+        """The latest connection error while the server cannot be reached; "" otherwise."""
         return "" if self._connection is None else self._connection.trouble
 
     @property
     def is_listening(self) -> bool:
-        """Whether it has begun to answer."""
+        """True once the worker has subscribed to requests."""
         return bool(self._subscriptions)
 
     def __repr__(self) -> str:
-        """Its context and its target."""
+        """Return a text with the worker's id, its context and the target, without passwords."""
         return f"<worker {self.id} for {self.name!r} at {shown(self._target)}>"
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
-        """Answer requests until `stop`; `ready` is called when the server knows that it listens.
+        """Connect, and perform requests until `stop`. `ready` is called once requests can arrive.
 
-        Raises NoServer if the server is missing for longer than the patience.
+        Raises NoServer if the server cannot be reached for `patience` seconds, and AccessRefused if it rejects the
+        worker. Returns after the last request is finished or given back.
         """
         await self.start()
         ready()
@@ -138,9 +151,9 @@ class Worker:
             await self.finish()
 
     def stop(self) -> None:
-        """Take no more requests, finish the taken ones, and leave.
+        """Let `run` return: accept no more requests, and finish the running ones within `drain` seconds.
 
-        The second call leaves at once and gives the rest back.
+        A second call cancels the running requests at once, so that other workers perform them.
         """
         if self._stop is None:
             return
@@ -149,16 +162,16 @@ class Worker:
         self._stop.set()
 
     async def __aenter__(self) -> Self:
-        """Listen."""
+        """Connect, and begin to perform requests."""
         await self.start()
         return self
 
     async def __aexit__(self, *raised: object) -> None:
-        """Finish the taken requests, and leave."""
+        """Finish the running requests, and close the connection."""
         await self.finish()
 
     async def start(self) -> None:
-        """Connect and listen; raises NoServer if there is no server within the patience."""
+        """Connect, and begin to perform requests. Raises NoServer if no server is reached within `patience` seconds."""
         self._stop = asyncio.Event()
         label, settings = f"sabir worker {self.id}", self._settings
         connection = Connection(self._target, label=label, patience=settings.patience, access=settings.access)
@@ -179,7 +192,10 @@ class Worker:
         logger.info("worker %s answers %s: %s", self.id, self.name, ", ".join(self.policies))
 
     async def finish(self) -> None:
-        """Take no more requests, finish the taken ones within `drain` seconds, give the rest back, and close."""
+        """Accept no more requests, finish the running ones within `drain` seconds, and close.
+
+        Unfinished requests are cancelled and given back to their callers, who ask other workers. Closes the context.
+        """
         assert self._stop is not None, "start it first"
         self._stop.set()
         connection = self._connected()
@@ -201,7 +217,7 @@ class Worker:
         await self.context.aclose()
 
     async def _settle(self, within: float) -> None:
-        """Wait until all requests are done and all replies are sent, or the time is over."""
+        """Wait until all requests are done and all replies are sent, but at most `within` seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within):
                 while tasks := [*(work.task for work in self._queue.begun.values() if work.task), *self._sayings]:
@@ -234,15 +250,15 @@ class Worker:
             await self._say(message.reply, envelopes.Busy(id=request.id, worker=self.id))
 
     def _may_answer(self, message: Msg) -> bool:
-        """Whether a message's reply subject is an inbox."""
+        """Return whether a message's reply subject is an inbox, and log a warning otherwise."""
         if is_inbox(message.reply, self._settings.inbox):
             return True
-        named = f"the reply subject {one_line(message.reply, 80)!r}" if message.reply else "nobody to answer to"
-        logger.warning("worker %s dropped a message that names %s, and no inbox", self.id, named)
+        named = f"the reply subject {one_line(message.reply, 80)!r}" if message.reply else "no reply subject"
+        logger.warning("worker %s dropped a message with %s, which is not an inbox", self.id, named)
         return False
 
     def _take(self, request: envelopes.Request, reply: str, size: int) -> None:
-        """Begin a request, or let it wait."""
+        """Begin a request, or add it to the queue."""
         loop = self._connected().loop
         now, longest = loop.time(), self._settings.longest
         ends, since = now + min(request.seconds_left, longest), now - min(request.waited, longest)
@@ -259,7 +275,7 @@ class Worker:
         work.task.add_done_callback(lambda task: self._end(work, task))
 
     def _refuse_all(self, dismissed: list[Work]) -> None:
-        """Tell the callers of waiting requests to ask again."""
+        """Tell the callers of queued requests to try again."""
         for work in dismissed:
             work.timer.cancel()
             self._later(self._say(work.reply, envelopes.Busy(id=work.request.id, worker=self.id)))
@@ -275,7 +291,7 @@ class Worker:
             logger.warning("worker %s could not answer: %s", self.id, error)
 
     def _end(self, work: Work, task: asyncio.Task[None]) -> None:
-        """Remove a request, also one cancelled before its policy began, and begin the next."""
+        """Remove a finished or cancelled request, and begin the next one."""
         id = work.request.id
         work.timer.cancel()
         following = self._queue.remove(work)
@@ -302,7 +318,7 @@ class Worker:
             await self._say(message.reply, envelopes.Willing(id=notice.id, worker=self.id))
 
     def _would_take(self, id: str) -> bool:
-        """Whether it has a place for a request, or already has the request; False while it stops."""
+        """Return whether a request can begin here or is known already. False for new requests while stopping."""
         assert self._stop is not None
         known = self._queue.find(id) is not None or self._memory.recall(id) is not None
         return known or (self._queue.has_place and not self._stop.is_set())
@@ -325,7 +341,7 @@ class Worker:
             work.stop()
 
     def _accept(self, work: Work) -> None:
-        """Tell the caller that a request takes longer, and stop it when nobody waits any more."""
+        """Tell the caller that a request takes longer, and set the timer that stops the request."""
         loop = self._connected().loop
         work.timer = loop.call_at(work.ends, self._time_is_over, work)
         work.is_accepted = True
@@ -334,12 +350,12 @@ class Worker:
             self._beat = loop.call_later(self._settings.beat, self._tell_alive)
 
     def _time_is_over(self, work: Work) -> None:
-        """Stop a request, and tell its caller if that would have waited longer."""
+        """Stop a request. Tell the caller if the caller's timeout is longer than the worker's limit."""
         self._cancel(work.request.id)
         longest = self._settings.longest
         if work.request.seconds_left > longest:
-            remedy = "give WorkerSettings more `longest`, or the policy less to do"
-            error = RequestTimedOut(f"a worker gives a request {longest:g} s at most; {remedy}")
+            remedy = "raise WorkerSettings(longest=…)"
+            error = RequestTimedOut(f"the request was stopped after {longest:g} s, the worker's limit; {remedy}")
             self._later(
                 self._say(work.reply, envelopes.Failed(id=work.request.id, worker=self.id, error=refusal_of(error)))
             )
@@ -348,7 +364,7 @@ class Worker:
         await self._say(work.reply, envelopes.Accepted(id=work.request.id, worker=self.id, every=self._settings.beat))
 
     def _tell_alive(self) -> None:
-        """One beat: tell each caller which of its accepted requests are not done."""
+        """Tell each caller which of its accepted requests are still in work. Called at every beat."""
         self._refuse_all(self._queue.remove_overdue())
         callers: dict[str, list[str]] = {}
         for work in self._queue.all():

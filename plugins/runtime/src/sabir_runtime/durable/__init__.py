@@ -1,8 +1,8 @@
-"""The durable runner, of the extra `durable`: runs that survive a crash, on SQLite or Postgres.
+"""Runs of policies that continue after a crash, with records in SQLite or Postgres. Needs the extra `durable`.
 
-runner ─▶ execution ─▶ ledger         the batch and the result of each bound call
+runner ─▶ execution ─▶ ledger         stores the batch and the result of each bound call
    └─▶ worker ─▶ engine (DBOS)        the runs, their workers and their states
-          └─▶ recover ─▶ leases       whose worker is dead
+          └─▶ recover ─▶ leases       finds the runs of dead workers
 """
 
 from typing import TYPE_CHECKING
@@ -55,5 +55,5 @@ _MODULE_OF = dict.fromkeys(__all__, "errors") | {
     "Runs": "runs",
     **dict.fromkeys(("CallRecord", "CallState", "RunDetails", "RunState", "RunSummary"), "views"),
 }
-"""The modules of the public names; looking at runs needs no engine."""
+"""The modules of the public names. Importing `Runs` does not import the engine."""
 __getattr__ = lazy_names(__name__, _MODULE_OF)

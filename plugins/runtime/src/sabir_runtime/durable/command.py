@@ -1,14 +1,14 @@
-"""`sabir runs`: shows and controls the runs of a store.
+"""The command `sabir runs`: lists and controls the durable runs of a store.
 
 sabir runs                              the newest runs
-sabir runs list --state waiting         those that wait for a person
-sabir runs show RUN                     its calls, as a tree
+sabir runs list --state waiting         runs that wait for a person
+sabir runs show RUN                     the run's calls, as a tree
 sabir runs cancel|pause|resume RUN
-sabir runs fork RUN --at PATH           a new run, performed again from that call on
-sabir runs delete RUN...                forget runs that have ended
-sabir runs delete --older-than 30d      all runs that ended so long ago
-sabir runs decide RUN PATH TEXT         a person's answer; without TEXT, messages as JSON from standard input
-sabir runs recover                      give back what dead workers had
+sabir runs fork RUN --at PATH           a new run that repeats the calls from PATH on
+sabir runs delete RUN...                delete ended runs
+sabir runs delete --older-than 30d      delete all runs that ended at least 30 days ago
+sabir runs decide RUN PATH TEXT         store a person's answer; without TEXT, messages as JSON from standard input
+sabir runs recover                      put the runs of dead workers back into the queue
 """
 
 import sys
@@ -32,7 +32,7 @@ Told: TypeAlias = Sequence[RunSummary] | RunDetails | Mapping[str, Any]
 """The output of a command: runs, one run, or the outcome for some runs."""
 WIDTH = 80
 _UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
-"""Seconds in each, the largest first."""
+"""The number of seconds of each unit, the largest first."""
 
 
 # A command line is one flat function: its parameters are the command's arguments.
@@ -50,32 +50,32 @@ def runs(
     older_than: str | None = None,
     json: bool = False,
 ) -> None:
-    """List durable runs, show one, or say what shall become of it.
+    """List durable runs, show one run, or change its state.
 
     Parameters
     ----------
     action
-        What to do.
+        What to do with the run or runs.
     run
-        The run's name; needed by all but list and recover.
+        The run's name. Not needed for list, recover and delete --older-than.
     more
-        For decide: the call's path and the answer, or messages as JSON from standard input. For delete: further runs.
+        For decide: the call's path, and the answer or (on standard input) messages as JSON. For delete: more runs.
     store
-        Where the runs are: sqlite:///file.db or postgresql://user@host/database.
+        The database of the runs: sqlite:///file.db or postgresql://user@host/database.
     state
-        For list: only runs in this state.
+        For list: show only runs in this state.
     limit
-        For list: so many at most.
+        For list: the maximum number of runs.
     at
-        For fork: the call from which on the new run is performed anew.
+        For fork: the path of the first call that is performed again. By default all calls are performed again.
     name
-        For fork: the new run's name.
+        For fork: the new run's name. By default a random name.
     for_version
-        For fork: the version whose workers perform the new run; that of the other run unless given.
+        For fork: the version of the workers that perform the new run. By default the original run's version.
     older_than
-        For delete, instead of names: all runs that ended so long ago, for example 30d, 12h, 15m or 90s.
+        For delete, instead of names: delete all runs that ended at least this long ago: 30d, 12h, 15m or 90s.
     json
-        Write JSON.
+        Print JSON.
     """
     with needs_extra("durable"):
         from sabir_runtime.durable.runs import Runs, recover_store
@@ -98,13 +98,13 @@ def runs(
 
 
 def _check_names(action: Action, run: str, more: Sequence[str]) -> None:
-    """Refuse names of runs that are missing, or too many."""
+    """Raise SettingsInvalid if a run's name is missing, or if there are too many names."""
     if action in ("list", "delete", "recover"):
         return
     if not run:
         raise SettingsInvalid(f"`sabir runs {action}` needs the name of a run; `sabir runs list` shows them")
     if more and action != "decide":
-        raise SettingsInvalid(f"`sabir runs {action}` takes one run, not {more[0]!r} too; call it once for each")
+        raise SettingsInvalid(f"`sabir runs {action}` accepts one run, not also {more[0]!r}; call it once for each run")
 
 
 def _steer(stored: "Runs", change: Callable[[str], None], run: str) -> Told:
@@ -116,15 +116,15 @@ def _decide(stored: "Runs", run: str, more: Sequence[str]) -> Told:
     path, answer, *rest = (*more, "", "")[: max(2, len(more))]
     said: str | list[Message] = answer or loads("" if sys.stdin.isatty() else sys.stdin.read())
     if not path or not said or rest:
-        raise SettingsInvalid("`sabir runs decide RUN PATH TEXT` needs all three; `sabir runs show RUN` names the path")
+        raise SettingsInvalid("`sabir runs decide RUN PATH TEXT` needs all three; `sabir runs show RUN` shows the path")
     stored.decide(run, path, said)
     return [stored.summary(run)]
 
 
 def _delete(stored: "Runs", names: list[str], older_than: str | None) -> list[str] | int:
     if bool(names) == (older_than is not None):
-        remedy = "or `sabir runs delete --older-than 30d`, for all that ended so long ago"
-        raise SettingsInvalid(f"`sabir runs delete RUN...` needs the names of runs, {remedy}")
+        remedy = "or use `sabir runs delete --older-than 30d`, but not both"
+        raise SettingsInvalid(f"`sabir runs delete` needs the names of runs; give them, {remedy}")
     if older_than is not None:
         return stored.delete_ended(_seconds(older_than))
     stored.delete(*names)
@@ -135,13 +135,13 @@ def _seconds(age: str) -> float:
     number, unit = age[:-1], age[-1:]
     if not (number.isascii() and number.isdigit() and unit in _UNITS):
         raise SettingsInvalid(
-            f"{age!r} is no age; give a number of days, hours, minutes or seconds: 30d, 12h, 15m, 90s"
+            f"{age!r} is not a valid age; give a number of days, hours, minutes or seconds: 30d, 12h, 15m, 90s"
         )
     return float(number) * _UNITS[unit]
 
 
 def _lines(told: Told) -> Iterator[str]:
-    """A command's output as lines for people."""
+    """Yield a command's output as lines for people."""
     if isinstance(told, RunDetails):
         yield from _details(told)
     elif isinstance(told, Mapping):

@@ -1,11 +1,11 @@
 """The names under which the runs of a context are stored.
 
     class Support(BaseContext):
-        stored_as = "support"                new runs name the context so: `sabir_runs.context`, and the queue's name
+        stored_as = "support"                the name in new runs: the column `sabir_runs.context`, and the queue
         stored_before = ("Helpdesk",)        runs with these names are performed too
 
-Without `stored_as` the name is the class's `__qualname__`. Its module does not count: it is `__main__` in a script and
-another name when the script is imported. A name counts for the class that assigns it, not for its subclasses.
+Without `stored_as` the name is the class's `__qualname__`, without the module: a module is `__main__` in a script and
+has another name when the script is imported. Subclasses do not inherit the names.
 """
 
 import sys
@@ -15,19 +15,19 @@ from sabir_runtime.durable.errors import DurableFault
 
 
 def stored_names(context: BaseContext) -> tuple[str, ...]:
-    """Return the name under which new runs of a context are stored, then those of its earlier runs."""
+    """Return the name under which new runs of a context are stored, followed by its earlier names."""
     return context_names(type(context)).all
 
 
 def check_one_class(known: BaseContext | None, context: BaseContext) -> None:
-    """Raise DurableFault if contexts of two classes with one stored name would take each other's runs.
+    """Raise DurableFault if two contexts of different classes have the same stored name.
 
-    Two classes with one qualified name in one file are the same class, defined twice.
+    Two classes with one qualified name in one file count as the same class, defined twice.
     """
     if known is not None and _place(type(known)) != _place(type(context)):
         classes = " and ".join(f"{kind.__module__}.{kind.__qualname__}" for kind in (type(known), type(context)))
-        remedy = "rename one of them, or give one another stored_as"
-        raise DurableFault(f"{classes} have one name, and would take each other's runs; {remedy}")
+        remedy = "rename one of them, or give one of them another stored_as"
+        raise DurableFault(f"{classes} have the same stored name, so they would perform each other's runs; {remedy}")
 
 
 def _place(kind: type) -> tuple[str, str]:

@@ -1,8 +1,8 @@
-"""DBOS in this process: it keeps the runs, their workers and their states.
+"""DBOS, the engine of this process: stores the runs, their workers and their states.
 
     DurableRunner ─▶ start_workflow / queue ─▶ sabir.run(workflow id = run) ─▶ execution ─▶ ledger
 
-One workflow serves all runs, and takes no steps: DBOS numbers steps in the order in which they start, which varies
+One workflow serves all runs, without DBOS steps: DBOS numbers steps in the order in which they start, which varies
 for concurrent branches. Bound calls are in the ledger instead, by their paths.
 """
 
@@ -45,7 +45,7 @@ class ReadableJSON(Serializer):
         try:
             value = json.loads(serialized_data)
         except (TypeError, ValueError, RecursionError):
-            raise RowRefused("a value of the engine in the store is not JSON; see who else writes to it") from None
+            raise RowRefused("a value of the engine in the store is not JSON; check who else writes to it") from None
         if isinstance(value, dict) and set(value) == {"error", "message"}:
             return DurableFault(f"{value['error']}: {value['message']}")
         if isinstance(value, dict) and REFUSED in value:
@@ -93,7 +93,7 @@ def launch(engine: Engine, settings: Settings, worker: str, queues: list[str], e
     from dbos._dbos import _dbos_global_instance
 
     if _dbos_global_instance is not None:
-        raise RunnerInUse("DBOS was started in this process by other code, and there is one in each; start it there")
+        raise RunnerInUse("other code already started DBOS in this process; use DurableRunner in another process")
     _be_quiet()
     guard_engine(engine)
     config: DBOSConfig = {

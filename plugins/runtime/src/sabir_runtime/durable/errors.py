@@ -1,14 +1,14 @@
-"""The errors of durable runs, beside the errors of policies.
+"""The errors of durable runs. Policies raise their own errors, see `sabir_runtime.failures`.
 
 RuntimeFault
 └── DurableFault
-    ├── StoreInvalid      not a store's URL, or a store of a newer version (ValueError)
+    ├── StoreInvalid      a wrong URL, an unreachable database, or a store of a newer version (ValueError)
     │   └── RowRefused    another program changed a row of the store
-    ├── RunnerInUse       this process already runs its engine with other settings
-    ├── RunNotFound       no run of that name (LookupError)
-    ├── RunConflict       the request does not fit the run's state
-    └── RunStopped        a run ends here without a result
-        ├── RunTaken      another worker has the run now
+    ├── RunnerInUse       this process already has a DurableRunner with other settings
+    ├── RunNotFound       no run has this name (LookupError)
+    ├── RunConflict       the run's state does not allow the request
+    └── RunStopped        a run stopped here without a result
+        ├── RunTaken      another worker has the run now, or the runner was closed
         ├── RunCancelled
         └── RunPaused
 """
@@ -17,17 +17,18 @@ from sabir_runtime.failures import RuntimeFault
 
 
 class DurableFault(RuntimeFault):
-    """A fault of durable runs."""
+    """The base class of the errors of durable runs and their store."""
 
 
 class StoreInvalid(DurableFault, ValueError):
-    """The given store is not a store, cannot be reached, or was written by a newer version."""
+    """Raised if a store's URL is wrong, its database cannot be used, or a newer version has written the store."""
 
 
 class RowRefused(StoreInvalid):
-    """A row of the store holds a value that this package did not write, such as a pickle, and the value was not loaded.
+    """Raised if a row of the store contains a value that this package did not write. The value was not loaded.
 
-    `run` is the run's name, `detail` the rest of the message.
+    Such values, for example pickles, could run foreign code. `run` is the name of the run, or None if no run is
+    concerned. `detail` is the message without the run's name.
     """
 
     def __init__(self, detail: str, run: str | None = None) -> None:
@@ -36,28 +37,37 @@ class RowRefused(StoreInvalid):
 
 
 class RunnerInUse(DurableFault):
-    """The engine serves one store in each process, and already serves another one."""
+    """Raised if this process already has an open DurableRunner with other settings. Close that runner first."""
 
 
 class RunNotFound(DurableFault, LookupError):
-    """The store holds no run, or no call, of that name."""
+    """Raised if the store has no run with this name, or the run has no call with this path."""
 
 
 class RunConflict(DurableFault):
-    """The request does not fit the run's state."""
+    """Raised if the state of a run does not allow a request, for example resuming a run that is done.
+
+    Also raised if the name of a new run belongs to another application's run, or if no worker serves the run's version.
+    """
 
 
 class RunStopped(DurableFault):
-    """A run ends here without a result."""
+    """The base class of errors for a run that stopped without a result: taken, cancelled or paused."""
 
 
 class RunTaken(RunStopped):
-    """Another worker continues this run: writes of this worker are refused."""
+    """Raised if this process no longer has the run: another worker continues it, or the runner was closed.
+
+    Records of this process are refused from then on. Launch a runner to continue the run.
+    """
 
 
 class RunCancelled(RunStopped):
-    """The run was cancelled."""
+    """Raised to the caller who awaits a run that was cancelled. `Runs.resume` continues the run."""
 
 
 class RunPaused(RunStopped):
-    """The run is paused, on request or because its code no longer fits its records."""
+    """Raised to the caller who awaits a run that was paused. `Runs.resume` continues the run.
+
+    A run is paused on request, or because of a fault that the message names, for example workers that died with it.
+    """

@@ -1,14 +1,14 @@
-"""One run in this process: its calls are performed, except those already in the ledger.
+"""One run in this process: calls are performed, except the calls that the ledger already contains.
 
-    ctx.llm(…) ─▶ path ─▶ what is in the ledger?
+    ctx.llm(…) ─▶ path ─▶ the ledger contains
                            ├ nothing     ▶ begin ▶ the policy chooses ▶ batch written ▶ calls answered ▶ result written
-                           ├ started     ▶         the policy chooses ▶ …        again, since it has no batch
+                           ├ started     ▶         the policy chooses ▶ …        again, because no batch is stored
                            ├ a batch     ▶                                        calls answered ▶ …
                            ├ a result    ▶ returned, the policy is not run
                            └ a failure   ▶ raised
 
-A call's failure is the same when it first occurs and when it is read: a policy's reaction must not depend on that.
-A fault of the run itself stops it, even if a policy catches the error.
+A call raises the same error at its first failure and when the failure is read from the ledger, so that the calling
+policy reacts alike. A fault of the run itself stops the run, even if a policy catches the error.
 
 A call may wait for a person's decision, for days if need be, across restarts:
 
@@ -43,21 +43,21 @@ Given = TypeVar("Given")
 
 
 class Worker(Protocol):
-    """The methods of its worker that an execution needs."""
+    """The part of a worker that an execution uses."""
 
     ledger: Ledger
 
     async def store(
         self, work: Callable[Parameters, Given], *arguments: Parameters.args, **named: Parameters.kwargs
     ) -> Given:
-        """The value of a function of the ledger, which runs in a thread."""
+        """Call a function of the ledger in a thread, and return its value."""
 
     async def decision(self, run: str, path: str) -> str:
-        """Wait until somebody has decided a call; the batch, as JSON."""
+        """Wait for a person's decision on a call, and return the batch as JSON."""
 
 
 class Execution:
-    """A run that this worker holds."""
+    """A run that this worker owns and performs."""
 
     def __init__(self, worker: Worker, hold: Hold, known: dict[str, Call]) -> None:
         self.hold = hold
@@ -70,10 +70,10 @@ class Execution:
         self._at_rest = asyncio.Event()
         self.ended: Future[None] = Future()
         self.ended.set_running_or_notify_cancel()  # a caller that stops waiting does not cancel it
-        """Done when no part of it runs, and its worker has released the run."""
+        """Done when no part of the run is executing, and its worker has released the run."""
 
     async def perform(self, call: BoundCall) -> Batch:
-        """Perform the run's call; a stopped run has stopped completely before this ends."""
+        """Perform the run's first call. Returns or raises only after all parts of the run have stopped."""
         self._task = asyncio.create_task(self.record(f"0:{call.name}", call))
         try:
             return await self._task
@@ -86,13 +86,13 @@ class Execution:
             raise
 
     def stop(self, reason: Exception) -> None:
-        """End it without a result; the first reason counts. On the thread of its event loop."""
+        """Stop the run with an error; the first error counts. Call this in the thread of the run's event loop."""
         self._stopped = self._stopped or reason
         if self._task is not None:
             self._task.cancel()
 
     async def is_held(self) -> bool:
-        """Whether this worker still holds the run: by the store, it was not stopped or taken by another worker."""
+        """Return whether this worker still owns the run: the store has neither a stop nor another worker for it."""
         epochs = await self._store(self._ledger.epochs, [self.hold.run])
         return self._stopped is None and epochs.get(self.hold.run) == self.hold.epoch
 
@@ -102,7 +102,7 @@ class Execution:
             raise self._stopped
 
     async def record(self, path: str, call: BoundCall) -> Batch:
-        """The batch of a bound call at its path: from the ledger, or performed and recorded there."""
+        """Return the batch of the bound call at a path: from the ledger, or else performed and stored there."""
         self._at_work += 1
         try:
             return await self._record(path, call)
@@ -122,12 +122,12 @@ class Execution:
         return await self._carry_on(row, path, call)
 
     async def wait(self, path: str) -> list[Message]:
-        """A person's decision for the call at that path."""
+        """Wait for a person's decision for the call at a path, and return its messages."""
         row = await self._store(self._ledger.wait, self.hold, path)
         return loads(row.batch or await self._worker.decision(self.hold.run, path))
 
     async def _carry_on(self, row: Call | None, path: str, call: BoundCall) -> Batch:
-        """Continue a call from its row in the ledger to its end; if another writer was first, its value is kept."""
+        """Continue a call from its row in the ledger. If another writer stored a value first, use that value."""
         if row is not None and row.state not in OPEN:
             return row.outcome()
         chosen = row.batch if row else None
@@ -158,7 +158,7 @@ class Execution:
         return await self._carry_on(standing, path, call)
 
     async def _answer(self, places: dict[int, str], call: BoundCall, message: Message) -> Message:
-        """The result of an option call: the recorded one, or a new one."""
+        """Return the result of an option call: the stored one, or a new one."""
         path, request = places[id(message)], answer_request(message)
         row = self._known.get(path)
         if row is None:
@@ -174,7 +174,7 @@ class Execution:
         return row.outcome()[0]
 
     def _context(self, path: str, message: Message) -> ToolContext:
-        """The option's context: it may have begun before if a call of this answer was recorded."""
+        """Return the option's ToolContext. `is_resume` is True if a call made by the option was stored before."""
         call_id = message.call.invocation_id if message.call else ""
         has_begun = any(known.startswith(f"{path}/") for known in self._known)
         return ToolContext(call_id, has_begun, f"{message.id}/{call_id}")
@@ -182,8 +182,8 @@ class Execution:
     def _agree(self, row: Call, request: Request) -> None:
         if (row.name, row.digest) != (request.name, request.digest):
             remedy = f"run the code that began it, or `sabir runs fork {row.run} --at '{row.path}'`"
-            told = difference(row.request, request.shown)
-            self._fatal(ReplayMismatch(f"run {row.run!r} does not repeat itself at {row.path!r}: {told}; {remedy}"))
+            change = difference(row.request, request.shown)
+            self._fatal(ReplayMismatch(f"run {row.run!r} differs from its records at {row.path!r}: {change}; {remedy}"))
 
     async def _store(
         self, work: Callable[Parameters, Given], *arguments: Parameters.args, **named: Parameters.kwargs
@@ -204,7 +204,7 @@ class Execution:
 
 @dataclass(frozen=True)
 class Place:
-    """The place in a run where a policy runs."""
+    """The run and the path of the call that is being performed."""
 
     execution: Execution
     path: str
@@ -214,14 +214,15 @@ place: ContextVar[Place | None] = ContextVar("sabir_runtime.durable.place", defa
 
 
 async def holds_run() -> bool:
-    """Whether this worker still holds the run of the current policy or option, by the store.
+    """Return True if this process still owns the run of the current policy or option. Reads the store.
 
-    A process can be suspended at any instruction, and its run given to another worker meanwhile. Its records are
-    refused then, but its effects on the world are not, so call this before them. Raises DurableFault outside of a run.
+    If a process is suspended, another worker may take its run. The store then refuses the process's records, but cannot
+    prevent other effects, such as a payment. Call this before such an effect, in a policy or an option. Raises
+    DurableFault outside of a durable run.
     """
     where = place.get()
     if where is None:
-        raise DurableFault("no run of a DurableRunner is here; ask in a policy or an option that one performs")
+        raise DurableFault("holds_run() works only in a run of a DurableRunner; call it in a policy or an option")
     return await where.execution.is_held()
 
 
@@ -235,16 +236,20 @@ def _at(execution: Execution, path: str) -> Iterator[None]:
 
 
 def _places(path: str, calls: list[Message]) -> dict[int, str]:
-    """The paths of these calls' results: the lanes in which the calls are answered."""
+    """Return the path of each call's result, by the id of the message object."""
     return {id(message): f"{path}/[{lane}]" for message, lane in zip(calls, lanes_of(calls), strict=True)}
 
 
 async def decision(question: Question) -> list[Message]:
-    """A person's decision for the bound call that asks; a durable run waits for it, also in its next process.
+    """Wait for a person's decision, and return its messages. Pass this function to `human_policy` as `ask`.
 
-    `question` is already in the ledger, with the call. Raises DurableFault outside of a durable run.
+        self.approve = self._bind(human_policy(decision))
+
+    The run waits, for days and across restarts, until `DurableRunner.decide`, `Runs.decide` or `sabir runs decide`
+    stores a decision for the call. `question` is not used, because the store already contains the call. Raises
+    DurableFault outside of a durable run.
     """
     where = place.get()
     if where is None:
-        raise DurableFault("a decision is waited for in a run of a DurableRunner; give human_policy another `ask` here")
+        raise DurableFault("`decision` works only in a run of a DurableRunner; pass another function to human_policy")
     return await where.execution.wait(where.path)

@@ -1,10 +1,10 @@
-"""The layout of the tables beside the engine's: its number in the store, and the steps from each layout to the next.
+"""The layout number of the tables in a store, and the statements that migrate each layout to the next.
 
-    a new store      ─▶ the tables of LAYOUT are made
+    a new store      ─▶ the tables of LAYOUT are created
     an older layout  ─▶ STEPS[n + 1] ─▶ … ─▶ STEPS[LAYOUT]      in one transaction, under a lock, by whoever opens it
     a newer layout   ─▶ StoreInvalid: upgrade sabir-runtime     nothing is changed
 
-A change of `tables` needs a new step here. Steps are never edited: stores have carried them out.
+A change of `tables` needs a new step here. Steps are never edited, because existing stores have executed them.
 """
 
 from pathlib import Path
@@ -24,15 +24,15 @@ STEPS: dict[int, tuple[str, ...]] = {
         "CREATE INDEX sabir_runs_new ON sabir_runs (worker) WHERE epoch = 0",
     ),
 }
-"""The number of a layout → the statements that make it of the layout before."""
+"""The number of a layout → the statements that create it from the layout before."""
 LAYOUT = max(STEPS)
 """The layout that this version writes."""
 SETUP_LOCK = 0x5AB1_D0AB
-"""The advisory lock under which tables are made on Postgres, because two workers may start at once."""
+"""The advisory lock under which tables are created on Postgres, because two workers may start at the same time."""
 
 
 def make_tables(engine: sa.Engine) -> None:
-    """Make the tables that are missing, and migrate older ones, in one transaction.
+    """Create missing tables and migrate older ones, in one transaction.
 
     Raises StoreInvalid for a store of a newer layout.
     """
@@ -53,9 +53,9 @@ def make_tables(engine: sa.Engine) -> None:
 
 
 def check_tables(engine: sa.Engine) -> None:
-    """Migrate older tables, but make no new store.
+    """Migrate older tables, but do not create a new store.
 
-    Raises StoreInvalid if the store has no tables of runs, or those of a newer layout.
+    Raises StoreInvalid if the store has no tables of runs, or tables of a newer layout.
     """
     path = engine.url.database or ""
     is_missing = engine.dialect.name == "sqlite" and not Path(path).exists()  # SQLite would make the file
@@ -71,8 +71,8 @@ def check_tables(engine: sa.Engine) -> None:
 
 
 def no_runs(engine: sa.Engine) -> StoreInvalid:
-    """Make the error that a store was made by another program."""
-    return StoreInvalid(f"{shown(engine.url)} holds no runs; give the store that a DurableRunner was made with")
+    """Return the error for a database without tables of runs."""
+    return StoreInvalid(f"{shown(engine.url)} has no runs; give the store URL that a DurableRunner uses")
 
 
 def _numbered_layout(connection: sa.Connection) -> int:
@@ -84,7 +84,7 @@ def _numbered_layout(connection: sa.Connection) -> int:
         damage = f"{url} is damaged: its layout is {one_line(repr(numbers), 80)}"
         raise StoreInvalid(f"{damage}; {DatabaseFailure.DAMAGE}")
     if layout > LAYOUT:
-        raise StoreInvalid(f"{url} has layout {layout}, this version reads up to {LAYOUT}; upgrade sabir-runtime")
+        raise StoreInvalid(f"{url} has layout {layout}, newer than this version's {LAYOUT}; upgrade sabir-runtime")
     return layout
 
 

@@ -1,12 +1,12 @@
-"""The ledger: the batch and the result of every bound call of a run, written before anything uses them.
+"""The ledger: stores the batch and the result of every bound call of a run, before the run uses them.
 
     begin ─▶ started ──decide──▶ batch written ──answer…──▶ ──finish──▶ done         one row a call, by run and path
                 │  └─wait─▶ waiting ──decide by a person──▶ …
                 └──fail──▶ failed
 
-First result wins: a row that has a batch, a result or a failure keeps it, and a later writer gets the row. Every write
-of a worker names the epoch in which it took the run, and is refused if another worker took the run since.
-All of this blocks; `execution` calls it in threads.
+The first result wins: a batch, result or failure in a row is never replaced, and a later writer receives the row. Every
+write of a worker contains the epoch in which the worker took the run. A write is refused if the epoch has changed.
+All functions block; `execution` calls them in threads.
 """
 
 import time
@@ -23,28 +23,28 @@ from sabir_runtime.durable.tables import Call, Request, Run, calls, runs, worker
 from sabir_runtime.durable.views import CallState
 
 OPEN = ("started", "waiting")
-"""States of a call that has neither result nor failure."""
+"""The states of a call without a result or failure."""
 MOST_DEATHS = 20
-"""After this many workers died while they held a run, without a new record of it, the run is paused: it may be why."""
+"""A run is paused after this many workers died while performing it without a new record: the run may be the cause."""
 
 
 def name_of(run: str | None) -> str:
-    """The name, or a new one for None; raises RunConflict for an invalid name: it must fit in a line of a list."""
+    """Return the name, or a new random name for None. Raises RunConflict for an invalid name."""
     if run is None:
         return uuid4().hex
     if not (run.strip() and len(run) <= 200 and run.isprintable()):
-        raise RunConflict(f"{run[:20]!r} is no name of a run; give 1 to 200 printable characters")
+        raise RunConflict(f"{run[:20]!r} is not a valid name for a run; use 1 to 200 printable characters")
     return run
 
 
 def no_run(run: str) -> RunNotFound:
-    """The error that a store has no run of that name."""
-    return RunNotFound(f"there is no run {run!r}; `sabir runs list` shows those that there are")
+    """Return the error for an unknown run."""
+    return RunNotFound(f"no run is named {run!r}; `sabir runs list` shows the names")
 
 
 @dataclass(frozen=True)
 class Hold:
-    """A worker's hold on a run: valid until the epoch moves on."""
+    """A worker's right to write to a run. Valid while the run's epoch is unchanged."""
 
     run: str
     epoch: int
@@ -52,7 +52,7 @@ class Hold:
 
 
 HELD = sa.exists().where(workers.c.worker == runs.c.holder)
-"""Whether a run's holder is still in the list of workers: a removed one holds nothing."""
+"""Condition: the run's holder is in the list of workers."""
 _COLUMNS = tuple(column.name for column in calls.columns)
 _held = sa.exists(
     sa.select(runs.c.run).where(runs.c.run == sa.bindparam("of_run"), runs.c.epoch == sa.bindparam("in_epoch"))
@@ -86,7 +86,7 @@ _AT_ONCE = 400
 
 
 class Ledger:
-    """Runs and their calls in one database."""
+    """Reads and writes the runs and their calls in one database."""
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
@@ -97,7 +97,7 @@ class Ledger:
         self._create = insert(runs).on_conflict_do_nothing().returning(runs.c.run)
 
     def create(self, run: Run, then: Callable[[sa.Connection], object] | None = None, kept: Sequence[Call] = ()) -> Run:
-        """Record a run with the calls that it begins with; returns the existing run if there is one of that name.
+        """Store a run with copied calls, and return it. If a run has this name already, return the existing run.
 
         `then` runs in the same transaction, if the run is new.
         """
@@ -110,15 +110,15 @@ class Ledger:
             return self._run(connection, run.run)
 
     def run(self, run: str) -> Run:
-        """A run; RunNotFound if there is none of that name."""
+        """Return a run's row. Raises RunNotFound for an unknown name."""
         with self._engine.connect() as connection:
             return self._run(connection, run)
 
     def claim(self, run: str, worker: str) -> tuple[Run, Hold, dict[str, Call]] | None:
-        """Take a run, so that its former holder is fenced off. Returns its calls so far, by path.
+        """Take a run for a worker, so that writes of earlier workers are refused. Return its calls so far, by path.
 
-        None while another worker still runs it: work that was going on when the run was paused may still have an
-        effect. Raises RunTaken if the run was stopped meanwhile.
+        Return None while another worker still performs a part of the run, which may still have effects. Raises RunTaken
+        if the run was stopped meanwhile.
         """
         with self._engine.begin() as connection:
             is_free = sa.or_(runs.c.holder.is_(None), runs.c.holder == worker, sa.not_(HELD))
@@ -131,43 +131,43 @@ class Ledger:
             if not changed.rowcount:
                 if taken.wish == "run":
                     return None
-                raise RunTaken(f"run {run!r} was stopped before it was taken up; resume it once more")
+                raise RunTaken(f"run {run!r} was stopped before a worker began it; resume it again")
             is_new = taken.epoch == 1 and taken.forked_from is None
             known = {} if is_new else {call.path: call for call in self._calls(connection, run)}
         return taken, Hold(run, taken.epoch, worker), known
 
     def release(self, run: str, worker: str) -> None:
-        """Release a run: no part of it runs at this worker any more."""
+        """Record that no part of a run is executing at this worker any more."""
         with self._engine.begin() as connection:
             connection.execute(sa.update(runs).where(runs.c.run == run, runs.c.holder == worker).values(holder=None))
 
     def calls(self, run: str) -> list[Call]:
-        """All calls of a run, in the order in which they began."""
+        """Return all calls of a run, in the order in which they began."""
         with self._engine.connect() as connection:
             return self._calls(connection, run)
 
     def call(self, run: str, path: str) -> Call:
-        """One call; RunNotFound if the run has none at that path."""
+        """Return the call at a path. Raises RunNotFound if the run has no such call."""
         found = self.find(run, path)
         if found is None:
             raise RunNotFound(f"run {run!r} has no call at {path!r}; `sabir runs show {run}` lists its calls")
         return found
 
     def find(self, run: str, path: str) -> Call | None:
-        """One call, if the run has one at that path."""
+        """Return the call at a path; None if the run has no such call."""
         with self._engine.connect() as connection:
             return self._call(connection, _at(run, path))
 
     def begin(self, hold: Hold, path: str, number: int, request: Request) -> Call | None:
-        """Record that a call starts; None, or the row that is already at its path."""
+        """Record that a call starts. Return None, or the row that already exists at its path."""
         return self._write(self._begin, hold, path, **self._row(hold, path, number, request, "call", "started"))
 
     def decide(self, hold: Hold, path: str, batch: str) -> Call | None:
-        """Record a policy's batch, before its calls are answered; None, or the row if another batch is there."""
+        """Store a policy's batch before its calls are answered. Return None, or the row if it has another batch."""
         return self._write(_DECIDE_HELD, hold, path, given=batch)
 
     def wait(self, hold: Hold, path: str) -> Call:
-        """Record that a call waits for a person; returns the row."""
+        """Record that a call waits for a person, and return the row."""
         with self._engine.begin() as connection:
             connection.execute(_WAIT, _key(hold, path))
             return self._standing(connection, hold, path)
@@ -175,32 +175,32 @@ class Ledger:
     def answer(
         self, hold: Hold, path: str, number: int, request: Request, result: str, started_at: float
     ) -> Call | None:
-        """Record the result of an option call; None, or the row that is already there."""
+        """Store the result of an option call. Return None, or the row that already exists."""
         row = self._row(hold, path, number, request, "answer", "done")
         written = {"result": result, "started_at": started_at, "ended_at": time.time()}
         return self._write(self._begin, hold, path, **row | written)
 
     def finish(self, hold: Hold, path: str, batch: str, result: str | None) -> Call | None:
-        """Record the end of a call: `result` if the batch's calls were answered, else the batch itself.
+        """Store the end of a call: `result` if the batch has option calls, else the batch itself.
 
-        None, or the row if another batch, a result or a failure is there.
+        Return None, or the row if it already has another batch, a result or a failure.
         """
         at = time.time()
         return self._write(_CLOSE, hold, path, to="done", given=batch, outcome=result, failed=None, at=at)
 
     def fail(self, hold: Hold, path: str, batch: str | None, failure: str) -> Call | None:
-        """Record a call's failure; None, or the row if another batch or a result is there."""
+        """Store a call's failure. Return None, or the row if it already has another batch or a result."""
         at = time.time()
         return self._write(_CLOSE, hold, path, to="failed", given=batch, outcome=None, failed=failure, at=at)
 
     def decide_for(self, run: str, path: str, batch: str) -> bool:
-        """Record a person's choice; returns whether the call waited for it and had no choice yet."""
+        """Store a person's decision. Return whether the call was waiting for one and had none yet."""
         waiting = _DECIDE.where(calls.c.state == "waiting")
         with self._engine.begin() as connection:
             return bool(connection.execute(waiting, _at(run, path) | {"given": batch}).rowcount)
 
     def decided(self, waiting: list[tuple[str, str]]) -> list[Call]:
-        """The waiting calls that have been decided; may include others of the same runs."""
+        """Return the waiting calls that have a decision now. May include other calls of the same runs."""
         found: list[Call] = []
         with self._engine.connect() as connection:
             for start in range(0, len(waiting), _AT_ONCE):
@@ -211,24 +211,24 @@ class Ledger:
         return found
 
     def has_written(self, worker: str, run: str) -> bool:
-        """Whether a worker recorded anything new of a run."""
+        """Return whether a worker stored anything for a run."""
         written = sa.select(calls.c.path).where(calls.c.run == run, calls.c.worker == worker).limit(1)
         with self._engine.connect() as connection:
             return connection.execute(written).first() is not None
 
     def epochs(self, names: list[str]) -> dict[str, int]:
-        """The epoch of each of these runs."""
+        """Return the epoch of each of these runs."""
         with self._engine.connect() as connection:
             rows = connection.execute(sa.select(runs.c.run, runs.c.epoch).where(runs.c.run.in_(names)))
             return {run: epoch for run, epoch in rows}
 
     def fence(self, run: str, **changed: Any) -> None:
-        """End any hold on a run; `changed` are further columns: wish, fault, deaths, worker."""
+        """Invalidate all holds on a run. `changed` sets further columns: wish, fault, deaths, worker."""
         with self._engine.begin() as connection:
             connection.execute(sa.update(runs).where(runs.c.run == run).values(epoch=runs.c.epoch + 1, **changed))
 
     def condemn(self, over: sa.Select[tuple[str]]) -> list[str]:
-        """Mark the selected runs as cancelled, so that no worker takes them; returns their names."""
+        """Mark the selected runs as cancelled, so that no worker takes them, and return their names."""
         with self._engine.begin() as connection:
             marked = sa.update(runs).where(runs.c.run.in_(over)).values(epoch=runs.c.epoch + 1, wish="cancel")
             return [*connection.execute(marked.returning(runs.c.run)).scalars()]
@@ -240,19 +240,19 @@ class Ledger:
             connection.execute(sa.delete(runs).where(runs.c.run.in_(names)))
 
     def _write(self, statement: sa.Executable, hold: Hold, path: str, /, **values: Any) -> Call | None:
-        """None if the statement wrote a row, else the row that prevented it; raises RunTaken as `_standing` does."""
+        """Execute a write. Return None if it changed a row, else the row that prevented it. May raise RunTaken."""
         with self._engine.begin() as connection:
             if connection.execute(statement, _key(hold, path) | values).first():
                 return None
             return self._standing(connection, hold, path)
 
     def _standing(self, connection: sa.Connection, hold: Hold, path: str) -> Call:
-        """The row that prevented a write; raises RunTaken if there is none, since then the epoch has changed."""
+        """Return the row that prevented a write. Without one the epoch has changed, and RunTaken is raised."""
         if self._run(connection, hold.run).epoch == hold.epoch:
             row = self._call(connection, _at(hold.run, path))
             if row is not None:
                 return row
-        raise RunTaken(f"run {hold.run!r} was taken from this worker; whoever has it now carries it on")
+        raise RunTaken(f"run {hold.run!r} was stopped, or given to another worker; see `sabir runs show {hold.run}`")
 
     def _row(
         self, hold: Hold, path: str, number: int, request: Request, kind: Literal["call", "answer"], state: CallState

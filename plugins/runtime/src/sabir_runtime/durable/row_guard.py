@@ -84,7 +84,7 @@ def refused(refusal: object) -> RowRefused:
     run, column = fields.get("run"), str(fields.get("column"))
     column = "output or error" if column.startswith(_UNNAMED) else one_line(column, 40)
     written = f"is in the serialization {one_line(repr(fields.get('serialization')), 40)}, not {SERIALIZATION!r}"
-    remedy = "see who else writes to the store, then fork the run"
+    remedy = "check which other program writes to the store, then fork the run"
     return RowRefused(f"the engine's column {column} {written}, and was not loaded; {remedy}", run and str(run))
 
 

@@ -1,11 +1,11 @@
-"""DurableRunner records the calls of policies, so that another process continues where one was killed.
+"""DurableRunner stores the calls of policies, so that another process can continue where one was killed.
 
     async with DurableRunner("sqlite:///runs.db") as runner:
         ctx = Assistant(runner)
-        messages = await runner.run(ctx.main, [user("…")], run_id="order-7")     # the same name again: the same run
-        messages = await ctx.main([user("…")])                                   # a run of its own
+        messages = await runner.run(ctx.main, [user("…")], run_id="order-7")     # the same run_id: the same run
+        messages = await ctx.main([user("…")])                                   # a new run
 
-Unfinished runs of an ended process continue as soon as a process with the same contexts is launched.
+Unfinished runs of a dead process continue as soon as a process with the same contexts launches its runner.
 """
 
 import asyncio
@@ -52,16 +52,34 @@ log = logging.getLogger("sabir.durable")
 
 
 class DurableRunner(Runner, AsyncClosing):
-    """Performs bound calls in runs that survive their process.
+    """Performs the calls of a context's policies as stored runs, which another process continues after a crash.
 
-    `store` is `sqlite:///file.db`, which needs nothing else, or `postgresql://…`, which many machines can share.
-    `application` and `version` name the runs' owner: only workers of the same version continue a run, so raise it when
-    a change of code makes old runs unrepeatable. `beat`: seconds between two checks for cancelled runs, decisions and
-    dead workers; `poll`: seconds between two checks of the queue. `at_once` limits the runs that a worker takes from a
-    queue at once, so that others get some too: use one number for all workers of a queue, since the one launched last
-    sets it for all. `durability="power"` makes SQLite's writes survive a power cut too.
+    A run is one call from outside, with all calls that its policies make. Each batch and result is stored before the
+    run uses it, and a repeated run reads the stored ones instead of calling the policies again.
 
-    The engine, DBOS, is one in each process: runners of equal settings share it, others raise RunnerInUse.
+    `store` is `sqlite:///file.db`, or `postgresql://user@host/database` for several machines. Only workers with
+    the same `application` and `version` continue a run: change `version` when new code cannot repeat old runs. Every
+    `beat` seconds a worker looks for cancelled runs, decisions and dead workers, and every `poll` seconds for queued
+    runs. `at_once` is the maximum number of queued runs that one worker performs at the same time; None means no
+    limit. The worker that was launched last sets `at_once` for all workers of a queue. With `durability="power"`,
+    SQLite's writes also survive a power cut.
+
+    Raises StoreInvalid for a wrong store URL or application name, and SettingsInvalid for wrong numbers. All open
+    runners of a process must have equal settings, otherwise `launch` raises RunnerInUse.
+
+    >>> import asyncio
+    >>> from sabir_runtime import BaseContext, llm_policy
+    >>> from sabir_runtime.durable import DurableRunner
+    >>> class Desk(BaseContext):
+    ...     def __init__(self, runner):
+    ...         super().__init__(runner)
+    ...         self.llm = self._bind(llm_policy("echo:m"))
+    >>> async def main():
+    ...     async with DurableRunner("sqlite:///runs.db") as runner:
+    ...         batch = await runner.run(Desk(runner).llm, "Hello!", run_id="order-7")
+    ...         return batch[0].text, runner.runs.summary("order-7").state
+    >>> asyncio.run(main())
+    ('Hello!', 'done')
     """
 
     def __init__(
@@ -76,12 +94,12 @@ class DurableRunner(Runner, AsyncClosing):
         at_once: int | None = None,
     ) -> None:
         if not re.fullmatch(r"[a-z0-9_-]{3,200}", application):
-            raise StoreInvalid(f"application {application!r} is no name; use 3 or more of a-z, 0-9, - and _")
+            raise StoreInvalid(f"application={application!r} is not a valid name; use 3 to 200 of a-z, 0-9, - and _")
         for name, seconds in {"beat": beat, "poll": poll}.items():
             if not 0 < seconds < float("inf"):
-                raise SettingsInvalid(f"{name}={seconds} is no time between two looks; give seconds, more than 0")
+                raise SettingsInvalid(f"{name}={seconds} is not a valid interval; give a number of seconds above 0")
         if at_once is not None and at_once < 1:
-            raise SettingsInvalid(f"at_once={at_once} is no number of runs; give 1 or more, or None for no bound")
+            raise SettingsInvalid(f"at_once={at_once} is not a valid limit; give 1 or more, or None for no limit")
         self._settings = Settings(parse_store(store), application, version, durability, beat, poll, at_once)
         self._contexts: dict[str, BaseContext] = {}
         self._worker: Worker | None = None
@@ -90,9 +108,10 @@ class DurableRunner(Runner, AsyncClosing):
         self._opening = Lock()
 
     def create_bind_function(self, ctx: "BaseContext") -> Callable[..., BoundPolicy]:
-        """Return the function that binds policies to the context, which performs the runs of its class from now on.
+        """Return the function that binds policies to a context. Called by `BaseContext.__init__`.
 
-        Raises DurableFault if another class has one of its stored names, because their runs would be mixed up.
+        From now on the stored runs of the context's class are performed with this context. Raises DurableFault if a
+        context of another class has the same stored name, because their runs would be mixed up.
         """
         names = stored_names(ctx)
         for name in names:
@@ -101,7 +120,10 @@ class DurableRunner(Runner, AsyncClosing):
         return super().create_bind_function(ctx)
 
     def perform(self, call: BoundCall) -> Awaitable[Batch]:
-        """The batch of a call: within a run, recorded at its path; outside, performed as a new run."""
+        """Perform a bound call and return its batch. A call inside a run is stored with this run.
+
+        A call outside of a run starts a new run with a random name.
+        """
         where = place.get()
         if where is not None:
             return where.execution.record(paths.next_path(call.name), call)
@@ -117,15 +139,18 @@ class DurableRunner(Runner, AsyncClosing):
         run_id: str | None = None,
         **arguments: Any,
     ) -> Batch:
-        """Perform a run here, and return its batch. A run of that name is not performed twice: its result is returned.
+        """Call a bound policy as a run in this process, and return its batch with the results of option calls.
 
-        Raises PolicyFailed if the policy failed, RunPaused or RunCancelled if the run was stopped, ReplayMismatch if a
-        run of that name had another request, or its code behaves differently, RunConflict if it waits for another
-        version without a worker, and StoreInvalid if the store cannot be written. A caller that stops waiting does not
-        stop the run: it continues until `runs.cancel`.
+        `run_id` names the run; by default the name is random. If the store already has a run of this name, no second
+        run is started: the call waits for the stored run and returns its result. `arguments` are the policy's own.
+        Cancelling the caller does not stop the run; use `runs.cancel`.
+
+        Raises PolicyFailed if the policy failed, and RunPaused, RunCancelled or RunTaken if the run was stopped.
+        Raises ReplayMismatch if the stored run has another request or the code has changed. Raises RunConflict inside
+        another run, and if no worker serves the stored run's version. Raises StoreInvalid if the store cannot be used.
         """
         if place.get() is not None:
-            raise RunConflict(f"a run within a run: call {bound.name!r} through its context instead")
+            raise RunConflict(f"a run cannot start another run; call {bound.name!r} through its context instead")
         call = BoundCall(bound, observations, options, bound.signature.check(arguments))
         return await self._run(call, name_of(run_id))
 
@@ -138,7 +163,13 @@ class DurableRunner(Runner, AsyncClosing):
         run_id: str | None = None,
         **arguments: Any,
     ) -> str:
-        """Give a run to any free worker, this one included; returns its name, for `result`."""
+        """Put a run into the queue of all workers, this process included, and return the run's name at once.
+
+        `run_id` and `arguments` are as in `run`. Launches the worker of this process. Wait with `result`.
+
+        Raises ReplayMismatch or RunConflict if the name belongs to a different run, RunConflict if no worker serves the
+        stored run's version, and StoreInvalid if the store cannot be used.
+        """
         call = BoundCall(bound, observations, options, bound.signature.check(arguments))
         worker = await self.launch()
         asked = self._asked(call, name_of(run_id))
@@ -156,9 +187,11 @@ class DurableRunner(Runner, AsyncClosing):
         run_id: str | None = None,
         **arguments: Any,
     ) -> str:
-        """Give a run to the workers of the store; this process need not be a worker. Returns its name.
+        """Put a run into the queue of the store's workers, and return the run's name at once.
 
-        As `start`, but nothing is launched here: if there is no worker, the run waits for one.
+        Unlike `start`, this does not launch a worker in this process. The run waits until a worker is launched
+        elsewhere. Raises ReplayMismatch or RunConflict if the name belongs to a different run, and StoreInvalid if the
+        store cannot be used.
         """
         call = BoundCall(bound, observations, options, bound.signature.check(arguments))
         asked = self._asked(call, name_of(run_id))
@@ -182,9 +215,10 @@ class DurableRunner(Runner, AsyncClosing):
             raise unusable(url, error.orig or error, "used") from None
 
     async def result(self, run_id: str) -> Batch:
-        """Wait for a run, wherever it is performed, and return its batch; raises as `run` does.
+        """Wait for a run that any process performs, and return its batch.
 
-        If no worker of the run's version exists, this waits too, with a warning in the log.
+        If no worker serves the run's version, a warning is logged, and the call waits for such a worker. Raises
+        RunNotFound for an unknown name; PolicyFailed, RunPaused, RunCancelled and RunTaken as `run` does.
         """
         from sabir_runtime.durable import engine
 
@@ -200,9 +234,10 @@ class DurableRunner(Runner, AsyncClosing):
         return await self._result(worker, run_id, engine.find(run_id))
 
     async def recover(self, *contexts: "BaseContext") -> list[str]:
-        """Launch, and continue unfinished runs; returns the names of the runs that are queued, running or waiting.
+        """Launch the worker, so that unfinished runs continue, and return the names of all unfinished runs.
 
-        `contexts` are optional: the runner knows the contexts that were made with it.
+        Unfinished runs are queued, running or waiting. `contexts` are further contexts whose runs this worker performs.
+        Contexts created with this runner need not be passed.
         """
         worker = await self.launch()
         for context in contexts:
@@ -210,12 +245,19 @@ class DurableRunner(Runner, AsyncClosing):
         return await worker.store(worker.runs.unfinished, self._settings.application)
 
     async def decide(self, run_id: str, path: str, messages: str | Message | Sequence[Message]) -> None:
-        """Record a person's choice for a call that waits for it; see Runs.decide, which needs no runner."""
+        """Store a person's decision for a call that waits for one. Launches the worker.
+
+        Arguments and errors are those of `Runs.decide`, which needs no worker.
+        """
         worker = await self.launch()
         await worker.store(worker.runs.decide, run_id, path, messages)
 
     async def launch(self) -> "Worker":
-        """Start the worker, if it does not run yet: runs of dead workers continue here."""
+        """Start the worker of this process, unless it is running. Runs of dead workers then continue here.
+
+        Called by the other methods when needed. Raises RunnerInUse if this process has an open runner with other
+        settings, and StoreInvalid if the store cannot be used.
+        """
         self._launching = self._launching or asyncio.Lock()
         async with self._launching:
             if self._worker is None:
@@ -227,13 +269,16 @@ class DurableRunner(Runner, AsyncClosing):
 
     @property
     def runs(self) -> "Runs":
-        """All runs of the store, to inspect and control; its methods block. Raises DurableFault before the launch."""
+        """The store's runs, to list and control. Its methods block the thread. Raises DurableFault before `launch`."""
         if self._worker is None:
             raise DurableFault("the runner is not launched yet; await runner.launch() first")
         return self._worker.runs
 
     async def aclose(self) -> None:
-        """Stop the worker. Unfinished runs stay for another worker or the next launch."""
+        """Close this runner. The last open runner of a process stops the worker.
+
+        Unfinished runs stay in the store; another worker, or the next launch, continues them.
+        """
         worker, self._worker = self._worker, None
         runs, self._submitting = self._submitting, None
         if runs is not None:
@@ -252,7 +297,7 @@ class DurableRunner(Runner, AsyncClosing):
             worker.live.pop(name, None)
 
     async def _begin(self, worker: "Worker", asked: Run) -> "asyncio.Task[WorkflowHandleAsync[None]]":
-        """Record a run and start it, as a task: a caller cancelled in between must not leave a run without a worker."""
+        """Store a run and start it. Called in a task, so that a cancelled caller does not leave the run unstarted."""
         from sabir_runtime.durable import engine
 
         stored = await worker.store(worker.ledger.create, asked)
@@ -283,7 +328,7 @@ class DurableRunner(Runner, AsyncClosing):
         return recorded.outcome()
 
     async def _check_served(self, worker: "Worker", stored: Run) -> None:
-        """Raise RunConflict for a run that waits for another version without a worker: it may wait forever."""
+        """Raise RunConflict if a queued run needs another version that no worker serves."""
         version = self._settings.version
         if stored.version == version:
             return
@@ -291,14 +336,14 @@ class DurableRunner(Runner, AsyncClosing):
         if summary.state == "queued" and summary.waits_for:
             remedy = f"start one, or `sabir runs fork {stored.run} --for-version {version}`, or cancel it"
             raise RunConflict(
-                f"run {stored.run!r} waits for {summary.waits_for}, and this is version {version!r}; {remedy}"
+                f"run {stored.run!r} waits for {summary.waits_for}, but this runner has version {version!r}; {remedy}"
             )
 
     def _check_same(self, stored: Run, asked: Run) -> None:
-        """Raise RunConflict or ReplayMismatch if a stored run of that name is not the run that is asked for."""
+        """Raise RunConflict or ReplayMismatch if the stored run with this name has a different request."""
         if stored.application != asked.application:
-            owner = f"application {stored.application!r}, and this is {asked.application!r}"
-            raise RunConflict(f"run {asked.run!r} belongs to {owner}; give another run_id")
+            owner = f"application {stored.application!r}, and this runner's is {asked.application!r}"
+            raise RunConflict(f"run {asked.run!r} belongs to {owner}; use another run_id")
         context = self._contexts.get(stored.context)  # also under an earlier name
         is_same_context = stored.context == asked.context or (
             context is not None and context is self._contexts.get(asked.context)
@@ -306,13 +351,13 @@ class DurableRunner(Runner, AsyncClosing):
         if is_same_context and (stored.name, stored.digest) == (asked.name, asked.digest):
             return
         was, now = f"{stored.context}.{stored.name}", f"{asked.context}.{asked.name}"
-        differs = f"{was}, and is now asked of {now}"
+        differs = f"{was}, not of {now}"
         if is_same_context and stored.name == asked.name:
             differs = f"{was} with other observations or arguments: {difference(stored.request, asked.request)}"
-        raise ReplayMismatch(f"run {asked.run!r} was asked of {differs}; give what it was given, or another run_id")
+        raise ReplayMismatch(f"run {asked.run!r} is a call of {differs}; repeat that call, or use another run_id")
 
     def _asked(self, call: BoundCall, name: str, worker: str | None = None) -> Run:
-        """Make the row of a run that is asked for."""
+        """Return the row of a requested run."""
         settings, context = self._settings, stored_names(call.bound.context)[0]
         digest, request = request_of(call).digest, whole_request(call)
         return Run(name, settings.application, settings.version, context, call.name, digest, request, worker=worker)
@@ -336,7 +381,8 @@ async def _acquire(settings: Settings, contexts: "list[BaseContext]") -> "Worker
             raise
     if worker.settings != settings:
         store = shown(worker.settings.url)
-        raise RunnerInUse(f"a DurableRunner of {store} works in this process, and there can be one; close it first")
+        remedy = "close it first, or use equal settings"
+        raise RunnerInUse(f"this process already has an open DurableRunner of {store} with other settings; {remedy}")
     worker.holders += 1
     return worker
 
@@ -355,17 +401,17 @@ def _close(runs: "Runs") -> None:
 
 
 def _left(name: str) -> RunTaken:
-    return RunTaken(f"run {name!r} was left unfinished: its runner was closed; launch one to go on")
+    return RunTaken(f"run {name!r} is unfinished, because its runner was closed; launch a runner to continue the run")
 
 
 def _stopped(run: Run) -> Exception:
-    """Make the error for a run that ended here without a result."""
+    """Return the error for a run that ended here without a result."""
     fault = parse_fault(run.fault)
     if fault is not None:
         return fault
     if run.wish == "pause":
         why = f": {run.fault}" if run.fault else ""
-        return RunPaused(f"run {run.run!r} is paused{why}; `sabir runs resume {run.run}` carries it on")
+        return RunPaused(f"run {run.run!r} is paused{why}; `sabir runs resume {run.run}` continues the run")
     if run.wish == "cancel":
-        return RunCancelled(f"run {run.run!r} was cancelled; `sabir runs resume {run.run}` carries it on after all")
+        return RunCancelled(f"run {run.run!r} was cancelled; `sabir runs resume {run.run}` continues the run")
     return RunConflict(f"run {run.run!r} ended without a result; `sabir runs show {run.run}` shows where")

@@ -1,20 +1,20 @@
-"""All runs of a store, from any process: to inspect and control them.
+"""List and control the runs of a store, from any process.
 
-    Runs("sqlite:///runs.db") ─┬─ list, show                   nothing is changed
-                               ├─ cancel, pause, resume        the run's worker loses its hold, and stops
-                               ├─ fork                         a run that begins with what another one recorded
-                               ├─ delete, delete_ended         ended runs are forgotten
-                               ├─ decide                       a person's answer for a call that waits for it
-                               └─ recover                      runs of dead workers go back to the queue
+    Runs("sqlite:///runs.db") ─┬─ list, show                   read only
+                               ├─ cancel, pause, resume        the run's worker stops, or a worker continues the run
+                               ├─ fork                         a new run that begins with the records of another run
+                               ├─ delete, delete_ended         remove ended runs and their records
+                               ├─ decide                       store a person's answer for a waiting call
+                               └─ recover                      put the runs of dead workers back into the queue
 
-The engine need not run here: workers see a request within a beat.
+This process needs no worker: the workers see each change within a beat.
 
-Only runs of dead workers go back to the queue: the process that can take a worker's lock knows that it is dead.
+Only runs of dead workers go back to the queue. A process that can lock a worker's lock knows that the worker is dead.
 
-    workers that were not seen lately ─▶ is its lock free? ─ no ─▶ it lives: nothing is done
-                                                └ yes ─▶ for each of its runs: fence off, requeue ─▶ forget the worker
+    workers that were not seen lately ─▶ is the lock free? ─ no ─▶ the worker lives: change nothing
+                                                └ yes ─▶ for each of its runs: fence off, requeue ─▶ remove the worker
 
-A worker that is closed releases its runs first, so it did not die while it held them.
+A worker that is closed releases its runs first, so a closed worker does not count as dead.
 """
 
 import builtins
@@ -42,16 +42,35 @@ if TYPE_CHECKING:
     from dbos import DBOSClient, EnqueueOptions
 
 BATCH = 200
-"""How many runs are deleted at once."""
+"""The number of runs deleted in one transaction."""
 
 
 def queue_of(application: str, context: str) -> str:
-    """Return the queue of runs with this stored name of a context: workers take the runs whose code they have."""
+    """Return the name of the queue of a context's runs. Workers read the queues of the contexts that they know."""
     return f"{application}.{context}"
 
 
 class Runs(SyncClosing):
-    """The runs in a store. `with Runs(…) as runs` closes its connections at the end."""
+    """Lists and controls the runs of a store, from any process. All methods block the thread.
+
+    `store` is a URL as `DurableRunner` accepts it, or an SQLAlchemy engine. Use the object in a `with` block, which
+    closes the connections that the object opened. Raises StoreInvalid if the store cannot be used or has no runs.
+
+    >>> import asyncio
+    >>> from sabir_runtime import BaseContext, llm_policy
+    >>> from sabir_runtime.durable import DurableRunner, Runs
+    >>> class Desk(BaseContext):
+    ...     def __init__(self, runner):
+    ...         super().__init__(runner)
+    ...         self.llm = self._bind(llm_policy("echo:m"))
+    >>> async def main():
+    ...     async with DurableRunner("sqlite:///runs.db") as runner:
+    ...         await runner.run(Desk(runner).llm, "Hello!", run_id="order-7")
+    >>> asyncio.run(main())
+    >>> with Runs("sqlite:///runs.db") as runs:
+    ...     print([(run.run, run.state) for run in runs.list()])
+    [('order-7', 'done')]
+    """
 
     def __init__(self, store: str | Engine) -> None:
         self._owned = isinstance(store, str)
@@ -66,91 +85,107 @@ class Runs(SyncClosing):
 
     @cached_property
     def _client(self) -> "DBOSClient":
-        """The client that changes runs at the engine, which takes a second to import."""
+        """The engine's client, which changes runs. Created late, because the import takes a second."""
         from sabir_runtime.durable.engine import make_client
 
         return make_client(self.engine)
 
     def close(self) -> None:
-        """Close the connections, if this object opened them."""
+        """Close the connections that this object opened. A passed SQLAlchemy engine stays open."""
         if "_client" in vars(self):
             self._client.destroy()
         if self._owned:
             close_store(self.engine)
 
     def list(self, *, state: RunState | None = None, limit: int = 100) -> tuple[RunSummary, ...]:
-        """Runs, the newest first; those in one state if that is given."""
+        """Return at most `limit` runs, the newest first. With `state`, return only runs in this state.
+
+        Raises SettingsInvalid for a `limit` below 1.
+        """
         if limit < 1:
-            raise SettingsInvalid(f"limit is {limit}; give the number of runs to list, 1 or more")
+            raise SettingsInvalid(f"limit={limit} is too low; give the number of runs to list, 1 or more")
         return tuple(self.statuses.newest(state, limit))
 
     def unfinished(self, application: str) -> "builtins.list[str]":
-        """The names of an application's runs that are queued, running or waiting; the oldest first."""
+        """Return the names of an application's queued, running and waiting runs, the oldest first."""
         return self.statuses.unfinished(application)
 
     def summary(self, run: str) -> RunSummary:
-        """A run without its calls; RunNotFound if there is none of that name."""
+        """Return a run's state and other facts, without its calls. Raises RunNotFound for an unknown name."""
         for found in self.statuses.find([run]):
             return found
         raise no_run(run)
 
     def show(self, run: str) -> RunDetails:
-        """A run and its calls; RunNotFound if there is none of that name."""
+        """Return a run with its request and all its calls. Raises RunNotFound for an unknown name."""
         recorded = tuple(map(_shown, self.ledger.calls(run)))
         return RunDetails(summary=self.summary(run), request=self.ledger.run(run).request, calls=recorded)
 
     def cancel(self, run: str) -> None:
-        """End a run without a result; its worker stops within a beat. RunConflict if it has ended."""
+        """Cancel a run. Its worker stops within a beat, and callers who await the run receive RunCancelled.
+
+        Raises RunNotFound for an unknown name, and RunConflict if the run is done or failed.
+        """
         self._end(run, "cancel")
 
     def pause(self, run: str, *, reason: str | None = None) -> None:
-        """Stop a run until it is resumed; its calls' results are kept. Raises RunConflict if it has ended."""
+        """Stop a run until `resume`. The results of its calls stay stored; callers who await it receive RunPaused.
+
+        `reason` is shown as the run's `fault`. Raises RunNotFound for an unknown name, and RunConflict if the run is
+        done or failed.
+        """
         self._end(run, "pause", reason)
 
     def resume(self, run: str) -> None:
-        """Continue a paused or cancelled run on any worker that has its code; raises RunConflict for another state.
+        """Continue a paused or cancelled run, on any worker with its application, version and context.
 
-        A worker that still runs it, because it has not seen the stop yet, releases it first.
+        A worker that has not seen the stop yet stops first. Raises RunNotFound for an unknown name, and RunConflict for
+        a run in another state.
         """
         summary = self.summary(run)
         if summary.state not in ("paused", "cancelled"):
             raise RunConflict(
-                f"run {run!r} is {summary.state}: there is nothing to resume; only paused runs wait for it"
+                f"run {run!r} is {summary.state}, so it cannot be resumed; only paused or cancelled runs can"
             )
         self.ledger.fence(run, wish="run", fault=None, deaths=0)
         self.requeue(self.ledger.run(run))
 
     def delete(self, *names: str) -> None:
-        """Delete ended runs with all their records; deletes none if one of them has not ended.
+        """Delete ended runs with all their records. Deletes none of them if one has not ended.
 
-        A fork has its own copy of its beginning, and stays complete when its origin is deleted. A deleted name can be
-        used again for a new run. Raises RunNotFound for an unknown name, and RunConflict for a run that is not done,
+        Forks of a deleted run stay complete, because a fork has its own copies of records. The name of a deleted run
+        can be used for a new run. Raises RunNotFound for an unknown name, and RunConflict for a run that is not done,
         failed or cancelled, or that a worker has not released yet.
         """
         for name in names:
             state = self.summary(name).state
             if state not in ENDED:
-                raise RunConflict(f"run {name!r} is {state}, and is kept; cancel it before it is deleted")
+                raise RunConflict(f"run {name!r} is {state} and was not deleted; cancel it first")
         for start in range(0, len(names), BATCH):
             these = names[start : start + BATCH]
             gone = self._delete(these)
             kept = [name for name in these if name not in gone]
             if kept:
-                remedy = "delete it in a moment, or after `sabir runs recover` if its worker is gone"
-                raise RunConflict(f"run {kept[0]!r} is kept, for a worker is still at it; {remedy}")
+                remedy = "try again in a moment, or run `sabir runs recover` first if its worker is dead"
+                raise RunConflict(f"run {kept[0]!r} was not deleted: a worker still performs it; {remedy}")
 
     def delete_ended(self, seconds: float) -> int:
-        """Delete all runs that ended so many seconds ago or earlier; returns their number. See `delete`."""
+        """Delete all runs that ended at least `seconds` ago, and return how many were deleted.
+
+        Raises SettingsInvalid for a negative or infinite number.
+        """
         if not 0 <= seconds < float("inf"):
-            raise SettingsInvalid(f"{seconds} is no age of runs; give seconds, 0 or more")
+            raise SettingsInvalid(f"{seconds} is not a valid age of runs; give a number of seconds, 0 or more")
         names = self.statuses.ended_before(time.time() - seconds)
         return sum(len(self._delete(names[start : start + BATCH])) for start in range(0, len(names), BATCH))
 
     def fork(self, run: str, *, at: str | None = None, name: str | None = None, version: str | None = None) -> str:
-        """Begin a new run of the same request, for workers of the same version by default; returns its name.
+        """Start a new run with the request of another run, and return the new run's name.
 
-        It gets the other run's records from before the call at the path `at`, so that this call and everything that
-        depends on it are performed again; without a path, it gets none. Raises RunNotFound for an unknown run or path.
+        The new run copies the records of all calls that ended and began before the call at the path `at`, so the call
+        at `at` and later calls are performed again. Without `at`, all calls are performed again. `name` is random by
+        default, and `version` is by default the other run's version. Raises RunNotFound for an unknown run or path, and
+        RunConflict if the name is used already.
         """
         origin = self.ledger.run(run)
         kept = _before(at, self.ledger.calls(run)) if at is not None else []
@@ -163,33 +198,34 @@ class Runs(SyncClosing):
         )  # fmt: skip
         made = self.enqueue(forked, kept)
         if made.forked_from != forked.forked_from:
-            raise RunConflict(f"there is a run {forked.run!r} already; give the fork another name")
+            raise RunConflict(f"a run {forked.run!r} already exists; give the fork another name")
         return forked.run
 
     def decide(self, run: str, path: str, messages: str | Message | Sequence[Message]) -> None:
-        """Record a person's choice for the waiting call at a path; a text becomes a message of "human".
+        """Store a person's decision for the waiting call at `path`. `show` lists the paths of a run's calls.
 
-        A run that was paused because its workers died continues: it waited for this. Raises RunNotFound if the run has
-        no such call, RunConflict if the call does not wait, or already has a choice.
+        `messages` is a text, which becomes a message of the policy "human", or messages, also with option calls.
+        A run that was paused because its workers died is resumed. Raises RunNotFound if the run has no such call, and
+        RunConflict if the call does not wait for a decision or already has one.
         """
         said = [sabir.assistant(messages, policy="human")] if isinstance(messages, str) else as_messages(messages)
         if not self.ledger.decide_for(run, path, dumps(said)):
             call = self.ledger.call(run, path)
             if call.state == "started" and call.batch is None:
-                remedy = f"`sabir runs show {run}` says which call waits"
-                raise RunConflict(f"run {run!r} at {path!r} waits for nobody; {remedy}")
+                remedy = f"`sabir runs show {run}` shows which call waits"
+                raise RunConflict(f"the call {path!r} of run {run!r} does not wait for a decision; {remedy}")
             raise RunConflict(
-                f"run {run!r} at {path!r} is decided already: it is {call.state}; fork the run to change it"
+                f"the call {path!r} of run {run!r} already has a decision or a result; fork the run to change it"
             )
         if self.ledger.run(run).deaths >= MOST_DEATHS:
             self.resume(run)
 
     def enqueue(self, run: Run, kept: Sequence[Call] = ()) -> Run:
-        """Record a run for any worker that has its code; returns the existing run if there is one of that name."""
+        """Store a run in the queue of all workers that know its context. Return the stored run if the name exists."""
         return self.ledger.create(run, lambda connection: self._enqueue(run, connection), kept)
 
     def requeue(self, run: Run) -> None:
-        """Give a run without a worker to any worker that has its code."""
+        """Put a run without a worker back into the queue."""
         from dbos import error
 
         try:
@@ -198,24 +234,24 @@ class Runs(SyncClosing):
             self._enqueue(run)
 
     def park(self, run: str, reason: str, *, deaths: int = 0) -> None:
-        """Pause a run that cannot go on, and say why."""
+        """Pause a run that cannot continue, and store the reason as its `fault`."""
         self.ledger.fence(run, wish="pause", fault=reason, deaths=deaths)
         self._client.cancel_workflow(run)
 
     def stay_stopped(self, run: str) -> None:
-        """Report to the engine a run that was stopped before the engine knew it."""
+        """Cancel a run at the engine if the run was stopped before the engine knew it."""
         if self.ledger.run(run).wish != "run":
             self._client.cancel_workflow(run)
 
     def open_queues(self, queues: Iterable[str], poll: float, at_once: int | None) -> None:
-        """Make the queues that are missing; their workers look every `poll` seconds, and take so many runs at once."""
+        """Register the queues. Workers poll every `poll` seconds, and run at most `at_once` runs each."""
         for queue in queues:
             self._client.register_queue(queue, polling_interval_sec=poll, worker_concurrency=at_once)
 
     def _end(self, run: str, wish: str, reason: str | None = None) -> None:
         state = self.summary(run).state
         if state in ("done", "failed"):
-            raise RunConflict(f"run {run!r} is {state}, and cannot be ended; fork it to run it again")
+            raise RunConflict(f"run {run!r} is already {state}; fork it to run it again")
         self.ledger.fence(run, wish=wish, fault=reason, deaths=0)
         self._client.cancel_workflow(run)
 
@@ -235,9 +271,9 @@ class Runs(SyncClosing):
             self._client.enqueue_in_transaction(connection, options)
 
     def _delete(self, names: Sequence[str]) -> "builtins.list[str]":
-        """Delete ended runs: mark them, delete them at the engine, then here.
+        """Delete ended runs: mark them, delete them at the engine, then in the ledger. Return the deleted names.
 
-        If this process ends in between, a cancelled run is left, which can be deleted.
+        If this process dies in between, the run remains as a cancelled run that can be deleted.
         """
         over = self.ledger.condemn(self.statuses.over(names))
         if over:
@@ -247,13 +283,13 @@ class Runs(SyncClosing):
 
 
 def _shown(call: Call) -> CallRecord:
-    """A row of the ledger for display."""
+    """Convert a row of the ledger for display."""
     columns = {name: value for name, value in vars(call).items() if name in CallRecord.model_fields}
     return CallRecord(**columns, messages=tuple(loads(call.given)))
 
 
 def _before(path: str, recorded: Sequence[Call]) -> Sequence[Call]:
-    """The ended calls that began before the call at that path: they cannot depend on it, unless they contain it."""
+    """Return the ended calls that began before the call at `path` and do not contain this call."""
     number = next((call.number for call in recorded if call.path == path), -1)
     return [
         call
@@ -265,19 +301,18 @@ def _before(path: str, recorded: Sequence[Call]) -> Sequence[Call]:
 log = logging.getLogger("sabir.durable")
 
 BEATS_UNSEEN = 3
-"""How many beats a worker on Postgres may miss, so that it can take its lock again after a lost connection."""
+"""The number of beats that a worker on Postgres may miss, so that it can lock again after a lost connection."""
 
 
 def patience_of(url: URL, beat: float = 1.0) -> float:
-    """Seconds for which an unseen worker is left alone, so that a lost connection can come back."""
+    """Return for how many seconds an unseen worker still counts as alive, so that it can reconnect."""
     return 0.0 if is_sqlite(url) else BEATS_UNSEEN * beat
 
 
 def recover(runs: Runs, workers: WorkerList, lease: Lease, *, unseen: float, apart_from: str = "") -> list[str]:
-    """Return the runs of dead workers to the queue; returns the names of those runs.
+    """Put the runs of dead workers back into the queue, and return the names of these runs.
 
-    Workers that were seen less than `unseen` seconds ago are left alone, so that one which lost its connection to the
-    store can take its lock again.
+    Workers that were seen in the last `unseen` seconds count as alive, so that a worker can reconnect to the store.
     """
     moved: list[str] = []
     for worker in workers.unseen(unseen):
@@ -291,7 +326,10 @@ def recover(runs: Runs, workers: WorkerList, lease: Lease, *, unseen: float, apa
 
 
 def recover_store(store: str, *, unseen: float | None = None) -> list[str]:
-    """Return the runs of a store's dead workers to the queue, from a process without a worker; returns their names."""
+    """Put the runs of a store's dead workers back into the queue, from a process without a worker. Return their names.
+
+    `unseen` is the number of seconds after which an unseen worker may count as dead; None for the default.
+    """
     url = parse_store(store)
     patience = patience_of(url) if unseen is None else unseen
     with Runs(store) as runs:
@@ -302,11 +340,11 @@ def _give_back(runs: Runs, run: Run, worker: str) -> str:
     earlier = 0 if runs.ledger.has_written(worker, run.run) else run.deaths
     deaths = earlier + (run.holder == worker)
     if deaths >= MOST_DEATHS:
-        reason = f"{deaths} workers died while they had it; resume it when it no longer ends them"
+        reason = f"{deaths} workers died while they performed it; resume it after fixing the cause"
         log.warning("run %s is paused: %s", run.run, reason)
         runs.park(run.run, reason, deaths=deaths)
     else:
-        log.debug("worker %s is gone: run %s goes back to the queue", worker, run.run)
+        log.debug("worker %s is dead: run %s goes back to the queue", worker, run.run)
         runs.ledger.fence(run.run, deaths=deaths)
         runs.requeue(run)
     return run.run

@@ -1,4 +1,4 @@
-"""Queries of runs: the tables here joined with the engine's own, which are only read.
+"""Queries of runs: this package's tables joined with the engine's tables, which are only read.
 
     sabir_runs ─┬─ workflow_status   the engine's row of the run: its status, since when, at which worker
                 ├─ sabir_calls       whether one of its calls waits for a person
@@ -29,7 +29,7 @@ _SECONDS = {
 
 
 class WorkerList:
-    """The workers of a store."""
+    """Reads and writes the list of a store's workers."""
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
@@ -43,24 +43,24 @@ class WorkerList:
             connection.execute(sa.insert(workers).values(**row, started_at=self._now, seen_at=self._now))
 
     def seen(self, worker: str) -> bool:
-        """Record that a worker has its lock now; False if another worker took it for dead since."""
+        """Record that a worker has its lock now. Return False if another worker has removed it as dead."""
         with self._engine.begin() as connection:
             changed = connection.execute(sa.update(workers).where(workers.c.worker == worker).values(seen_at=self._now))
             return bool(changed.rowcount)
 
     def remove(self, worker: str) -> None:
-        """Forget a worker, which holds no run from then on."""
+        """Remove a worker from the list."""
         with self._engine.begin() as connection:
             connection.execute(sa.delete(workers).where(workers.c.worker == worker))
 
     def unseen(self, seconds: float) -> list[str]:
-        """The workers that were not seen for that many seconds."""
+        """Return the workers that were not seen for at least `seconds`."""
         with self._engine.connect() as connection:
             age = self._now - workers.c.seen_at
             return list(connection.execute(sa.select(workers.c.worker).where(age >= sa.literal(seconds))).scalars())
 
     def live(self, seconds: float) -> frozenset[tuple[str, str | None]]:
-        """The applications and versions of the workers that were seen within that many seconds."""
+        """Return the application and version of each worker that was seen in the last `seconds`."""
         with self._engine.connect() as connection:
             age = self._now - workers.c.seen_at
             found = connection.execute(
@@ -70,9 +70,9 @@ class WorkerList:
 
 
 ENDED: tuple[RunState, ...] = ("done", "failed", "cancelled")
-"""Final states of runs; only a cancelled run can be resumed."""
+"""The final states of runs. Only a cancelled run can be resumed."""
 LIVE_SECONDS = 60.0
-"""Seconds after which an unseen worker does not count: runs that only it can take are shown as waiting for a worker."""
+"""The number of seconds after which an unseen worker no longer counts when `waits_for` is computed."""
 
 _QUEUED = ("ENQUEUED", "DELAYED")
 _IS_NEW = runs.c.epoch == sa.literal_column("0")  # as the index has it
@@ -112,23 +112,23 @@ class Statuses:
         self._states = _states(self._table.c.status)
 
     def newest(self, state: RunState | None, limit: int) -> list[RunSummary]:
-        """Runs, the newest first; those in one state if that is given."""
+        """Return runs, the newest first. With `state`, return only runs in this state."""
         newest_first = self._select().order_by(runs.c.created_at.desc(), runs.c.run).limit(limit)
         return self._summaries(newest_first if state is None else newest_first.where(self._is(state)))
 
     def find(self, names: Sequence[str]) -> list[RunSummary]:
-        """The existing runs among these names."""
+        """Return the runs with these names, without unknown names."""
         return self._summaries(self._select().where(runs.c.run.in_(names)))
 
     def unfinished(self, application: str) -> list[str]:
-        """The names of an application's runs that are queued, running or waiting; the oldest first."""
+        """Return the names of an application's queued, running and waiting runs, the oldest first."""
         is_open = sa.or_(self._states["queued"], self._states["running"])
         oldest_first = sa.select(runs.c.run).select_from(self._joined).order_by(runs.c.created_at, runs.c.run)
         with self._engine.connect() as connection:
             return [*connection.execute(oldest_first.where(runs.c.application == application, is_open)).scalars()]
 
     def left_by(self, worker: str) -> list[Run]:
-        """The runs that a worker holds, and those that it recorded but did not start."""
+        """Return the runs that a worker performs, and the runs that it stored but did not start."""
         status = self._table.c
         has = sa.and_(status.executor_id == worker, status.status == "PENDING")
         wrote = sa.and_(runs.c.worker == worker, _IS_NEW, status.status.is_(None))
@@ -137,17 +137,17 @@ class Statuses:
             return [Run(**row) for query in queries for row in connection.execute(query).mappings()]
 
     def ended_before(self, moment: float) -> list[str]:
-        """The names of runs that ended before that time, and that no worker still runs."""
+        """Return the names of runs that ended before `moment` and that every worker has released."""
         at = sa.func.coalesce(self._table.c.updated_at / 1000.0, runs.c.created_at)
         with self._engine.connect() as connection:
             return [*connection.execute(self._over().where(at < moment)).scalars()]
 
     def over(self, names: Sequence[str]) -> sa.Select[tuple[str]]:
-        """A query for these runs' names, limited to those that have ended and that no worker still runs."""
+        """Return a query for the names of those of these runs that ended and that every worker has released."""
         return self._over().where(runs.c.run.in_(names)).correlate(None)
 
     def stranded(self, application: str) -> Mapping[str, int]:
-        """Version → how many queued runs of an application wait for it, for versions without a worker."""
+        """Return the number of an application's queued runs for each version that no worker serves."""
         queued = (
             sa.select(runs.c.version, sa.func.count())
             .join(self._table, self._table.c.workflow_uuid == runs.c.run)
@@ -164,7 +164,7 @@ class Statuses:
             }
 
     def is_known(self, run: str) -> bool:
-        """Whether the engine knows a run."""
+        """Return whether the engine has a row for a run."""
         with self._engine.connect() as connection:
             found = sa.select(self._table.c.workflow_uuid).where(self._table.c.workflow_uuid == run)
             return connection.execute(found).first() is not None
@@ -213,9 +213,9 @@ def _states(status: sa.ColumnElement[str | None]) -> dict[RunState, sa.ColumnEle
 def _summary(row: Mapping[Any, Any], state: RunState, live: frozenset[tuple[str, str | None]]) -> RunSummary:
     waits_for = None
     if state == "queued" and not _is_served(live, row["application"], row["version"]):
-        waits_for = f"a worker of version {row['version']!r}, of which none is there"
+        waits_for = f"a worker of version {row['version']!r}, and none is running"
     elif state in ("queued", "running", "waiting") and row["is_held"] and row["executor_id"] != row["holder"]:
-        waits_for = f"worker {row['holder']}, which has not let go of it yet"
+        waits_for = f"worker {row['holder']}, which has not released the run yet"
     updated_at = row["updated_at"] / 1000 if row["updated_at"] else row["created_at"]
     shown = {name: row[name] for name in RunSummary.model_fields if name in row}
     return RunSummary(**{**shown, "state": state, "waits_for": waits_for, "updated_at": updated_at})

@@ -1,18 +1,18 @@
-"""Makes a database engine from a URL, with the settings that runs need.
+"""Create a database engine from a store's URL, with the settings that runs need.
 
     sqlite:///runs.db         WAL, so that readers never wait; one writer at a time, others wait for it
     postgresql://host/name    through psycopg 3, a pool of connections
 
-`durability` says what a finished write survives on SQLite: the end of the process, or also a power cut. Postgres has
-its own setting for this (synchronous_commit), which is not changed.
+With `durability="process"`, a finished write to SQLite survives the end of the process; with "power" also a power cut.
+Postgres has its own setting for this (synchronous_commit), which is not changed.
 
-A worker lives as long as it holds its lock in the store, which any end of it releases, even a kill or a power cut:
+A worker counts as alive while it has its lock in the store. Any end of the process releases the lock, even a kill:
 
     Postgres    pg_advisory_lock on a connection of its own     the server frees it when that connection ends
-    SQLite      SQLite's own lock on a file beside the store    the operating system frees it with the process
+    SQLite      SQLite's own lock on a file next to the store   the operating system frees it with the process
 
-A worker that can take another worker's lock knows that the other is dead, and that no third one is cleaning up after
-it. A living worker is never taken for dead, however busy its program is: no clock is involved.
+A worker that can lock another worker's lock knows that the other worker is dead, and that no third worker is recovering
+its runs. A living worker never counts as dead, however busy its program is, because no clock is involved.
 """
 
 import os
@@ -76,35 +76,35 @@ def version_of(application: str, version: str) -> str:
 
 
 def parse_store(store: str) -> URL:
-    """The URL of a store; raises StoreInvalid for a URL that is invalid, keeps nothing or has an unsupported scheme."""
+    """Parse a store's URL. Raises StoreInvalid if it is invalid, in memory only, or has an unsupported scheme."""
     try:
         url = make_url(store)
     except (ArgumentError, ValueError):
-        raise StoreInvalid(f"the store is no URL that can be read; {_FORMS}") from None  # it may hold a password
+        raise StoreInvalid(f"the store is not a valid URL; {_FORMS}") from None  # it may hold a password
     backend = url.drivername.partition("+")[0]
     if backend in ("postgresql", "postgres"):
         if "@" in f"{url.host}{url.database}":  # the rest of a password with an unescaped / or @ is parsed into these
-            raise StoreInvalid("the store is no URL that can be read; write / as %2F and @ as %40 in user and password")
+            raise StoreInvalid("the store is not a valid URL; write / as %2F and @ as %40 in user and password")
         return url.set(drivername="postgresql+psycopg")
     if backend != "sqlite":
-        raise StoreInvalid(f"{shown(url)} is of no known kind; {_FORMS}")
+        raise StoreInvalid(f"{shown(url)} has an unsupported scheme; {_FORMS}")
     if not url.database or url.database == ":memory:":
-        raise StoreInvalid(f"{url.drivername} names no file, and a run would die with its process; {_FORMS}")
+        raise StoreInvalid(f"the {url.drivername} URL has no file, so runs would be lost with the process; {_FORMS}")
     return url.set(drivername="sqlite", database=str(Path(url.database).resolve()))
 
 
 def shown(url: URL) -> str:
-    """A store's URL without a password, which may also be in its query."""
+    """Return a store's URL without its password and query, for display."""
     return url.set(query={}).render_as_string()
 
 
 def is_sqlite(url: URL) -> bool:
-    """Whether a store is a file on this machine."""
+    """Return whether a store is an SQLite file."""
     return url.drivername == "sqlite"
 
 
 def bounds_of(url: URL) -> dict[str, int]:
-    """Parameters for connections to Postgres, apart from those that the URL or libpq's own variable gives."""
+    """Return default parameters for Postgres connections, without those set in the URL or by libpq's variables."""
     return {
         name: bound
         for name, bound in _BOUNDS.items()
@@ -113,7 +113,7 @@ def bounds_of(url: URL) -> dict[str, int]:
 
 
 def open_store(url: URL, durability: Durability = "process") -> Engine:
-    """Make an engine of that store, whose rows are guarded; it does not connect yet."""
+    """Create a database engine with guarded rows for a store. Does not connect."""
     if is_sqlite(url):
         engine = create_engine(url)
 
@@ -134,7 +134,7 @@ def open_store(url: URL, durability: Durability = "process") -> Engine:
 
     @event.listens_for(engine, "handle_error")
     def refuse(context: ExceptionContext) -> None:
-        """Whoever asks, this package or the engine: no statement is tried again on a store that is broken."""
+        """Raise StoreInvalid for lasting failures, so that neither this package nor the engine tries again."""
         if DatabaseFailure(context.original_exception).is_lasting:
             task = "opened" if context.connection is None else "used"
             raise unusable(url, context.original_exception, task) from None
@@ -143,14 +143,14 @@ def open_store(url: URL, durability: Durability = "process") -> Engine:
 
 
 def _unixepoch(modifier: str) -> float:
-    """The SQL function that the engine needs; it assumes that newer Pythons have a newer SQLite, which may not hold."""
+    """Replace the SQL function `unixepoch`, which the engine needs, for an SQLite that lacks 'subsec'."""
     if modifier != "subsec":
         raise ValueError(f"unixepoch: {modifier!r} is not known here; it takes 'subsec'")
     return time.time()
 
 
 def reach_store(engine: Engine) -> None:
-    """Connect once; raises StoreInvalid with the store's own words if it cannot be reached, or is not a store."""
+    """Connect once. Raises StoreInvalid with the driver's message if the store cannot be used."""
     try:
         engine.connect().close()
     except DBAPIError as error:
@@ -158,13 +158,13 @@ def reach_store(engine: Engine) -> None:
 
 
 def unusable(url: URL, error: BaseException, task: str = "opened") -> StoreInvalid:
-    """The error that a store is unusable: in the driver's words, without the password, with a remedy."""
+    """Return the error for an unusable store: the driver's message without passwords, and a remedy."""
     secrets = [str(url.password or ""), *(str(url.query.get(name, "")) for name in ("password", "sslpassword"))]
     return StoreInvalid(f"{shown(url)} cannot be {task}: {DatabaseFailure(error, tuple(secrets))}")
 
 
 def close_store(engine: Engine) -> None:
-    """Close its connections; those that a thread of the engine still uses are closed when it returns them."""
+    """Close all connections. Connections in use by a thread of the engine are closed when they are returned."""
 
     @event.listens_for(engine, "checkin")
     def close(connection: Any, record: ConnectionPoolEntry) -> None:
@@ -178,12 +178,12 @@ _KEEPALIVE = ("tcp_keepalives_idle = 5", "tcp_keepalives_interval = 2", "tcp_kee
 
 
 def make_lease(url: URL, worker: str) -> "Lease":
-    """The lease of a worker of that store; nothing is locked yet."""
+    """Return the lease (lock) of a store's worker. Nothing is locked yet."""
     return FileLease(url, worker) if is_sqlite(url) else ServerLease(url, worker)
 
 
 class FileLease:
-    """A lock on a file of the worker's name, in a folder beside the store."""
+    """A lock on a file with the worker's name, in a folder next to the store."""
 
     def __init__(self, url: URL, worker: str) -> None:
         self._folder = Path(f"{url.database}-workers")
@@ -191,7 +191,7 @@ class FileLease:
         self._held: sqlite3.Connection | None = None
 
     def hold(self) -> bool:
-        """Take the lock, which only the end of this process takes away."""
+        """Lock the worker's own file, until `release` or the end of this process. Return False if that fails."""
         if self._held is None:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             self._held = _lock_file(self._folder / self._worker)
@@ -199,7 +199,7 @@ class FileLease:
 
     @contextmanager
     def take(self, worker: str) -> Iterator[bool]:
-        """A context that holds the lock of another worker; yields False if that worker lives."""
+        """Lock another worker's file during the `with` block. Yields False if that worker is alive."""
         path = self._folder / worker
         self._folder.mkdir(mode=0o700, exist_ok=True)
         taken = _lock_file(path)
@@ -226,7 +226,7 @@ class ServerLease:
         self._one_at_a_time = threading.Lock()
 
     def hold(self) -> bool:
-        """Take the lock, or see that its connection still stands; a lost one is opened again."""
+        """Take the worker's own lock, or check its connection and reopen a lost one. Return False if that fails."""
         with self._one_at_a_time:
             if self._connection is not None:
                 try:
@@ -245,7 +245,7 @@ class ServerLease:
 
     @contextmanager
     def take(self, worker: str) -> Iterator[bool]:
-        """A context that holds another worker's lock, on a separate connection; yields False if that worker lives."""
+        """Hold another worker's lock during the `with` block. Yields False if that worker is alive."""
         with closing(self._open()) as connection:
             yield _try_lock(connection, worker)
 
@@ -272,7 +272,7 @@ class ServerLease:
 
 
 Lease: TypeAlias = FileLease | ServerLease
-"""`hold` takes the worker's own lock, `take` that of another worker, `release` releases its own."""
+"""`hold` takes the worker's own lock, `take` another worker's lock, and `release` releases the worker's own."""
 
 
 def _try_lock(connection: Connection, worker: str) -> bool:
@@ -282,7 +282,7 @@ def _try_lock(connection: Connection, worker: str) -> bool:
 
 
 def _lock_file(path: Path) -> sqlite3.Connection | None:
-    """A connection that holds the file's exclusive lock; None if another one holds it."""
+    """Return a connection with the file's exclusive lock; None if another process has the lock."""
     with suppress(OSError):  # it is there already, or SQLite says why it cannot be made; nobody else may read it
         Path(path).touch(0o600)
     connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)

@@ -1,4 +1,4 @@
-"""The tables beside the engine's own: runs, their calls, and the workers.
+"""This package's tables in a store: runs, their calls, and the workers.
 
     sabir_runs      one row a run       its request; the epoch that fences off former holders; its holder until it is
                                         released; the wish for its future
@@ -44,7 +44,7 @@ _digests: dict[int, tuple["weakref.ref[Message]", bytes]] = {}
 
 @dataclass(frozen=True)
 class Request:
-    """A call as the ledger knows it."""
+    """A call's name, digest and readable request, as the ledger stores them."""
 
     name: str
     digest: str
@@ -53,7 +53,7 @@ class Request:
 
 
 def request_of(call: BoundCall) -> Request:
-    """The record of a bound call before it is performed; raises PolicyInvalid for arguments that JSON cannot hold."""
+    """Return the stored form of a bound call. Raises PolicyInvalid for arguments that are not JSON."""
     arguments = call.bound.signature.encode(call.arguments) if call.arguments else "{}"
     options = json.dumps(call.options)
     digest = sha256(b"".join(_digest(message) for message in call.observations))
@@ -67,14 +67,14 @@ def request_of(call: BoundCall) -> Request:
 
 
 def whole_request(call: BoundCall) -> str:
-    """Everything needed to repeat the call in another process, as JSON."""
+    """Return the JSON text with which another process can repeat a call."""
     arguments = call.bound.signature.encode(call.arguments)
     observations, options = dumps(call.observations), json.dumps(call.options)
     return f'{{"observations":{observations},"options":{options},"arguments":{arguments}}}'
 
 
 def answer_request(call: Message) -> Request:
-    """The record of an option call when it is answered."""
+    """Return the stored form of an option call's answer."""
     assert call.call is not None
     return Request(call.call.option_name, _digest(call).hex(), f'{{"call":{encode_message(call)}}}')
 
@@ -96,11 +96,11 @@ def unpack_request(text: str) -> tuple[list[Message], list[str] | None, str]:
 
 
 def difference(recorded: str, found: str) -> str:
-    """Where the requests of two calls first differ, in words: what was recorded, and what was found instead."""
+    """Describe the first difference between a stored and a present request of a call."""
     was, now = (dict(_leaves(json.loads(text))) for text in (recorded, found))
     place = next((each for each in was | now if was.get(each) != now.get(each)), None)
     if place is None:
-        return "recorded with other observations: a message before the last is another"
+        return "recorded with other observations: a message before the last one differs"
     shown, instead = _windows(was.get(place, "nothing"), now.get(place, "nothing"))
     return f"recorded with {place} {shown}, found {instead}"
 
@@ -143,7 +143,7 @@ def _canonical(text: str) -> str:
 
 
 Wish: TypeAlias = Literal["run", "pause", "cancel"]
-"""The requested change of a run."""
+"""The requested state of a run."""
 
 
 @dataclass(frozen=True)
@@ -159,12 +159,12 @@ class Run:
     request: str
     epoch: int = 0
     deaths: int = 0
-    """How many workers died while they held it, since its last new record or since it was resumed by hand."""
+    """The number of workers that died while performing the run, since its last new record or its resumption."""
     wish: Wish = "run"
     fault: str | None = None
     worker: str | None = None
     holder: str | None = None
-    """The worker that runs it, stopped or not, until no part of it runs there."""
+    """The worker that executes the run or a part of it, also after a stop; None after the release."""
     forked_from: str | None = None
     created_at: float = 0.0
 
@@ -190,11 +190,11 @@ class Call:
 
     @property
     def given(self) -> str:
-        """Its result as JSON; while it is open, its policy's batch."""
+        """The result as JSON; while the call is not done, the policy's batch."""
         return self.result or self.batch or "[]"
 
     def outcome(self) -> list[Message]:
-        """Its result, once it is closed; raises its PolicyFailed if it failed."""
+        """Return the result of a call that is done. Raises PolicyFailed for a failed call."""
         if self.state == "failed":
             raise load_stored(
                 Failure.model_validate, json.loads(self.failure or "{}")

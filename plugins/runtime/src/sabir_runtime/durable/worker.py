@@ -1,11 +1,11 @@
-"""A worker: the part of this process that performs runs, and recovers those of dead workers.
+"""The durable worker: the part of a process that performs runs, and recovers the runs of dead workers.
 
     event loop      executions of runs, each a task
-    threads         the ledger: a database never blocks the loop
-    one thread      the beat: keep the lock · tell executions that their run was taken · deliver people's decisions
-· requeue runs of dead workers
+    threads         the ledger, so that a database does not block the loop
+    one thread      the beat: keep the lock · stop runs that were taken · deliver people's decisions
+                    · requeue runs of dead workers
 
-One in each process, like the engine; runners of the same store share it.
+A process has one worker and one engine. Runners with equal settings share the worker.
 """
 
 import asyncio
@@ -56,11 +56,11 @@ Given = TypeVar("Given")
 log = logging.getLogger("sabir.durable")
 
 CLOSING = 20.0
-"""Seconds for which a closing worker waits for the runs that it stops, and for its last beat."""
+"""The number of seconds that a closing worker waits for its runs to stop, and for its last beat."""
 
 
 def make_store(database: Engine, url: URL) -> None:
-    """Connect to a store, and make or upgrade the tables of runs and of the engine."""
+    """Connect to a store, and create or upgrade the tables of runs and of the engine."""
     if is_sqlite(url):
         with suppress(OSError):  # it is there already, or SQLite says why it cannot be made; nobody else may read it
             Path(str(url.database)).touch(0o600)
@@ -72,7 +72,7 @@ def make_store(database: Engine, url: URL) -> None:
 
 
 class Worker:
-    """This process's worker for one store."""
+    """This process's worker for one store. Returned by `DurableRunner.launch`."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -83,21 +83,21 @@ class Worker:
         self._threads = ThreadPoolExecutor(1 if is_sqlite(settings.url) else 8, "sabir-durable")
         self._lease, self._workers = make_lease(settings.url, self.name), WorkerList(self.engine)
         self.contexts: dict[str, BaseContext] = {}
-        """Stored name, earlier ones too → the context that takes runs with this name."""
+        """Stored name of a context, also earlier names → the context that performs runs with this name."""
         self.holders = 0
-        """How many runners of this process share it."""
+        """The number of open runners that share this worker."""
         self.live: dict[str, BoundPolicy] = {}
-        """Run → the policy object to use while its caller is in this process."""
+        """Run name → the bound policy to call, for runs whose caller is in this process."""
         self._executions: set[Execution] = set()
         self._performing: dict[Future[None], asyncio.AbstractEventLoop] = {}
-        """Runs that the engine asked for: each ends when the run is released, or was never taken."""
+        """Done when a run that the engine started is released, or was not taken → the event loop of the run."""
         self._stranded: dict[str, int] = {}
         self._waiting: dict[asyncio.Future[str], tuple[str, str]] = {}
         self._ended = threading.Event()
         self._beating = threading.Thread(target=self._beat, name="sabir-durable-beat", daemon=True)
 
     async def launch(self, contexts: "list[BaseContext]") -> None:
-        """Take the lock, start the engine, and requeue runs of dead workers; nothing stays open if it fails."""
+        """Take the lock, start the engine, and requeue runs of dead workers. Closes everything if that fails."""
         settings = self.settings
         try:
             await self.store(self._prepare)
@@ -116,7 +116,7 @@ class Worker:
             raise
 
     async def add(self, context: "BaseContext") -> None:
-        """Take runs of this context's class too; of two contexts of one class, the later one takes them."""
+        """Perform runs of this context's class too. The latest context of a class performs its runs."""
         new = [name for name in stored_names(context) if name not in self.contexts]
         self._know(context)
         queues = [queue_of(self.settings.application, name) for name in new]
@@ -126,17 +126,17 @@ class Worker:
 
     @property
     def is_closed(self) -> bool:
-        """Whether it has stopped working."""
+        """True once the worker is closing or closed."""
         return self._ended.is_set()
 
     async def close(self) -> None:
-        """Stop the runs here, unfinished, and release the lock: other workers continue them.
+        """Stop the unfinished runs here and release the lock. Other workers continue the runs.
 
-        It waits at most `CLOSING` seconds for runs to stop and for a store to answer.
+        Waits at most `CLOSING` seconds for the runs to stop and for the store to answer.
         """
         self._ended.set()
         for execution in list(self._executions):
-            self._stop(execution, "was left unfinished: its runner was closed")
+            self._stop(execution, "is unfinished, because its runner was closed")
         here = [asyncio.wrap_future(ended) for ended, loop in list(self._performing.items()) if loop.is_running()]
         if here:
             _, late = await asyncio.wait(here, timeout=CLOSING)
@@ -149,9 +149,9 @@ class Worker:
     async def store(
         self, work: Callable[Parameters, Given], *arguments: Parameters.args, **named: Parameters.kwargs
     ) -> Given:
-        """The value of a function that reads or writes the store, run in a thread; it waits for an unreachable store.
+        """Call a function that uses the store in a thread, and return its value. Waits for an unreachable store.
 
-        Every write of the ledger may be repeated: the first one counts.
+        Writes may be repeated, because the first write of a value counts. Raises StoreInvalid for a lasting failure.
         """
         loop = asyncio.get_running_loop()
         while True:
@@ -161,11 +161,11 @@ class Worker:
                 refused = unusable(self.settings.url, error.orig or error, "used")
                 if self.is_closed or not _is_away(error):
                     raise refused from None
-                log.warning("the store is away, waiting for it: %s", refused)
+                log.warning("the store cannot be reached, trying again: %s", refused)
                 await asyncio.sleep(self.settings.beat)
 
     async def decision(self, run: str, path: str) -> str:
-        """Wait until somebody has decided a call; the batch, as JSON."""
+        """Wait for a person's decision on a call, and return the batch as JSON."""
         future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._waiting[future] = (run, path)
         try:
@@ -176,7 +176,7 @@ class Worker:
     def _prepare(self) -> None:
         make_store(self.engine, self.settings.url)
         if not self._lease.hold():
-            raise StoreInvalid("the store gives no lock to this worker; see whether it takes connections")
+            raise StoreInvalid("this worker cannot get its lock in the store; check that the store accepts connections")
         self._sign_on()
 
     def _sign_on(self) -> None:
@@ -189,7 +189,7 @@ class Worker:
                 self._workers.remove(self.name)
         except DBAPIError as error:  # a worker that takes the lock once the store is back removes this one
             refused = unusable(self.settings.url, error.orig or error, "used")
-            log.warning("worker %s ends while the store is away: %s", self.name, refused)
+            log.warning("worker %s ends while the store cannot be reached: %s", self.name, refused)
         finally:
             self._let_go()
 
@@ -200,9 +200,9 @@ class Worker:
         close_store(self.engine)
 
     async def _execute(self, name: str, refused: RowRefused | None = None) -> None:
-        """Perform one run for the engine, to its end or to the end of this worker.
+        """Perform one run for the engine, until the run ends or this worker closes.
 
-        A run whose row was refused is paused with that reason.
+        With `refused`, pause the run and store the refusal as the reason.
         """
         ended: Future[None] = Future()
         ended.set_running_or_notify_cancel()  # a caller that stops waiting does not cancel it
@@ -241,38 +241,38 @@ class Worker:
                 await asyncio.shield(asyncio.ensure_future(self._release(execution)))
 
     async def _take(self, name: str) -> tuple[Run, Execution]:
-        """Take a run once no worker runs it: a worker may be in the middle of an effect after a pause."""
+        """Take a run as soon as no worker executes a part of it."""
         while True:
             await self._end_earlier(name)
             taken = await self.store(self.ledger.claim, name, self.name)
             if taken is not None and not self._here(name):
                 break
             if self.is_closed:
-                raise RunTaken(f"run {name!r} was left unfinished: its runner was closed")
-            log.info("run %s waits for the worker that has not let go of it yet", name)
+                raise RunTaken(f"run {name!r} is unfinished, because its runner was closed")
+            log.info("run %s waits for a worker that has not released it yet", name)
             await asyncio.sleep(self.settings.beat if taken is None else 0)
         run, hold, known = taken
         execution = Execution(self, hold, known)
         self._executions.add(execution)
         if self.is_closed:
-            execution.stop(RunTaken(f"run {name!r} was left unfinished: its runner was closed"))
+            execution.stop(RunTaken(f"run {name!r} is unfinished, because its runner was closed"))
         return run, execution
 
     def _here(self, name: str) -> list[Execution]:
-        """The executions of a run that can still end: their event loops are running."""
+        """Return the executions of a run whose event loops are still running."""
         return [each for each in list(self._executions) if each.hold.run == name and each.loop.is_running()]
 
     async def _end_earlier(self, name: str) -> None:
-        """End earlier executions here: a run resumed within a beat may be taken by the worker that still runs it."""
+        """Stop earlier executions here, because a run resumed within a beat may come back to the same worker."""
         for execution in self._here(name):
-            self._stop(execution, "was taken up again")
+            self._stop(execution, "was started again")
             await asyncio.shield(asyncio.wrap_future(execution.ended))
 
     async def _release(self, execution: Execution) -> None:
         try:
             await self.store(self.ledger.release, execution.hold.run, self.name)
         except (DurableFault, RuntimeError) as fault:  # closed meanwhile: the worker's lock shows that it has ended
-            log.warning("run %s was not let go of: %s", execution.hold.run, fault)
+            log.warning("run %s could not be released: %s", execution.hold.run, fault)
         finally:
             self._executions.discard(execution)
             execution.ended.set_result(None)
@@ -287,7 +287,7 @@ class Worker:
         context = self.contexts.get(run.context)
         bound: object = self.live.get(run.run) or (vars(context).get(run.name) if context is not None else None)
         if not isinstance(bound, BoundPolicy):
-            remedy = "run the code that began it"
+            remedy = "run the code that began the run"
             raise ReplayMismatch(f"run {run.run!r} calls {run.context}.{run.name}, which is not bound here; {remedy}")
         observations, options, arguments = unpack_request(run.request)
         return BoundCall(bound, observations, options, bound.signature.decode(arguments))
@@ -309,7 +309,7 @@ class Worker:
         return recover(self.runs, self._workers, self._lease, unseen=unseen, apart_from=self.name)
 
     def _tell_stranded(self) -> None:
-        """Warn of runs that wait for another version, once for each number of them."""
+        """Log a warning if runs wait for a version without a worker, once for each number of such runs."""
         found = dict(self.runs.statuses.stranded(self.settings.application))
         if found and found != self._stranded:
             shown = ", ".join(f"{number} of version {version!r}" for version, number in found.items())
@@ -346,7 +346,7 @@ def _resolve(future: "asyncio.Future[str]", text: str) -> None:
 
 
 def _is_away(error: DBAPIError) -> bool:
-    """Whether a store may take the same write later: no connection, shutting down, or locked by another writer."""
+    """Return whether a write may succeed later: no connection, shutting down, or locked by another writer."""
     state = getattr(error.orig, "sqlstate", None) or ""
     return (
         error.connection_invalidated

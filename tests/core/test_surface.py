@@ -18,7 +18,7 @@ from sabir.authoring import CallArguments, Frozen, SyncClosing
 
 from tests.architecture.project import PACKAGES
 
-NOTE = "The question is kept: ask() tries again, drop_last() takes it back."
+NOTE = "The question is stored without an answer: ask() tries again, drop_last() removes the question."
 """What a conversation adds to an error."""
 PROGRAMS = {
     "a key that is missing": "sabir.adapter('openai:gpt-5').complete_sync('hi')",

@@ -13,6 +13,8 @@ loaded; each new record is written before it counts.
 
 from sabir_session.continued import continued_model
 from sabir_session.conversation.answers import Answer, AnswerStream, SyncAnswerStream
+from sabir_session.conversation.arguments import Instructions
+from sabir_session.conversation.asking import Content
 from sabir_session.conversation.conversation import Conversation
 from sabir_session.errors import (
     ConversationBusy,
@@ -45,6 +47,7 @@ from sabir_session.evaluation.people import (
     Decision,
     Event,
     OutputArrived,
+    Recorder,
     ReplyArrived,
     RequestStarted,
     TextArrived,
@@ -54,9 +57,13 @@ from sabir_session.evaluation.prompts import (
     ApprovalPending,
     BudgetExhausted,
     ConversationNotFound,
+    Options,
     Prompt,
+    PromptLike,
     PromptMismatch,
     PromptResponse,
+    Strict,
+    Validator,
 )
 from sabir_session.records import (
     InnerMessage,
@@ -75,14 +82,15 @@ from sabir_session.stores.store import Store
 
 __all__ = [
     "DENIED", "HUMAN", "Answer", "AnswerStream", "ApprovalPending", "Approve", "Budget", "BudgetExhausted",
-    "CallEnded", "CallProgress", "CallStarted", "Conversation", "ConversationBusy", "ConversationNotFound", "Decision",
-    "EvaluateArguments", "Event", "EventBus", "InProcessEventBus", "InnerMessage", "Journal", "JournalExists",
-    "JournalInvalid", "JournalMissing", "MainLoop", "ObserverInvalid", "OutputArrived", "PositionTaken",
-    "PostgresStore", "Prompt", "PromptMismatch", "PromptResponse", "RecordConflict", "RecordingFailed", "Reducer",
-    "ReducerContext", "ReplyArrived", "RequestStarted", "SQLiteStore", "Session", "SessionError", "SliceConflict",
-    "SliceNotRegistered", "SliceSnapshot", "Snapshot", "SnapshotRestoreError", "SnapshotSerializationError", "Store",
-    "StoreError", "StoreLost", "StoreTooNew", "Subscription", "SyncAnswerStream", "TextArrived", "ToolCallRecord",
-    "Watch", "append_item", "continued_model", "current_messages", "enable_inner_message_recording", "evaluate",
+    "CallEnded", "CallProgress", "CallStarted", "Content", "Conversation", "ConversationBusy", "ConversationNotFound",
+    "Decision", "EvaluateArguments", "Event", "EventBus", "InProcessEventBus", "InnerMessage", "Instructions",
+    "Journal", "JournalExists", "JournalInvalid", "JournalMissing", "MainLoop", "ObserverInvalid", "Options",
+    "OutputArrived", "PositionTaken", "PostgresStore", "Prompt", "PromptLike", "PromptMismatch", "PromptResponse",
+    "RecordConflict", "Recorder", "RecordingFailed", "Reducer", "ReducerContext", "ReplyArrived", "RequestStarted",
+    "SQLiteStore", "Session", "SessionError", "SliceConflict", "SliceNotRegistered", "SliceSnapshot", "Snapshot",
+    "SnapshotRestoreError", "SnapshotSerializationError", "Store", "StoreError", "StoreLost", "StoreTooNew", "Strict",
+    "Subscription", "SyncAnswerStream", "TextArrived", "ToolCallRecord", "Validator", "Watch", "append_item",
+    "continued_model", "current_messages", "enable_inner_message_recording", "evaluate",
     "evaluate_sync", "follow_up", "get_inner_messages", "get_latest_evaluation_id", "get_pending_tool_calls",
     "inner_message_append", "replace_latest", "unfinished_evaluations", "with_budget",
 ]  # fmt: skip

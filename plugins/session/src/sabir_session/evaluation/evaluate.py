@@ -12,11 +12,11 @@ never suspends. Everything is recorded before it is used. Errors pass through, a
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine
 from typing import Any, Generic, TypedDict, TypeVar, Unpack, cast
 
 from sabir import Adapter, Message, Option, OutputInvalid, Settings, SettingsInvalid
-from sabir.authoring import OptionLike, Strict, show_arguments
+from sabir.authoring import show_arguments
 from sabir.errors import OptionInvalid
 
 from sabir_session.evaluation import people
@@ -27,10 +27,12 @@ from sabir_session.evaluation.perform import LoopPerformer, Performer, Run, Sync
 from sabir_session.evaluation.prompts import (
     ApprovalPending,
     BudgetExhausted,
+    Options,
     Output,
     Prompt,
     PromptLike,
     PromptResponse,
+    Strict,
     Validator,
     as_prompt,
     total,
@@ -52,7 +54,7 @@ class EvaluationArguments(TypedDict, total=False):
     again, `retries` times at most (2).
     """
 
-    options: Iterable[OptionLike]
+    options: Options
     settings: Settings | None
     strict: Strict | None
     budget: Budget | None

@@ -29,6 +29,7 @@ from sabir import (
     TextPart,
 )
 from sabir.authoring import JSONValue, OptionCall, encode_json, one_line
+from typing_extensions import TypeAliasType
 
 Word: TypeAlias = Literal["allow", "deny", "wait"]
 
@@ -59,8 +60,9 @@ class Decision:
 
 
 Decided: TypeAlias = Decision | Word
-Approve: TypeAlias = Callable[[OptionCall], Decided | Awaitable[Decided]]
-"""Called with one option call before it runs; it may be a coroutine function if the evaluation is awaited."""
+Approve = TypeAliasType("Approve", Callable[[OptionCall], Decided | Awaitable[Decided]])
+"""A function that decides about one option call before the call runs. It gets the call and returns "allow", "deny",
+"wait" or a Decision. In async evaluations it may be a coroutine function."""
 
 
 def as_decision(decided: object) -> Decision:
@@ -150,9 +152,12 @@ class OutputArrived:
 
 
 Event: TypeAlias = RequestStarted | TextArrived | OutputArrived | ReplyArrived | CallStarted | CallProgress | CallEnded
-Recorder: TypeAlias = Callable[[Callable[[], None]], Awaitable[None]]
-"""Is awaited for each write to a session, and calls the function that it gets."""
-Watch: TypeAlias = Callable[[Event], None]
+"""An event of the progress of an evaluation. Its field `question` is the id of the first message of the question."""
+Recorder = TypeAliasType("Recorder", Callable[[Callable[[], None]], Awaitable[None]])
+"""A coroutine function that is awaited for each write to a session. It must call the function that it gets, for example
+in a thread."""
+Watch = TypeAliasType("Watch", Callable[[Event], None])
+"""A function that is called with each progress event of an evaluation. Its errors are logged and stop nothing."""
 
 
 class Reader(Protocol):

@@ -15,16 +15,25 @@ call, a session holds what was done: `resume=True` goes on from there.
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Generic, TypeAlias
+from typing import Any, Generic
 
 import sabir
 from sabir import Message, Reply, SabirError, Usage
-from sabir.authoring import KnownPart, Messages, OptionCall, as_messages
-from typing_extensions import TypeForm, TypeVar
+from sabir.authoring import KnownPart, Messages, OptionCall, OptionLike, as_messages
+from sabir.authoring import Strict as LossKinds
+from typing_extensions import TypeAliasType, TypeForm, TypeVar
 
 Output = TypeVar("Output", default=None)
-Validator: TypeAlias = Callable[[Output], Output | None] | Callable[[Output], Awaitable[Output | None]]
-"""Checks an output: returns it or a better one (None keeps it), or raises ValueError with what is wrong."""
+Validator = TypeAliasType(
+    "Validator", Callable[[Output], Output | None] | Callable[[Output], Awaitable[Output | None]], type_params=(Output,)
+)
+"""A function, or coroutine function, that checks an output. It returns the output, a corrected output, or None for an
+unchanged output. It raises ValueError with the reason to have the model answer again."""
+Options = TypeAliasType("Options", Iterable[OptionLike])
+"""The options that a model may call: functions, pydantic models and `sabir.Option` objects."""
+Strict = TypeAliasType("Strict", LossKinds)
+"""Which losses raise RenderingRefused before a request is sent: True for all, False for none, or a set of kinds such as
+{"dropped"}."""
 
 _FIGURES = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 
@@ -58,8 +67,9 @@ class Prompt(Generic[Output]):
         return [*([sabir.system(*content)] if any(content) else []), *self.messages]
 
 
-PromptLike: TypeAlias = Prompt[Output] | Messages
-"""The input of an evaluation: a prompt, or the messages of any call, which are a prompt without a name."""
+PromptLike = TypeAliasType("PromptLike", Prompt[Output] | Messages, type_params=(Output,))
+"""The input of an evaluation: a Prompt, a text, a message or a list of messages. All but a Prompt are used as a prompt
+without a name."""
 
 
 def as_prompt(given: PromptLike[Output]) -> Prompt[Output]:

@@ -1,14 +1,14 @@
-"""Conversations that outlive their process, for sabir; below them sessions, records, stores, evaluations that resume.
+"""Stored conversations with models, for sabir, and what they are made of: sessions, records, stores and evaluations.
 
 chat = Conversation("provider:model", options=[search], keep="chats.db", name="monday")
-answer = await chat.ask("…")                                                # in the next process it goes on
+answer = await chat.ask("…")                                                # the next process can continue
 
 with SQLiteStore("chats.db") as store:
     session = Session(journal=store.journal("monday"))
-    response = await evaluate(llm, prompt, session=session, options=[search])       # resume=True goes on with it
+    response = await evaluate(llm, prompt, session=session, options=[search])       # resume=True continues it
 
-A program that records without `evaluate` calls `enable_inner_message_recording(session)` first: existing records are
-loaded; each new record is written before it counts.
+A program that adds records without `evaluate` first calls `enable_inner_message_recording(session)`, which loads the
+existing records. Each new record is written to the journal before the session changes.
 """
 
 from sabir_session.continued import continued_model

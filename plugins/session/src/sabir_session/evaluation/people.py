@@ -1,16 +1,16 @@
-"""What people decide and see of an evaluation: approval before an option runs, and progress events for a watcher.
+"""Approval of option calls by a person, and the progress events of an evaluation.
 
-    call ──approve──▶ "allow" ──▶ it runs
+    call ──approve──▶ "allow" ──▶ the option runs
                   ├─▶ "deny" ───▶ an error result of type "denied", by the policy "human"
-                  └─▶ "wait" ───▶ ApprovalPending, once everything else has run; a resume asks again
+                  └─▶ "wait" ───▶ ApprovalPending, after everything else has run; a resume asks again
 
-A call that waits stays pending in the session, marked as needing approval: both survive a restart, and a resume
-without `approve` runs no such call. Keeping a person's decisions is up to the program.
+A call that waits is recorded as pending and as needing approval, so it waits after a restart too. A resume without
+`approve` does not run such a call. The program stores the decisions of its users itself.
 
     RequestStarted ─ TextArrived … ─ ReplyArrived ─ CallStarted ─ CallProgress … ─ CallEnded ─ RequestStarted ─ …
 
-Replies are streamed if there is a watcher, else requested whole. Each event has `question`, the id of the first message
-of the question that it belongs to: an unfinished question is finished before the next one is asked.
+Replies are streamed only if there is a watcher or a stream. Each event has `question`, the id of the first message of
+its question, because an unfinished question is finished before the next question is sent.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -34,29 +34,31 @@ from typing_extensions import TypeAliasType
 Word: TypeAlias = Literal["allow", "deny", "wait"]
 
 DENIED = "denied"
-"""The error type of a call that a person denied."""
+"""The error type of the result of an option call that a person denied."""
 HUMAN = "human"
-"""The policy of the results of such calls."""
+"""The policy of the results of option calls that a person denied."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """A person's decision about one call.
+    """A person's decision about one option call, with a reason or other arguments. An `approve` function returns it.
 
-    `reason` tells the model why a call was denied. `arguments` of an allowed call replace the model's when it runs;
-    the conversation still shows the model's own.
+    Raises SettingsInvalid for an unknown kind, and for arguments of a call that is not allowed.
     """
 
     kind: Word
+    """"allow", "deny" or "wait"."""
     reason: str = ""
+    """The reason of a denial, which is sent to the model."""
     arguments: Mapping[str, JSONValue] | None = None
+    """The arguments with which an allowed call runs; None for the model's. The conversation keeps the model's."""
 
     def __post_init__(self) -> None:
-        """Refuse an invalid decision."""
+        """Raise SettingsInvalid for an invalid decision."""
         if self.kind not in ("allow", "deny", "wait"):
-            raise SettingsInvalid(f"{self.kind!r} is no decision; approve gives 'allow', 'deny', 'wait' or a Decision")
+            raise SettingsInvalid(f"{self.kind!r} is not a decision; expected 'allow', 'deny', 'wait' or a Decision")
         if self.arguments is not None and self.kind != "allow":
-            raise SettingsInvalid(f"a decision to {self.kind} takes no arguments; only an allowed call runs")
+            raise SettingsInvalid(f"Decision({self.kind!r}) cannot have arguments; only an allowed call runs")
 
 
 Decided: TypeAlias = Decision | Word
@@ -66,17 +68,17 @@ Approve = TypeAliasType("Approve", Callable[[OptionCall], Decided | Awaitable[De
 
 
 def as_decision(decided: object) -> Decision:
-    """The decision that `approve` returned, as a word or a Decision; raises SettingsInvalid for anything else."""
+    """Return the result of `approve` as a Decision. Raises SettingsInvalid for an invalid result."""
     if isinstance(decided, Decision):
         return decided
     if isinstance(decided, str):
         return Decision(decided)  # type: ignore[arg-type]  # it checks the word itself
     given = type(decided).__name__
-    raise SettingsInvalid(f"approve gave a value of type {given}; it gives 'allow', 'deny', 'wait' or a Decision")
+    raise SettingsInvalid(f"approve() returned a value of type {given}; expected 'allow', 'deny', 'wait' or a Decision")
 
 
 def with_arguments(call: OptionCall, decision: Decision | None) -> OptionCall:
-    """Return the call to run: with the person's arguments if there are any, else unchanged."""
+    """Return the call with the arguments of the decision; unchanged if the decision has none."""
     if decision is None or decision.arguments is None:
         return call
     fields = {"arguments": encode_json(dict(decision.arguments)), "raw_arguments": None}
@@ -85,69 +87,81 @@ def with_arguments(call: OptionCall, decision: Decision | None) -> OptionCall:
 
 
 def denial(call: Message, decision: Decision) -> Message:
-    """The result of a call that was denied; the conversation goes on."""
+    """Return the error result of a denied call. The evaluation continues with it."""
     reason = one_line(decision.reason) or "a person denied this call"
     return OptionResultBuilder.response_to(call, policy=HUMAN).error(DENIED, reason)
 
 
 @dataclass(frozen=True, slots=True)
 class RequestStarted:
-    """A provider is about to be asked; `turn` counts from 1."""
+    """The progress event before a request to the provider."""
 
     turn: int
+    """The number of the request in its evaluation, from 1."""
     question: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class TextArrived:
-    """Some characters of the reply that is coming."""
+    """The progress event for a piece of text of the reply."""
 
     text: str
+    """The new characters."""
     question: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyArrived:
-    """A reply is whole, and recorded."""
+    """The progress event for a complete and recorded reply."""
 
     reply: Reply
+    """The complete reply."""
     question: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class CallStarted:
-    """An option is about to run; `is_resume` if it may have begun in an earlier process."""
+    """The progress event before an option runs."""
 
     call: OptionCall
+    """The option call of the model."""
     is_resume: bool
+    """Whether the option may already have run in part, before a crash or an error."""
     question: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class CallProgress:
-    """The progress that an option reports: `done` of `total`, None if it is not known."""
+    """The progress event for a call of `ToolContext.report` by a running option."""
 
     call: OptionCall
+    """The option call of the model."""
     done: float
+    """The finished amount, in a unit of the option's choice."""
     total: float | None = None
+    """The complete amount in the same unit; None if it is not known."""
     text: str = ""
+    """A description of the progress."""
     question: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class CallEnded:
-    """A call has its result, and the result is recorded."""
+    """The progress event for the recorded result of an option call."""
 
     call: OptionCall
+    """The option call of the model."""
     result: Message
+    """The message with the result."""
     question: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class OutputArrived:
-    """Some characters of the JSON of an output that comes by a call; one that comes as text is a TextArrived."""
+    """The progress event for a piece of an output that the model sends as arguments of a call, not as text."""
 
     text: str
+    """The new characters of the JSON."""
     question: str = field(default="", kw_only=True)
 
 
@@ -161,19 +175,20 @@ Watch = TypeAliasType("Watch", Callable[[Event], None])
 
 
 class Reader(Protocol):
-    """Reads the events of an evaluation, which goes no further than it reads."""
+    """A reader of the events of an evaluation. The evaluation pauses until the reader has read all events."""
 
     def tell(self, event: Event) -> None:
-        """Take an event."""
+        """Add an event for the reader."""
 
     async def taken(self) -> None:
-        """Wait until all events that were told are read."""
+        """Wait until all events are read."""
 
 
 class Arriving:
-    """Reads the events of one reply's stream: what a watcher hears of each, None if nothing.
+    """Converts the events of one reply's stream to progress events.
 
-    `output_option` is the option by whose call the output comes, if it does. `question` is the events' question.
+    `output_option` is the name of the option whose arguments are the output, or None. `question` is the id for the
+    progress events.
     """
 
     def __init__(self, output_option: str | None, question: str) -> None:
@@ -183,7 +198,7 @@ class Arriving:
         self._grown: set[int] = set()
 
     def __call__(self, event: StreamEvent) -> TextArrived | OutputArrived | None:
-        """The watcher's event for an event of the stream."""
+        """Return the progress event for an event of the stream, or None."""
         if isinstance(event, BlockStart) and event.option_name == self._output_option:
             self._outputs.add(event.index)
         if isinstance(event, BlockDelta) and event.kind == "text" and event.text:

@@ -1,15 +1,15 @@
-"""The input of an evaluation, a prompt, and how it ends: with a response, or with one of these errors.
+"""Prompts, the input of an evaluation, and its results: a response, or one of these errors.
 
 Prompt(ns="shop", key="refund", system="Be brief.", messages=(sabir.user("Where is my parcel?"),), output=Answer)
 
 SabirError
-├── ConversationNotFound    resume, but nothing was recorded (ValueError)
-├── PromptMismatch          resume with another prompt than the recorded one (ValueError)
-├── ApprovalPending         calls wait for a person; carries them
-└── BudgetExhausted         a limit is reached; carries the response so far
+├── ConversationNotFound    nothing was recorded that could be resumed (ValueError)
+├── PromptMismatch          resumed with another prompt than the recorded prompt (ValueError)
+├── ApprovalPending         `calls`: the option calls that wait for a person's approval
+└── BudgetExhausted         `response`: the result so far, when a limit was reached
 
-A prompt has a namespace and a key, by which a resume recognises it. After the last two errors, and after any error of a
-call, a session holds what was done: `resume=True` goes on from there.
+The namespace and the key of a prompt identify it when an evaluation is resumed. After the last two errors, and after a
+CallError, the session contains everything that was done: evaluate again with `resume=True` to continue.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -38,31 +38,42 @@ Strict = TypeAliasType("Strict", LossKinds)
 _FIGURES = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 
 
-_NO_OUTPUT: Any = None  # as a type it is that of no output
+_NO_OUTPUT: Any = None  # the default type argument: no output
 
 
 @dataclass(frozen=True)
 class Prompt(Generic[Output]):
-    """A prompt: `system` instructions, the `messages` that follow them, and the answer's type.
+    """A prompt for `evaluate`: a system message, the messages after it, and the type of the answer.
 
-    `ns` and `key` identify it over versions of its text: a conversation resumes only under the same two. One without
-    them resumes with the same content, or with no messages. `output` is a pydantic model or any type that pydantic
-    validates, or a function that is called with what the model gives. Raises WrongWord for values that are not
-    messages.
+    Raises WrongWord if `messages` has values that are not messages.
+
+    >>> import sabir, sabir_session
+    >>> prompt = sabir_session.Prompt(system="Be brief.", messages=(sabir.user("41"),), output=int)
+    >>> sabir_session.evaluate_sync(sabir.adapter("echo:m"), prompt).output
+    41
     """
 
     ns: str = ""
+    """The namespace of the prompt. With `key`, it identifies the prompt when an evaluation is resumed, even if the
+    texts have changed. To resume without both, pass a prompt of the same content or without messages.
+    """
     key: str = ""
+    """The name of the prompt in its namespace."""
     system: str | tuple[str | KnownPart, ...] = ""
+    """The system message: a text, or a tuple of texts and parts; "" for none."""
     messages: Sequence[Message] = ()
+    """The messages after the system message."""
     output: TypeForm[Output] = _NO_OUTPUT
+    """The type of the answer, any type that pydantic validates, or a function to call with the model's values. None
+    means a text.
+    """
 
     def __post_init__(self) -> None:
         """Store the messages as a tuple, so that they cannot change."""
         object.__setattr__(self, "messages", tuple(as_messages(self.messages)))
 
     def opening(self) -> list[Message]:
-        """The messages that a conversation begins with, the instructions first."""
+        """Return all messages of the prompt: the system message, if there is one, then `messages`."""
         content = (self.system,) if isinstance(self.system, str) else self.system
         return [*([sabir.system(*content)] if any(content) else []), *self.messages]
 
@@ -73,66 +84,72 @@ without a name."""
 
 
 def as_prompt(given: PromptLike[Output]) -> Prompt[Output]:
-    """The prompt itself, or one made from a text or messages; raises WrongWord for anything else."""
+    """Return the prompt itself, or a prompt of the text or messages. Raises WrongWord for anything else."""
     return given if isinstance(given, Prompt) else Prompt(messages=as_messages(given))
 
 
 @dataclass(frozen=True)
 class PromptResponse(Generic[Output]):
-    """The response to a prompt.
-
-    `reply` is the last reply; made from its record if the evaluation was resumed after its end. `messages` are those of
-    the whole evaluation, the instructions first. `output` is the reply as the prompt's type, None if the prompt has no
-    type. `usage` is the sum over all turns, including those of earlier processes; a figure that a provider did not
-    report is None.
-    """
+    """The result of an evaluation. `evaluate` returns it."""
 
     prompt_ns: str
+    """The namespace of the prompt."""
     prompt_key: str
+    """The key of the prompt."""
     evaluation_id: str
+    """The id of the evaluation in its session, for `evaluate(…, resume=True, evaluation_id=…)`."""
     reply: Reply
+    """The last reply. If a finished evaluation was resumed, the reply is built from its record."""
     messages: tuple[Message, ...]
+    """All messages of the evaluation, with the system message first."""
     output: Output
+    """The answer as a value of the prompt's output type; None if the prompt has no output type."""
     usage: Usage
+    """The sum of the tokens of all replies, including replies in earlier processes. A number is None if a provider did
+    not report it.
+    """
 
     @property
     def text(self) -> str:
-        """The last reply's text."""
+        """The text of the last reply."""
         return self.reply.text
 
 
 def total(usages: Iterable[Usage]) -> Usage:
-    """The sum of each figure, None if one of its values is not known; the providers' own details are left out."""
+    """Return the sums of the numbers of several usages. A sum is None if one number is None. Raw usages are dropped."""
     columns = {name: [getattr(usage, name) for usage in usages] for usages in [tuple(usages)] for name in _FIGURES}
     return Usage(**{name: None if None in figures else sum(figures) for name, figures in columns.items()})
 
 
 class ConversationNotFound(SabirError, ValueError):
-    """There is nothing to resume."""
+    """Raised if there is no recorded question or evaluation to continue, resume or remove."""
 
 
 class PromptMismatch(SabirError, ValueError):
-    """The prompt differs from the recorded conversation's: in namespace and key, or without these in content."""
+    """Raised on resume if the prompt is not the recorded prompt. Pass the recorded prompt, or start a new evaluation.
+
+    Prompts with a namespace or key are compared by these, others by their contents.
+    """
 
 
 class ApprovalPending(SabirError):
-    """Calls wait for a person's approval; all others have run and are recorded.
+    """Raised when option calls wait for a person's approval. All other calls of the reply have run and are recorded.
 
-    `calls` are the waiting calls. Resume the evaluation to call `approve` for them again.
+    Resume the evaluation, or call `Conversation.ask()` without content, to have `approve` decide again.
     """
 
     def __init__(self, message: str, *, calls: tuple[OptionCall, ...], evaluation_id: str) -> None:
         super().__init__(message)
         self.calls = calls
+        """The calls that wait for approval."""
         self.evaluation_id = evaluation_id
+        """The id of the evaluation to resume."""
 
 
 class BudgetExhausted(SabirError):
-    """A limit of a budget is reached, or what was spent of it is not known; the next provider call was not made.
+    """Raised instead of the next request when a limit of a Budget is reached, or when the spent amount is not known.
 
-    `limit` names it ("turns", "tokens", "seconds", "cost"), `allowed` and `spent` are its figures, `spent` is None if
-    a provider did not report it. `response` is the evaluation so far, None if no reply has come and for an adapter of
-    `with_budget`. `running` are the calls that were given up when the time was over, and whose options still run.
+    Resume with a larger budget to continue.
     """
 
     def __init__(
@@ -143,13 +160,18 @@ class BudgetExhausted(SabirError):
         *,
         running: tuple[OptionCall, ...] = (),
     ) -> None:
-        figures = "what was spent is not known" if spent is None else f"{spent} spent"
+        figures = "the provider did not report how many were used" if spent is None else f"{spent} used"
         names = ", ".join(call.call.option_name for call in running)
-        figures += f", and nobody waits any more for {names}, still running" if running else ""
-        remedy = f"raise it with Budget({limit}=…), and resume"
+        figures += f", and these options still run: {names}" if running else ""
+        remedy = f"raise the limit with Budget({limit}=…), and resume"
         super().__init__(f"the budget of {allowed} {limit} is exhausted: {figures}; {remedy}")
         self.limit = limit
+        """The name of the limit: "turns", "tokens", "seconds" or "cost"."""
         self.allowed = allowed
+        """The value of the limit in the Budget."""
         self.spent = spent
+        """The amount that was used; None if a provider did not report it."""
         self.running = running
+        """The calls of options that did not stop when the time was over. Their results are discarded."""
         self.response: PromptResponse[Any] | None = None
+        """The result of the evaluation so far. None without a reply, and for adapters of `with_budget`."""

@@ -156,7 +156,7 @@ def test_a_person_may_give_other_arguments() -> None:
     wrong = ScriptedAdapter(calls(refund={"order": 7}), "Hm.")
     desk.evaluate(wrong, Session(), Decision("allow", arguments={"order": "seven"}))
     assert wrong.last.results[0].error_type == "invalid_arguments"
-    mended = ScriptedAdapter(call("refund", "no JSON"), "Done.")
+    mended = ScriptedAdapter(call("refund", "not JSON"), "Done.")
     desk.evaluate(mended, Session(), Decision("allow", arguments={"order": 9}))
     assert desk.ran == ["refund 7 5", "refund 9 10"]
 

@@ -78,7 +78,7 @@ def test_a_model_without_schemas_gives_it_by_a_call(form: Any, said: str, output
 
 def test_an_output_that_does_not_fit_is_asked_again() -> None:
     """With every fault, by a message of the runtime, which belongs to the question's turn."""
-    llm = ScriptedAdapter('{"days": 0}', "no JSON", ROME)
+    llm = ScriptedAdapter('{"days": 0}', "not JSON", ROME)
     chat = Conversation(llm)
     answer = chat.ask_sync("As a trip.", output=Trip)
 
@@ -312,7 +312,7 @@ def test_what_cannot_make_an_output_is_refused_before_anything_is_asked() -> Non
 
     llm = ScriptedAdapter()
     for how in ({"output": book}, {"output": Trip, "output_validator": check}):
-        with pytest.raises(sabir.SettingsInvalid, match="is a coroutine function; await"):
+        with pytest.raises(sabir.SettingsInvalid, match="is a coroutine function; use the async method"):
             Conversation(llm).ask_sync("?", **how)
     with pytest.raises(sabir.errors.OptionInvalid, match="'pay' takes 'context', which only an option is given"):
         Conversation(llm, output=pay)
@@ -364,7 +364,7 @@ def test_a_type_without_a_schema_is_refused_before_anything_is_asked() -> None:
     llm = ScriptedAdapter()
     with pytest.raises(sabir.SettingsInvalid, match="has no JSON schema"):
         Conversation(llm, output=asyncio.Lock)
-    with pytest.raises(sabir.SettingsInvalid, match="give output= too"):
+    with pytest.raises(sabir.SettingsInvalid, match="pass output= too"):
         Conversation(llm, output_validator=print)
 
 

@@ -124,7 +124,8 @@ def test_a_resume_without_the_option_of_a_pending_call_is_refused() -> None:
     session, llm = recording(journal), ScriptedAdapter()
     before = records_of(session)
     with pytest.raises(
-        sabir.errors.OptionInvalid, match=r"wait for weather; resume with options= that hold them, or abandon"
+        sabir.errors.OptionInvalid,
+        match=r"open calls of the options weather; pass these options= to resume, or abandon",
     ):
         evaluate_sync(llm, PROMPT, session=session, resume=True)
 

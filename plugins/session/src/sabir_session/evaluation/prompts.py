@@ -160,7 +160,7 @@ class BudgetExhausted(SabirError):
         *,
         running: tuple[OptionCall, ...] = (),
     ) -> None:
-        figures = "the provider did not report how many were used" if spent is None else f"{spent} used"
+        figures = "the used amount is not known" if spent is None else f"{spent} used"
         names = ", ".join(call.call.option_name for call in running)
         figures += f", and these options still run: {names}" if running else ""
         remedy = f"raise the limit with Budget({limit}=…), and resume"

@@ -152,13 +152,15 @@ class Snapshot(StoredModel):
         try:
             document: Any = decode_json(text)
         except ValueError as error:
-            raise SnapshotRestoreError(f"the text is not JSON: {one_line(str(error), 200)}") from None
+            raise SnapshotRestoreError(f"the text is not a snapshot: {one_line(str(error), 200)}") from None
         if not isinstance(document, dict) or not isinstance(document.get("slices"), list):
             expected = "an object with `slices`, as Snapshot.to_json returns it"
             raise SnapshotRestoreError(f"the text is not a snapshot; expected {expected}")
         number = document.get("schema")
         if type(number) is int and number > SCHEMA:
-            raise SnapshotRestoreError(f"the snapshot has schema {number}, newer than {SCHEMA}; upgrade sabir-session")
+            raise SnapshotRestoreError(
+                f"the snapshot has schema {number}, but this version reads schemas up to {SCHEMA}; upgrade sabir-session"
+            )
         if type(number) is not int or number < 1:
             raise SnapshotRestoreError(f"the snapshot has schema {one_line(repr(number), 40)}; expected 1 to {SCHEMA}")
         try:

@@ -1,8 +1,8 @@
 """The engines of stores: an SQLite file on one machine, or a Postgres database for several machines.
 
 SQLite uses write-ahead logging and commits each record (https://sqlite.org/wal.html). With durability "process"
-(`synchronous=NORMAL`), records survive a crash of the process. With "power" (`FULL`), they also survive a power cut, but
-each append waits for the disk (https://sqlite.org/pragma.html#pragma_synchronous).
+(`synchronous=NORMAL`), records survive a crash of the process. With "power" (`FULL`), they also survive a power cut,
+but each append waits for the disk (https://sqlite.org/pragma.html#pragma_synchronous).
 
 Postgres needs psycopg 3, the extra `postgres`. Texts are stored as TEXT, because JSONB would change their bytes and
 refuse the character U+0000.

@@ -40,7 +40,7 @@ class StoredJournal:
         return self._key - self._identity * POSITIONS
 
     def append(self, kind: str, body: str) -> None:
-        """Write one record: the stored name of its type, and its text. A written record survives a crash of the process.
+        """Write one record: the stored name of its type, and its text. The record then survives a crash of the process.
 
         Raises RecordingFailed, and writes nothing, if the database fails or the journal was deleted. Raises its
         subclasses PositionTaken if another writer has written since this object was opened, and StoreLost if the

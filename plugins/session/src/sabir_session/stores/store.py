@@ -48,8 +48,8 @@ class Store(SyncClosing, Database):
     ...     chat = sabir_session.Conversation("echo:m", keep=store, name="monday")
     ...     answer = chat.ask_sync("Hello!")
     ...     store.fork("monday", "tuesday")
-    ...     store.names(), store.length("tuesday")
-    (('monday', 'tuesday'), 3)
+    ...     print(store.names(), store.length("tuesday"))
+    ('monday', 'tuesday') 3
     """
 
     _find_tables: str
@@ -119,17 +119,16 @@ class Store(SyncClosing, Database):
         """Remove the records of a journal from position `at` on, and write `records`, each (kind, body), instead.
 
         Both happen in one transaction. `length` is the number of records that the caller has seen. Forks that share the
-        removed records keep them. Journal objects that were opened before cannot append any more. Raises JournalMissing,
-        PositionTaken if the journal has not exactly `length` records, and StoreError if `at` is beyond its end.
+        removed records keep them. Journal objects that were opened before cannot append any more. Raises
+        JournalMissing, PositionTaken if the journal does not have exactly `length` records, and StoreError if `at` is
+        beyond its end.
         """
         check_name(name)
         with self._working(f"remove records of the journal {name!r}"), self._transaction():
             source = self._found(name)
             if source.length != length:
-                shown = (
-                    f"the journal {name!r} has {source.length} records, not {length}, because another writer changed it"
-                )
-                raise errors.PositionTaken(f"{shown}; open the journal again")
+                shown = f"the journal {name!r} has {source.length} records, not {length}; another writer changed it"
+                raise errors.PositionTaken(f"{shown}, so open it again")
             self._execute(HIDE, (source.number,))
             self._fork(source, name, name, at)
             self._sweep(source.number)

@@ -159,7 +159,7 @@ class Snapshot(StoredModel):
         number = document.get("schema")
         if type(number) is int and number > SCHEMA:
             raise SnapshotRestoreError(
-                f"the snapshot has schema {number}, but this version reads schemas up to {SCHEMA}; upgrade sabir-session"
+                f"the snapshot has schema {number}, but this version reads up to {SCHEMA}; upgrade sabir-session"
             )
         if type(number) is not int or number < 1:
             raise SnapshotRestoreError(f"the snapshot has schema {one_line(repr(number), 40)}; expected 1 to {SCHEMA}")

@@ -233,7 +233,7 @@ class RoledMessage(Rendered):
         if isinstance(taken, cls):
             taken._source, taken._made = message, Made(message, (), taken._revision)
             return taken
-        raise RoleError(f"the message becomes a {type(taken).__name__}, not a {cls.__name__}; use RoledMessage")
+        raise RoleError(f"the message is of kind {type(taken).__name__}, not {cls.__name__}; use RoledMessage")
 
     def update(
         self,
@@ -356,7 +356,7 @@ class RoledMessage(Rendered):
         loaded = kind(**{str(key): value for key, value in stored.items()})
         loaded._source = load_message(source) if source is not None else None
         if loaded._source is not None and kind.payload_kind not in ("", loaded._source.kind):
-            reason = f"a {loaded._source.kind} message is not a {kind.__name__}"
+            reason = f"a {loaded._source.kind} message cannot be of kind {kind.__name__}"
             raise RoleError(f"the stored message is damaged: {reason}; pass the unchanged result of to_dict()")
         if made is not None:
             loaded._made = Made(load_message(made), (), loaded._revision if keeps else None, bool(keeps))
@@ -376,4 +376,6 @@ def kind_names(kind: type[RoledMessage]) -> StoredNames:
 def check_kind(message: object, kind: type[RoledMessage]) -> None:
     """Raise RoleError for a value that is not a message of this kind."""
     if not isinstance(message, kind):
-        raise RoleError(f"a value of type {type(message).__name__} is not a {kind.__name__}; create one with create()")
+        raise RoleError(
+            f"a value of type {type(message).__name__} is not of kind {kind.__name__}; pass a message of create()"
+        )

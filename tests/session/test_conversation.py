@@ -291,7 +291,7 @@ def test_a_wrong_argument_is_told_at_once(given: dict[str, Any], kind: type[Exce
     with pytest.raises(kind, match=said):
         Conversation("echo:m", **given)
     chat = Conversation("echo:m")
-    with pytest.raises(AttributeError, match="has no 'tools' to set; what may change is model, instructions, options"):
+    with pytest.raises(AttributeError, match="no attribute 'tools' to set; you can set model, instructions, options"):
         chat.tools = []  # type: ignore[attr-defined]
     with pytest.raises(sabir.errors.WrongWord, match=r"chat\.retries = …"):
         chat.ask_sync("Hi", retries=3)  # type: ignore[call-overload]

@@ -194,7 +194,7 @@ def _lost(source: Message, made: Message) -> list[Loss]:
 
     if source.origin is not None:
         maker = f"{source.origin.provider} {source.origin.model}".strip()
-        lose("withheld", "origin", f"the message is not a reply of {maker} any more, so its origin was removed")
+        lose("withheld", "origin", f"its origin was removed, because it is not the reply of {maker} any more")
     if source.call is not None and source.call.state_json is not None:
         lose("withheld", "payload.state", STATE)
     if source.call is not None and source.call.invalid_arguments and not (made.call and made.call.invalid_arguments):

@@ -142,6 +142,15 @@ class SyncAnswerStream(SyncClosing, Generic[Output]):
 
     The question is answered in the reader's thread, and only while the stream is read. Without a `with` block, the
     stream ends when nothing refers to the stream, or when the conversation is used while nothing iterates over it.
+
+    >>> import sabir_session
+    >>> with sabir_session.Conversation("echo:m").stream_sync("Hello there!") as stream:
+    ...     for text in stream.text:
+    ...         print(text)
+    Hello
+    there!
+    >>> stream.answer().text
+    'Hello there!'
     """
 
     def __init__(self, start: Start[Output], outputs: Outputs[Output] | None) -> None:
@@ -200,6 +209,17 @@ class AnswerStream(AsyncClosing, Generic[Output]):
 
     A task answers the question and pauses while its events are not read. Without an `async with` block, the stream ends
     when nothing refers to the stream, or when the conversation is used while nothing iterates over it.
+
+    >>> import asyncio, sabir_session
+    >>> async def ask(chat: sabir_session.Conversation) -> sabir_session.Answer:
+    ...     async with chat.stream("Hello there!") as stream:
+    ...         async for text in stream.text:
+    ...             print(text)
+    ...         return await stream.answer()
+    >>> asyncio.run(ask(sabir_session.Conversation("echo:m"))).text
+    Hello
+    there!
+    'Hello there!'
     """
 
     def __init__(self, start: Start[Output], outputs: Outputs[Output] | None) -> None:

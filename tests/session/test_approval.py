@@ -189,5 +189,5 @@ async def test_a_person_may_be_awaited() -> None:
         llm = ScriptedAdapter(calls(refund={"order": 7}), "Done.")
         await evaluate(llm, PROMPT, options=[desk.refund], approve=approve)  # type: ignore[arg-type]
     assert len(desk.ran) == 2
-    with pytest.raises(sabir.SettingsInvalid, match="approve is asynchronous"):
+    with pytest.raises(sabir.SettingsInvalid, match="approve is a coroutine function"):
         evaluate_sync(ScriptedAdapter(chosen()), PROMPT, options=[desk.refund], approve=later)  # type: ignore[arg-type]

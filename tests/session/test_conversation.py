@@ -278,9 +278,9 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"approve": "allow"}, sabir.SettingsInvalid, "approve is 'allow'; expected a function"),
     ({"instructions": None}, sabir.SettingsInvalid, "expected a text"),
     ({"name": ""}, StoreError, "expected a text of at least one character"),
-    ({"output": [int, str]}, sabir.SettingsInvalid, "is no type; give a type"),
-    ({"system_prompt": "Hi"}, sabir.errors.WrongWord, "give instructions=…"),
-    ({"output_type": int}, sabir.errors.WrongWord, "give output=…"),
+    ({"output": [int, str]}, sabir.SettingsInvalid, "is not a type; pass a type"),
+    ({"system_prompt": "Hi"}, sabir.errors.WrongWord, "use instructions=…"),
+    ({"output_type": int}, sabir.errors.WrongWord, "use output=…"),
     ({"message_history": []}, sabir.errors.WrongWord, "ask\\(\\*messages"),
 ]
 

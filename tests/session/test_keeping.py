@@ -51,7 +51,7 @@ def test_the_last_turn_can_be_taken_back(place: dict[str, Any]) -> None:
         chat = again
     chat.drop_last()
     chat.drop_last()
-    with pytest.raises(ConversationNotFound, match="there is nothing to take back"):
+    with pytest.raises(ConversationNotFound, match="there is no question to remove"):
         chat.drop_last()
     assert chat.messages == ()
     chat.close()

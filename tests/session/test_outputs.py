@@ -275,7 +275,7 @@ def test_an_option_may_have_the_outputs_name_where_no_call_gives_it() -> None:
     chat = Conversation(ScriptedAdapter(calls(final_answer={"text": "so"}), ROME), options=[final_answer])
     assert (chat.ask_sync("?", output=Trip).output, len(chat.messages)) == (Trip(**TRIP), 4)
     llm = ScriptedAdapter(model=NO_SCHEMA)
-    with pytest.raises(sabir.errors.OptionInvalid, match="rename yours of that name"):
+    with pytest.raises(sabir.errors.OptionInvalid, match="rename your option of this name"):
         Conversation(llm, options=[final_answer]).ask_sync("?", output=Trip)
     assert llm.sent == ()
 
@@ -314,7 +314,9 @@ def test_what_cannot_make_an_output_is_refused_before_anything_is_asked() -> Non
     for how in ({"output": book}, {"output": Trip, "output_validator": check}):
         with pytest.raises(sabir.SettingsInvalid, match="is a coroutine function; use the async method"):
             Conversation(llm).ask_sync("?", **how)
-    with pytest.raises(sabir.errors.OptionInvalid, match="'pay' takes 'context', which only an option is given"):
+    with pytest.raises(
+        sabir.errors.OptionInvalid, match="'pay' has the parameter 'context', whose type is available to options only"
+    ):
         Conversation(llm, output=pay)
     assert llm.sent == ()
 

@@ -270,9 +270,8 @@ class Conversation(Asking[Output]):
     def replacing_last(self) -> Iterator[tuple[Message, ...]]:
         """Replace the last question and its answer with what the `with` block asks. Yields the old messages.
 
-        In the block, the conversation ends before the old question. The old messages are replaced, in one transaction,
-        after the block has asked and was answered. Otherwise they stay. Raises ConversationNotFound if nothing was
-        asked.
+        In the block, the conversation ends before the old question. If the block asks a question and gets an answer,
+        one transaction replaces the old messages. Else they stay. Raises ConversationNotFound if nothing was asked.
         """
         self._leave_abandoned()
         try:

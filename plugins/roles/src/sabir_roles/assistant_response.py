@@ -90,7 +90,7 @@ class AssistantResponse(RoledMessage):
     ) -> None:
         """Change the fields that are passed. A new answer replaces the text and the raw data.
 
-        The arguments are those of `create`.
+        The arguments are the same as in `create`.
         """
         if assistant_response is None:
             self._change(content, sender, recipient, template)

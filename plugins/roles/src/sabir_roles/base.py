@@ -48,8 +48,8 @@ SenderRecipient: TypeAlias = MessageRole | str
 def validate_sender_recipient(value: object) -> SenderRecipient:
     """Return a value as a sender or recipient.
 
-    A role or its name gives the MessageRole, another string is returned unchanged, an object with an `id` gives the id,
-    and None gives MessageRole.UNSET. Raises RoleError for an empty string and for anything else.
+    For a role or its name, return the MessageRole; for another string, the string; for an object with an `id`, the id;
+    for None, MessageRole.UNSET. Raises RoleError for an empty string and for anything else.
     """
     if value is None:
         return MessageRole.UNSET

@@ -62,6 +62,7 @@ class Collection(Makers):
             self.set_system(system)
 
     def __len__(self) -> int:
+        """Return the number of messages."""
         return len(self._messages)
 
     def __iter__(self) -> Iterator[RoledMessage]:
@@ -203,9 +204,9 @@ class Collection(Makers):
     def add_message(self, **given: Unpack[MessageArguments]) -> RoledMessage:
         """Create a message from the arguments, or use the message that is passed, append it and return it.
 
-        The arguments determine the kind of message, so pass those of one kind. A message that is already in the
-        collection is updated and keeps its position. Raises RoleError, and changes nothing, for arguments of no kind or
-        of two kinds, and for invalid arguments.
+        The arguments determine the kind of message, so pass the arguments of one kind only. A message that is already
+        in the collection is updated, and its position does not change. Raises RoleError, and changes nothing, if the
+        arguments describe no message or two kinds, or if an argument is invalid.
         """
         kind = kind_of(given)
         extra = plain_object("metadata", given.pop("metadata", None))
@@ -277,7 +278,7 @@ class Collection(Makers):
     def to_messages(self) -> list[Message]:
         """Return the core messages, which any adapter can send. Empty messages are omitted; see `losses`.
 
-        An unchanged message gives the same object each time.
+        An unchanged message is returned as the same object each time.
         """
         with self._lock:
             if not self._is_whole:

@@ -13,12 +13,14 @@ from sabir_roles.errors import RoleError
 
 
 class Log(Frozen):
-    """An immutable copy of a message at one moment. `RoledMessage.to_log` creates it."""
+    """An immutable copy of a message at one moment. `RoledMessage.to_log` creates it.
+
+    `id` and `created_at` are the message's id and time of creation. `content` has all fields, as `to_dict` returns
+    them.
+    """
 
     id: str
-    """The id of the message."""
     created_at: datetime
-    """The time when the message was created."""
     content_json: JSONObjectDocumentField = Field(alias="content")
 
     @property

@@ -41,8 +41,13 @@ class Made(NamedTuple):
 class RoledMessage(Rendered):
     """Base class of editable messages with a role, a sender, a recipient, and content that a template renders.
 
+    `content` is JSON values, which may be changed in place. `template` is a jinja2 source, the file name of one of the
+    package's templates, or a compiled Template; None means that the content itself is the text. `sender` and
+    `recipient` are roles, names or ids. `metadata` is data of your program, which is not sent. Setting an attribute
+    validates the value, and raises RoleError for an invalid value.
+
     Create a System, an Instruction, an AssistantResponse, an ActionRequest or an ActionResponse, or convert a core
-    message with `from_message`. Setting an attribute validates the value, and raises RoleError for an invalid value.
+    message with `from_message`.
 
     >>> import sabir, sabir_roles
     >>> message = sabir_roles.RoledMessage.from_message(sabir.user("Hello!"))
@@ -183,7 +188,7 @@ class RoledMessage(Rendered):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The losses of editing: what the new core message lacks of its original. () for an unedited message."""
+        """The losses of editing: the parts of the original that the new core message does not have. () if unedited."""
         return self._current().losses
 
     @property

@@ -76,8 +76,9 @@ class System(RoledMessage):
         system: Any = None,
         **content: Any,
     ) -> None:
-        """Change the fields that are passed. The arguments are those of `create`; `system_datetime=False` removes the
-        time.
+        """Change the fields that are passed. The arguments are the same as in `create`.
+
+        `system_datetime=False` removes the time.
         """
         system_message = _renamed(system_message, system)
         said = {} if system_message is None else {"system_message": system_message}

@@ -37,16 +37,16 @@ CallStatus: TypeAlias = Literal["pending", "completed", "failed"]
 
 
 class ToolCallRecord(StoredModel):
-    """One option call in the record of a reply. Vendors call an option a tool."""
+    """One option call in the record of a reply. Vendors call an option a tool.
+
+    `call_id` is the id that the result repeats, `name` the name of the option, and `arguments` are JSON text. `status`
+    is "pending" without a result, then "completed" or "failed". The reducer sets the status.
+    """
 
     call_id: NonEmpty
-    """The id that the result of the call repeats."""
     name: NonEmpty
-    """The name of the option."""
     arguments: Text
-    """The arguments as JSON text."""
     status: CallStatus = "pending"
-    """Whether the call has a result: "pending", "completed" or "failed". The reducer sets the status."""
 
 
 class SpentReply(StoredModel):
@@ -61,53 +61,42 @@ class InnerMessage(StoredModel):
     """One record of a conversation: a system message, a question, a reply or a result. An item of a session's slice.
 
     `evaluate` and Conversation create the records, and `get_inner_messages` returns them.
+
+    `role` is "system", "user" for a question, "assistant" for a reply, or "tool" for a result. `content` is the text
+    for people; programs use `messages`. `evaluation_id`, `prompt_ns` and `prompt_key` identify the evaluation and its
+    prompt. `sequence` is the position of the record in its evaluation, from 0, and `turn` the number of replies so far.
+    `message_id` is the unique id of the record, and `created_at` its time in UTC.
+
+    A reply has `tool_calls`, `finish_reason`, the vendor's `raw_finish_reason` and `usage`; with `needs_approval`, its
+    calls wait for a person's approval. A result has the `tool_call_id` and the `tool_name` of its call; with
+    `gives_output`, the arguments of that call are the output. A question's `instructions` are "new" if its first
+    message is the new instructions, "none" if it removes them, else "same". `dropped` are replies of turns that were
+    removed at this place; such a record has no messages.
     """
 
     stored_as: ClassVar[str] = "sabir.message"
     stored_before: ClassVar[tuple[str, ...]] = ("sabir_session:InnerMessage",)  # store layout 1, snapshot schema 1
 
     role: Role
-    """The kind of the record: "system", "user" for a question, "assistant" for a reply, "tool" for a result."""
     content: Text
-    """The text of the messages, for people."""
     evaluation_id: NonEmpty
-    """The id of the evaluation that the record belongs to."""
     sequence: int = Field(ge=0)
-    """The position of the record in its evaluation, from 0."""
     tool_calls: tuple[ToolCallRecord, ...] = ()
-    """The option calls of a reply."""
     tool_call_id: Text | None = None
-    """The id of the call that a result answers."""
     tool_name: Text | None = None
-    """The name of the option of a result."""
     turn: int = Field(default=0, ge=0)
-    """The number of replies in the evaluation up to this record."""
     prompt_ns: Text = ""
-    """The namespace of the prompt."""
     prompt_key: Text = ""
-    """The key of the prompt."""
     created_at: UTCDatetime = Field(default_factory=now)
-    """The time when the record was created, in UTC."""
     message_id: UUID = Field(default_factory=uuid4)
-    """The unique id of the record."""
     messages: tuple[Message, ...] = ()
-    """The messages of the record. Programs use them instead of `content`."""
     finish_reason: FinishReason | None = None
-    """Why a reply ended; None in other records."""
     raw_finish_reason: Text | None = None
-    """The vendor's own word for the finish reason of a reply."""
     usage: Usage | None = None
-    """The tokens of a reply."""
     needs_approval: bool = False
-    """Whether option calls of a reply wait for a person's approval."""
     gives_output: bool = False
-    """Whether a result belongs to the call whose arguments are the output. It is the last result of its reply."""
     instructions: InstructionsMark | None = None
-    """The effect of a question on the instructions: its first message is the "new" instructions, "none" removes them,
-    and "same" changes nothing. None in other records, and in records of earlier versions.
-    """
     dropped: tuple[SpentReply, ...] = ()
-    """The replies of turns that were removed at this place. A record with removed replies has no messages."""
 
     @property
     def is_error(self) -> bool:

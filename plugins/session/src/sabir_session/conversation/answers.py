@@ -27,6 +27,10 @@ from sabir_session.evaluation.prompts import Output, total
 class Answer(Generic[Output]):
     """The answer to one question of a Conversation. `Conversation.ask` returns it.
 
+    `replies` are all replies of the model to the question, with the answer last. `messages` are the messages that the
+    question added to the conversation: the question, option calls, results and the answer. `output` is the answer as a
+    value of the output type, or None if no output type was set.
+
     >>> import sabir_session
     >>> answer = sabir_session.Conversation("echo:m").ask_sync("Hello!")
     >>> answer.text, answer.finish_reason, len(answer.messages)
@@ -34,11 +38,8 @@ class Answer(Generic[Output]):
     """
 
     replies: tuple[Reply, ...]
-    """All replies of the model to the question; the last reply is the answer."""
     messages: tuple[Message, ...]
-    """The messages that the question added to the conversation: question, option calls, results and answer."""
     output: Output
-    """The answer as a value of the output type; None if no output type was set."""
 
     @property
     def reply(self) -> Reply:

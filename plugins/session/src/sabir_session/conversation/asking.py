@@ -157,7 +157,7 @@ class Asking(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPage):
         settings: Settings | None = None,
         **misnamed: Never,
     ) -> AnswerStream[Any]:
-        """Ask a question and return the answer as a stream of events. The arguments are those of `ask`.
+        """Ask a question and return the answer as a stream of events. The arguments are the same as in `ask`.
 
         The question is sent when the first event is read; errors of `ask` raise there. Events of an unfinished earlier
         question come first, with another `question` id, and are not part of the stream's `text`.

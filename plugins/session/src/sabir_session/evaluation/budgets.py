@@ -33,8 +33,13 @@ _LIMITS = ("turns", "tokens", "seconds", "cost")
 class Budget:
     """Limits for an evaluation, a conversation or an adapter. None means no limit.
 
-    Each limit is checked before a request. BudgetExhausted is raised if the limit is reached, or if the amount is not
-    known. When an evaluation is resumed, the turns, tokens and cost of earlier processes count. In a conversation,
+    `turns` limits the number of replies, and `tokens` the input and output tokens together. `seconds` limits the time
+    since the evaluation began or was resumed, or since the question of a conversation; options that still run are then
+    cancelled. `cost` limits the sum of the costs of the replies. `price` is a function that returns the cost of a
+    reply, in any unit, or None if unknown. Replies of removed turns have no messages.
+
+    Each limit is checked before a request. BudgetExhausted is raised if the limit is reached, or if the used amount is
+    not known. When an evaluation is resumed, the turns, tokens and cost of earlier processes count. In a conversation,
     removed turns count, and a fork counts everything that was used before the fork.
 
     Raises SettingsInvalid for a limit that is not a number of at least 0, and for a `cost` without a `price`.
@@ -49,19 +54,10 @@ class Budget:
     """
 
     turns: int | None = None
-    """The number of replies."""
     tokens: int | None = None
-    """The number of input and output tokens together."""
     seconds: float | None = None
-    """The time since this evaluation began or was resumed, or since the question of a conversation was asked. Options
-    that run when the time is over are cancelled. Options that do not stop are left running.
-    """
     cost: float | Decimal | None = None
-    """The sum of the costs of the replies, in the unit of `price`."""
     price: Price | None = None
-    """A function that returns the cost of a reply, or None if the cost is not known. Replies of removed turns have no
-    messages.
-    """
 
     def __post_init__(self) -> None:
         """Raise SettingsInvalid for invalid limits."""

@@ -43,15 +43,15 @@ HUMAN = "human"
 class Decision:
     """A person's decision about one option call, with a reason or other arguments. An `approve` function returns it.
 
+    `kind` is "allow", "deny" or "wait". `reason` is the reason of a denial, which is sent to the model. `arguments` are
+    the arguments with which an allowed call runs; None means the model's own. The conversation keeps the model's own.
+
     Raises SettingsInvalid for an unknown kind, and for arguments of a call that is not allowed.
     """
 
     kind: Word
-    """"allow", "deny" or "wait"."""
     reason: str = ""
-    """The reason of a denial, which is sent to the model."""
     arguments: Mapping[str, JSONValue] | None = None
-    """The arguments with which an allowed call runs; None for the model's. The conversation keeps the model's."""
 
     def __post_init__(self) -> None:
         """Raise SettingsInvalid for an invalid decision."""
@@ -94,74 +94,84 @@ def denial(call: Message, decision: Decision) -> Message:
 
 @dataclass(frozen=True, slots=True)
 class RequestStarted:
-    """The progress event before a request to the provider."""
+    """The progress event before a request to the provider.
+
+    `turn` is the number of the request in its evaluation, from 1. `question` is the id of the question's first message.
+    """
 
     turn: int
-    """The number of the request in its evaluation, from 1."""
     question: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class TextArrived:
-    """The progress event for a piece of text of the reply."""
+    """The progress event for a piece of text of the reply.
+
+    `text` is the new characters. `question` is the id of the question's first message.
+    """
 
     text: str
-    """The new characters."""
     question: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyArrived:
-    """The progress event for a complete and recorded reply."""
+    """The progress event for a complete and recorded reply. `question` is the id of the question's first message."""
 
     reply: Reply
-    """The complete reply."""
     question: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class CallStarted:
-    """The progress event before an option runs."""
+    """The progress event before an option runs.
+
+    `call` is the option call of the model. `is_resume` is True if the option may already have run in part, before a
+    crash or an error. `question` is the id of the question's first message.
+    """
 
     call: OptionCall
-    """The option call of the model."""
     is_resume: bool
-    """Whether the option may already have run in part, before a crash or an error."""
     question: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class CallProgress:
-    """The progress event for a call of `ToolContext.report` by a running option."""
+    """The progress event for a call of `ToolContext.report` by a running option.
+
+    `call` is the option call of the model. `done` is the finished amount and `total` the complete amount, in a unit of
+    the option's choice; None if unknown. `text` describes the progress. `question` is the id of the question's first
+    message.
+    """
 
     call: OptionCall
-    """The option call of the model."""
     done: float
-    """The finished amount, in a unit of the option's choice."""
     total: float | None = None
-    """The complete amount in the same unit; None if it is not known."""
     text: str = ""
-    """A description of the progress."""
     question: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class CallEnded:
-    """The progress event for the recorded result of an option call."""
+    """The progress event for the recorded result of an option call.
+
+    `call` is the option call of the model, and `result` the message with the result. `question` is the id of the
+    question's first message.
+    """
 
     call: OptionCall
-    """The option call of the model."""
     result: Message
-    """The message with the result."""
     question: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class OutputArrived:
-    """The progress event for a piece of an output that the model sends as arguments of a call, not as text."""
+    """The progress event for a piece of an output that the model sends as arguments of a call, not as text.
+
+    `text` is the new characters of the JSON. `question` is the id of the question's first message.
+    """
 
     text: str
-    """The new characters of the JSON."""
     question: str = field(default="", kw_only=True)
 
 

@@ -32,8 +32,8 @@ unchanged output. It raises ValueError with the reason to have the model answer 
 Options = TypeAliasType("Options", Iterable[OptionLike])
 """The options that a model may call: functions, pydantic models and `sabir.Option` objects."""
 Strict = TypeAliasType("Strict", LossKinds)
-"""Which losses raise RenderingRefused before a request is sent: True for all, False for none, or a set of kinds such as
-{"dropped"}."""
+"""The kinds of loss that raise RenderingRefused before a request is sent, for example {"dropped"}. True means dropped
+and downgraded, False means no kind."""
 
 _FIGURES = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 
@@ -45,6 +45,11 @@ _NO_OUTPUT: Any = None  # the default type argument: no output
 class Prompt(Generic[Output]):
     """A prompt for `evaluate`: a system message, the messages after it, and the type of the answer.
 
+    `ns` (a namespace) and `key` identify the prompt when an evaluation is resumed, even if the texts have changed. To
+    resume without both, pass a prompt of the same content or without messages. `system` is the system message, a text
+    or a tuple of texts and parts; "" means none. `output` is the type of the answer, any type that pydantic validates,
+    or a function to call with the model's values. None means a text.
+
     Raises WrongWord if `messages` has values that are not messages.
 
     >>> import sabir, sabir_session
@@ -54,19 +59,10 @@ class Prompt(Generic[Output]):
     """
 
     ns: str = ""
-    """The namespace of the prompt. With `key`, it identifies the prompt when an evaluation is resumed, even if the
-    texts have changed. To resume without both, pass a prompt of the same content or without messages.
-    """
     key: str = ""
-    """The name of the prompt in its namespace."""
     system: str | tuple[str | KnownPart, ...] = ""
-    """The system message: a text, or a tuple of texts and parts; "" for none."""
     messages: Sequence[Message] = ()
-    """The messages after the system message."""
     output: TypeForm[Output] = _NO_OUTPUT
-    """The type of the answer, any type that pydantic validates, or a function to call with the model's values. None
-    means a text.
-    """
 
     def __post_init__(self) -> None:
         """Store the messages as a tuple, so that they cannot change."""
@@ -90,24 +86,22 @@ def as_prompt(given: PromptLike[Output]) -> Prompt[Output]:
 
 @dataclass(frozen=True)
 class PromptResponse(Generic[Output]):
-    """The result of an evaluation. `evaluate` returns it."""
+    """The result of an evaluation. `evaluate` returns it.
+
+    `prompt_ns` and `prompt_key` are the namespace and key of the prompt. `evaluation_id` identifies the evaluation in
+    its session. `reply` is the last reply; if a finished evaluation was resumed, it is built from its record.
+    `messages` are all messages of the evaluation, with the system message first. `output` is the answer as a value of
+    the prompt's output type, or None without a type. `usage` is the sum of the tokens of all replies, including replies
+    in earlier processes. A number is None if a provider did not report it.
+    """
 
     prompt_ns: str
-    """The namespace of the prompt."""
     prompt_key: str
-    """The key of the prompt."""
     evaluation_id: str
-    """The id of the evaluation in its session, for `evaluate(…, resume=True, evaluation_id=…)`."""
     reply: Reply
-    """The last reply. If a finished evaluation was resumed, the reply is built from its record."""
     messages: tuple[Message, ...]
-    """All messages of the evaluation, with the system message first."""
     output: Output
-    """The answer as a value of the prompt's output type; None if the prompt has no output type."""
     usage: Usage
-    """The sum of the tokens of all replies, including replies in earlier processes. A number is None if a provider did
-    not report it.
-    """
 
     @property
     def text(self) -> str:
@@ -135,21 +129,23 @@ class PromptMismatch(SabirError, ValueError):
 class ApprovalPending(SabirError):
     """Raised when option calls wait for a person's approval. All other calls of the reply have run and are recorded.
 
-    Resume the evaluation, or call `Conversation.ask()` without content, to have `approve` decide again.
+    `calls` are the calls that wait, and `evaluation_id` is the evaluation to resume. Resume the evaluation, or call
+    `Conversation.ask()` without content, to have `approve` decide again.
     """
 
     def __init__(self, message: str, *, calls: tuple[OptionCall, ...], evaluation_id: str) -> None:
         super().__init__(message)
         self.calls = calls
-        """The calls that wait for approval."""
         self.evaluation_id = evaluation_id
-        """The id of the evaluation to resume."""
 
 
 class BudgetExhausted(SabirError):
-    """Raised instead of the next request when a limit of a Budget is reached, or when the spent amount is not known.
+    """Raised instead of the next request when a limit of a Budget is reached, or when the used amount is not known.
 
-    Resume with a larger budget to continue.
+    `limit` is the name of the limit ("turns", "tokens", "seconds" or "cost"), `allowed` its value, and `spent` the used
+    amount, or None if a provider did not report it. `response` is the result of the evaluation so far, or None if there
+    is no reply, and for adapters of `with_budget`. `running` are the calls of options that did not stop when the time
+    was over. Resume with a larger budget to continue.
     """
 
     def __init__(
@@ -166,12 +162,7 @@ class BudgetExhausted(SabirError):
         remedy = f"raise the limit with Budget({limit}=…), and resume"
         super().__init__(f"the budget of {allowed} {limit} is exhausted: {figures}; {remedy}")
         self.limit = limit
-        """The name of the limit: "turns", "tokens", "seconds" or "cost"."""
         self.allowed = allowed
-        """The value of the limit in the Budget."""
         self.spent = spent
-        """The amount that was used; None if a provider did not report it."""
         self.running = running
-        """The calls of options that did not stop when the time was over. Their results are discarded."""
         self.response: PromptResponse[Any] | None = None
-        """The result of the evaluation so far. None without a reply, and for adapters of `with_budget`."""

@@ -113,30 +113,28 @@ class Codec(Generic[Item]):
 
 
 class SliceSnapshot(StoredModel):
-    """One slice in a Snapshot: its type, its kind and its items as JSON texts."""
+    """One slice in a Snapshot.
+
+    `slice_type` and `item_type` are the stored names of the slice and of the type of its items. `kind` is "state" if a
+    rollback resets the slice, or "log" if the slice only grows. `items` are the items, each as JSON text.
+    """
 
     slice_type: NonEmpty
-    """The stored name of the slice."""
     item_type: NonEmpty
-    """The stored name of the type of the items."""
     kind: SliceKind = "state"
-    """"state" if a rollback resets the slice, "log" if the slice only grows."""
     items: tuple[Text, ...] = ()
-    """The items, each as JSON text."""
 
 
 class Snapshot(StoredModel):
     """The content of all slices of a session at one moment. `Session.snapshot` creates it.
 
-    To restore a snapshot, call `session.mutate().rollback(snapshot)`.
+    `schema_number` is the version of the snapshot format, `created_at` the time in UTC, and `slices` are the slices. To
+    restore a snapshot, call `session.mutate().rollback(snapshot)`.
     """
 
     schema_number: int = Field(default=SCHEMA, alias="schema", ge=1)
-    """The version of the snapshot format."""
     created_at: UTCDatetime = Field(default_factory=now)
-    """The time when the snapshot was created, in UTC."""
     slices: tuple[SliceSnapshot, ...] = ()
-    """The slices of the session."""
 
     def to_json(self) -> str:
         """Return the snapshot as JSON text, in which the items of slices are JSON values."""

@@ -34,10 +34,9 @@ class Selecting(Protocol):
 
 @dataclass(frozen=True)
 class ReducerContext:
-    """The second argument of a reducer."""
+    """The context of a reducer. `session` is its session, to read other slices, or None if there is no session."""
 
     session: Selecting | None = None
-    """The session in which the reducer runs, to read other slices. None if the reducer is called without a session."""
 
 
 class Reducer(Protocol[Item, Event_contra]):

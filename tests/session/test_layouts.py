@@ -197,7 +197,7 @@ def test_a_snapshot_of_a_newer_schema_is_refused_in_one_line() -> None:
     """The error says what to upgrade."""
     with pytest.raises(
         SnapshotRestoreError,
-        match=r"^the snapshot has schema 3, but this version reads schemas up to 2; upgrade sabir-session$",
+        match=r"^the snapshot has schema 3, but this version reads up to 2; upgrade sabir-session$",
     ):
         Snapshot.from_json('{"schema": 3, "slices": []}')
 

@@ -84,7 +84,7 @@ def test_a_snapshot_is_json_with_one_entry_a_message() -> None:
         ('{"schema": "1", "slices": []}', "schema '1'"),
         ('{"schema": true, "slices": []}', "schema True"),
         ('{"schema": 0, "slices": []}', "schema 0"),
-        ('{"schema": 3, "slices": []}', "but this version reads schemas up to 2; upgrade"),
+        ('{"schema": 3, "slices": []}', "but this version reads up to 2; upgrade"),
     ],
 )
 def test_what_is_no_snapshot_is_refused(text: str | bytes, reason: str) -> None:

@@ -36,7 +36,7 @@ class ObserverInvalid(SessionError, TypeError):
 
 
 class RecordConflict(SessionError, ValueError):
-    """Raised for a record whose id or sequence number belongs to a recorded message with other content."""
+    """Raised for a record whose id or sequence number belongs to another record with other content."""
 
 
 class RecordingFailed(SessionError):

@@ -300,14 +300,14 @@ class Conversation(Asking[Output]):
         return other
 
     def close(self) -> None:
-        """Close the store and the clients of the sync methods. Other processes may then open the conversation."""
+        """Release the conversation for other processes, and close the store and the sync clients that it opened."""
         self._leave_abandoned()
         self._kept.close()
         for adapter in self._adapters.values():
             adapter.close()
 
     async def aclose(self) -> None:
-        """Async version of `close`, which also closes the clients of `ask` and `stream`."""
+        """Async version of `close`, which also closes the clients that `ask` and `stream` opened."""
         self._leave_abandoned()
         self._kept.close()
         for adapter in self._adapters.values():

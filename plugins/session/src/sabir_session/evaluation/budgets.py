@@ -34,9 +34,10 @@ class Budget:
     """Limits for an evaluation, a conversation or an adapter. None means no limit.
 
     `turns` limits the number of replies, and `tokens` the input and output tokens together. `seconds` limits the time
-    since the evaluation began or was resumed, or since the question of a conversation; options that still run are then
-    cancelled. `cost` limits the sum of the costs of the replies. `price` is a function that returns the cost of a
-    reply, in any unit, or None if unknown. Replies of removed turns have no messages.
+    since the evaluation began or was resumed, or since the question of a conversation. Then running options are
+    cancelled, and options that do not stop are left running. `cost` limits the sum of the costs of the replies. `price`
+    is a function that returns the cost of a reply, in any unit, or None if unknown. It gets the replies of removed
+    turns without messages.
 
     Each limit is checked before a request. BudgetExhausted is raised if the limit is reached, or if the used amount is
     not known. When an evaluation is resumed, the turns, tokens and cost of earlier processes count. In a conversation,

@@ -49,7 +49,7 @@ class EvaluationArguments(TypedDict, total=False):
 
     options: the options that the model may call; each needs a function.
     settings: the settings of every request, which override the adapter's settings.
-    strict: the kinds of loss that raise RenderingRefused, for every request.
+    strict: the kinds of loss that raise RenderingRefused; None means the adapter's `strict`.
     budget: the limits of the evaluation; without a budget, at most 50 requests.
     approve: a function that is called before each option call and may deny the call.
     watch: a function that is called with progress events; replies are then streamed.
@@ -89,7 +89,7 @@ class EvaluateArguments(EvaluationArguments, SessionArguments, total=False):
 
     options: the options that the model may call; each needs a function.
     settings: the settings of every request, which override the adapter's settings.
-    strict: the kinds of loss that raise RenderingRefused, for every request.
+    strict: the kinds of loss that raise RenderingRefused; None means the adapter's `strict`.
     budget: the limits of the evaluation; without a budget, at most 50 requests.
     approve: a function that is called before each option call and may deny the call.
     watch: a function that is called with progress events; replies are then streamed.

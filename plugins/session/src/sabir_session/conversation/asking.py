@@ -126,14 +126,12 @@ class Asking(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPage):
         **misnamed: Never,
     ) -> Answer[Any]:
         """Sync version of `ask`. Blocks the thread, runs options one by one, and refuses coroutine functions.
-
         >>> import sabir_session
         >>> sabir_session.Conversation("echo:m").ask_sync("Hello!").text
         'Hello!'
         """
-        return to_its_end(
-            self._answered(SyncPerformer, content, self._asked(output, output_validator, settings, misnamed), None)
-        )
+        asked = self._asked(output, output_validator, settings, misnamed)
+        return to_its_end(self._answered(SyncPerformer, content, asked, None))
 
     @overload
     def stream(

@@ -296,7 +296,7 @@ class Collection(Makers):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The losses of all messages: what edited messages lack of their originals, and which messages are empty."""
+        """The losses of all messages: what edited messages lack of their originals, and which messages are not sent."""
         with self._lock:
             return tuple(loss for message in self._messages.values() for loss in message.losses)
 

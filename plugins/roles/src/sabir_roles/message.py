@@ -188,7 +188,7 @@ class RoledMessage(Rendered):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The losses of editing: the parts of the original that the new core message does not have. () if unedited."""
+        """The losses of an edited message: what its core message lacks of the original. Also tells if it is not sent."""
         return self._current().losses
 
     @property

@@ -96,7 +96,8 @@ class EvaluateArguments(EvaluationArguments, SessionArguments, total=False):
     retries: how often the model may correct an output that does not fit (2).
     output_validator: a function that refuses an output by raising ValueError.
     session: the session that records every message; without a session nothing is stored.
-    recorder: a coroutine function that performs each write to the session, for example in a thread.
+    recorder: a coroutine function that performs each write to the session, for example in a thread. Sync evaluations do
+    not use the recorder.
     resume: continue the session's latest evaluation (False).
     evaluation_id: the evaluation to resume instead of the latest.
     """

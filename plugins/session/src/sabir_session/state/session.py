@@ -41,7 +41,7 @@ class Journal(Protocol):
         """
 
     def read(self) -> Iterable[tuple[str, str]]:
-        """Return the records in order, each as (kind, body): those from the opening, and those appended since then."""
+        """Return the records in order, each as (kind, body): the records from the opening, and all appended since."""
 
 
 class Subscription:

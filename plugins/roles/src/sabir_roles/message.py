@@ -188,7 +188,7 @@ class RoledMessage(Rendered):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The losses of an edited message: what its core message lacks of the original. Also tells if it is not sent."""
+        """What the core message of an edited message lacks of its original, and why an empty message is not sent."""
         return self._current().losses
 
     @property

@@ -12,8 +12,10 @@ import sabir
 import sabir.authoring
 import sabir.errors
 import sabir_actors
+import sabir_roles
 import sabir_runtime.distributed
 import sabir_runtime.durable
+import sabir_session
 
 from tests.architecture.project import PACKAGES
 
@@ -39,9 +41,18 @@ WITH_AN_EXAMPLE = (
     "system", "user",
 )  # fmt: skip
 """Names of sabir that a user meets first."""
+OTHERS_WITH_AN_EXAMPLE = (
+    sabir_session.Answer, sabir_session.AnswerStream, sabir_session.Budget, sabir_session.Conversation,
+    sabir_session.Prompt, sabir_session.Session, sabir_session.Store, sabir_session.SyncAnswerStream,
+    sabir_session.evaluate, sabir_session.evaluate_sync, sabir_session.with_budget, sabir_roles.ActionRequest,
+    sabir_roles.AssistantResponse, sabir_roles.Instruction, sabir_roles.MessageManager, sabir_roles.RoledMessage,
+    sabir_roles.System, sabir_roles.environment,
+)  # fmt: skip
+"""The same of conversations and messages with roles."""
 METHODS_WITH_AN_EXAMPLE = (
     sabir.ModelAdapter.complete, sabir.ModelAdapter.stream, sabir.ModelAdapter.render, sabir.ModelAdapter.send,
-    sabir.Reply.parse,
+    sabir.Reply.parse, sabir_session.Conversation.ask, sabir_session.Conversation.ask_sync,
+    sabir_session.Conversation.stream, sabir_session.Conversation.preview, sabir_session.Conversation.fork,
 )  # fmt: skip
 
 
@@ -75,6 +86,11 @@ def test_an_example_prints_what_it_shows(
 @pytest.mark.parametrize("name", WITH_AN_EXAMPLE)
 def test_the_names_that_a_user_meets_first_have_an_example(name: str) -> None:
     assert ">>> " in (inspect.getdoc(getattr(sabir, name)) or "")
+
+
+@pytest.mark.parametrize("value", OTHERS_WITH_AN_EXAMPLE, ids=lambda value: value.__name__)
+def test_what_a_user_of_conversations_and_roles_meets_first_has_an_example(value: object) -> None:
+    assert ">>> " in (inspect.getdoc(value) or "")
 
 
 @pytest.mark.parametrize("method", METHODS_WITH_AN_EXAMPLE, ids=lambda method: method.__name__)

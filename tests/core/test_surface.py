@@ -14,11 +14,12 @@ from unittest.mock import create_autospec
 
 import pytest
 import sabir
+import sabir_session
 from sabir.authoring import CallArguments, Frozen, SyncClosing
 
 from tests.architecture.project import PACKAGES
 
-NOTE = "The question is kept: ask() tries again, drop_last() takes it back."
+NOTE = "The question is stored without an answer: ask() tries again, drop_last() removes the question."
 """What a conversation adds to an error."""
 PROGRAMS = {
     "a key that is missing": "sabir.adapter('openai:gpt-5').complete_sync('hi')",
@@ -155,6 +156,26 @@ def test_help_shows_what_sabir_adapter_takes() -> None:
     assert "misnamed" not in str(inspect.signature(sabir.adapter))
     assert "mime: str | None = None" in str(inspect.signature(sabir.image))
     assert "temperature: float | None = None" in str(inspect.signature(sabir.Settings))
+
+
+def test_help_of_a_conversation_is_short_and_names_its_types() -> None:
+    """The methods that ask come before the properties; `dir()` lists the special names that help() leaves out."""
+    page = pydoc.plain(pydoc.render_doc(sabir_session.Conversation))
+    names = {
+        "instructions: Instructions",
+        "options: Options",
+        "*content: Content",
+        "Optional[Approve]",
+        "Validator[Any]",
+    }
+
+    assert len(page.splitlines()) <= 150
+    assert {name for name in names if name not in page} == set()
+    assert "Union[" not in page and "Literal[" not in page and "Callable[" not in page
+    assert (
+        page.index("async ask(") < page.index("stream(") < page.index("Readonly properties") and "__dict__" not in page
+    )
+    assert {"__init__", "__enter__", "__class_getitem__"} <= set(dir(sabir_session.Conversation))
 
 
 def test_pydoc_is_the_librarys_own_text() -> None:

@@ -42,9 +42,9 @@ def test_a_responded_request_is_not_updated(change: dict[str, Any]) -> None:
     """LA-48: whatever is given."""
     made = ActionRequest.create("look")
     response = ActionResponse.create(made, 1)
-    with refuses("'look'", "answered", of=made):
+    with refuses("'look'", "already has a response", of=made):
         made.update(**change)
-    with refuses("answered", of=made):
+    with refuses("already has a response", of=made):
         made.update(action_response=response)
 
 
@@ -82,7 +82,7 @@ def test_a_response_that_is_refused_leaves_its_request_unanswered(bad: dict[str,
     with refuses(of=request):
         ActionResponse.create(request, **bad)
     first = ActionResponse.create(request, 1)
-    with refuses("'look'", "answered", of=request):
+    with refuses("'look'", "already has a response", of=request):
         ActionResponse.create(request, 2)
     assert request.action_response_id == first.id
 
@@ -148,7 +148,7 @@ def test_an_update_that_is_refused_changes_nothing(bad: dict[str, Any]) -> None:
     before = first.to_dict(), second.to_dict()
     with refuses(of=made):
         made.update(second, **{"output": 2, **bad})
-    with refuses("answered", of=made):
+    with refuses("already has a response", of=made):
         made.update(third, output=2)
     with refuses("ActionRequest", of=made):
         made.update("look", output=2)  # type: ignore[arg-type]

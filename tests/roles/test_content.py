@@ -89,7 +89,7 @@ def test_each_way_to_change_content_is_heard_of(name: str) -> None:
 def test_what_is_no_json_is_refused_wherever_it_is_put(value: object) -> None:
     """Made, assigned, set, merged, appended, updated: nothing changes."""
     message = RoledMessage(content={"a": [1], "d": {}})
-    with refuses("is not a JSON value", "give JSON values"):
+    with refuses("is not a JSON value", "use JSON values"):
         RoledMessage(content={"x": value})
     for change in (
         lambda: setattr(message, "content", {"x": value}),
@@ -100,7 +100,7 @@ def test_what_is_no_json_is_refused_wherever_it_is_put(value: object) -> None:
         lambda: message.content["d"].setdefault("x", value),
         lambda: message.update(x=value, recipient="system"),
     ):
-        with refuses("is not a JSON value", "give JSON values", of=message):
+        with refuses("is not a JSON value", "use JSON values", of=message):
             change()
     assert message.content == {"a": [1], "d": {}}
     assert is_held(message.content)
@@ -109,5 +109,5 @@ def test_what_is_no_json_is_refused_wherever_it_is_put(value: object) -> None:
 def test_the_names_of_values_are_strings() -> None:
     """A number names nothing."""
     message = RoledMessage()
-    with refuses("1 names a value", "strings", of=message):
+    with refuses("the name 1 of a value", "strings", of=message):
         message.content[1] = 2  # type: ignore[index]

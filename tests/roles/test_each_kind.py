@@ -315,5 +315,5 @@ def test_somebody_is_a_role_a_name_or_an_object_with_an_id(given: object, somebo
 )
 def test_anything_else_is_nobody(value: object) -> None:
     """LA-06: the error tells what was given, and what to give."""
-    with refuses("no sender or recipient", "MessageRole"):
+    with refuses("not a sender or recipient", "MessageRole"):
         validate_sender_recipient(value)

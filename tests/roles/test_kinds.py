@@ -122,5 +122,5 @@ def test_a_maker_updates_what_it_is_given() -> None:
     assert response.output == "sun"
     assert manager.create_action_response(action_response=response, recipient=MessageRole.USER).output == "sun"
     assert manager.create_action_request(action_request=request) is request
-    with pytest.raises(RoleError, match="is answered"):
+    with pytest.raises(RoleError, match="already has a response"):
         manager.create_action_request(action_request=request, arguments={"city": "Bern"})

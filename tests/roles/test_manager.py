@@ -182,7 +182,7 @@ def test_trailing_responses_become_context_oldest_first() -> None:
     other = Instruction.create("And now?", context="only this")
     manager.concat_recent_action_responses_to_instruction(other)
     assert other.context == ["only this"]
-    with pytest.raises(RoleError, match="is no Instruction"):
+    with pytest.raises(RoleError, match="is not of kind Instruction"):
         manager.concat_recent_action_responses_to_instruction("And?")  # type: ignore[arg-type]
 
 
@@ -200,7 +200,7 @@ def test_the_chat_form_is_of_all_or_of_the_named_ones() -> None:
     assert manager.to_chat_msgs([ids[1], ids[0]]) == manager.to_chat_msgs()[1::-1]
     assert silent.to_chat_msgs() == manager.to_chat_msgs()
     for wrong in ("nobody", ["x"]):
-        with pytest.raises(ValueError, match="no message here has the id"):
+        with pytest.raises(ValueError, match="there is no message with the id"):
             manager.to_chat_msgs([wrong])  # type: ignore[list-item]
 
 
@@ -322,14 +322,14 @@ def test_another_message_of_the_same_id_is_refused_before_anything_changes() -> 
     for place, word in ((1, "instruction"), (2, "action_request"), (3, "action_response"), (4, "assistant_response")):
         copy: Any = RoledMessage.from_dict(stored["messages"][place])
         given: dict[str, Any] = {word: copy, "sender": "someone"}
-        with pytest.raises(RoleError, match="another message here has the id"):
+        with pytest.raises(RoleError, match="another message already has the id"):
             manager.add_message(**given)
         assert copy.to_dict() == stored["messages"][place]
     copy = RoledMessage.from_dict(stored["messages"][2])
     copy.action_response_id = None
-    with pytest.raises(RoleError, match="another message here has the id"):
+    with pytest.raises(RoleError, match="another message already has the id"):
         manager.add_message(action_request=copy, action_output="sun")
-    with pytest.raises(RoleError, match="another message here has the id"):
+    with pytest.raises(RoleError, match="another message already has the id"):
         manager.set_system(System.create("x").model_copy(update={"id": manager.progression[1]}))
 
     assert manager.to_dict() == stored
@@ -378,7 +378,7 @@ def test_a_copy_of_a_manager_goes_its_own_way() -> None:
 )
 def test_what_is_no_list_of_the_right_things_is_refused(refused: Callable[[], object]) -> None:
     """LA-57: in a line of ours, never by an error of Python's."""
-    with pytest.raises(RoleError, match=r"; (give|see|make)"):
+    with pytest.raises(RoleError, match=r"; (pass|list)"):
         refused()
 
 

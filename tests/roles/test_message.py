@@ -279,7 +279,7 @@ def test_an_id_is_of_one_content_also_after_storing(asks_before_storing: bool) -
 
 def test_two_modules_have_no_kind_of_one_name() -> None:
     """What is stored names its kind: it would come back as the other; a cell that is run again is the same kind."""
-    with refuses("sabir_roles.system has a kind 'System' already"):
+    with refuses("sabir_roles.system already has a kind 'System'"):
         type("System", (RoledMessage,), {"__module__": __name__, "__annotations__": {}})
     assert RoledMessage.kinds["System"] is System
 
@@ -297,7 +297,7 @@ def test_a_kind_is_stored_under_the_name_that_its_class_assigns() -> None:
         assert stored["kind"] == "app.greeting"
         for name in ("app.greeting", "Welcome"):
             assert type(RoledMessage.from_dict({**stored, "kind": name})) is greeting
-        with refuses("the kind 'Greeting' is none of"):
+        with refuses("the kind 'Greeting' is not a kind of"):
             RoledMessage.from_dict({**stored, "kind": "Greeting"})
     finally:
         del RoledMessage.kinds["app.greeting"], RoledMessage.kinds["Welcome"]

@@ -92,5 +92,5 @@ def test_a_stored_message_with_a_hostile_template_is_refused_when_it_is_rendered
     stored = Instruction.create("Hello").to_dict() | {"template": "{{ 'a' * 10**9 }}"}
     message = Instruction.from_dict(stored)
 
-    with pytest.raises(TemplateFailed, match="makes more than 32,000,000 characters"):
+    with pytest.raises(TemplateFailed, match="creates more than 32,000,000 characters"):
         message.rendered  # noqa: B018 - the property renders

@@ -175,7 +175,7 @@ def test_template_context_is_laid_over_what_a_template_sees() -> None:
         ("a\n{% for %}", "line 2"),
         ("{{ x | nothing }}", "nothing"),
         ("mine.jinja2", "system_message.jinja2"),
-        ("../../etc/passwd.j2", "no template is called"),
+        ("../../etc/passwd.j2", "there is no template"),
         ("{{ " + "(" * 2000 + "1" + ")" * 2000 + " }}", "cannot be compiled"),
         (123, "int"),
         (b"x", "bytes"),

@@ -98,7 +98,7 @@ def test_a_call_and_its_result_go_both_ways() -> None:
     assert (request.action_response_id, response.action_request_id) == (response.id, request.id)
     assert same(manager.to_messages(), history)
     assert ActionRequest.from_message(history[0]).to_message() is history[0]
-    with pytest.raises(RoleError, match="is one of ActionRequest, not of System"):
+    with pytest.raises(RoleError, match="is of kind ActionRequest, not System"):
         System.from_message(history[0])
 
 
@@ -282,8 +282,8 @@ def test_a_call_whose_text_was_broken_is_told_of_when_it_becomes_whole() -> None
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"images": 3}, "for images"),
-        ({"images": [3]}, "for images"),
+        ({"images": 3}, "the images in content"),
+        ({"images": [3]}, "the images in content"),
         ({"images": [IMAGE], "image_detail": 3}, "detail"),
     ],
 )
@@ -299,5 +299,5 @@ def test_a_stored_source_of_another_kind_is_refused() -> None:
     """A call cannot come from a message of parts."""
     stored = ActionRequest.create("f").to_dict()
     stored["source"] = json.loads(sabir.dumps([parts("user", TextPart(text="x"))]))[0]
-    with pytest.raises(RoleError, match="a parts message is no ActionRequest"):
+    with pytest.raises(RoleError, match="a parts message cannot be of kind ActionRequest"):
         ActionRequest.from_dict(stored)

@@ -156,7 +156,7 @@ def test_a_person_may_give_other_arguments() -> None:
     wrong = ScriptedAdapter(calls(refund={"order": 7}), "Hm.")
     desk.evaluate(wrong, Session(), Decision("allow", arguments={"order": "seven"}))
     assert wrong.last.results[0].error_type == "invalid_arguments"
-    mended = ScriptedAdapter(call("refund", "no JSON"), "Done.")
+    mended = ScriptedAdapter(call("refund", "not JSON"), "Done.")
     desk.evaluate(mended, Session(), Decision("allow", arguments={"order": 9}))
     assert desk.ran == ["refund 7 5", "refund 9 10"]
 
@@ -189,5 +189,5 @@ async def test_a_person_may_be_awaited() -> None:
         llm = ScriptedAdapter(calls(refund={"order": 7}), "Done.")
         await evaluate(llm, PROMPT, options=[desk.refund], approve=approve)  # type: ignore[arg-type]
     assert len(desk.ran) == 2
-    with pytest.raises(sabir.SettingsInvalid, match="approve is asynchronous"):
+    with pytest.raises(sabir.SettingsInvalid, match="approve is a coroutine function"):
         evaluate_sync(ScriptedAdapter(chosen()), PROMPT, options=[desk.refund], approve=later)  # type: ignore[arg-type]

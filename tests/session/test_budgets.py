@@ -69,7 +69,9 @@ def test_without_a_budget_there_are_so_many_requests_and_no_more() -> None:
     """A model that never has enough ends as with a budget; each resume has as many again, and any budget lifts it."""
     journal, llm = ListJournal(), endless()
     for resume, requests in ((False, MOST_REQUESTS), (True, 2 * MOST_REQUESTS)):
-        with pytest.raises(BudgetExhausted, match=rf"budget of {requests} turns .* raise it with Budget\(turns=…\)"):
+        with pytest.raises(
+            BudgetExhausted, match=rf"budget of {requests} turns .* raise the limit with Budget\(turns=…\)"
+        ):
             evaluate_sync(llm, PROMPT, session=recording(journal), options=[look], resume=resume)
         assert len(llm.sent) == requests
 
@@ -82,7 +84,7 @@ def test_without_a_budget_there_are_so_many_requests_and_no_more() -> None:
 def test_a_price_that_no_limit_could_stop_is_refused(cost: Any) -> None:
     """A sum that is not a number is never beyond anything; the reply that was paid for is recorded all the same."""
     session = Session()
-    with pytest.raises(sabir.SettingsInvalid, match="price gave"):
+    with pytest.raises(sabir.SettingsInvalid, match=r"price\(\) returned"):
         evaluate_sync(
             endless(), PROMPT, session=session, options=[look], budget=Budget(cost=1, price=lambda reply: cost)
         )

@@ -159,7 +159,7 @@ def test_changed_instructions_are_recorded_with_the_next_question(
             "A third.",
             "Elbe!",
         ]
-    assert "instructions of the conversation 'conversation' changed" in caplog.text
+    assert "instructions of the conversation 'conversation' differ" in caplog.text
 
 
 CRASHING = """
@@ -204,13 +204,13 @@ def test_asking_nothing_finishes_or_tells_the_last_answer() -> None:
     """Where nothing was asked, there is nothing to finish."""
     overloaded = sabir.errors.Overloaded("busy")
     chat = Conversation(ScriptedAdapter(overloaded, "The Po."), settings=sabir.Settings(retries=0))
-    with pytest.raises(ConversationNotFound, match="nothing was asked in the conversation"):
+    with pytest.raises(ConversationNotFound, match="has no question yet"):
         chat.ask_sync()
     with pytest.raises(sabir.errors.Overloaded) as met:
         chat.ask_sync("Name a river.")
 
     assert chat.unfinished
-    assert "ask() tries again, drop_last() takes it back" in met.value.__notes__[0]
+    assert "ask() tries again, drop_last() removes the question" in met.value.__notes__[0]
     assert chat.ask_sync().text == chat.ask_sync().text == "The Po."
     assert texts_of(chat) == ["Name a river.", "The Po."]
 
@@ -255,7 +255,7 @@ def test_a_question_of_several_messages_is_one_turn(tmp_path: Path) -> None:
     assert [message.text for message in chat.drop_last()][1:] == ["Name one.", "Po.", "Name another.", "Rhine."]
     chat.ask_sync("Begin anew.")
     assert texts_of(chat) == ["Be loud.", "Begin anew.", "Oder."]
-    with pytest.raises(sabir.SettingsInvalid, match="no policy 'runtime'"):
+    with pytest.raises(sabir.SettingsInvalid, match="the policy 'runtime', which is reserved"):
         chat.ask_sync(sabir.Message(policy="runtime", payload=sabir.user("Hi").payload))
     chat.close()
 
@@ -268,7 +268,7 @@ def test_what_was_asked_for_is_remembered_until_it_is_answered() -> None:
         chat.ask_sync("How many?", output=int)
     with pytest.raises(sabir.errors.Overloaded) as met:
         chat.ask_sync("And why?")
-    assert "the new one was not asked" in met.value.__notes__[-1]
+    assert "the new question was not sent" in met.value.__notes__[-1]
     assert chat.ask_sync().output == 7
 
 
@@ -278,9 +278,9 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"approve": "allow"}, sabir.SettingsInvalid, "approve is 'allow'; expected a function"),
     ({"instructions": None}, sabir.SettingsInvalid, "expected a text"),
     ({"name": ""}, StoreError, "expected a text of at least one character"),
-    ({"output": [int, str]}, sabir.SettingsInvalid, "is no type; give a type"),
-    ({"system_prompt": "Hi"}, sabir.errors.WrongWord, "give instructions=…"),
-    ({"output_type": int}, sabir.errors.WrongWord, "give output=…"),
+    ({"output": [int, str]}, sabir.SettingsInvalid, "is not a type; pass a type"),
+    ({"system_prompt": "Hi"}, sabir.errors.WrongWord, "use instructions=…"),
+    ({"output_type": int}, sabir.errors.WrongWord, "use output=…"),
     ({"message_history": []}, sabir.errors.WrongWord, "ask\\(\\*messages"),
 ]
 
@@ -291,7 +291,7 @@ def test_a_wrong_argument_is_told_at_once(given: dict[str, Any], kind: type[Exce
     with pytest.raises(kind, match=said):
         Conversation("echo:m", **given)
     chat = Conversation("echo:m")
-    with pytest.raises(AttributeError, match="has no 'tools' to set; what may change is model, instructions, options"):
+    with pytest.raises(AttributeError, match="no attribute 'tools' to set; you can set model, instructions, options"):
         chat.tools = []  # type: ignore[attr-defined]
     with pytest.raises(sabir.errors.WrongWord, match=r"chat\.retries = …"):
         chat.ask_sync("Hi", retries=3)  # type: ignore[call-overload]

@@ -214,7 +214,7 @@ class Forecast(BaseModel):
 
 def test_the_output_has_the_prompts_type() -> None:
     """Its schema is asked for, and what comes is validated; a type that is no model works as well."""
-    llm = ScriptedAdapter(Forecast(umbrella=True), "[1, 2]", "no JSON")
+    llm = ScriptedAdapter(Forecast(umbrella=True), "[1, 2]", "not JSON")
     forecast = evaluate_sync(llm, Prompt(messages=[sabir.user("Umbrella?")], output=Forecast))
     numbers = evaluate_sync(llm, Prompt(messages=[sabir.user("Numbers?")], output=list[int]))
 

@@ -51,7 +51,7 @@ def test_the_last_turn_can_be_taken_back(place: dict[str, Any]) -> None:
         chat = again
     chat.drop_last()
     chat.drop_last()
-    with pytest.raises(ConversationNotFound, match="there is nothing to take back"):
+    with pytest.raises(ConversationNotFound, match="there is no question to remove"):
         chat.drop_last()
     assert chat.messages == ()
     chat.close()
@@ -82,7 +82,7 @@ def test_two_processes_cannot_hold_one_name(tmp_path: Path) -> None:
         return subprocess.run(command, capture_output=True, text=True, check=False).stderr
 
     with Conversation("echo:m", keep=tmp_path / "c.db", name="trip"):
-        assert "ConversationBusy: another process holds the conversation 'trip'; close it there" in elsewhere()
+        assert "ConversationBusy: another process has the conversation 'trip' open; close it there" in elsewhere()
     assert elsewhere() == ""
     with Conversation("echo:m", keep=tmp_path / "c.db", name="other"):
         assert elsewhere() == ""
@@ -163,7 +163,7 @@ def test_a_forked_process_neither_has_the_conversation_nor_gives_it_up(address: 
     command = [sys.executable, "-c", textwrap.dedent(FORKING), address, OPENING]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
-    assert re.search("another process.* holds the conversation 'trip'", ended.stderr)
+    assert re.search("another process.* has the conversation 'trip'", ended.stderr)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no process forks here")
@@ -186,7 +186,7 @@ def test_a_name_in_postgres_has_one_holder(database: str) -> None:
     store = PostgresStore(database)
     with Conversation(ScriptedAdapter("Po.", "Rhine."), keep=store, name="trip") as chat:
         chat.ask_sync("Name a river.")
-        with pytest.raises(ConversationBusy, match=r"another process, or another store .* holds"):
+        with pytest.raises(ConversationBusy, match=r"another process, or another store .* has"):
             Conversation("echo:m", keep=database, name="trip")
         Conversation("echo:m", keep=database, name="other").close()
     other = Conversation("echo:m", keep=database, name="trip")
@@ -312,7 +312,7 @@ def test_a_conversation_continues_the_evaluation_that_recorded_last(
 
 def test_a_place_that_cannot_keep_it_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
     """By its reason."""
-    with pytest.raises(StoreError, match="its folder is not there"):
+    with pytest.raises(StoreError, match="its folder does not exist"):
         Conversation("echo:m", keep=tmp_path / "no" / "chats.db")
     with pytest.raises(StoreError, match="it is a folder"):
         Conversation("echo:m", keep=tmp_path)

@@ -144,7 +144,9 @@ def test_a_newer_store_is_refused_in_one_line_and_left_alone(address: str, open_
     connection = connect(address)
     execute(connection, "UPDATE sabir_session_schema SET version = 7")
 
-    with pytest.raises(StoreTooNew, match=r"has layout 7, newer than 2; upgrade sabir-session$") as caught:
+    with pytest.raises(
+        StoreTooNew, match=r"has layout 7, but this version reads layouts up to 2; upgrade sabir-session$"
+    ) as caught:
         open_store()
     assert "\n" not in str(caught.value)
     assert execute(connection, "SELECT version FROM sabir_session_schema").fetchall() == [(7,)]
@@ -193,7 +195,10 @@ def test_a_snapshot_of_the_earlier_schema_is_restored() -> None:
 
 def test_a_snapshot_of_a_newer_schema_is_refused_in_one_line() -> None:
     """The error says what to upgrade."""
-    with pytest.raises(SnapshotRestoreError, match=r"^the snapshot has schema 3, newer than 2; upgrade sabir-session$"):
+    with pytest.raises(
+        SnapshotRestoreError,
+        match=r"^the snapshot has schema 3, but this version reads up to 2; upgrade sabir-session$",
+    ):
         Snapshot.from_json('{"schema": 3, "slices": []}')
 
 

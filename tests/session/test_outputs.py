@@ -78,7 +78,7 @@ def test_a_model_without_schemas_gives_it_by_a_call(form: Any, said: str, output
 
 def test_an_output_that_does_not_fit_is_asked_again() -> None:
     """With every fault, by a message of the runtime, which belongs to the question's turn."""
-    llm = ScriptedAdapter('{"days": 0}', "no JSON", ROME)
+    llm = ScriptedAdapter('{"days": 0}', "not JSON", ROME)
     chat = Conversation(llm)
     answer = chat.ask_sync("As a trip.", output=Trip)
 
@@ -275,7 +275,7 @@ def test_an_option_may_have_the_outputs_name_where_no_call_gives_it() -> None:
     chat = Conversation(ScriptedAdapter(calls(final_answer={"text": "so"}), ROME), options=[final_answer])
     assert (chat.ask_sync("?", output=Trip).output, len(chat.messages)) == (Trip(**TRIP), 4)
     llm = ScriptedAdapter(model=NO_SCHEMA)
-    with pytest.raises(sabir.errors.OptionInvalid, match="rename yours of that name"):
+    with pytest.raises(sabir.errors.OptionInvalid, match="rename your option of this name"):
         Conversation(llm, options=[final_answer]).ask_sync("?", output=Trip)
     assert llm.sent == ()
 
@@ -312,9 +312,11 @@ def test_what_cannot_make_an_output_is_refused_before_anything_is_asked() -> Non
 
     llm = ScriptedAdapter()
     for how in ({"output": book}, {"output": Trip, "output_validator": check}):
-        with pytest.raises(sabir.SettingsInvalid, match="is a coroutine function; await"):
+        with pytest.raises(sabir.SettingsInvalid, match="is a coroutine function; use the async method"):
             Conversation(llm).ask_sync("?", **how)
-    with pytest.raises(sabir.errors.OptionInvalid, match="'pay' takes 'context', which only an option is given"):
+    with pytest.raises(
+        sabir.errors.OptionInvalid, match="'pay' has the parameter 'context', whose type is available to options only"
+    ):
         Conversation(llm, output=pay)
     assert llm.sent == ()
 
@@ -364,7 +366,7 @@ def test_a_type_without_a_schema_is_refused_before_anything_is_asked() -> None:
     llm = ScriptedAdapter()
     with pytest.raises(sabir.SettingsInvalid, match="has no JSON schema"):
         Conversation(llm, output=asyncio.Lock)
-    with pytest.raises(sabir.SettingsInvalid, match="give output= too"):
+    with pytest.raises(sabir.SettingsInvalid, match="pass output= too"):
         Conversation(llm, output_validator=print)
 
 

@@ -73,7 +73,7 @@ def test_what_the_driver_says_is_told_without_the_password(written: str) -> None
 @pytest.mark.parametrize("given", ["sqlite:///chats.db", "chats.db", "mysql://ada:s3cret@localhost/chats"])
 def test_what_is_no_url_of_postgres_is_refused_with_what_to_write(given: str) -> None:
     """UP-30: a file has a store of its own, which the error names; no password is shown."""
-    remedy = "give a URL of that form" if given.startswith("mysql") else r"give a file to SQLiteStore\(path\)"
+    remedy = "pass a URL of this form" if given.startswith("mysql") else r"use SQLiteStore\(path\) for a file"
     with pytest.raises(StoreError, match=f"expected postgresql://user@host:port/database; {remedy}") as caught:
         PostgresStore(given)
     assert "s3cret" not in str(caught.value)

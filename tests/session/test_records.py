@@ -139,5 +139,5 @@ def test_a_record_with_the_id_or_on_the_place_of_another_one_is_an_error() -> No
     first = system()
     with pytest.raises(RecordConflict, match="message_id"):
         fold(first, first.model_copy(update={"content": "Be long."}))
-    with pytest.raises(RecordConflict, match="record 1 of evaluation 'e' is there already"):
+    with pytest.raises(RecordConflict, match="record 1 of evaluation 'e' already exists"):
         fold(first, asked(1, "c1"), asked(1, "c1"))

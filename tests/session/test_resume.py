@@ -84,7 +84,7 @@ def test_a_prompt_without_a_name_resumes_what_it_asked_itself() -> None:
     before = records_of(session)
     for other in ("Name a mountain.", "Name a river.", [river[0]], [*river, sabir.user("Now.")], river[::-1]):
         with pytest.raises(
-            PromptMismatch, match=r"answers a prompt of another text; resume with that prompt or an empty"
+            PromptMismatch, match=r"was recorded with another text of the prompt; pass the recorded messages or none"
         ):
             evaluate_sync(llm, other, session=session, resume=True)
 
@@ -113,7 +113,7 @@ def test_a_named_prompt_goes_on_as_it_was_recorded_and_a_changed_text_is_logged(
 
     assert llm.last.user_text == "A river?"
     assert [each.getMessage().partition(" ")[2].partition(" ")[2] for each in caplog.records] == [
-        "answers a prompt of another text than 'trips:river' has now; what was recorded goes on"
+        "was recorded with another text of the prompt 'trips:river'; the recorded text is used"
     ]
 
 
@@ -124,7 +124,8 @@ def test_a_resume_without_the_option_of_a_pending_call_is_refused() -> None:
     session, llm = recording(journal), ScriptedAdapter()
     before = records_of(session)
     with pytest.raises(
-        sabir.errors.OptionInvalid, match=r"wait for weather; resume with options= that hold them, or abandon"
+        sabir.errors.OptionInvalid,
+        match=r"open calls of the options weather; pass these options= to resume, or abandon",
     ):
         evaluate_sync(llm, PROMPT, session=session, resume=True)
 
@@ -294,7 +295,7 @@ def test_an_evaluation_within_an_option_hides_nothing() -> None:
     assert response.evaluation_id == outer
     assert [result.result for result in llm.last.results] == ["Rain."]
     assert unfinished_evaluations(session) == ()
-    with pytest.raises(PromptMismatch, match=f"resume with evaluation_id='{outer}'"):
+    with pytest.raises(PromptMismatch, match=f"resume it with evaluation_id='{outer}'"):
         evaluate_sync(ScriptedAdapter(), PROMPT, session=session, options=[ask_another], resume=True)
 
 
@@ -302,7 +303,7 @@ def test_a_name_that_nothing_was_recorded_under_is_nothing_to_resume() -> None:
     """WI-40: one line, with what to give instead; and a name without `resume` would begin anew under another one."""
     session = recording(ListJournal())
     Town().run(ScriptedAdapter("One."), session)
-    with pytest.raises(ConversationNotFound, match=r"holds no evaluation 'x'; give one of unfinished_evaluations"):
+    with pytest.raises(ConversationNotFound, match=r"has no evaluation 'x'; pass an id of unfinished_evaluations"):
         evaluate_sync(ScriptedAdapter(), PROMPT, session=session, resume=True, evaluation_id="x")
     with pytest.raises(sabir.SettingsInvalid, match="add resume=True"):
         evaluate_sync(ScriptedAdapter(), PROMPT, session=session, evaluation_id="x")

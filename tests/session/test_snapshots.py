@@ -70,21 +70,21 @@ def test_a_snapshot_is_json_with_one_entry_a_message() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "no JSON"),
-        ("{", "no JSON"),
-        (b"\xff", "no JSON"),
-        ('{"schema": 1, "slices": NaN}', "no JSON"),
-        ("[" * 100_000, "no JSON"),
-        ("[]", "no snapshot"),
-        ("{}", "no snapshot"),
-        ('{"schema": 1, "slices": {}}', "no snapshot"),
-        ('{"schema": 1, "slices": [7]}', "no snapshot"),
-        ('{"schema": 1, "slices": [{"slice_type": "a:B", "items": []}]}', "no snapshot"),
+        ("", "not JSON"),
+        ("{", "not JSON"),
+        (b"\xff", "not JSON"),
+        ('{"schema": 1, "slices": NaN}', "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ("[]", "not a snapshot"),
+        ("{}", "not a snapshot"),
+        ('{"schema": 1, "slices": {}}', "not a snapshot"),
+        ('{"schema": 1, "slices": [7]}', "not a snapshot"),
+        ('{"schema": 1, "slices": [{"slice_type": "a:B", "items": []}]}', "not a snapshot"),
         ('{"slices": []}', "schema None"),
         ('{"schema": "1", "slices": []}', "schema '1'"),
         ('{"schema": true, "slices": []}', "schema True"),
         ('{"schema": 0, "slices": []}', "schema 0"),
-        ('{"schema": 3, "slices": []}', "newer than 2; upgrade"),
+        ('{"schema": 3, "slices": []}', "but this version reads up to 2; upgrade"),
     ],
 )
 def test_what_is_no_snapshot_is_refused(text: str | bytes, reason: str) -> None:
@@ -208,7 +208,7 @@ def test_a_log_and_a_snapshot_that_part_are_an_error_and_nothing_changes(further
     session.mutate(Plan).append(Plan("walk"))
     before = session.snapshot().slices
 
-    with pytest.raises(SnapshotRestoreError, match="part: neither begins with the other"):
+    with pytest.raises(SnapshotRestoreError, match="the snapshot's: neither begins with the other"):
         session.mutate().rollback(other.snapshot())
 
     assert session.snapshot().slices == before

@@ -33,7 +33,7 @@ def test_a_store_writes_ahead_and_waits_for_the_disk_only_if_asked(
 
 
 def test_a_new_file_and_its_log_are_the_owners_alone(tmp_path: Path) -> None:
-    """Conversations stand in them. A file that is there already keeps its mode."""
+    """Conversations stand in them. A file that already exists keeps its mode."""
     umask = os.umask(0)
     try:
         (tmp_path / "old.db").touch(0o640)
@@ -79,7 +79,9 @@ def test_a_newer_layout_is_refused_by_its_number_and_left_alone(tmp_path: Path) 
     execute(tmp_path / "a.db", "UPDATE sabir_session_schema SET version = 7")
     before = (tmp_path / "a.db").read_bytes()
 
-    with pytest.raises(StoreTooNew, match="has layout 7, newer than 2; upgrade sabir-session"):
+    with pytest.raises(
+        StoreTooNew, match="has layout 7, but this version reads layouts up to 2; upgrade sabir-session"
+    ):
         SQLiteStore(tmp_path / "a.db")
 
     assert (tmp_path / "a.db").read_bytes() == before
@@ -223,10 +225,13 @@ def test_a_record_for_which_there_is_no_room_is_told_and_not_written(tmp_path: P
     [
         ("sqlite:///chats.db", r"not a URL of 'sqlite'; write SQLiteStore\('chats\.db'\)"),
         ("file:chats.db?mode=ro", "not a URL of 'file'; write"),
-        ("postgresql://ada:s3cret@localhost/chats", "not a URL of 'postgresql'; give it to PostgresStore"),
+        ("postgresql://ada:s3cret@localhost/chats", "not a URL of 'postgresql'; use PostgresStore for the URL"),
         ("", "not an empty text; write"),
-        ("{folder}/missing/a.db", "missing/a.db' could not be opened: its folder is not there; make the folder first"),
-        ("{folder}", "could not be opened: it is a folder; give the path of a file in it"),
+        (
+            "{folder}/missing/a.db",
+            "missing/a.db' could not be opened: its folder does not exist; create the folder first",
+        ),
+        ("{folder}", "could not be opened: it is a folder; use the path of a file in the folder"),
     ],
 )
 def test_what_is_no_path_of_a_file_is_refused_with_what_to_write(tmp_path: Path, given: str, reason: str) -> None:

@@ -61,7 +61,7 @@ def test_a_snapshot_with_one_slice_under_two_names_is_refused() -> None:
     snapshot = session.snapshot()
     twice = [snapshot.slices[0], snapshot.slices[0].model_copy(update={"slice_type": "app.notes:Note"})]
 
-    with pytest.raises(SnapshotRestoreError, match="is not registered here, or is there twice"):
+    with pytest.raises(SnapshotRestoreError, match="or the snapshot has it twice"):
         session.mutate().rollback(snapshot.model_copy(update={"slices": tuple(twice)}))
 
 
@@ -70,7 +70,7 @@ def test_two_classes_cannot_share_a_name_that_is_read(other: type[Any]) -> None:
     """Nobody could say whose a stored item is."""
     session = Session()
     session.mutate(BEFORE).register(BEFORE, append_item)
-    with pytest.raises(SliceConflict, match=r"the stored name 'app\.notes:Note'; change one's"):
+    with pytest.raises(SliceConflict, match=r"the stored name 'app\.notes:Note'; change `stored_as` of one"):
         session.mutate(other).register(other, append_item)
 
 

@@ -65,7 +65,7 @@ def test_a_stream_that_is_left_stops(is_awaited: bool) -> None:
         async with chat.stream("Count.") as stream:
             async for _ in stream.text:
                 break
-        with pytest.raises(sabir.SettingsInvalid, match="left before its answer"):
+        with pytest.raises(sabir.SettingsInvalid, match="closed before the answer was complete"):
             await stream.answer()
 
     if is_awaited:
@@ -73,7 +73,7 @@ def test_a_stream_that_is_left_stops(is_awaited: bool) -> None:
     else:
         with chat.stream_sync("Count.") as stream:
             assert next(iter(stream.text)) == "One "
-        with pytest.raises(sabir.SettingsInvalid, match="left before its answer"):
+        with pytest.raises(sabir.SettingsInvalid, match="closed before the answer was complete"):
             stream.answer()
     assert (chat.unfinished, texts_of(chat)) == (True, ["Count."])
     assert chat.ask_sync().text == "One two three four."
@@ -147,7 +147,7 @@ async def test_a_stream_in_a_variable_is_read_on_or_taken_over() -> None:
     chat.drop_last()
     assert (await chat.ask("Again.")).text == "Six."
     assert [event async for event in stream] == []
-    with pytest.raises(sabir.SettingsInvalid, match="left before its answer"):
+    with pytest.raises(sabir.SettingsInvalid, match="closed before the answer was complete"):
         await stream.answer()
 
 

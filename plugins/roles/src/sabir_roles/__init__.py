@@ -1,4 +1,4 @@
-"""Messages with roles, templates and their manager: working copies that a program edits.
+"""Editable messages with roles and templates, and a manager that sends them to a model.
 
 manager = MessageManager(system=System.create())
 manager.add_message(instruction="How to deploy a python app?")

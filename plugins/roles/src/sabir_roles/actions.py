@@ -1,6 +1,6 @@
-"""ActionRequest, a call of a function, and ActionResponse, its result: linked both ways while both live.
+"""ActionRequest, a model's call of a function, and ActionResponse, the result. Each has the id of the other.
 
-ActionRequest ──action_response_id──▶ ActionResponse        one response a request
+ActionRequest ──action_response_id──▶ ActionResponse        one response for each request
               ◀──action_request_id──
 """
 
@@ -20,9 +20,15 @@ from sabir_roles.vocabulary import Called
 
 
 class ActionRequest(RoledMessage):
-    """A call: the name of a function, its arguments, and the id of the response once there is one.
+    """A model's call of a function: the name, the arguments, and the id of the response once there is one.
 
-    It stands for a core option call; `invocation_id` pairs it with its result.
+    Its core message is an option call.
+
+    >>> import sabir_roles
+    >>> request = sabir_roles.ActionRequest.create("weather", {"city": "Oslo"})
+    >>> response = sabir_roles.ActionResponse.create(request, output="rain")
+    >>> request.is_responded(), response.to_message().result.result
+    (True, 'rain')
     """
 
     keys: ClassVar = ("function", "arguments", "output", "action_request", "action_response_id", "invocation_id")
@@ -34,12 +40,12 @@ class ActionRequest(RoledMessage):
 
     @property
     def request(self) -> dict[str, Any]:
-        """A copy of function and arguments."""
+        """A copy of the call: {"function": …, "arguments": …}."""
         return _object(plain(self.content.get("action_request")))
 
     @property
     def function(self) -> str:
-        """The name of the function; "" if there is none."""
+        """The name of the function; "" if the content has none."""
         return self.request.get("function") or ""
 
     @property
@@ -49,12 +55,12 @@ class ActionRequest(RoledMessage):
 
     @property
     def invocation_id(self) -> str:
-        """The id that pairs the call with its result: the given one, else this message's id."""
+        """The id that the result of the call repeats. By default, the id of this message."""
         return self.content.get("invocation_id") or self.id
 
     @property
     def action_response_id(self) -> str | None:
-        """The id of the response, or None."""
+        """The id of the response, or None without a response."""
         return self.content.get("action_response_id")
 
     @action_response_id.setter
@@ -65,7 +71,7 @@ class ActionRequest(RoledMessage):
             self.content["action_response_id"] = value
 
     def is_responded(self) -> bool:
-        """Whether a response is linked."""
+        """Return whether the request has a response."""
         return self.action_response_id is not None
 
     @classmethod
@@ -88,9 +94,10 @@ class ActionRequest(RoledMessage):
         template: Template | str | None = None,
         **content: Any,
     ) -> "ActionRequest":
-        """A call of a function, given by name or as a callable.
+        """Return a call of a function.
 
-        Raises RoleError for arguments that are not an object.
+        `function` is a name, or a function whose name is used. `arguments` is a mapping, or the JSON text of an object.
+        Raises RoleError for other arguments, and for a function without a name.
         """
         request = {"function": _named(function), "arguments": _object(arguments)}
         return cls._new({**content, "action_request": request}, sender, recipient, template)
@@ -105,9 +112,14 @@ class ActionRequest(RoledMessage):
         template: Template | str | None = None,
         **content: Any,
     ) -> None:
-        """Change the given fields, or link the response; raises RoleError if one is already linked."""
+        """Change the fields that are passed. `action_response` becomes the response to this request.
+
+        Raises RoleError if the request already has a response.
+        """
         if self.is_responded():
-            raise RoleError(f"the request of {self.function!r} is answered; create another to call it again")
+            raise RoleError(
+                f"the request of {self.function!r} already has a response; create another request to call again"
+            )
         if action_response is not None:
             check_kind(action_response, ActionResponse)
         request = self.request
@@ -125,9 +137,9 @@ class ActionRequest(RoledMessage):
 
 
 class ActionResponse(RoledMessage):
-    """The result of a function: its name, the arguments, the output, and the id of the request.
+    """The result of an ActionRequest: the function, the arguments, the output, and the id of the request.
 
-    It stands for a core option result. `output` may be any JSON value, falsy ones included.
+    Its core message is an option result. The output may be any JSON value, also None, 0 or "".
     """
 
     keys: ClassVar = ("function", "arguments", "output", "action_response", "action_request_id", "invocation_id")
@@ -138,19 +150,19 @@ class ActionResponse(RoledMessage):
     own_people: ClassVar = (MessageRole.ACTION, MessageRole.ACTION, MessageRole.ASSISTANT)
 
     _request: ActionRequest | None = None
-    """The request, while both live in one process; its link is kept in step."""
+    """The request object, if it is in this process. Its `action_response_id` is updated."""
 
     @property
     def response(self) -> dict[str, Any]:
-        """A copy of function, arguments and output."""
+        """A copy of the result: {"function": …, "arguments": …, "output": …}."""
         found: dict[str, Any] | None = plain(self.content.get("action_response"))
         if found is None or isinstance(found, dict):
             return found or {}
-        raise RoleError(f"content has {ascii(found)[:60]} for action_response; set an object with the output")
+        raise RoleError(f"action_response in content is {ascii(found)[:60]}; expected an object with the output")
 
     @property
     def function(self) -> str:
-        """The name of the function."""
+        """The name of the function; "" if the content has none."""
         return self.response.get("function") or ""
 
     @property
@@ -160,17 +172,17 @@ class ActionResponse(RoledMessage):
 
     @property
     def output(self) -> Any:  # any JSON value
-        """The function's return value."""
+        """The return value of the function, or an object with the error."""
         return self.response.get("output")
 
     @property
     def action_request_id(self) -> str | None:
-        """The id of the request; None if it is not known."""
+        """The id of the request; None if unknown."""
         return self.content.get("action_request_id")
 
     @property
     def invocation_id(self) -> str:
-        """The id that pairs the result with its call."""
+        """The id of the call that the result answers: the `invocation_id` of the request."""
         return self.content.get("invocation_id") or self.action_request_id or self.id
 
     @classmethod
@@ -193,9 +205,11 @@ class ActionResponse(RoledMessage):
         recipient: SenderRecipient | None = None,
         template: Template | str | None = None,
     ) -> "ActionResponse":
-        """The response to a request, which is linked both ways; `response_model.output` overrides `output`.
+        """Return the response to a request, and set the request's `action_response_id`.
 
-        Raises RoleError if the request is invalid or already answered.
+        `output` is the return value of the function. `response_model` is an object whose attribute `output` is used
+        instead. Sender and recipient are by default the recipient and sender of the request. Raises RoleError if the
+        request is invalid or already has a response.
         """
         _check(action_request)
         made = cls._new(
@@ -217,7 +231,11 @@ class ActionResponse(RoledMessage):
         template: Template | str | None = None,
         **content: Any,
     ) -> None:
-        """Change the given fields; if the response moves to another request, the earlier one is unanswered again."""
+        """Change the fields that are passed.
+
+        With another `action_request`, the response moves to that request, and the earlier request has no response
+        again. Raises RoleError if the request already has another response.
+        """
         if action_request is not None:
             _check(action_request, self.id)
         answer = self.response
@@ -240,7 +258,7 @@ class ActionResponse(RoledMessage):
             request.action_response_id = self.id
 
     def answers(self, request: ActionRequest) -> None:
-        """Link with a request of the same invocation id; this does not change the core message."""
+        """Link this response with a request of the same `invocation_id`. The core messages do not change."""
         self._request = request
         response = {**self.response, "arguments": request.arguments}
         dict.update(self.content, hold({"action_response": response, "action_request_id": request.id}, self._touch))
@@ -258,7 +276,7 @@ def _named(function: str | Callable[..., Any] | None) -> str:
     if isinstance(name, str) and name:
         return name
     given = "an empty text" if function == "" else describe_kind(function)
-    raise RoleError(f"{given} names no function; give its name, or a function that has one")
+    raise RoleError(f"{given} is not the name of a function; pass a name, or a function with a name")
 
 
 def _object(arguments: Mapping[str, Any] | str | None) -> dict[str, Any]:
@@ -271,13 +289,13 @@ def _object(arguments: Mapping[str, Any] | str | None) -> dict[str, Any]:
     if isinstance(found, Mapping):
         made: dict[str, Any] = plain(dict(found))
         return made
-    raise RoleError(f"arguments are {describe_kind(arguments)}; give a mapping, or the JSON text of an object")
+    raise RoleError(f"arguments are {describe_kind(arguments)}; pass a mapping, or the JSON text of an object")
 
 
 def _check(request: ActionRequest, response_id: str | None = None) -> None:
     check_kind(request, ActionRequest)
     if request.action_response_id not in (None, response_id):
-        raise RoleError(f"the request of {request.function!r} is answered; update its response instead")
+        raise RoleError(f"the request of {request.function!r} already has a response; update that response instead")
 
 
 def _answer(request: ActionRequest, output: object) -> dict[str, Any]:
@@ -289,11 +307,11 @@ def _output(output: object, response_model: object) -> object:
         return None if isinstance(output, Unset) else output
     if hasattr(response_model, "output"):
         return response_model.output
-    raise RoleError(f"response_model, of type {type(response_model).__name__}, has no `output`; give output= instead")
+    raise RoleError(f"response_model, of type {type(response_model).__name__}, has no `output`; pass output= instead")
 
 
 def _shown(result: OptionResultPayload) -> Any:  # any JSON value
-    """The output for a result: its value, its text, its parts as JSON, or its error as an object."""
+    """Return the output of a result: its value, its text, its parts as JSON, or its error as an object."""
     if result.is_error:
         said = {"type": result.error_type, "message": result.error_message, "retryable": result.retryable}
         return {"error": {name: value for name, value in said.items() if value is not None}}

@@ -17,7 +17,12 @@ from sabir_roles.message import RoledMessage
 
 
 class AssistantResponse(RoledMessage):
-    """A model's answer. `response` is its text, `model_response` the raw data, {} if there is none."""
+    """A model's answer: its text in `response`, and the raw data of the vendor's response in `model_response`.
+
+    >>> import sabir_roles
+    >>> sabir_roles.AssistantResponse.create("Good morning!").to_message().text
+    'Good morning!'
+    """
 
     keys: ClassVar = ("assistant_response",)
     payload_kind: ClassVar = "parts"
@@ -28,7 +33,7 @@ class AssistantResponse(RoledMessage):
 
     @property
     def response(self) -> str:
-        """The text; "" if there is none."""
+        """The text of the answer; "" if there is none."""
         return self.content.get("assistant_response") or ""
 
     @response.setter
@@ -37,7 +42,7 @@ class AssistantResponse(RoledMessage):
 
     @property
     def model_response(self) -> Any:  # an object, or an array of them
-        """The raw data of the answer; {} if there is none."""
+        """The raw data of the answer, or a list of the data of several answers; {} if there is none."""
         return self.metadata.get("model_response", {})
 
     @classmethod
@@ -56,15 +61,14 @@ class AssistantResponse(RoledMessage):
         dialect: str | None = None,
         **content: Any,
     ) -> "AssistantResponse":
-        """Create a response from a text, a Reply, a model, a mapping, a list of these, or the `str` of anything else.
+        """Return an answer from a text, a `sabir.Reply`, a pydantic model, a mapping, a list, or another object.
 
-        With `adapter` or `dialect`, the provider's plugin decodes `assistant_response`, a complete response of the
-        vendor: a mapping, an object of the vendor's SDK, or the text of its body. `adapter` is an adapter or a model
-        string such as "openai:gpt-5"; `dialect` is a full name such as "openai.chat". Without them, data is stored
-        unchanged and its JSON is the text, because the shapes of vendors are not guessed.
+        Of a mapping, model or list, the JSON is the text. Of another object, `str` is the text. To decode a complete
+        response of a vendor (a mapping, an object of the vendor's SDK or the text of its body), pass `adapter`, an
+        adapter or a model string such as "openai:gpt-5", or `dialect`, a full name such as "openai.chat".
 
-        Raises RoleError for both at once, ResponseInvalid for a response that the dialect cannot read, and what
-        `sabir.adapter` raises for a model string.
+        Raises RoleError if both are passed, ResponseInvalid for a response that the dialect cannot decode, and the
+        errors of `sabir.adapter` for a model string.
         """
         answer = _answer(assistant_response, _dialect_of(adapter, dialect))
         said, speaker = {"assistant_response": answer.text, **content}, answer.speaker if sender is None else sender
@@ -84,9 +88,9 @@ class AssistantResponse(RoledMessage):
         dialect: str | None = None,
         **content: Any,
     ) -> None:
-        """Change the fields that are passed; a new answer replaces the text and the raw data.
+        """Change the fields that are passed. A new answer replaces the text and the raw data.
 
-        `adapter` and `dialect` have the meaning that they have in `create`.
+        The arguments are the same as in `create`.
         """
         if assistant_response is None:
             self._change(content, sender, recipient, template)
@@ -100,7 +104,7 @@ class AssistantResponse(RoledMessage):
 
 
 class _Answer(NamedTuple):
-    """The text of an answer, its raw data as metadata, and its messages of parts where it is a reply."""
+    """The text of an answer, its raw data as metadata, and the text messages of a reply."""
 
     text: str
     metadata: dict[str, Any]
@@ -108,12 +112,12 @@ class _Answer(NamedTuple):
 
     @property
     def speaker(self) -> str | None:
-        """The policy that said it, if it is known."""
+        """The policy of the answer, if it is known."""
         return self.said[0].policy if self.said else None
 
     @property
     def source(self) -> Message | None:
-        """Its core message, if there is one."""
+        """The core message of the answer, if there is exactly one."""
         return self.said[0] if len(self.said) == 1 else None
 
 
@@ -127,7 +131,7 @@ def _dialect_of(adapter: str | Adapter | None, dialect: str | None) -> str | Non
 
 
 def _answer(given: object, dialect: str | None) -> _Answer:
-    """The text, raw data and messages of an answer, in any form."""
+    """Return the text, the raw data and the messages of an answer in any form."""
     if isinstance(given, Reply):
         return _replied(given, given.model_dump(mode="json"))
     if dialect is not None:
@@ -142,7 +146,7 @@ def _answer(given: object, dialect: str | None) -> _Answer:
         return _Answer(str(given), {})
     except Exception as error:
         reason = one_line(f"{type(error).__name__}: {error}", 120)
-        raise RoleError(f"the answer, of type {type(given).__name__}, has no text: {reason}; give its text") from None
+        raise RoleError(f"the answer, of type {type(given).__name__}, has no text: {reason}; pass the text") from None
 
 
 def _replied(reply: Reply, raw: Any) -> _Answer:

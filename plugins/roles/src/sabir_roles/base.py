@@ -1,4 +1,4 @@
-"""Names of roles, flags and fields; senders and recipients of messages."""
+"""The roles, flags and fields of messages, and their senders and recipients."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -10,7 +10,7 @@ from sabir_roles.errors import RoleError
 
 
 class MessageRole(StrEnum):
-    """The role of a message, or of a sender or recipient without another name."""
+    """The role of a message, or of a sender or recipient that has no name of its own."""
 
     SYSTEM = "system"
     USER = "user"
@@ -20,14 +20,14 @@ class MessageRole(StrEnum):
 
 
 class MessageFlag(StrEnum):
-    """The origin of a message that was not created: cloned or loaded."""
+    """How a message came to be, unless it was created: MESSAGE_CLONE by `clone`, MESSAGE_LOAD by `from_dict`."""
 
     MESSAGE_CLONE = "MESSAGE_CLONE"
     MESSAGE_LOAD = "MESSAGE_LOAD"
 
 
 class MessageField(StrEnum):
-    """The fields that every message with a role has."""
+    """The names of the fields that every message of this package has."""
 
     CREATED_AT = "created_at"
     ROLE = "role"
@@ -39,16 +39,17 @@ class MessageField(StrEnum):
 
 
 MESSAGE_FIELDS: Sequence[str] = [field.value for field in MessageField]
-"""The names of those fields."""
+"""The names of the fields that every message of this package has, as a list of strings."""
 
 SenderRecipient: TypeAlias = MessageRole | str
-"""A role, or the name or id of a policy, an actor or another sender."""
+"""A sender or recipient: a role, or the name or id of a policy, an actor or another sender."""
 
 
 def validate_sender_recipient(value: object) -> SenderRecipient:
-    """A role for its enum or its word, another name or id as it is, the id of an object that has one; UNSET for None.
+    """Return a value as a sender or recipient.
 
-    Raises RoleError, a ValueError, for an empty string and for anything else.
+    For a role or its name, return the MessageRole; for another string, the string; for an object with an `id`, the id;
+    for None, MessageRole.UNSET. Raises RoleError for an empty string and for anything else.
     """
     if value is None:
         return MessageRole.UNSET
@@ -58,7 +59,7 @@ def validate_sender_recipient(value: object) -> SenderRecipient:
     if isinstance(name, str) and name:
         return MessageRole(name) if name in _ROLES else name
     given = "an empty string" if name == "" else describe_kind(value)
-    raise RoleError(f"{given} is no sender or recipient; give a MessageRole, a name, an id, or an object with an id")
+    raise RoleError(f"{given} is not a sender or recipient; pass a MessageRole, a name, an id, or an object with an id")
 
 
 class Unset:
@@ -70,18 +71,18 @@ class Unset:
         return "UNSET"
 
     def __bool__(self) -> Literal[False]:
-        """Nothing was given."""
+        """Return False: the argument was not passed."""
         return False
 
 
 UNSET = Unset()
-"""The default of arguments for which None, 0 or "" are values."""
+"""The default of arguments that may be set to None, 0 or "". It means that the argument was not passed."""
 
 
 _ROLES = frozenset(role.value for role in MessageRole)
 
 
 def word_of(value: SenderRecipient | None) -> str:
-    """A sender or recipient as text; UNSET for None."""
+    """Return a sender or recipient as text; "unset" for None."""
     value = value or MessageRole.UNSET
     return value.value if isinstance(value, MessageRole) else value

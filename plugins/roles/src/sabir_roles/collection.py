@@ -1,11 +1,11 @@
-"""The messages of one conversation in their order, as working copies.
+"""The messages of one conversation in order, as editable messages.
 
     add_message(instruction=…) ─▶ Instruction ─┐
     add_reply(reply) ─▶ AssistantResponse, ActionRequests ─┼─ progression ─▶ to_messages() ─▶ any adapter
-    from_messages(history) ─▶ one working copy a message ──┘
+    from_messages(history) ─▶ one editable message for each ──┘
 
-After a change, only that one message is converted again; the others give the same objects, so that an adapter finds its
-cached prefix. A thread lock guards each change; it is not held while anything is awaited.
+After a change, only the changed message is converted again. The others give the same objects, so an adapter can reuse
+its cached prefix. A thread lock protects each change, and is never locked while anything is awaited.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ Kind = TypeVar("Kind", bound=RoledMessage)
 
 
 class Collection(Makers):
-    """The messages of one conversation. The system message, if there is one, comes first."""
+    """The messages of one conversation in order, with the system message first. Thread-safe."""
 
     def __init__(
         self,
@@ -36,20 +36,20 @@ class Collection(Makers):
         progression: Sequence[str] | None = None,
         system: System | None = None,
     ) -> None:
-        """A manager of those messages, in the order that `progression` (ids) gives.
+        """Create a collection of messages, in the order of the ids in `progression`; None means the given order.
 
-        Raises RoleError for a value that is not a message, an id that is unknown or left out, and a `system` that is
-        not a System.
+        `system` becomes the system message. Raises RoleError for a value that is not a message, for ids that do not
+        match the messages, and for a `system` that is not a System.
         """
         self._lock = RLock()
         self._messages: dict[str, RoledMessage] = {}
-        """By id, in their order."""
+        """The messages by id, in order."""
         self._made: list[Message | None] = []
-        """The core message of each, in that order, except for stale ones."""
+        """The core message of each message, in order. Those of stale messages are out of date."""
         self._places: dict[str, int] = {}
         self._stale: set[str] = set()
         self._is_whole = False
-        """Whether the made messages are in the present order."""
+        """Whether `_made` has the current order."""
         given = _listed("messages", () if messages is None else messages)
         for message in given:
             check_kind(message, RoledMessage)
@@ -62,14 +62,15 @@ class Collection(Makers):
             self.set_system(system)
 
     def __len__(self) -> int:
+        """Return the number of messages."""
         return len(self._messages)
 
     def __iter__(self) -> Iterator[RoledMessage]:
-        """The messages, in order."""
+        """Iterate over the messages, in order."""
         return iter(self.messages)
 
     def __contains__(self, message: object) -> bool:
-        """Whether a message, or one of that id, is here."""
+        """Return whether the collection has this message, or a message with this id."""
         return (message.id if isinstance(message, RoledMessage) else message) in self._messages
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -77,7 +78,7 @@ class Collection(Makers):
         return type(self).from_dict, (self.to_dict(),)
 
     def __deepcopy__(self, memo: object = None) -> Self:
-        """A manager of copies of all messages, with their live objects."""
+        """Return a collection with deep copies of all messages."""
         return self._of(map(deepcopy, self.messages))
 
     __copy__ = __deepcopy__
@@ -95,23 +96,25 @@ class Collection(Makers):
 
     @property
     def progression(self) -> list[str]:
-        """Their ids, in order."""
+        """The ids of all messages, in order."""
         with self._lock:
             return list(self._messages)
 
     @property
     def system(self) -> System | None:
-        """The system message that comes first, or None."""
+        """The system message, or None."""
         with self._lock:
             first = next(iter(self._messages.values()), None)
         return first if isinstance(first, System) else None
 
     def __getitem__(self, message_id: str) -> RoledMessage:
-        """The message of that id; raises RoleError if there is none."""
+        """Return the message with this id. Raises RoleError if there is none."""
         try:
             return self._messages[message_id]
         except (KeyError, TypeError):
-            raise RoleError(f"no message here has the id {ascii(message_id)[:60]}; see progression") from None
+            raise RoleError(
+                f"there is no message with the id {ascii(message_id)[:60]}; `progression` lists the ids"
+            ) from None
 
     def _all(self, *kinds: type[Kind]) -> list[Kind]:
         return [each for each in self.messages if isinstance(each, kinds)]
@@ -122,43 +125,43 @@ class Collection(Makers):
 
     @property
     def last_response(self) -> AssistantResponse | None:
-        """The latest answer of the assistant, or None."""
+        """The last AssistantResponse, or None."""
         return self._last(AssistantResponse)
 
     @property
     def last_instruction(self) -> Instruction | None:
-        """The latest instruction, or None."""
+        """The last Instruction, or None."""
         return self._last(Instruction)
 
     @property
     def assistant_responses(self) -> list[AssistantResponse]:
-        """All answers of the assistant, in order."""
+        """All AssistantResponses, in order."""
         return self._all(AssistantResponse)
 
     @property
     def instructions(self) -> list[Instruction]:
-        """All instructions, in order."""
+        """All Instructions, in order."""
         return self._all(Instruction)
 
     @property
     def actions(self) -> list[ActionRequest | ActionResponse]:
-        """All requests and responses, in order."""
+        """All ActionRequests and ActionResponses, in order."""
         return [each for each in self.messages if isinstance(each, ActionRequest | ActionResponse)]
 
     @property
     def action_requests(self) -> list[ActionRequest]:
-        """All requests, in order."""
+        """All ActionRequests, in order."""
         return self._all(ActionRequest)
 
     @property
     def action_responses(self) -> list[ActionResponse]:
-        """All responses, in order."""
+        """All ActionResponses, in order."""
         return self._all(ActionResponse)
 
     # Adding and taking away
 
     def _append(self, message: RoledMessage) -> None:
-        """Append a message; one that is already here keeps its place."""
+        """Append a message. A message that is already in the collection keeps its position."""
         self._check_free(message, self._messages)
         if message.id in self._messages:
             return
@@ -173,18 +176,18 @@ class Collection(Makers):
     def _check_free(message: RoledMessage, present: Mapping[str, RoledMessage]) -> None:
         """Raise RoleError if another message has the same id."""
         if present.get(message.id, message) is not message:
-            raise RoleError(f"another message here has the id {message.id!r}; add a clone of it")
+            raise RoleError(f"another message already has the id {message.id!r}; add message.clone() instead")
 
     def _remove(self, message_id: str) -> None:
         self._messages.pop(message_id)._watchers.discard(self)
         self._is_whole = False
 
     def changed(self, message_id: str) -> None:
-        """Note that a message changed; messages call this themselves, without waiting for a lock."""
+        """Note that a message changed. Messages call this themselves. It never waits for a lock."""
         self._stale.add(message_id)
 
     def set_system(self, system: System) -> None:
-        """Make a message the first, and remove the earlier system message; the present one stays as it is."""
+        """Make `system` the first message, and remove the earlier system message."""
         check_kind(system, System)
         with self._lock:
             present = self.system
@@ -199,11 +202,11 @@ class Collection(Makers):
 
     @show_arguments
     def add_message(self, **given: Unpack[MessageArguments]) -> RoledMessage:
-        """Create a message from the keywords, or use the message that is passed, and append it.
+        """Create a message from the arguments, or use the message that is passed, append it and return it.
 
-        A message that is already in the collection is updated with the other arguments, and keeps its place. `metadata`
-        is merged into `message.metadata["extra"]`. Raises RoleError, and changes nothing, for keywords of no kind or of
-        two kinds, and for arguments that the kind refuses.
+        The arguments determine the kind of message, so pass the arguments of one kind only. A message that is already
+        in the collection is updated, and its position does not change. Raises RoleError, and changes nothing, if the
+        arguments describe no message or two kinds, or if an argument is invalid.
         """
         kind = kind_of(given)
         extra = plain_object("metadata", given.pop("metadata", None))
@@ -225,7 +228,7 @@ class Collection(Makers):
 
     @show_arguments
     async def a_add_message(self, **given: Unpack[MessageArguments]) -> RoledMessage:
-        """As `add_message`; it waits for nothing but the lock."""
+        """Async version of `add_message`, with the same effect."""
         return self.add_message(**given)
 
     def clear_messages(self) -> None:
@@ -237,19 +240,22 @@ class Collection(Makers):
                     self._remove(message.id)
 
     async def aclear_messages(self) -> None:
-        """As `clear_messages`."""
+        """Async version of `clear_messages`, with the same effect."""
         self.clear_messages()
 
     # Further ways of the document
 
     def remove_last_instruction_tool_schemas(self) -> None:
-        """Take `tool_schemas` away from the latest instruction, where there is one."""
+        """Remove `tool_schemas` from the last instruction, if there is one."""
         last = self.last_instruction
         if last is not None:
             last.content.pop("tool_schemas", None)
 
     def concat_recent_action_responses_to_instruction(self, instruction: Instruction) -> None:
-        """Add the trailing responses to an instruction's context, oldest first; requests between are skipped."""
+        """Add the action responses at the end of the collection to an instruction's context, oldest first.
+
+        Action requests among them, and the instruction itself, are skipped. The responses end at any other message.
+        """
         check_kind(instruction, Instruction)
         recent: list[ActionResponse] = []
         for message in reversed(self.messages):
@@ -260,16 +266,19 @@ class Collection(Makers):
         instruction.extend_context(*(each.response for each in reversed(recent)))
 
     def to_chat_msgs(self, progression: Sequence[str] | None = None) -> list[dict[str, Any]]:
-        """The chat form of all messages, or of those ids in that order; empty ones are left out."""
+        """Return the messages as `{"role": …, "content": …}`, without empty messages and messages without a role.
+
+        `progression` selects messages by their ids, in that order; None means all. Raises RoleError for an unknown id.
+        """
         chosen = self.messages if progression is None else [self[each] for each in _listed("progression", progression)]
         return [said for said in (message.chat_msg for message in chosen) if said is not None]
 
     # The vocabulary
 
     def to_messages(self) -> list[Message]:
-        """The core messages, which any adapter takes; `losses` reports what edited ones lack.
+        """Return the core messages, which any adapter can send. Empty messages are omitted; see `losses`.
 
-        An unchanged message gives the same object each time.
+        An unchanged message is returned as the same object each time.
         """
         with self._lock:
             if not self._is_whole:
@@ -287,26 +296,25 @@ class Collection(Makers):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What edited messages lack of their originals, and which messages are empty."""
+        """The losses of all messages: what edited messages lack of their originals, and which messages are not sent."""
         with self._lock:
             return tuple(loss for message in self._messages.values() for loss in message.losses)
 
     @classmethod
     def from_messages(cls, messages: Iterable[Message], *, speaks_as: str = "llm") -> Self:
-        """A manager of a history: one working copy a message, requests and responses linked.
+        """Return a collection of core messages, converted to editable messages. `to_messages` returns the originals.
 
-        `to_messages` gives the history back.
-
-        `speaks_as` is the policy that the model speaks as: its messages are the assistant's.
+        `speaks_as` is the policy of the model; its messages become AssistantResponses and ActionRequests. Requests and
+        responses are linked.
         """
         manager = cls()
         manager._extend(messages, speaks_as)
         return manager
 
     def add_reply(self, reply: Reply) -> list[RoledMessage]:
-        """Add all messages of a reply, in order; returns their working copies.
+        """Add all messages of a reply, in order. Return the added messages.
 
-        The first answer among them holds the reply's other fields as its `model_response`.
+        The first AssistantResponse among them gets the reply's other fields as its `model_response`.
         """
         added = self._extend(reply.messages, reply.messages[0].policy if reply.messages else "llm")
         said = next((each for each in added if isinstance(each, AssistantResponse)), None)
@@ -329,20 +337,20 @@ class Collection(Makers):
     # At rest
 
     def to_dict(self) -> dict[str, Any]:
-        """All messages as JSON, in order."""
+        """Return all messages as JSON values, in order. `from_dict` reads them."""
         return {"messages": [message.to_dict() for message in self.messages]}
 
     @classmethod
     def from_dict(cls, stored: object) -> Self:
-        """The manager from `to_dict`'s result; raises RoleError for anything else."""
+        """Return the collection of a result of `to_dict`. Raises RoleError for anything else."""
         held = stored.get("messages") if isinstance(stored, dict) else None
         if not isinstance(held, list):
-            raise RoleError("a stored manager is {'messages': [...]}; give what to_dict() gave")
+            raise RoleError("a stored manager is {'messages': [...]}; pass the result of to_dict()")
         return cls._of(map(RoledMessage.from_dict, held))
 
     @classmethod
     def _of(cls, messages: Iterable[RoledMessage]) -> Self:
-        """A manager of messages as they stand, whose responses know their requests."""
+        """Return a collection of messages, in which responses have references to their requests."""
         manager = cls()
         for each in messages:
             manager._append(each)
@@ -355,7 +363,7 @@ class Collection(Makers):
 
 
 class _Waiting:
-    """Requests without a response, by invocation id; a response meets the latest."""
+    """Requests without a response, by invocation id. A response is linked with the latest request of its id."""
 
     def __init__(self, requests: Iterable[ActionRequest]) -> None:
         self._requests: dict[str, list[ActionRequest]] = {}
@@ -363,7 +371,7 @@ class _Waiting:
             self.meet(request)
 
     def meet(self, copy: RoledMessage) -> None:
-        """Note a request; link a response with the request that waits for it."""
+        """Note a request, or link a response with its request."""
         if isinstance(copy, ActionRequest) and not copy.is_responded():
             self._requests.setdefault(copy.invocation_id, []).append(copy)
         elif isinstance(copy, ActionResponse) and self._requests.get(copy.invocation_id):
@@ -371,7 +379,7 @@ class _Waiting:
 
 
 def _distinct(copy: RoledMessage, present: Mapping[str, RoledMessage]) -> RoledMessage:
-    """The working copy, with another id if its own is taken: a history may hold a message twice."""
+    """Return the message, with another id if its id is in use, because a history may contain a message twice."""
     if copy.id not in present:
         return copy
     source, twin = copy.source, copy.clone()
@@ -381,9 +389,9 @@ def _distinct(copy: RoledMessage, present: Mapping[str, RoledMessage]) -> RoledM
 
 
 def _listed(argument: str, given: object) -> list[Any]:
-    """The argument as a list; raises RoleError if that is not possible."""
+    """Return the argument as a list. Raises RoleError if it is not a collection."""
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-        raise RoleError(f"{argument} is {describe_kind(given)}; give a list")
+        raise RoleError(f"{argument} is {describe_kind(given)}; pass a list")
     return list(given)
 
 
@@ -392,5 +400,5 @@ def _ordered(messages: list[RoledMessage], progression: Sequence[str]) -> list[R
     by_id = {message.id: message for message in messages}
     if not all(isinstance(each, str) for each in ids) or sorted(ids) != sorted(by_id):
         unlike = [each for each in (*ids, *by_id) if not isinstance(each, str) or ids.count(each) != (each in by_id)]
-        raise RoleError(f"progression and messages differ by {ascii(unlike[0])[:60]}; give the id of each message once")
+        raise RoleError(f"progression and messages differ by {ascii(unlike[0])[:60]}; list the id of each message once")
     return [by_id[each] for each in ids]

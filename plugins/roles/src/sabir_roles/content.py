@@ -1,10 +1,9 @@
-"""Content that reports its changes: JSON values in a dict whose owner is called after each change at any depth.
+"""Content that reports its changes: JSON values in a dict, which calls a function after each change at any depth.
 
-    given value ──hold──▶ Held (a dict) · HeldList (a list)     copies: nothing is shared with the given value
-    held["context"].append(…) ──▶ owner.touch()                 so that the message is made again
+    value ──hold──▶ Held (a dict) · HeldList (a list)           copies: nothing is shared with the value
+    held["context"].append(…) ──▶ owner.touch()                 so that the core message is built again
 
-Values are JSON: models, dates, tuples and sets are converted when they are put in; a value that JSON cannot hold is
-refused then, in one line.
+Values are JSON. Models, dates, tuples and sets are converted when they are stored. Other values raise RoleError.
 """
 
 import json
@@ -22,28 +21,28 @@ Touch: TypeAlias = Callable[[], None]
 
 
 MOST_LEVELS = 100
-"""So deep is copied; JSON texts are refused beyond."""
+"""The depth up to which values are copied. Deeper JSON is refused."""
 
 
 class Watcher(Protocol):
-    """An object that caches the core messages of working copies."""
+    """An object that caches the core messages of editable messages."""
 
     def changed(self, message_id: str) -> None:
-        """Note that the message must be made again."""
+        """Note that the core message must be built again."""
 
 
 def plain(value: object) -> Any:  # any JSON value
-    """A copy of a value as plain JSON; raises RoleError if JSON cannot hold it."""
+    """Return a copy of a value as plain JSON. Raises RoleError if JSON cannot represent the value."""
     if value is None or isinstance(value, bool | int):
         return value
     try:
         return json.loads(encode_json(value[:] if isinstance(value, str) else copied(value)))
     except NotJSON as error:
-        raise RoleError(f"{error}; give JSON values") from None
+        raise RoleError(f"{error}; use JSON values") from None
 
 
 def copied(value: Any, levels: int = MOST_LEVELS) -> Any:
-    """A value whose objects and arrays are copies, its sets arrays in the order of their JSON; the rest as it is."""
+    """Return a value with copied mappings and lists, and with sets as lists in the order of their JSON."""
     if levels:
         if isinstance(value, Mapping):
             return {name: copied(each, levels - 1) for name, each in value.items()}
@@ -55,7 +54,7 @@ def copied(value: Any, levels: int = MOST_LEVELS) -> Any:
 
 
 def hold(value: object, touch: Touch) -> Any:  # any JSON value
-    """A value as its owner holds it."""
+    """Return a copy of a value that reports its changes."""
     return _wrapped(plain(value), touch)
 
 
@@ -66,7 +65,7 @@ def _wrapped(value: Any, touch: Touch) -> Any:
 
 
 def _telling(change: Any) -> Any:  # a method of dict or list; the copy of it takes and gives the same
-    """A method that changes a dict or a list, and then calls its owner."""
+    """Return a method of dict or list that also calls the owner after the change."""
 
     @wraps(change)
     def changed(self: Any, *given: Any, **named: Any) -> Any:
@@ -87,15 +86,15 @@ class Held(dict[str, Any]):
         super().__init__({name: _wrapped(value, touch) for name, value in items.items()})
 
     def __setitem__(self, name: str, value: Any) -> None:
-        """Set one value, as JSON."""
+        """Set a value. It is converted to JSON."""
         super().__setitem__(plain_name(name), hold(value, self._touch))
         self._touch()
 
     __delitem__ = _telling(dict.__delitem__)
-    """Take one value away."""
+    """Remove a value."""
 
     def update(self, *given: Any, **named: Any) -> None:
-        """Set several values; all or none."""
+        """Set several values. If one is invalid, none is set."""
         changed = hold(dict(*given, **named), self._touch)
         super().update(changed)
         self._touch()
@@ -106,24 +105,24 @@ class Held(dict[str, Any]):
         return self
 
     def setdefault(self, name: str, default: Any = None) -> Any:
-        """The value of a name; set to `default` if there is none."""
+        """Return the value of a name. If there is none, set it to `default` first."""
         if name not in self:
             self[name] = default
         return self[name]
 
     pop = _telling(dict.pop)
-    """Take one value away, and give it."""
+    """Remove a value and return it."""
     popitem = _telling(dict.popitem)
-    """Take the last value away, and give it with its name."""
+    """Remove the last value and return it with its name."""
     clear = _telling(dict.clear)
-    """Take all values away."""
+    """Remove all values."""
 
     def __copy__(self) -> dict[str, Any]:
-        """A plain dict of the same values."""
+        """Return a plain dict of the same values."""
         return dict(self)
 
     def __deepcopy__(self, memo: object) -> Any:
-        """A plain copy."""
+        """Return a plain copy."""
         return plain(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -141,12 +140,12 @@ class HeldList(list[Any]):
         super().__init__(_wrapped(value, touch) for value in items)
 
     def __setitem__(self, place: Any, value: Any) -> None:
-        """Set one value, or those of a slice."""
+        """Set a value, or the values of a slice."""
         super().__setitem__(place, hold(value, self._touch))
         self._touch()
 
     __delitem__ = _telling(list.__delitem__)
-    """Take values away."""
+    """Remove values."""
 
     def append(self, value: Any) -> None:
         """Add a value at the end."""
@@ -154,7 +153,7 @@ class HeldList(list[Any]):
         self._touch()
 
     def extend(self, values: Iterable[Any]) -> None:
-        """Add values at the end; all or none."""
+        """Add values at the end. If one is invalid, none is added."""
         super().extend(hold(list(values), self._touch))
         self._touch()
 
@@ -169,27 +168,27 @@ class HeldList(list[Any]):
         return self
 
     def insert(self, place: SupportsIndex, value: Any) -> None:
-        """Add a value at a place."""
+        """Insert a value before a position."""
         super().insert(place, hold(value, self._touch))
         self._touch()
 
     pop = _telling(list.pop)
-    """Take one value away, and give it."""
+    """Remove a value and return it."""
     remove = _telling(list.remove)
-    """Take the first of such values away."""
+    """Remove the first equal value."""
     clear = _telling(list.clear)
-    """Take all values away."""
+    """Remove all values."""
     reverse = _telling(list.reverse)
-    """Turn the order around."""
+    """Reverse the order."""
     sort = _telling(list.sort)
-    """Put the values in order, as `list.sort`."""
+    """Sort the values, as `list.sort` does."""
 
     def __copy__(self) -> list[Any]:
-        """A plain list of the same values."""
+        """Return a plain list of the same values."""
         return list(self)
 
     def __deepcopy__(self, memo: object) -> Any:
-        """A plain copy."""
+        """Return a plain copy."""
         return plain(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -198,7 +197,7 @@ class HeldList(list[Any]):
 
 
 def plain_name(name: object) -> str:
-    """The name of a value; raises RoleError if it is not a string."""
+    """Return the name of a value. Raises RoleError if it is not a string."""
     if isinstance(name, str):
         return name
-    raise RoleError(f"{name!a} names a value of content; names are strings")
+    raise RoleError(f"the name {name!a} of a value in content is not a string; use strings as names")

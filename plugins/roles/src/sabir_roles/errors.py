@@ -1,4 +1,4 @@
-"""The errors of this package: library errors that are also ValueErrors, each with a text of one line."""
+"""The errors of this package. Each is a SabirError and a ValueError, with a message of one line."""
 
 from typing import NoReturn
 
@@ -8,13 +8,13 @@ from sabir.errors import SabirError
 
 
 class RoleError(SabirError, ValueError):
-    """A message with a role, or its manager, got an invalid argument; nothing was changed."""
+    """Raised for an invalid argument of a message or a manager. Nothing was changed."""
 
 
 class TemplateFailed(RoleError):
-    """A template cannot be compiled or rendered; the message names the template, and the variable that it lacks."""
+    """Raised for a template that cannot be compiled or rendered. Names the template and the missing variable."""
 
 
 def refuse_invalid(kind: str, error: ValidationError) -> NoReturn:
-    """Raise pydantic's error as a RoleError of one line."""
+    """Raise a RoleError of one line for a ValidationError of pydantic."""
     raise RoleError(one_line(f"{kind}: {describe_validation_error(error)}".replace("Value error, ", ""))) from None

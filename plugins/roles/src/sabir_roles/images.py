@@ -1,4 +1,4 @@
-"""Images as the document has them: URLs, or raw base64, which becomes a data URL in a message."""
+"""Images of instructions: URLs, or base64 texts, which become data URLs in core messages."""
 
 import base64
 import binascii
@@ -17,30 +17,30 @@ from sabir_roles.errors import RoleError
 _BASE64_LIKE = re.compile(r"[A-Za-z0-9+/_=\s-]+")
 
 _STANDARD = str.maketrans("-_", "+/")
-"""From base64 as URLs have it."""
+"""Translates the URL-safe alphabet of base64 to the standard alphabet."""
 
 
 def check_images(images: object) -> list[str]:
-    """A list of images, from one or several; raises RoleError, which names the first invalid one."""
+    """Return one or several images as a list. Raises RoleError, which names the first invalid image."""
     listed = [images] if isinstance(images, str) else images
     if not isinstance(listed, Sequence) or isinstance(listed, bytes):
-        raise RoleError(f"images are {describe_kind(images)}; give a list of URLs, or of base64 texts")
+        raise RoleError(f"images are {describe_kind(images)}; pass a list of URLs or base64 texts")
     for index, image in enumerate(listed):
         if not isinstance(image, str) or not image:
             shown = "an empty text" if image == "" else describe_kind(image)
-            raise RoleError(f"images[{index}] is {shown}; give an http(s) or data URL, or base64")
+            raise RoleError(f"images[{index}] is {shown}; pass an http(s) or data URL, or base64")
         if MediaURL(image).has_known_scheme:
             try:
                 MediaURL(image).check()
             except MediaRefused as error:
                 raise RoleError(f"images[{index}]: {error}") from None
         elif not _BASE64_LIKE.fullmatch(image):
-            raise RoleError(f"images[{index}] is {MediaURL(image).shown}; give an http(s) or data URL, or base64")
+            raise RoleError(f"images[{index}] is {MediaURL(image).shown}; pass an http(s) or data URL, or base64")
     return list(listed)
 
 
 def image_url(image: str) -> str:
-    """The URL of an image; RoleError for a text that is neither a URL nor base64."""
+    """Return the URL of an image. Raises RoleError for a text that is neither a URL nor base64."""
     if MediaURL(image).has_known_scheme:
         return image
     try:

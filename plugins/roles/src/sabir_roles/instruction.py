@@ -1,6 +1,6 @@
-"""Instruction: a user's request, with guidance, context, images, functions and the form of the answer.
+"""Instruction: a user's request, with guidance, context, images, functions and the response format.
 
-guidance, instruction, context, tools, schema, format ──template──▶ text      plain_content takes its place
+guidance, instruction, context, tools, schema, format ──template──▶ text      plain_content replaces the text
 images ──▶ media parts, each with the requested detail
 """
 
@@ -23,15 +23,24 @@ from sabir_roles.vocabulary import Words
 ImageDetail: TypeAlias = Literal["low", "high", "auto"]
 DETAILS = ("low", "high", "auto")
 DEFAULT_DETAIL: ImageDetail = "auto"
-"""The default detail of images: the vendor's own choice; nothing is sent for it."""
+"""The default detail of images. Nothing is sent, so the vendor chooses."""
 
 
 class InstructionArguments(TypedDict, total=False):
-    """The arguments of `Instruction.create` and `update`; None counts as not given.
+    """The optional arguments of `Instruction.create` and `update`. None means not passed.
 
-    `guidance`, `instruction`, `context` and `tool_schemas` are any JSON values. `images` are URLs (http, https, data)
-    or raw base64. Of `request_fields` (names to what they are, or names), `request_model` and `response_format` (two
-    names for a pydantic model) one says the form of the answer.
+    context: information for the request, any JSON value; a list has several items.
+    guidance: general rules for the answer, any JSON value.
+    images: one or more URLs (http, https, data), or base64 texts.
+    sender: who sends the message; by default "user".
+    recipient: who receives the message; by default "assistant".
+    request_fields: the fields of the answer, a list of names or a mapping of names to descriptions.
+    plain_content: a text that replaces all other sections.
+    image_detail: the detail of all images: "low", "high" or "auto".
+    request_model: a pydantic model for the answer.
+    response_format: another name of `request_model`; pass only one of the two and `request_fields`.
+    tool_schemas: the schemas of functions that the text describes, any JSON value.
+    template: a jinja2 source, a file name of the package, or a Template that replaces the default.
     """
 
     context: Any
@@ -49,7 +58,7 @@ class InstructionArguments(TypedDict, total=False):
 
 
 class _Form(NamedTuple):
-    """The requested form of the answer."""
+    """The requested response format."""
 
     content: dict[str, Any]
     model: type[BaseModel] | None = None
@@ -57,7 +66,17 @@ class _Form(NamedTuple):
 
 @show_arguments
 class Instruction(RoledMessage):
-    """What a user asks. Of `request_fields`, `request_model` and `response_format` one says the form of the answer."""
+    """A user's request, with optional guidance, context, images, function schemas and response format.
+
+    >>> import sabir_roles
+    >>> instruction = sabir_roles.Instruction.create("Translate.", context="Guten Tag")
+    >>> print(instruction.text)
+    ## Instruction
+    Translate.
+    <BLANKLINE>
+    ## Context
+    Guten Tag
+    """
 
     keys: ClassVar = (
         "guidance", "instruction", "context", "tool_schemas", "plain_content", "image_detail", "images",
@@ -71,54 +90,56 @@ class Instruction(RoledMessage):
 
     _model: type[BaseModel] | None = PrivateAttr(default=None)
     _schema: dict[str, Any] | None = PrivateAttr(default=None)
-    """Its JSON schema."""
+    """The JSON schema of the model."""
 
     @property
     def guidance(self) -> Any:  # any JSON value
-        """The guidance for the request, or None."""
+        """The general rules for the answer, or None."""
         return self.content.get("guidance")
 
     @property
     def instruction(self) -> Any:  # any JSON value
-        """The request, or None."""
+        """The request itself, or None."""
         return self.content.get("instruction")
 
     @property
     def context(self) -> Any:  # a list of JSON values
-        """The context, as a list, or None."""
+        """The items of information for the request as a list, or None."""
         return self.content.get("context")
 
     @property
     def tool_schemas(self) -> Any:  # any JSON value
-        """The schemas of the usable functions, or None."""
+        """The schemas of the functions that the text describes, or None."""
         return self.content.get("tool_schemas")
 
     @property
     def plain_content(self) -> str | None:
-        """The text that takes the place of all sections, or None."""
+        """The text that replaces all sections, or None."""
         return self.content.get("plain_content")
 
     @property
     def images(self) -> list[str]:
-        """URLs (http, https, data) or raw base64 of the images."""
+        """The images as URLs (http, https, data) or base64 texts. Raises RoleError for invalid content."""
         found = self.content.get("images") or []
         if isinstance(found, list) and all(isinstance(image, str) for image in found):
             return found
-        raise RoleError(f"content has {ascii(plain(found))[:60]} for images; set a list of URLs or base64 texts")
+        raise RoleError(
+            f"the images in content are {ascii(plain(found))[:60]}; expected a list of URLs or base64 texts"
+        )
 
     @property
     def image_detail(self) -> ImageDetail | None:
-        """The detail of the images; None without images."""
+        """The detail of the images: "low", "high" or "auto"; None without images."""
         return (_detail(self.content.get("image_detail")) or DEFAULT_DETAIL) if self.images else None
 
     @property
     def request_fields(self) -> dict[str, Any] | None:
-        """The fields of the answer, each with its description, or None."""
+        """The requested fields of the answer with their descriptions, or None."""
         return self.content.get("request_fields")
 
     @property
     def response_format(self) -> type[BaseModel] | None:
-        """The model of the answer, only on the live object; None if the content asks for another form."""
+        """The pydantic model of the answer; None without a model, after loading, or after the schema was changed."""
         model, schema = self._model, self._schema
         return model if model is not None and self.respond_schema_info == schema else None
 
@@ -129,12 +150,12 @@ class Instruction(RoledMessage):
 
     @property
     def request_response_format(self) -> str | None:
-        """The sentence that asks for JSON of that form, or None."""
+        """The sentence that asks the model for JSON with the requested fields, or None."""
         return self.content.get("request_response_format")
 
     @property
     def settings(self) -> Settings:
-        """The settings that make a provider keep to the form of the answer; empty without a form."""
+        """The settings that request the response format from the provider; empty without a format."""
         if self.response_format is not None:
             return Settings(response_format=self.response_format)
         schema = self.respond_schema_info
@@ -161,10 +182,9 @@ class Instruction(RoledMessage):
         instruction: Any = None,  # any JSON value
         **given: Unpack[InstructionArguments],
     ) -> "Instruction":
-        """An instruction; a single value of context becomes a list of one.
+        """Return an instruction. `instruction` is the request, any JSON value.
 
-        Raises RoleError for more than one form of the answer, for an invalid image, for a detail that is not in
-        DETAILS, and for an unknown argument.
+        Raises RoleError for more than one response format, for an invalid image or detail, and for an unknown argument.
         """
         content, form = _content({**given, "instruction": instruction}, ())
         said = {**content, **(form.content if form else {})}
@@ -178,7 +198,10 @@ class Instruction(RoledMessage):
         instruction: Any = None,
         **given: Unpack[InstructionArguments],
     ) -> None:
-        """Change the given fields, all or none: context is appended, images and the form of the answer are replaced."""
+        """Change the fields that are passed. New context is appended; other fields are replaced.
+
+        Raises RoleError for an invalid argument; nothing is changed then.
+        """
         with self._editing:
             content, form = _content({**given, "instruction": instruction}, self._known())
             self._change(content, given.get("sender"), given.get("recipient"), given.get("template"))
@@ -189,7 +212,7 @@ class Instruction(RoledMessage):
                 self._ask_for(form)
 
     def _ask_for(self, form: _Form | None) -> None:
-        """Keep the model of a form of the answer."""
+        """Store the model of the response format."""
         self._model = form.model if form else None
         self._schema = form.content.get("respond_schema_info") if form else None
 
@@ -197,20 +220,20 @@ class Instruction(RoledMessage):
         return [] if self.context is None else _listed(self.context)
 
     def extend_images(self, images: list[str] | str, image_detail: ImageDetail | None = None) -> None:
-        """Add images after those that are there; `image_detail`, where given, is that of all."""
+        """Add images. `image_detail` changes the detail of all images; None changes nothing."""
         detail, added = _detail(image_detail), check_images(images)
         with self._editing:
             self._change({"images": [*self.images, *added], **({"image_detail": detail} if detail else {})})
 
     def extend_context(self, *args: Any, **kwargs: Any) -> None:
-        """Add to the context: each argument as it is, each named one as an object of one field."""
+        """Add items to the context: each positional argument unchanged, each named argument as `{name: value}`."""
         added = [*args, *({name: value} for name, value in kwargs.items())]
         with self._editing:
             self._change({"context": [*self._known(), *added]})
 
     @property
     def rendered(self) -> str | list[Entry]:
-        """The text; with images, a chat array: the text, then each image with its detail."""
+        """The text; with images, a list of chat entries: the text, then each image with its detail."""
         if not self.images:
             return self.text
         entries: list[Entry] = [{"type": "text", "text": self.text}]
@@ -234,11 +257,11 @@ _PEOPLE = frozenset({"sender", "recipient", "template"})
 
 
 def _content(given: Mapping[str, Any], context: Sequence[Any]) -> tuple[dict[str, Any], _Form | None]:
-    """What is given as content, the context after the one that is there; and the form of the answer."""
+    """Return the content for the arguments, with new context after `context`, and the response format."""
     known = _PEOPLE | set(InstructionArguments.__annotations__) | {"instruction"}
     for name in given:
         if name not in known:
-            raise RoleError(f"an instruction takes no {name!r}; it takes {', '.join(sorted(known))}")
+            raise RoleError(f"an instruction has no argument {name!r}; its arguments are {', '.join(sorted(known))}")
     form = _form(given.get("request_fields"), given.get("request_model"), given.get("response_format"))
     added, images = given.get("context"), given.get("images")
     content = {
@@ -260,13 +283,13 @@ def _listed(context: object) -> list[Any]:
 def _text(given: object) -> str | None:
     if given is None or isinstance(given, str):
         return given
-    raise RoleError(f"plain_content is {describe_kind(given)}; give a text, or instruction= for any JSON value")
+    raise RoleError(f"plain_content is {describe_kind(given)}; pass a text, or instruction= for another JSON value")
 
 
 def _detail(given: object) -> ImageDetail | None:
     if given is None or given in DETAILS:
         return cast("ImageDetail | None", given)
-    raise RoleError(f"image_detail is {ascii(given)[:40]}; give one of {', '.join(DETAILS)}")
+    raise RoleError(f"image_detail is {ascii(given)[:40]}; expected one of {', '.join(DETAILS)}")
 
 
 def _form(
@@ -274,11 +297,13 @@ def _form(
     request_model: type[BaseModel] | BaseModel | None,
     response_format: type[BaseModel] | BaseModel | None,
 ) -> _Form | None:
-    """The form of the answer in the content; None if there is none."""
+    """Return the response format as content; None if no format was passed."""
     given = {"request_fields": fields, "request_model": request_model, "response_format": response_format}
     names = [name for name, value in given.items() if value is not None]
     if len(names) > 1:
-        raise RoleError(f"{' and '.join(names)} are given; give one of request_fields, request_model, response_format")
+        raise RoleError(
+            f"{' and '.join(names)} were passed; pass one of request_fields, request_model, response_format"
+        )
     if not names:
         return None
     if fields is not None:
@@ -286,12 +311,12 @@ def _form(
     model = request_model if request_model is not None else response_format
     model = type(model) if isinstance(model, BaseModel) else model
     if not (isinstance(model, type) and issubclass(model, BaseModel)):
-        raise RoleError(f"{names[0]} is {describe_kind(model)}; give a pydantic model")
+        raise RoleError(f"{names[0]} is {describe_kind(model)}; pass a pydantic model")
     try:
         schema: dict[str, Any] = plain(model.model_json_schema())
     except PydanticUserError as error:
         reason = one_line(error.message, 120)
-        raise RoleError(f"{model.__name__} has no JSON schema: {reason}; give a model of JSON fields") from None
+        raise RoleError(f"{model.__name__} has no JSON schema: {reason}; pass a model with JSON fields") from None
     described = {name: field.description or _kind(schema, name) for name, field in model.model_fields.items()}
     return _Form({**_asked(described), "respond_schema_info": schema}, model)
 
@@ -302,7 +327,7 @@ def _fields(given: object) -> dict[str, Any]:
     if isinstance(given, list | tuple) and all(isinstance(name, str) for name in given):
         return dict.fromkeys(given, "any")
     raise RoleError(
-        f"request_fields is {describe_kind(given)}; give a mapping of names to what they are, or their names"
+        f"request_fields is {describe_kind(given)}; pass a list of names, or a mapping of names to descriptions"
     )
 
 

@@ -1,7 +1,7 @@
-"""Makes messages from keywords: chooses the kind, or updates a given message.
+"""Create messages from keyword arguments, which determine the kind, or update a message that is passed.
 
 instruction and its parts · assistant_response · system · action_function, action_arguments, action_request
-· action_output, action_response               one kind at a time; None counts as not given, except as an output
+· action_output, action_response               one kind at a time; None means not passed, except for an output
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,12 @@ Kind = TypeVar("Kind", bound=RoledMessage)
 
 
 class Common(TypedDict, total=False):
-    """What every kind takes."""
+    """The optional arguments of every kind.
+
+    sender: who sends the message; None for the default of the kind.
+    recipient: who receives the message; None for the default of the kind.
+    template: a jinja2 source, a file name of the package, or a Template that replaces the default.
+    """
 
     sender: SenderRecipient | None
     recipient: SenderRecipient | None
@@ -31,7 +36,21 @@ class Common(TypedDict, total=False):
 
 
 class MessageArguments(InstructionArguments, total=False):
-    """The arguments of `add_message`: those of one kind, and common ones; the others are in InstructionArguments."""
+    """The arguments of `add_message`: the arguments of one kind of message, and the common arguments.
+
+    instruction: the request of a user, any JSON value, or an Instruction. The arguments of `Instruction.create` go
+    with it.
+    assistant_response: an answer of the model, as for `AssistantResponse.create`, or an AssistantResponse.
+    system: the system message, any JSON value, or a System.
+    system_datetime: the time in the system message: True for now, or a text.
+    action_function: the function that an action request calls, or its name.
+    action_arguments: the arguments of the call.
+    action_request: an ActionRequest to add; with `action_output`, the request to answer.
+    action_output: the output of the function, which creates an action response.
+    action_response: an ActionResponse to add.
+    template_context: further variables for the template.
+    metadata: data of your program, merged into `message.metadata["extra"]`.
+    """
 
     instruction: Any
     assistant_response: Any
@@ -57,15 +76,15 @@ _WORDS: Mapping[str, frozenset[str]] = {
 }
 
 _PARAMETERS = {"action_function": "function", "action_arguments": "arguments"}
-"""Keyword of `add_message` → that of its maker, where they differ."""
+"""Argument of `add_message` → argument of the `create_…` method, where they differ."""
 
 
 def kind_of(given: Mapping[str, Any]) -> str:
-    """The kind that the keywords make; raises RoleError for none, for two, and for an unknown keyword."""
+    """Return the kind of message that arguments describe. Raises RoleError for none, two, or unknown arguments."""
     known = frozenset.union(SHARED, *_WORDS.values())
     for name in given:
         if name not in known:
-            raise RoleError(f"add_message() takes no {name!r}; it takes {', '.join(sorted(known))}")
+            raise RoleError(f"add_message() has no argument {name!r}; its arguments are {', '.join(sorted(known))}")
     said = {name for name, value in given.items() if value is not None}
     if given.get("system_datetime") is False and "system" not in said:
         said.discard("system_datetime")  # no time is no message
@@ -77,13 +96,13 @@ def kind_of(given: Mapping[str, Any]) -> str:
     if len(kinds) == 1:
         return kinds[0]
     if not kinds:
-        raise RoleError(f"add_message() was given no message; give one of {', '.join(_WORDS)} …")
-    raise RoleError(f"add_message() was given {' and '.join(kinds)}; add one message at a time")
+        raise RoleError(f"add_message() got no message; pass one of {', '.join(_WORDS)} …")
+    raise RoleError(f"add_message() got {' and '.join(kinds)}; add one message at a time")
 
 
 @show_arguments
 class Makers:
-    """Messages of each kind by keywords, made or updated, and not added anywhere."""
+    """Methods that create or update a message of each kind, without adding it to a collection."""
 
     @staticmethod
     def create_instruction(
@@ -92,7 +111,10 @@ class Makers:
         template_context: Mapping[str, Any] | None = None,
         **given: Unpack[InstructionArguments],
     ) -> Instruction:
-        """An instruction; one that is given is updated."""
+        """Return an instruction. If `instruction` is an Instruction, update and return it.
+
+        `template_context` is further variables for the template.
+        """
         context = plain_object("template_context", template_context)
         if isinstance(instruction, Instruction):
             made = instruction
@@ -109,7 +131,10 @@ class Makers:
         template_context: Mapping[str, Any] | None = None,
         **given: Unpack[Common],
     ) -> AssistantResponse:
-        """An answer; one that is given is updated."""
+        """Return an answer of the model. If `assistant_response` is an AssistantResponse, update and return it.
+
+        `template_context` is further variables for the template.
+        """
         context = plain_object("template_context", template_context)
         if isinstance(assistant_response, AssistantResponse):
             made = assistant_response
@@ -126,7 +151,11 @@ class Makers:
         template_context: Mapping[str, Any] | None = None,
         **given: Unpack[Common],
     ) -> System:
-        """A system message; one that is given is updated."""
+        """Return a system message. If `system` is a System, update and return it.
+
+        `system_datetime` adds a time: True for now, or a text. `template_context` is further variables for the
+        template.
+        """
         context = plain_object("template_context", template_context)
         if isinstance(system, System):
             made = system
@@ -145,7 +174,10 @@ class Makers:
         template_context: Mapping[str, Any] | None = None,
         **given: Unpack[Common],
     ) -> ActionRequest:
-        """A request; one that is given is updated."""
+        """Return a call of a function. If `action_request` is passed, update and return it.
+
+        `template_context` is further variables for the template.
+        """
         context = plain_object("template_context", template_context)
         if action_request is None:
             return _in_context(ActionRequest.create(function, arguments, **given), context)
@@ -163,18 +195,21 @@ class Makers:
         template_context: Mapping[str, Any] | None = None,
         **given: Unpack[Common],
     ) -> ActionResponse:
-        """A response to a request; one that is given is updated. RoleError without a request."""
+        """Return the response to `action_request`. If `action_response` is passed, update and return it.
+
+        `template_context` is further variables for the template. Raises RoleError if both are missing.
+        """
         context = plain_object("template_context", template_context)
         if action_response is not None:
             check_kind(action_response, ActionResponse)
             action_response.update(action_request, action_output, **given)
             return _in_context(action_response, context)
         if action_request is None:
-            raise RoleError("a response answers a request; give action_request=")
+            raise RoleError("a response needs a request; pass action_request=")
         return _in_context(ActionResponse.create(action_request, action_output, **given), context)
 
     def make(self, kind: str, given: Mapping[str, Any]) -> RoledMessage:
-        """The message of a kind that the keywords of `add_message` make."""
+        """Return the message of a kind for the arguments of `add_message`."""
         words = SHARED | _WORDS[kind] | ({"action_request"} if kind == "action_response" else set())
         said = {_PARAMETERS.get(name, name): value for name, value in given.items() if name in words}
         made: RoledMessage = getattr(self, f"create_{kind}")(**said)
@@ -182,17 +217,17 @@ class Makers:
 
 
 def plain_object(name: str, given: object) -> dict[str, Any] | None:
-    """A mapping that was given, as plain JSON; RoleError for anything else but None."""
+    """Return a mapping as plain JSON, and None for None. Raises RoleError for anything else."""
     if given is None:
         return None
     if not isinstance(given, Mapping):
-        raise RoleError(f"{name} is {describe_kind(given)}; give a mapping")
+        raise RoleError(f"{name} is {describe_kind(given)}; pass a mapping")
     made: dict[str, Any] = plain(dict(given))
     return made
 
 
 def _in_context(made: Kind, context: dict[str, Any] | None) -> Kind:
-    """The message, with further variables for its template."""
+    """Add further variables for the template to a message, and return the message."""
     if context is not None:
         made._change({"template_context": context})
     return made

@@ -1,4 +1,4 @@
-"""Stored messages: an immutable log of a message at one moment, and core messages as JSON."""
+"""Immutable copies of messages, and core messages as JSON."""
 
 import json
 from datetime import datetime
@@ -13,7 +13,11 @@ from sabir_roles.errors import RoleError
 
 
 class Log(Frozen):
-    """A message at one moment, immutable: `content` equals its `to_dict()`."""
+    """An immutable copy of a message at one moment. `RoledMessage.to_log` creates it.
+
+    `id` and `created_at` are the message's id and time of creation. `content` has all fields, as `to_dict` returns
+    them.
+    """
 
     id: str
     created_at: datetime
@@ -21,19 +25,19 @@ class Log(Frozen):
 
     @property
     def content(self) -> FrozenDict:
-        """All fields of the message."""
+        """All fields of the message, as `to_dict` returned them."""
         content: FrozenDict = self.content_json.view()
         return content
 
 
 def dump_message(message: Message) -> Any:  # a JSON object
-    """A core message as JSON, including a newer writer's fields."""
+    """Return a core message as JSON, with unknown fields of newer versions."""
     return message.model_dump(mode="json")
 
 
 def load_message(stored: object) -> Message:
-    """The stored message; raises RoleError for anything else."""
+    """Return the core message of its JSON. Raises RoleError for anything else."""
     try:
         return sabir.loads(json.dumps([stored]))[0]
     except (ValueError, TypeError) as error:
-        raise RoleError(one_line(f"the stored message is none: {error}")) from None
+        raise RoleError(one_line(f"the stored message cannot be read: {error}")) from None

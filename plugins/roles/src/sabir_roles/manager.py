@@ -1,10 +1,10 @@
-"""MessageManager: the messages of one conversation, and its turns through an adapter.
+"""MessageManager: the messages of one conversation, which it sends through an adapter.
 
     manager.complete(llm, options=…) ─▶ Reply, whose messages are added
-    manager.act(options) ─▶ its requests answered by `sabir.answer`, the responses added
+    manager.act(options) ─▶ runs the requested functions and adds the responses
 
-The form of the answer from the last instruction is sent as settings, which the call's own settings override. Loops,
-recording and resume are left to code that evaluates `manager.to_messages()`.
+The response format of the last instruction is sent as settings, which the call's own settings override. A manager does
+not loop, record or resume; for these, evaluate `manager.to_messages()` with sabir-session.
 """
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
@@ -21,10 +21,20 @@ from sabir_roles.collection import Collection
 
 @show_arguments
 class MessageManager(Collection):
-    """The messages of one conversation. The system message, if there is one, comes first."""
+    """The messages of one conversation, which you can edit, send to a model, store and load. Thread-safe.
+
+    `messages` are the first messages, and `progression` is their ids in the wanted order. `system` is the system
+    message, which always comes first. Raises RoleError for invalid arguments.
+
+    >>> import sabir, sabir_roles
+    >>> manager = sabir_roles.MessageManager(system=sabir_roles.System.create("Be brief."))
+    >>> instruction = manager.add_message(instruction="Hello!")
+    >>> manager.complete_sync(sabir.adapter("echo:m")).text
+    'Hello!'
+    """
 
     def _how(self, given: CallArguments) -> CallArguments:
-        """The call's arguments: the last instruction's form of the answer, overridden by the call's settings."""
+        """Return the arguments of a call, with the response format of the last instruction unless the call has one."""
         last = self.last_instruction
         asked = last.settings if last is not None else Settings()
         if not asked.model_fields_set:
@@ -37,24 +47,25 @@ class MessageManager(Collection):
         return reply.model_copy(update={"losses": (*lost, *reply.losses)}) if lost else reply
 
     async def complete(self, llm: Adapter, **how: Unpack[CallArguments]) -> Reply:
-        """One turn: the reply, whose messages are added; its losses begin with those of edited messages.
+        """Send all messages to a model, add the messages of the reply, and return the reply.
 
-        Raises the adapter's errors; nothing is added then. `strict` refuses losses of the rendering, not earlier losses
-        of edits.
+        `llm` is an adapter. The losses of the reply begin with the losses of edited messages, to which `strict` does
+        not apply. Raises the adapter's errors; nothing is added then.
         """
         messages, lost = self.to_messages(), self.losses
         return self._added(await llm.complete(messages, **self._how(how)), lost)
 
     def complete_sync(self, llm: Adapter, **how: Unpack[CallArguments]) -> Reply:
-        """As `complete`, waiting."""
+        """Sync version of `complete`. Blocks the thread."""
         messages, lost = self.to_messages(), self.losses
         return self._added(llm.complete_sync(messages, **self._how(how)), lost)
 
     @asynccontextmanager
     async def stream(self, llm: Adapter, **how: Unpack[CallArguments]) -> AsyncIterator[ReplyStream]:
-        """One turn as it comes: `async with manager.stream(llm) as stream`; the whole reply is added at the end.
+        """Send all messages to a model, and yield the reply as a stream: `async with manager.stream(llm) as stream`.
 
-        The rest of the stream is read when the block ends. A block that ends with an error adds nothing.
+        At the end of the block, the stream is read to its end, and the messages of the reply are added. If the block
+        raises, nothing is added.
         """
         async with llm.stream(self.to_messages(), **self._how(how)) as stream:
             yield stream
@@ -62,21 +73,21 @@ class MessageManager(Collection):
 
     @contextmanager
     def stream_sync(self, llm: Adapter, **how: Unpack[CallArguments]) -> Iterator[SyncReplyStream]:
-        """As `stream`, waiting."""
+        """Sync version of `stream`. Reading blocks the thread."""
         with llm.stream_sync(self.to_messages(), **self._how(how)) as stream:
             yield stream
             self.add_reply(stream.reply())
 
     async def act(self, options: Iterable[OptionLike]) -> list[ActionResponse]:
-        """Answer every unanswered request, in order, by its option; the responses, which are added.
+        """Run the options of all unanswered action requests, add the responses in order, and return them.
 
-        A request for an option that is not offered gets an error as its output. Raises OptionInvalid, before anything
-        runs, for an option that cannot run.
+        A request for an option that is not in `options` gets an error as its output. Raises OptionInvalid, before
+        anything runs, for an option that cannot run.
         """
         return self._answered(await sabir.answer(self.to_messages(), options))
 
     def act_sync(self, options: Iterable[OptionLike]) -> list[ActionResponse]:
-        """As `act`, waiting; asynchronous options cannot run so."""
+        """Sync version of `act`. Blocks the thread. Options that are coroutine functions raise OptionInvalid."""
         return self._answered(sabir.answer_sync(self.to_messages(), options))
 
     def _answered(self, results: Sequence[Message]) -> list[Any]:

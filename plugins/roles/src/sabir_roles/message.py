@@ -1,10 +1,10 @@
-"""The working copy: a message that a program edits, and from which an immutable core message is made.
+"""RoledMessage: an editable message, from which an immutable core message is built.
 
-    create(…) ─▶ RoledMessage ──to_message──▶ Message        made once, and again after a change
+    create(…) ─▶ RoledMessage ──to_message──▶ Message        built once, and again after a change
     Message ──from_message──▶ RoledMessage ──to_message──▶ that same Message, until it is edited
 
-An edited message loses the origin and the signed state of its original, as `losses` reports. Serialising changes
-nothing: a compiled template and the class of a model stay on the live object.
+An edited message loses the origin and the signed state of its original, as `losses` reports. Compiled templates and
+model classes are not serialised.
 """
 
 from collections.abc import Mapping
@@ -29,56 +29,70 @@ Entry: TypeAlias = dict[str, Any]
 
 
 class Made(NamedTuple):
-    """The latest core message, its losses, and the revision from which it was made."""
+    """The latest core message, its losses, and the revision of the content from which it was built."""
 
     message: Message | None = None
     losses: tuple[Loss, ...] = ()
     revision: object = None
     is_stored: bool = False
-    """Whether it was stored because its template cannot be."""
+    """Whether the core message was stored because the template cannot be stored."""
 
 
 class RoledMessage(Rendered):
-    """A message with a role, a sender, a recipient and structured content that a template renders.
+    """Base class of editable messages with a role, a sender, a recipient, and content that a template renders.
 
-    `content` holds JSON values and may be changed in place. `template` is a jinja2 source, the file name of one of the
-    package's own templates, or a compiled Template. `metadata` is for the program: it is not in the core
-    message. Setting an attribute validates it, and raises RoleError for an invalid value.
+    `content` is JSON values, which may be changed in place. `template` is a jinja2 source, the file name of one of the
+    package's templates, or a compiled Template; None means that the content itself is the text. `sender` and
+    `recipient` are roles, names or ids. `metadata` is data of your program, which is not sent. Setting an attribute
+    validates the value, and raises RoleError for an invalid value.
+
+    Create a System, an Instruction, an AssistantResponse, an ActionRequest or an ActionResponse, or convert a core
+    message with `from_message`.
+
+    >>> import sabir, sabir_roles
+    >>> message = sabir_roles.RoledMessage.from_message(sabir.user("Hello!"))
+    >>> message.update(instruction="Good morning!")
+    >>> message.to_message().text
+    'Good morning!'
     """
 
     kinds: ClassVar[dict[str, type["RoledMessage"]]] = {}
-    """Every kind of message by the names that its serialised form may have: `stored_as`, by default the class's."""
+    """Every kind of message by its stored names: `stored_as`, or else the name of the class, and `stored_before`."""
     stored_as: ClassVar[str] = "RoledMessage"
+    """The name of this kind in serialised messages."""
     stored_before: ClassVar[tuple[str, ...]] = ()
+    """Earlier names of this kind in serialised messages, which can still be read."""
     payload_kind: ClassVar[str] = ""
-    """The payload kind of its core messages; any if empty."""
+    """The payload kind of the core messages of this kind: "parts", "option_call", "option_result", or "" for any."""
     own_template: ClassVar[str] = ""
-    """The package's template of this kind."""
+    """The file name of the package's template for this kind."""
     own_people: ClassVar[tuple[MessageRole, MessageRole, MessageRole]] = (MessageRole.UNSET,) * 3
-    """Role, sender and recipient of this kind, where no others are given."""
+    """The default role, sender and recipient of this kind."""
     side: ClassVar[str] = ""
-    """The side of the core messages that become this kind; none if empty."""
+    """The side of the core messages that `from_message` converts to this kind: "system", "user", "assistant" or
+    "results"; "" for none.
+    """
     of_side: ClassVar[dict[tuple[str, str], type["RoledMessage"]]] = {}
-    """Kind of the payload, side → the kind of the working copy."""
+    """(Payload kind, side) → the class to which `from_message` converts such a message."""
 
     _flag: MessageFlag | None = PrivateAttr(default=None)
     _source: Message | None = PrivateAttr(default=None)
-    """The message that this one came from."""
+    """The core message from which this message was converted."""
     _made: Made = PrivateAttr(default=Made())
 
     def __init_subclass__(cls, **how: Any) -> None:
-        """Register the kind under its stored names; raise RoleError if a kind of another module has one of them."""
+        """Register the class under its stored names. Raises RoleError if a class of another module has such a name."""
         super().__init_subclass__(**how)
         for name in kind_names(cls).all:
             known = cls.kinds.setdefault(name, cls)
             if known.__module__ != cls.__module__:
-                raise RoleError(f"{known.__module__} has a kind {name!r} already; give the class another stored_as")
+                raise RoleError(f"{known.__module__} already has a kind {name!r}; set another `stored_as` in the class")
             cls.kinds[name] = cls
         if cls.side:
             cls.of_side.setdefault((cls.payload_kind, cls.side), cls)
 
     def __str__(self) -> str:
-        """Kind, sender, recipient and the start of the text, in one line."""
+        """Return the kind, the sender, the recipient and the start of the text, in one line."""
         whom = f"{word_of(self.sender)} → {word_of(self.recipient)}"
         try:
             said = self.text
@@ -89,20 +103,21 @@ class RoledMessage(Rendered):
     __repr__ = __str__
 
     def __eq__(self, other: object) -> bool:
-        """Of the same kind, with the same fields."""
+        """Return whether the other message has the same kind and equal fields."""
         return other is self or (type(other) is type(self) and self.to_dict() == other.to_dict())
 
     def __hash__(self) -> int:
-        """Equal messages have equal hashes, and an edit does not change the hash."""
+        """Return a hash of the id, which an edit does not change."""
         return hash(self.id)
 
     # What is made of it
 
     @property
     def text(self) -> str:
-        """The rendered template, or the readable text of content without one; cached until a change.
+        """The text of the message: the rendered template, or the content as text if there is no template.
 
-        For an unedited copy of a core message, that message's own text.
+        For an unedited copy of a core message, the core message's own text. Cached until the message changes. Raises
+        TemplateFailed if the template cannot be rendered.
         """
         made = self._made
         if made.is_stored and made.revision is self._revision and made.message is not None:
@@ -113,26 +128,26 @@ class RoledMessage(Rendered):
 
     @property
     def rendered(self) -> str | list[Entry]:
-        """The text; with images, a chat array: the text, then each image."""
+        """The text; for a message with images, a list of chat entries: the text, then each image."""
         return self.text
 
     @property
     def image_content(self) -> list[Entry] | None:
-        """The image entries of the chat array; None where `rendered` is a text."""
+        """The image entries of `rendered`; None if `rendered` is a text."""
         found = self.rendered
         return None if isinstance(found, str) else [entry for entry in found if entry["type"] == "image_url"]
 
     @property
     def chat_msg(self) -> dict[str, Any] | None:
-        """`{"role": …, "content": …}` with the plain role string; None if the role is unset or the message is empty."""
+        """The message as `{"role": …, "content": …}`; None if the role is unset or the message is empty."""
         if self.role in (None, MessageRole.UNSET) or not (said := self.rendered):
             return None
         return {"role": self.role.value, "content": said}
 
     def to_message(self) -> Message | None:
-        """The core message; None if the message is empty, or the role is unset.
+        """Return the core message, which any adapter can send. None if the message is empty or the role is unset.
 
-        As long as nothing changes, this is the original or the message made before.
+        Until the message changes, the same object is returned. For an unedited copy, that is the original.
         """
         return self._current().message
 
@@ -152,40 +167,40 @@ class RoledMessage(Rendered):
         return make(self.id, self._statement(), origin, self._made.message)
 
     def _statement(self) -> Statement:
-        """All fields of this message that the core message has."""
+        """Return the fields of this message that the core message has."""
         return Statement(type(self).__name__, self.role, validate_sender_recipient(self.sender), self._stated())
 
     def _stated(self) -> Words | Called:
-        """The text, or the call, of this message."""
+        """Return the text, or the call, of this message."""
         return Words(self.written)
 
     @classmethod
     def _taken(cls, message: Message) -> Self:
-        """The working copy of a core message, not yet linked to it."""
+        """Return the working copy of a core message, not linked to the core message yet."""
         if not cls.side:
             return cls(role=MessageRole.UNSET, id=message.id)
         return cls._new(cls._read(message), message.policy, id=message.id)
 
     @classmethod
     def _read(cls, message: Message) -> dict[str, Any]:
-        """The content of the working copy of a message."""
+        """Return the content for the working copy of a core message."""
         raise NotImplementedError(f"{cls.__name__} has a side; give it a _read")
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What the core message lacks of the original since an edit."""
+        """What the core message of an edited message lacks of its original, and why an empty message is not sent."""
         return self._current().losses
 
     @property
     def source(self) -> Message | None:
-        """The core message that this one was made from, or None."""
+        """The core message that `from_message` converted to this message, or None."""
         return self._source
 
     # How it comes to be, and how it changes
 
     @classmethod
     def create(cls, *_: Any, **__: Any) -> Self:
-        """Each kind makes its own; NotImplementedError on this base."""
+        """Create a message. Each kind has its own version; this base class raises NotImplementedError."""
         raise NotImplementedError("RoledMessage is the base of all kinds; create a System, an Instruction or another")
 
     @classmethod
@@ -197,7 +212,7 @@ class RoledMessage(Rendered):
         template: str | Template | None = None,
         **fields: Any,
     ) -> Self:
-        """A message with that content; missing arguments get the kind's defaults."""
+        """Return a message with this content. None means the default of the kind."""
         role, own_sender, own_recipient = cls.own_people
         return cls(
             content=content,
@@ -210,19 +225,20 @@ class RoledMessage(Rendered):
 
     @classmethod
     def from_message(cls, message: Message, *, speaks_as: str = "llm") -> "RoledMessage":
-        """The working copy of a message; its kind is that of its side, for the policy that a model speaks as.
+        """Convert a core message to an editable message of the matching kind.
 
-        Raises RoleError if `cls` is another kind.
+        `speaks_as` is the policy of the model; its messages become AssistantResponses and ActionRequests. Raises
+        RoleError for a value that is not a `sabir.Message`, and if the matching kind is not a subclass of this class.
         """
         if not isinstance(message, Message):
-            raise RoleError(f"{describe_kind(message)} is no message of the vocabulary; give a sabir.Message")
+            raise RoleError(f"{describe_kind(message)} is not a core message; pass a sabir.Message")
         payload = message.payload.kind
         kind = RoledMessage if payload == "unknown" else cls.of_side[payload, side_of(message, speaks_as)]
         taken = kind._taken(message)
         if isinstance(taken, cls):
             taken._source, taken._made = message, Made(message, (), taken._revision)
             return taken
-        raise RoleError(f"the message is one of {type(taken).__name__}, not of {cls.__name__}; use RoledMessage")
+        raise RoleError(f"the message is of kind {type(taken).__name__}, not {cls.__name__}; use RoledMessage")
 
     def update(
         self,
@@ -231,7 +247,7 @@ class RoledMessage(Rendered):
         template: str | Template | None = None,
         **content: Any,
     ) -> None:
-        """Change the given fields, and merge the rest into the content; all or none."""
+        """Change the fields that are passed, and merge `content` into the content. If one is invalid, none changes."""
         self._change(content, sender, recipient, template)
 
     def _change(
@@ -253,7 +269,10 @@ class RoledMessage(Rendered):
             self.content.update(merged)
 
     def clone(self, keep_role: bool = True) -> Self:
-        """A copy with a new id and equal content; `metadata["clone_from"]` is this message."""
+        """Return a copy with a new id. Its `metadata["clone_from"]` is this message.
+
+        With `keep_role=False`, the role of the copy is unset.
+        """
         fields = {name: getattr(self, name) for name in type(self).model_fields if name != "id"}
         fields["content"], fields["metadata"] = plain(self.content), {**copied(self.metadata), "clone_from": self}
         if not keep_role:
@@ -266,23 +285,23 @@ class RoledMessage(Rendered):
         return twin
 
     def _take_live(self, other: Self) -> None:
-        """Copy the live objects, which are never serialised."""
+        """Copy the objects that are never serialised, such as model classes."""
 
     def is_clone(self) -> bool:
-        """Whether this message is a copy of another, also after it was stored."""
+        """Return whether the message was created by `clone`, even if it was stored and loaded since then."""
         return self._flag is MessageFlag.MESSAGE_CLONE or "clone_from" in self.metadata
 
     @property
     def flag(self) -> MessageFlag | None:
-        """How it came to be: MESSAGE_CLONE, MESSAGE_LOAD, or None where it was created."""
+        """MESSAGE_CLONE for a clone, MESSAGE_LOAD for a loaded message, None for any other message."""
         return self._flag
 
     def __copy__(self) -> Self:
-        """As `copy.deepcopy`: no two messages hold the same content."""
+        """Return a deep copy, because two messages never share content."""
         return self.__deepcopy__()
 
     def __deepcopy__(self, memo: object = None) -> Self:
-        """A copy with the same id, and the live objects."""
+        """Return a copy with the same id."""
         twin = type(self).from_dict(self.to_dict())
         assert isinstance(twin, type(self))
         twin.template, twin._flag = self.template, self._flag
@@ -294,7 +313,7 @@ class RoledMessage(Rendered):
         return RoledMessage.from_dict, (self.to_dict(),)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but live objects as JSON; `from_dict` gives an equal message."""
+        """Return the message as JSON values, without compiled templates and model classes. `from_dict` reads them."""
         metadata = dict(self.metadata)
         if isinstance(origin := metadata.get("clone_from"), RoledMessage):
             metadata["clone_from"] = origin.id
@@ -324,42 +343,44 @@ class RoledMessage(Rendered):
 
     @classmethod
     def from_dict(cls, dict_: Mapping[str, Any]) -> "RoledMessage":
-        """The message from `to_dict`'s result, of its own kind, flagged MESSAGE_LOAD.
+        """Return the message of a result of `to_dict`, of its own kind. Its flag is MESSAGE_LOAD.
 
-        Raises RoleError for anything else, and for a message that is not a `cls`.
+        Raises RoleError for anything else, and for a message of a kind that is not a subclass of this class.
         """
         if not isinstance(dict_, Mapping):
-            raise RoleError(f"a value of type {type(dict_).__name__} is no message; give what to_dict() gave")
+            raise RoleError(f"a {type(dict_).__name__} is not a stored message; pass the result of to_dict()")
         stored = dict(dict_)
         if not stored.keys() & {"kind", "content"}:
-            raise RoleError("the mapping has neither kind nor content, so it is no message; give what to_dict() gave")
+            raise RoleError("a mapping without kind and content is not a message; pass the result of to_dict()")
         name = stored.pop("kind", kind_names(cls).name)
         kind = RoledMessage if name == "RoledMessage" else cls.kinds.get(name) if isinstance(name, str) else None
         if kind is None or not issubclass(kind, cls):
             known = ", ".join(each for each, of in cls.kinds.items() if issubclass(of, cls)) or cls.__name__
-            raise RoleError(one_line(f"the kind {name!r} is none of {cls.__name__}; expected one of {known}"))
+            raise RoleError(one_line(f"the kind {name!r} is not a kind of {cls.__name__}; expected one of {known}"))
         source, made, keeps = stored.pop("source", None), stored.pop("made", None), stored.pop("keeps_made", False)
         loaded = kind(**{str(key): value for key, value in stored.items()})
         loaded._source = load_message(source) if source is not None else None
         if loaded._source is not None and kind.payload_kind not in ("", loaded._source.kind):
-            reason = f"a {loaded._source.kind} message is no {kind.__name__}"
-            raise RoleError(f"the stored message is damaged: {reason}; give what to_dict() gave")
+            reason = f"a {loaded._source.kind} message cannot be of kind {kind.__name__}"
+            raise RoleError(f"the stored message is damaged: {reason}; pass the unchanged result of to_dict()")
         if made is not None:
             loaded._made = Made(load_message(made), (), loaded._revision if keeps else None, bool(keeps))
         loaded._flag = MessageFlag.MESSAGE_LOAD
         return loaded
 
     def to_log(self) -> Log:
-        """An immutable copy of all fields as they are now."""
+        """Return an immutable copy of the message as it is now."""
         return Log(id=self.id, created_at=self.created_at, content=self.to_dict())
 
 
 def kind_names(kind: type[RoledMessage]) -> StoredNames:
-    """Return the names of a kind in serialised messages; the name of its class if it assigns no `stored_as`."""
+    """Return the stored names of a kind. Without `stored_as`, the name is the name of the class."""
     return StoredNames.of(kind, kind.__name__)
 
 
 def check_kind(message: object, kind: type[RoledMessage]) -> None:
-    """Raise RoleError for a value that is not a message of that kind."""
+    """Raise RoleError for a value that is not a message of this kind."""
     if not isinstance(message, kind):
-        raise RoleError(f"a value of type {type(message).__name__} is no {kind.__name__}; make one with create()")
+        raise RoleError(
+            f"a value of type {type(message).__name__} is not of kind {kind.__name__}; pass a message of create()"
+        )

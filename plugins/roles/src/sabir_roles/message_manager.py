@@ -1,4 +1,4 @@
-"""The manager under the module name that the document's example imports."""
+"""MessageManager, importable from the module name of earlier programs."""
 
 from sabir_roles.manager import MessageManager
 

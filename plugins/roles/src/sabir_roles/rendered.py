@@ -1,7 +1,7 @@
-"""Editable content, and the text that a template makes of it: cached until a change, which is reported to watchers.
+"""Editable content and its rendered text, which is cached until a change. Changes are reported to watchers.
 
 content[…] = … ─▶ _touch ─▶ another revision: earlier results are no longer valid
-written ─▶ template, over what _variables gives ─▶ text
+written ─▶ template, with the variables of _variables ─▶ text
 """
 
 from collections.abc import Mapping
@@ -22,31 +22,39 @@ from sabir_roles.templates import as_json, check_template, render
 
 
 class Rendered(BaseModel):
-    """A message as sender, recipient, content and a template."""
+    """The fields of an editable message: role, sender, recipient, content and template."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", validate_assignment=True)
 
     keys: ClassVar[tuple[str, ...]] = ()
-    """The names that a template of this kind may always use, None where content has no such value."""
+    """The variables that templates of this kind may always use. A variable is None if content has no such value."""
 
     content: dict[str, Any] = Field(default_factory=dict)
+    """The JSON values of the message. They may be changed in place, at any depth."""
     role: MessageRole | None = None
+    """The role of the message."""
     template: str | Template | None = None
+    """A jinja2 source, the file name of one of the package's templates, or a compiled Template. None: no template."""
     sender: SenderRecipient | None = MessageRole.UNSET
+    """Who sends the message: a role, or a name or id."""
     recipient: SenderRecipient | None = MessageRole.UNSET
+    """Who receives the message: a role, or a name or id."""
     id: str = Field(default_factory=lambda: uuid4().hex, min_length=1, frozen=True)
+    """The unique id of the message."""
     created_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
+    """The time when the message was created."""
     metadata: dict[str, Any] = Field(default_factory=dict)
+    """Data of your program. It is not part of the core message, and is not sent."""
 
     _revision: object = PrivateAttr(default_factory=object)
-    """A new object after each change, so that concurrent changes cannot restore an earlier value."""
+    """A new object after each change. Compared by identity, so concurrent changes are noticed."""
     _text: str | None = PrivateAttr(default=None)
     _editing: RLock = PrivateAttr(default_factory=RLock)
     """Held while the content is read and then changed; no thread waits for it while it holds another message's."""
     _watchers: WeakSet[Watcher] = PrivateAttr(default_factory=WeakSet)
 
     def __init__(self, /, **fields: Any) -> None:
-        """A message of those fields; raises RoleError, in one line, for invalid ones."""
+        """Create a message with these fields. Raises RoleError for an invalid field."""
         check_template(fields.get("template"))
         try:
             super().__init__(**fields)
@@ -63,7 +71,7 @@ class Rendered(BaseModel):
         self.__dict__["content"] = hold(self.content, self._touch)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set a field, validated; raises RoleError for an invalid value."""
+        """Set a field. Raises RoleError for an invalid value."""
         if name == "template":
             check_template(value)
         if name == "content" and isinstance(value, Mapping):
@@ -86,7 +94,7 @@ class Rendered(BaseModel):
 
     @property
     def written(self) -> str:
-        """The text that the template makes of the present content; cached until a change."""
+        """The text that the template renders from the content, cached until a change. Raises TemplateFailed."""
         text, revision = self._text, self._revision
         if text is None:
             text = self._render()
@@ -98,24 +106,24 @@ class Rendered(BaseModel):
         return self._plain() if self.template is None else render(self.template, self._variables())
 
     def _variables(self) -> dict[str, Any]:
-        """A template's variables: content, sender, recipient and time.
+        """Return the variables of a template: content, role, sender, recipient and time.
 
-        The content's `template_context` overrides them.
+        `template_context` in the content overrides them.
         """
         said = self._said()
         over = said.pop("template_context", None) or {}
         if not isinstance(over, Mapping):
-            raise RoleError(f"template_context is {describe_kind(over)}; give a mapping of names to values")
+            raise RoleError(f"template_context is {describe_kind(over)}; pass a mapping of names to values")
         who = {"sender": word_of(self.sender), "recipient": word_of(self.recipient)}
         role = self.role.value if self.role else MessageRole.UNSET.value
         return {**said, "role": role, **who, "created_at": self.created_at.isoformat(), **over}
 
     def _said(self) -> dict[str, Any]:
-        """The content's variables for a template."""
+        """Return the variables of a template from the content."""
         return {**dict.fromkeys(self.keys), **plain(self.content)}
 
     def _plain(self) -> str:
-        """The text of content that has no template."""
+        """Return the text of content without a template."""
         return self._readable(self.content)
 
     @staticmethod

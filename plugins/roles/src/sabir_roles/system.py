@@ -1,4 +1,4 @@
-"""System: the beginning of a conversation, with the assistant's identity and behaviour."""
+"""System: the first message of a conversation, with instructions for the assistant."""
 
 import warnings
 from datetime import UTC, datetime
@@ -15,7 +15,12 @@ DEFAULT_TEXT = "You are a helpful AI assistant. Let's think step by step."
 
 
 class System(RoledMessage):
-    """Instructions to the model, optionally with the time, which is read once and is then content."""
+    """A system message: instructions for the model, optionally with the time of its creation.
+
+    >>> import sabir_roles
+    >>> sabir_roles.System.create("Be brief.").to_message().text
+    'Be brief.'
+    """
 
     keys: ClassVar = ("system_message", "system_datetime")
     payload_kind: ClassVar = "parts"
@@ -31,7 +36,7 @@ class System(RoledMessage):
 
     @property
     def system_datetime(self) -> str | None:
-        """The time in the instructions, or None."""
+        """The time in the instructions as text, or None."""
         return self.content.get("system_datetime")
 
     @classmethod
@@ -49,10 +54,12 @@ class System(RoledMessage):
         system: Any = None,
         **content: Any,
     ) -> "System":
-        """A system message, of DEFAULT_TEXT where none is given.
+        """Return a system message.
 
-        `system_datetime` is True for the time of now in UTC, or a text that is used as it is. `system` is the
-        deprecated name of `system_message`; RoleError where both are given.
+        `system_message` is the instructions, any JSON value; by default "You are a helpful AI assistant. Let's think
+        step by step." `system_datetime` adds a time: True for the current time in UTC, or a text. `sender`, `recipient`
+        and `template` replace the defaults of this kind. `content` is further values for the template. `system` is the
+        deprecated name of `system_message`. Raises RoleError if both are passed.
         """
         system_message = _renamed(system_message, system)
         said = {"system_message": DEFAULT_TEXT if system_message is None else system_message}
@@ -69,7 +76,10 @@ class System(RoledMessage):
         system: Any = None,
         **content: Any,
     ) -> None:
-        """Change the given fields; `system_datetime=False` removes the time. `system` is as in `create`."""
+        """Change the fields that are passed. The arguments are the same as in `create`.
+
+        `system_datetime=False` removes the time.
+        """
         system_message = _renamed(system_message, system)
         said = {} if system_message is None else {"system_message": system_message}
         self._change({**said, **_time(system_datetime), **content}, sender, recipient, template)
@@ -78,12 +88,12 @@ class System(RoledMessage):
 
 
 def _renamed(system_message: Any, system: Any) -> Any:
-    """The text, by its name or the old one, which warns; RoleError for both."""
+    """Return the instructions from the argument or from its deprecated name, which warns. Both raise RoleError."""
     if system is None:
         return system_message
     if system_message is not None:
-        raise RoleError("system and system_message are both given; system is its old name, give system_message")
-    warnings.warn("system= is deprecated; give system_message=", DeprecationWarning, stacklevel=3)
+        raise RoleError("system= is the deprecated name of system_message=; pass system_message= only, not both")
+    warnings.warn("system= is deprecated; use system_message=", DeprecationWarning, stacklevel=3)
     return system
 
 
@@ -93,5 +103,5 @@ def _time(given: bool | str | None) -> dict[str, str]:
     if given is None or given is False:
         return {}
     if not isinstance(given, str):
-        raise RoleError(f"system_datetime is of type {type(given).__name__}; give True, or the time as a text")
+        raise RoleError(f"system_datetime is of type {type(given).__name__}; pass True, or the time as a text")
     return {"system_datetime": given}

@@ -1,10 +1,10 @@
-"""Limits of time and memory for templates: a stored template may be hostile, or just careless.
+"""Limits of time and memory for templates, because a stored template may be hostile or careless.
 
     source ──parse──▶ tree, with a charge in each loop, macro, block and template ──render──▶ text, or TemplateTooCostly
 
-Whatever could make a large value is charged before it does: operators, methods of texts, filters, printed values. What
-is only linear in its input is charged for its result. A check of the clock comes with every charge. So a render ends
-soon after SECONDS, and makes no more than LARGEST characters and items in total.
+Operations that could create a large value are charged before they run: operators, methods of texts, filters, printed
+values. Other operations are charged for the size of their result. Each charge also checks the clock. So a render ends
+soon after SECONDS, and creates at most LARGEST characters and items in total.
 """
 
 import re
@@ -21,22 +21,22 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
 SECONDS = 5.0
-"""How long one render may take."""
+"""The longest time of one render."""
 LARGEST = 32_000_000
-"""How many characters and items one render may make, intermediate values included."""
+"""The largest number of characters and items that one render may create, with intermediate values."""
 MOST_PASSES = 1_000_000
-"""How many passes of loops and calls of macros one render may make."""
+"""The largest number of loop passes and macro calls in one render."""
 MOST_BITS = 100_000
-"""The size of the largest whole number."""
+"""The size of the largest integer in bits."""
 LARGEST_ARGUMENT = 1_000_000
-"""The largest whole number that a method or filter accepts, such as a width."""
+"""The largest integer argument of a method or filter, such as a width."""
 
 _LONG_WIDTH = re.compile(r"\d{7,}|\*")
 """A width in a format that is too large, or that an argument gives."""
 
 
 class TemplateTooCostly(Exception):
-    """Raised within a template that needs too much time or memory; `render` raises TemplateFailed in its place."""
+    """Raised in a template that needs too much time or memory. Users get a TemplateFailed instead."""
 
 
 class _Costs:
@@ -50,9 +50,9 @@ class _Costs:
         self.size += size
         self.passes += passes
         if self.size > LARGEST:
-            raise TemplateTooCostly(f"it makes more than {LARGEST:,} characters and items")
+            raise TemplateTooCostly(f"it creates more than {LARGEST:,} characters and items")
         if self.passes > MOST_PASSES:
-            raise TemplateTooCostly(f"it makes more than {MOST_PASSES:,} passes of loops and calls of macros")
+            raise TemplateTooCostly(f"it makes more than {MOST_PASSES:,} loop passes and macro calls")
         if monotonic() > self.deadline:
             raise TemplateTooCostly(f"it takes longer than {SECONDS:g} s")
 
@@ -90,7 +90,7 @@ def _charge_pass(context: Context, size: int) -> None:
 
 
 def text_size(value: object) -> int:
-    """Return about how many characters the text of a value has, without making the text; it stops above LARGEST."""
+    """Return about how many characters the text of a value has, without creating the text. Stops above LARGEST."""
     size, pending = 0, [value]
     while pending and size <= LARGEST:
         each = pending.pop()
@@ -196,7 +196,7 @@ TEXT_FILTERS = frozenset({
     "string", "striptags", "text", "title", "tojson", "trim", "truncate", "upper", "urlencode", "urlize",
     "wordcount", "wordwrap", "xmlattr",
 })  # fmt: skip
-"""Filters that first make a text of whatever they get."""
+"""Filters that first convert their value to a text."""
 
 
 def _charged_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

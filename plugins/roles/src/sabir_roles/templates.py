@@ -1,4 +1,4 @@
-"""Templates: one sandboxed environment, in which content is data and never a template.
+"""Templates: a sandboxed jinja2 environment, in which content is never executed as a template.
 
     content + template ──render──▶ text           the same content gives the same text, byte for byte
 
@@ -29,20 +29,20 @@ from sabir_roles.errors import TemplateFailed
 from sabir_roles.template_limits import LimitedEnvironment, charge, charge_value, limited, text_size
 
 HEADINGS = ("Guidance", "Instruction", "Context", "Tools", "Response schema", "Response format", "Time")
-"""The sections that the package's own templates write."""
+"""The headings of the sections in the package's own templates."""
 
 _ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-"""Where a line may end, for Unicode and for Python."""
+"""The characters that end a line, in Unicode and in Python."""
 _HEADING_LIKE = re.compile(rf"(^|[{_ENDS}])(\\*## (?:{'|'.join(HEADINGS)})[ \t]*(?=$|[{_ENDS}]))")
 _FILE_NAME = re.compile(r"[\w./-]+\.(?:jinja2?|j2)")
 _HIDDEN_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
-"""Ends of lines that a JSON text may hold as they are."""
+"""Line ends that a JSON text may contain unescaped."""
 
 
 def as_text(value: object) -> str:
-    """A value of content in a template: text as it is but for lines that look like a heading, else JSON.
+    """Return a value of content as text for a template: the filter `text`.
 
-    A list of one text is that text.
+    Lines that look like a heading get a backslash. A list of one text gives the text, and other values give JSON.
     """
     if value is None:
         return ""
@@ -54,12 +54,12 @@ def as_text(value: object) -> str:
 
 
 def as_json(value: object) -> str:
-    """A value of content as JSON text, two spaces a level, its keys in the order given."""
+    """Return a value of content as JSON text, indented by two spaces: the filter `json`."""
     return json.dumps(value, ensure_ascii=False, indent=2).translate(_HIDDEN_ENDS)
 
 
 def _printed(value: object) -> object:
-    """Charge a value that a template prints, and return what is printed.
+    """Charge the size of a value that a template prints, and return the printed value.
 
     Raises TypeError for a value without a text, such as a method or a generator.
     """
@@ -74,11 +74,16 @@ def _printed(value: object) -> object:
 
 
 def environment(loader: BaseLoader | None = None) -> LimitedEnvironment:
-    """Return a new environment like the package's own, for `get_template`. Templates come from `loader` first.
+    """Return a new jinja2 environment with the package's rules, to create Templates for messages.
 
-    The environment has the filters `text` (as_text) and `json` (as_json), and nothing that is random. Templates are
-    sandboxed, and each rendering of a message is limited in time and memory: 5 seconds, 32,000,000 characters and
-    items, and 1,000,000 passes of loops.
+    Templates are looked up in `loader` first, then among the package's own. The filter `text` prints a value of content
+    as text, and `json` prints it as JSON. Templates are sandboxed and have no random functions. Rendering a message is
+    limited to 5 seconds, 32,000,000 characters and items, and 1,000,000 loop passes.
+
+    >>> import sabir_roles
+    >>> template = sabir_roles.environment().from_string("{{ system_message | text }} It is {{ weekday }}.")
+    >>> sabir_roles.System.create("Be brief.", template=template, weekday="Monday").text
+    'Be brief. It is Monday.'
     """
     own = PackageLoader("sabir_roles")
     made = LimitedEnvironment(
@@ -106,25 +111,27 @@ def check_template(template: object) -> None:
         _compiled(template)
     elif not isinstance(template, Template | None):
         kind = type(template).__name__
-        raise TemplateFailed(f"a value of type {kind} is no template; give a jinja2 source, a file name, or a Template")
+        raise TemplateFailed(
+            f"a value of type {kind} is not a template; pass a jinja2 source, a file name, or a Template"
+        )
 
 
 @lru_cache(maxsize=256)
 def _compiled(source: str) -> Template:
-    """The template of a source, or the package's own of that file name."""
+    """Return the template of a source, or the package's own template with this file name."""
     own = _own_names()
     if source in own:
         return _ENVIRONMENT.get_template(source)
     if _FILE_NAME.fullmatch(source):
-        remedy = "give its source, or a Template of sabir_roles.environment(loader)"
-        raise TemplateFailed(f"no template is called {_name(source)}; there are {', '.join(sorted(own))}; {remedy}")
+        remedy = "or pass a source, or a Template of sabir_roles.environment(loader)"
+        raise TemplateFailed(f"there is no template {_name(source)}; use one of {', '.join(sorted(own))}, {remedy}")
     try:
         return _ENVIRONMENT.from_string(source)
     except TemplateSyntaxError as error:
         reason = f"line {error.lineno}: {error.message}"
     except (TemplateError, RecursionError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}"
-    raise TemplateFailed(one_line(f"the template {_name(source)} cannot be compiled: {reason}; mend its source"))
+    raise TemplateFailed(one_line(f"the template {_name(source)} cannot be compiled: {reason}; correct its source"))
 
 
 @lru_cache(maxsize=1)
@@ -133,7 +140,7 @@ def _own_names() -> frozenset[str]:
 
 
 def render(template: str | Template, variables: dict[str, Any]) -> str:
-    """The text that a template makes of its variables; TemplateFailed names the template and what went wrong."""
+    """Return the text of a template with these variables. Raises TemplateFailed."""
     compiled = _compiled(template) if isinstance(template, str) else template
     name = _name(template if isinstance(template, str) else template.name or "of your own")
     try:
@@ -141,10 +148,14 @@ def render(template: str | Template, variables: dict[str, Any]) -> str:
             return compiled.render(variables)
     except UndefinedError as error:
         known = ", ".join(sorted(variables))
-        raise TemplateFailed(one_line(f"the template {name}: {error.message}; it may use {known}")) from None
+        raise TemplateFailed(
+            one_line(f"the template {name} failed: {error.message}; it may use the variables {known}")
+        ) from None
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
-        raise TemplateFailed(one_line(f"the template {name} failed: {reason}; mend it, or its content")) from error
+        raise TemplateFailed(
+            one_line(f"the template {name} failed: {reason}; correct the template or the content")
+        ) from error
 
 
 def _name(source: str) -> str:

@@ -1,12 +1,12 @@
-"""Makes core messages from a working copy's present and original statement.
+"""Build core messages from editable messages.
 
-    unchanged                 ──make──▶ the Message that it was made from
-    edited                    ──make──▶ a new Message: with another id, without origin and signed state, each a Loss
-    created                   ──make──▶ a Message of the working copy's id; of another after a change
+    unchanged                 ──make──▶ the original Message
+    edited                    ──make──▶ a new Message with another id, without origin and signed state; each is a Loss
+    created                   ──make──▶ a Message with the id of the editable message; with another id after a change
 
 Parts other than texts and images stay in the original message. An edited message keeps its media, and loses the parts
-that only their provider understands. Everything here is pure. Each kind of working copy reads a message (`_read`), and
-states its content (`_stated`).
+that only their provider understands. All functions are pure. Each kind of editable message reads a core message
+(`_read`) and states its content (`_stated`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from sabir_roles.images import image_url
 
 Payload: TypeAlias = PartsPayload | OptionCallPayload | OptionResultPayload
 Made: TypeAlias = tuple[Message | None, tuple[Loss, ...]]
-"""A message, None if none can be made; and its losses compared with the original."""
+"""A message, or None if it is empty; and its losses compared with the original."""
 Kept = TypeVar("Kept", bound=BaseModel)
 _SPEAKERS: Mapping[MessageRole, tuple[str, RoleHint]] = {
     MessageRole.SYSTEM: ("system", "system"),
@@ -32,11 +32,12 @@ _SPEAKERS: Mapping[MessageRole, tuple[str, RoleHint]] = {
 }
 """Role → the policy of a message of parts whose sender is a role, and the hint for one whose sender has a name."""
 EDITED = "the message was edited"
+STATE = "the provider's signed state is valid only for the original, so it was removed"
 
 
 @dataclass(frozen=True)
 class Words:
-    """A text, and images; None for a kind without images."""
+    """A text with images. `images` is None for a kind without images."""
 
     text: str
     images: Sequence[str] | None = None
@@ -57,12 +58,12 @@ class Called:
     text: str = field(init=False)
 
     def __post_init__(self) -> None:
-        """Hold the value as text, so that 1, 1.0 and true differ."""
+        """Store the value as text too, so that 1, 1.0 and true differ."""
         object.__setattr__(self, "text", encode_json(self.value, sort_keys=True))
 
 
 class Statement(NamedTuple):
-    """All fields of a working copy that its core message has."""
+    """The fields of an editable message that its core message has."""
 
     kind: str
     role: MessageRole | None
@@ -71,21 +72,21 @@ class Statement(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """The original message of a working copy, and the copy's first statement."""
+    """The original core message of an editable message, and the fields that the original has."""
 
     message: Message
     statement: Statement
 
 
 def make(copy_id: str, said: Statement, origin: Origin | None, previous: Message | None) -> Made:
-    """The message for a working copy's statement; `previous` is the one made before."""
+    """Return the core message for an editable message. `previous` is the core message that was built before."""
     if origin is not None and said == origin.statement:
         return origin.message, ()
     if said.role in (None, MessageRole.UNSET):
         return nothing(copy_id, "its role is unset")
     payload = _payload(said.content, origin)
     if payload is None:
-        return nothing(copy_id, "it says nothing")
+        return nothing(copy_id, "it is empty")
     policy, hint = _speaker(said, origin)
     step_num = origin.message.step_num if origin else None
     is_first = previous is None and origin is None
@@ -97,12 +98,12 @@ def make(copy_id: str, said: Statement, origin: Origin | None, previous: Message
 
 
 def nothing(copy_id: str, reason: str) -> Made:
-    """The result for a working copy without a message."""
-    return None, (Loss(kind="dropped", message_id=copy_id, reason=f"no message is made of it: {reason}"),)
+    """Return the result for an editable message without a core message."""
+    return None, (Loss(kind="dropped", message_id=copy_id, reason=f"the message is not sent, because {reason}"),)
 
 
 def _speaker(said: Statement, origin: Origin | None) -> tuple[str, RoleHint | Any | None]:
-    """The policy of a message, and its hint: the original's, if they are not changed."""
+    """Return the policy and the role hint of a message: the original's unless sender or role changed."""
     sender, content = said.sender, said.content
     if origin is not None and (sender, said.role) == (origin.statement.sender, origin.statement.role):
         return origin.message.policy, origin.message.role_hint_for_llm
@@ -139,7 +140,7 @@ def _image(words: Words, image: str) -> MediaPart:
 
 
 def _detailed(part: MediaPart, detail: str | None) -> MediaPart:
-    """An image with the presently requested detail in its hint sections; without a detail, in none."""
+    """Return an image with the requested detail in its vendor hints; None removes the detail."""
     sections = {name: dict(section) for name, section in part.vendor.items()}
     asked = [section for section in sections.values() if "detail" in section]
     for section in asked or [sections.setdefault("*", {})]:
@@ -149,7 +150,7 @@ def _detailed(part: MediaPart, detail: str | None) -> MediaPart:
 
 
 def _edited_parts(words: Words, origin: Origin) -> list[Part]:
-    """The parts of an edited message: the new text in the place of the old, the media that are still there."""
+    """Return the parts of an edited message: the new text instead of the old text, and the remaining media."""
     first = origin.statement.content
     assert isinstance(first, Words)
     has_text = words.text == first.text
@@ -178,36 +179,37 @@ def _is_image(part: Part) -> TypeGuard[MediaPart]:
 
 
 def _stateless(said: Kept) -> Kept:
-    """A part, a call or a result without its provider's state."""
+    """Return a part, a call or a result without the state of its provider."""
     if isinstance(said, OptionResultPayload):
         return said.model_copy(update={"parts": tuple(map(_stateless, said.parts))})
     return said.model_copy(update={"state_json": None}) if getattr(said, "state_json", None) is not None else said
 
 
 def _lost(source: Message, made: Message) -> list[Loss]:
-    """What a newly made message lacks of its original."""
+    """Return the losses of a new message, compared with its original."""
     lost: list[Loss] = []
 
     def lose(kind: LossKind, path: str, reason: str) -> None:
         lost.append(Loss(kind=kind, message_id=made.id, path=path, reason=f"{EDITED}: {reason}"))
 
     if source.origin is not None:
-        lose("withheld", "origin", f"it is no longer what {source.origin.provider} {source.origin.model} said".strip())
+        maker = f"{source.origin.provider} {source.origin.model}".strip()
+        lose("withheld", "origin", f"its origin was removed, because it is not the reply of {maker} any more")
     if source.call is not None and source.call.state_json is not None:
-        lose("withheld", "payload.state", "its maker's state belongs to what it said")
+        lose("withheld", "payload.state", STATE)
     if source.call is not None and source.call.invalid_arguments and not (made.call and made.call.invalid_arguments):
-        why = "they were cut off" if source.call.cut_off else "their text is not a JSON object"
-        lose("rewritten", "payload.arguments", f"{why}; the call has the arguments of the edit")
+        why = "were cut off" if source.call.cut_off else "are not a JSON object"
+        lose("rewritten", "payload.arguments", f"the original arguments {why}, and the edited arguments replace them")
     if source.result is not None and source.result.is_error and not (made.result and made.result.is_error):
-        lose("dropped", "payload.is_error", "it is no longer the failure that it was")
+        lose("dropped", "payload.is_error", "the original result was an error, and the edited result is not")
     within = "payload.parts" if source.result else "parts"
     kept = {part.text for part in made.parts if part.kind == "text"}
     for index, part in enumerate(source.parts):
         path = f"{within}[{index}]"
         if not (made.parts if source.result else part.kind in ("text", "media")):
-            lose("dropped", path, f"a {part.kind} part belongs to what was said")
+            lose("dropped", path, f"a {part.kind} part is valid only in the original, so it was removed")
         elif getattr(part, "state_json", None) is not None:
-            lose("withheld", f"{path}.state", "its maker's state belongs to what it said")
+            lose("withheld", f"{path}.state", STATE)
         if part.kind == "text" and part.citations and part.text not in kept:
-            lose("dropped", f"{path}.citations", "they are of another text")
+            lose("dropped", f"{path}.citations", "the citations refer to the original text, so they were removed")
     return lost

@@ -1,18 +1,20 @@
-"""Conversations that outlive their process, for sabir; below them sessions, records, stores, evaluations that resume.
+"""Stored conversations with models, for sabir, and what they are made of: sessions, records, stores and evaluations.
 
 chat = Conversation("provider:model", options=[search], keep="chats.db", name="monday")
-answer = await chat.ask("…")                                                # in the next process it goes on
+answer = await chat.ask("…")                                                # the next process can continue
 
 with SQLiteStore("chats.db") as store:
     session = Session(journal=store.journal("monday"))
-    response = await evaluate(llm, prompt, session=session, options=[search])       # resume=True goes on with it
+    response = await evaluate(llm, prompt, session=session, options=[search])       # resume=True continues it
 
-A program that records without `evaluate` calls `enable_inner_message_recording(session)` first: existing records are
-loaded; each new record is written before it counts.
+A program that adds records without `evaluate` first calls `enable_inner_message_recording(session)`, which loads the
+existing records. Each new record is written to the journal before the session changes.
 """
 
 from sabir_session.continued import continued_model
 from sabir_session.conversation.answers import Answer, AnswerStream, SyncAnswerStream
+from sabir_session.conversation.arguments import Instructions
+from sabir_session.conversation.asking import Content
 from sabir_session.conversation.conversation import Conversation
 from sabir_session.errors import (
     ConversationBusy,
@@ -45,6 +47,7 @@ from sabir_session.evaluation.people import (
     Decision,
     Event,
     OutputArrived,
+    Recorder,
     ReplyArrived,
     RequestStarted,
     TextArrived,
@@ -54,9 +57,13 @@ from sabir_session.evaluation.prompts import (
     ApprovalPending,
     BudgetExhausted,
     ConversationNotFound,
+    Options,
     Prompt,
+    PromptLike,
     PromptMismatch,
     PromptResponse,
+    Strict,
+    Validator,
 )
 from sabir_session.records import (
     InnerMessage,
@@ -75,14 +82,15 @@ from sabir_session.stores.store import Store
 
 __all__ = [
     "DENIED", "HUMAN", "Answer", "AnswerStream", "ApprovalPending", "Approve", "Budget", "BudgetExhausted",
-    "CallEnded", "CallProgress", "CallStarted", "Conversation", "ConversationBusy", "ConversationNotFound", "Decision",
-    "EvaluateArguments", "Event", "EventBus", "InProcessEventBus", "InnerMessage", "Journal", "JournalExists",
-    "JournalInvalid", "JournalMissing", "MainLoop", "ObserverInvalid", "OutputArrived", "PositionTaken",
-    "PostgresStore", "Prompt", "PromptMismatch", "PromptResponse", "RecordConflict", "RecordingFailed", "Reducer",
-    "ReducerContext", "ReplyArrived", "RequestStarted", "SQLiteStore", "Session", "SessionError", "SliceConflict",
-    "SliceNotRegistered", "SliceSnapshot", "Snapshot", "SnapshotRestoreError", "SnapshotSerializationError", "Store",
-    "StoreError", "StoreLost", "StoreTooNew", "Subscription", "SyncAnswerStream", "TextArrived", "ToolCallRecord",
-    "Watch", "append_item", "continued_model", "current_messages", "enable_inner_message_recording", "evaluate",
+    "CallEnded", "CallProgress", "CallStarted", "Content", "Conversation", "ConversationBusy", "ConversationNotFound",
+    "Decision", "EvaluateArguments", "Event", "EventBus", "InProcessEventBus", "InnerMessage", "Instructions",
+    "Journal", "JournalExists", "JournalInvalid", "JournalMissing", "MainLoop", "ObserverInvalid", "Options",
+    "OutputArrived", "PositionTaken", "PostgresStore", "Prompt", "PromptLike", "PromptMismatch", "PromptResponse",
+    "RecordConflict", "Recorder", "RecordingFailed", "Reducer", "ReducerContext", "ReplyArrived", "RequestStarted",
+    "SQLiteStore", "Session", "SessionError", "SliceConflict", "SliceNotRegistered", "SliceSnapshot", "Snapshot",
+    "SnapshotRestoreError", "SnapshotSerializationError", "Store", "StoreError", "StoreLost", "StoreTooNew", "Strict",
+    "Subscription", "SyncAnswerStream", "TextArrived", "ToolCallRecord", "Validator", "Watch", "append_item",
+    "continued_model", "current_messages", "enable_inner_message_recording", "evaluate",
     "evaluate_sync", "follow_up", "get_inner_messages", "get_latest_evaluation_id", "get_pending_tool_calls",
     "inner_message_append", "replace_latest", "unfinished_evaluations", "with_budget",
 ]  # fmt: skip

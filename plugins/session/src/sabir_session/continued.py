@@ -1,4 +1,4 @@
-"""The model string on which a stored conversation continues: its meaning is that of its records.
+"""Continue a stored conversation in the dialect of its records, even if its model string means another dialect today.
 
 stored "maker:model", last reply of it in maker's chat      "maker:model" means today    continues on
                                                             chat                         maker:model
@@ -17,7 +17,7 @@ def continued_model(model: str, origins: Sequence[Origin]) -> str:
 
     `origins` are the origins of the recorded messages, in order. The string is returned unchanged if it names a
     dialect, if no reply came from its provider and model, or if the provider no longer has the dialect of that reply.
-    Use it for strings from a store only: a string that the caller passes means what it means today.
+    Use this function for strings from a store only, not for strings that a caller passes.
     """
     provider, _, name = model.partition(":")
     replies = [origin for origin in origins if (origin.provider, origin.model) == (provider, name)]

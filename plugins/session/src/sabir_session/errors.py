@@ -1,15 +1,15 @@
-"""Every error of sessions, as one tree below sabir's own.
+"""The errors of sessions, conversations and stores, below sabir's base class.
 
 SabirError
 └── SessionError
     ├── SliceNotRegistered · SliceConflict      errors in a session's slices
     ├── ObserverInvalid                         a coroutine function as observer (TypeError)
-    ├── RecordConflict                          two records claim one place
-    ├── RecordingFailed                         the journal did not take a record; nothing changed
+    ├── RecordConflict                          two records have the same id or number
+    ├── RecordingFailed                         the journal could not store a record; nothing changed
     │   ├── PositionTaken                       another writer was first
     │   └── StoreLost                           the database file was deleted or replaced (a StoreError, too)
     ├── SnapshotSerializationError · SnapshotRestoreError
-    ├── ConversationBusy                        another process, object or question has the conversation
+    ├── ConversationBusy                        another process, object or question uses the conversation
     └── StoreError
         ├── JournalInvalid                      a journal's content is damaged
         ├── JournalMissing · JournalExists      a name that does not exist, or already exists
@@ -20,64 +20,67 @@ from sabir import SabirError
 
 
 class SessionError(SabirError):
-    """The base class of errors of sessions, snapshots and stores."""
+    """Base class of the errors of sessions, snapshots and stores. Catch it to handle all of them."""
 
 
 class SliceNotRegistered(SessionError, LookupError):
-    """A session has no reducer for that slice, or the slice has none for that event."""
+    """Raised for a type without a slice in the session, or an event without a reducer. Register the type first."""
 
 
 class SliceConflict(SessionError, ValueError):
-    """A slice is already registered with another reducer or kind."""
+    """Raised when a slice is registered again with another reducer or kind. Register each slice in one way only."""
 
 
 class ObserverInvalid(SessionError, TypeError):
-    """An observer or event handler is a coroutine function, which nothing would await."""
+    """Raised for a coroutine function as observer or event handler, because nothing would await it. Pass a function."""
 
 
 class RecordConflict(SessionError, ValueError):
-    """A record has the id or the sequence number of another one with other content."""
+    """Raised for a record whose id or sequence number belongs to another record with other content."""
 
 
 class RecordingFailed(SessionError):
-    """The journal did not take a record, so the session did not change either."""
+    """Raised when the journal cannot store a record. The session is unchanged."""
 
 
 class PositionTaken(RecordingFailed):
-    """Another writer took the position of a record in the journal; its record can be read there."""
+    """Raised when another writer has changed the journal since it was opened. Nothing was written; open it again."""
 
 
 class SnapshotSerializationError(SessionError, ValueError):
-    """A value of a slice cannot be written to a snapshot so that it comes back equal."""
+    """Raised when a value of a slice cannot be written to a snapshot and read back as an equal value."""
 
 
 class SnapshotRestoreError(SessionError, ValueError):
-    """A text is not a snapshot, or a snapshot does not fit the session; nothing changed."""
+    """Raised for a text that is not a snapshot, or a snapshot that does not fit the session. Nothing changed."""
 
 
 class ConversationBusy(SessionError):
-    """Another process has the conversation, another object continued it, or it is already answering a question."""
+    """Raised when a conversation is in use: open in another process, continued by another object, or answering.
+
+    Close the conversation there, use the other object, or wait for the answer. Then try again.
+    """
 
 
 class StoreError(SessionError):
-    """A store cannot be opened, read or changed."""
+    """Raised when a store cannot be opened, read or changed, and for invalid names and addresses."""
 
 
 class StoreLost(RecordingFailed, StoreError):
-    """The file of an open store was deleted or replaced: what is written to it would be lost."""
+    """Raised when the file of an open store was deleted or replaced: new records would be lost. Reopen the store."""
 
 
 class JournalInvalid(StoreError, ValueError):
-    """A journal's content is damaged, or not what its kind says."""
+    """Raised when the content of a journal is damaged or cannot be read as its type."""
 
 
 class JournalMissing(StoreError, LookupError):
-    """The store holds no journal of that name."""
+    """Raised for a name without a journal in the store."""
 
 
 class JournalExists(StoreError, ValueError):
-    """The store holds a journal of that name already."""
+    """Raised when a journal is forked to a name that already exists in the store. Delete that journal, or rename."""
 
 
 class StoreTooNew(StoreError):
-    """The store was written by a newer version, whose layout this one does not know."""
+    """Raised for a store that a newer version of sabir-session has written. Upgrade sabir-session."""

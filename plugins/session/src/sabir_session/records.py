@@ -1,4 +1,4 @@
-"""The records of a conversation in a session: one for each message, reply or result; their reducer and queries.
+"""The records of conversations in a session: one for each message, reply or result, with their reducer and queries.
 
     system      sequence 0, turn 0
     user        sequence 1, turn 0
@@ -7,13 +7,13 @@
     tool        sequence 4, turn 1     tool_call_id: c2
     assistant   sequence 5, turn 2
 
-A record's `content` is for reading; its `messages` are authoritative: its core messages, all messages of a response
-in one record, so that a crash cannot separate the calls of one reply.
+A record's `content` is for people. Programs use its `messages`, the core messages. All messages of a reply are in one
+record, so that a crash cannot separate the calls of one reply.
 
-Evaluations are ordered by the time of their first record, then by arrival; within one, records are ordered by their
-sequence, whatever the order in which they arrive. A result advances its call in the same transition: it answers the
-nearest earlier call of its id that no result before it has answered, because providers use an id again in a later
-turn; of one reply's calls with the same id, the first such.
+Evaluations are ordered by the time of their first record, then by arrival. The records of an evaluation are ordered by
+sequence, whatever the order in which they arrive. A result sets the status of its call in the same step. It answers the
+nearest earlier unanswered call with its id, because providers use an id again in a later turn. Of one reply's calls
+with the same id, it answers the first.
 """
 
 from bisect import bisect_left, bisect_right
@@ -37,10 +37,10 @@ CallStatus: TypeAlias = Literal["pending", "completed", "failed"]
 
 
 class ToolCallRecord(StoredModel):
-    """One option call of an assistant record.
+    """One option call in the record of a reply. Vendors call an option a tool.
 
-    `arguments` is JSON text. Only the reducer sets `status`: it advances it when the result is recorded. Its name was
-    specified so: vendors call an option a tool.
+    `call_id` is the id that the result repeats, `name` the name of the option, and `arguments` are JSON text. `status`
+    is "pending" without a result, then "completed" or "failed". The reducer sets the status.
     """
 
     call_id: NonEmpty
@@ -50,7 +50,7 @@ class ToolCallRecord(StoredModel):
 
 
 class SpentReply(StoredModel):
-    """What is kept of a reply whose turn was dropped: the figures that a budget counts."""
+    """The numbers of a removed reply that a budget counts."""
 
     usage: Usage
     origin: Origin
@@ -58,15 +58,20 @@ class SpentReply(StoredModel):
 
 
 class InnerMessage(StoredModel):
-    """One record of a conversation, an item of its session's slice.
+    """One record of a conversation: a system message, a question, a reply or a result. An item of a session's slice.
 
-    `evaluation_id` names its evaluation, `sequence` its place there (from 0), `turn` the number of responses so far.
-    `tool_call_id` and `tool_name` link a result to its call. `messages` are its core messages; `finish_reason`,
-    `raw_finish_reason` and `usage` are those of an assistant's reply, whose calls wait for a person's approval if it
-    `needs_approval`. A result `gives_output` if its call was the answer; it is the last of its reply's results.
-    `instructions` says what a conversation's question does to its instructions: the first message is the "new" ones,
-    it removes them ("none"), or they stay the "same". It is None in other records, and in those of earlier versions.
-    A record with `dropped` has no messages: it stands for the replies of the turns that were dropped there.
+    `evaluate` and Conversation create the records, and `get_inner_messages` returns them.
+
+    `role` is "system", "user" for a question, "assistant" for a reply, or "tool" for a result. `content` is the text
+    for people; programs use `messages`. `evaluation_id`, `prompt_ns` and `prompt_key` identify the evaluation and its
+    prompt. `sequence` is the position of the record in its evaluation, from 0, and `turn` the number of replies so far.
+    `message_id` is the unique id of the record, and `created_at` its time in UTC.
+
+    A reply has `tool_calls`, `finish_reason`, the vendor's `raw_finish_reason` and `usage`; with `needs_approval`, its
+    calls wait for a person's approval. A result has the `tool_call_id` and the `tool_name` of its call; with
+    `gives_output`, the arguments of that call are the output. A question's `instructions` are "new" if its first
+    message is the new instructions, "none" if it removes them, else "same". `dropped` are replies of turns that were
+    removed at this place; such a record has no messages.
     """
 
     stored_as: ClassVar[str] = "sabir.message"
@@ -95,17 +100,17 @@ class InnerMessage(StoredModel):
 
     @property
     def is_error(self) -> bool:
-        """Whether a result that it holds is an error."""
+        """Whether the record contains an error result of an option."""
         return any(message.result is not None and message.result.is_error for message in self.messages)
 
     @property
     def is_reply(self) -> bool:
-        """Whether it is a provider's answer in this evaluation, not an assistant message from its prompt."""
+        """Whether the record is a provider's reply in this evaluation, not an assistant message of the prompt."""
         return self.role == "assistant" and self.turn > 0
 
     @property
     def is_end(self) -> bool:
-        """Whether an evaluation with this last record is over: it is a reply without calls, or gave the output."""
+        """Whether an evaluation with this last record is finished: a reply without option calls, or the output."""
         return (
             self.gives_output
             or bool(self.dropped)
@@ -117,7 +122,7 @@ Record = TypeVar("Record", bound=StoredModel)
 
 
 def changed(record: Record, field: str, value: object) -> Record:
-    """A copy with one field changed to a value that is known to be valid; the other fields are shared."""
+    """Return a copy with one field changed, without validation. The other fields are shared."""
     if record.__pydantic_extra__:  # a newer writer's fields are copied too
         copy = record.model_copy()
         vars(copy)[field] = value
@@ -126,12 +131,12 @@ def changed(record: Record, field: str, value: object) -> Record:
 
 
 Place: TypeAlias = tuple[int, int]
-"""The place of a call: the sequence number of its record, and its index there."""
+"""The place of a call: the sequence number of its record, and the index of the call in the record."""
 Answers: TypeAlias = dict[Place, InnerMessage]
 
 
 def answers_in(records: Iterable[InnerMessage]) -> Answers:
-    """The answered calls of one evaluation's records, in order, each with its result."""
+    """Return the answered calls of one evaluation's records, in order, each with the record of its result."""
     open_calls: dict[str, list[Place]] = {}
     answers: Answers = {}
     for record in records:
@@ -146,16 +151,16 @@ def answers_in(records: Iterable[InnerMessage]) -> Answers:
 
 
 def advanced(records: Sequence[InnerMessage]) -> list[InnerMessage]:
-    """The records of one evaluation, each answered call with the status from its result.
+    """Return the records of one evaluation with the statuses of answered calls set.
 
-    An unanswered call keeps the status with which it was recorded.
+    An unanswered call keeps its recorded status.
     """
     answers = answers_in(records).items()
     return _with_statuses(records, {place: "failed" if result.is_error else "completed" for place, result in answers})
 
 
 def as_recorded(records: Sequence[InnerMessage]) -> list[InnerMessage]:
-    """The records of one evaluation as they were before their calls were answered."""
+    """Return the records of one evaluation as they were before their calls were answered."""
     return _with_statuses(records, dict.fromkeys(answers_in(records), "pending"))
 
 
@@ -173,7 +178,7 @@ def _with_own(record: InnerMessage, statuses: Mapping[Place, CallStatus]) -> Inn
 
 
 def is_earlier(record: InnerMessage, held: InnerMessage) -> bool:
-    """Whether a record is equal to the held one, or to its state before its calls were answered."""
+    """Return whether a record equals `held`, or equals `held` as it was before its calls were answered."""
     if len(record.tool_calls) != len(held.tool_calls):
         return False
     pairs = zip(record.tool_calls, held.tool_calls, strict=True)
@@ -182,7 +187,7 @@ def is_earlier(record: InnerMessage, held: InnerMessage) -> bool:
 
 
 class Evaluation:
-    """The records of one evaluation. Statuses are advanced when the records are read."""
+    """The records of one evaluation. The statuses of calls are set when the records are read."""
 
     def __init__(self) -> None:
         self.sequences: list[int] = []
@@ -191,19 +196,19 @@ class Evaluation:
 
     @property
     def records(self) -> list[InnerMessage]:
-        """The records in their order."""
+        """The records, ordered by sequence number."""
         if self._advanced is None:
             self._advanced = advanced(self.recorded)
         return self._advanced
 
     def at(self, sequence: int) -> InnerMessage | None:
-        """The record with that number."""
+        """Return the record with that sequence number, or None."""
         position = bisect_left(self.sequences, sequence)
         is_here = position < len(self.sequences) and self.sequences[position] == sequence
         return self.records[position] if is_here else None
 
     def take(self, record: InnerMessage) -> bool:
-        """Add a record; return whether it comes before the previous first one."""
+        """Add a record. Return whether the record precedes all others."""
         position = bisect_left(self.sequences, record.sequence)
         self.sequences.insert(position, record.sequence)
         self.recorded.insert(position, record)
@@ -212,20 +217,23 @@ class Evaluation:
 
 
 class RecordFold(Fold[InnerMessage]):
-    """The fold of `inner_message_append`: an append costs the same after ten thousand records as after one."""
+    """The fold of `inner_message_append`. The cost of an append does not depend on the number of records."""
 
     def __init__(self) -> None:
         super().__init__({})
         self._evaluations: dict[str, Evaluation] = {}
-        """In the order in which their first records arrived."""
+        """Evaluations by id, in the order in which their first records arrived."""
         self._order: list[Evaluation] = []
-        """In the order of their first records' times."""
+        """Evaluations in the order of the times of their first records."""
         self._taken: dict[int, InnerMessage] = {}
-        """Message id → record: duplicates are found at once."""
+        """Message id → record, to find duplicates."""
         self._stale = False
 
     def plan(self, event: InnerMessage, context: ReducerContext) -> InnerMessage | None:
-        """The record, or None if it is already here; raises RecordConflict if another one has its id or its place."""
+        """Return the record, or None if it is already here.
+
+        Raises RecordConflict if another record has its id or its sequence number.
+        """
         evaluation = self._evaluations.get(event.evaluation_id)
         is_next = evaluation is None or event.sequence > evaluation.sequences[-1]
         if is_next and event.message_id.int not in self._taken:  # as for nearly all records
@@ -235,11 +243,11 @@ class RecordFold(Fold[InnerMessage]):
             return None
         shown = f"record {event.sequence} of evaluation {event.evaluation_id!r}"
         if same_id is not None:
-            remedy = "a record never changes"
+            remedy = "give each record its own message_id, and never change a record"
             raise RecordConflict(f"{shown} has the message_id {event.message_id} of another record; {remedy}")
         if evaluation is not None and evaluation.at(event.sequence) is not None:
-            remedy = "give the next sequence number"
-            raise RecordConflict(f"{shown} is there already, with another message_id; {remedy}")
+            remedy = "use the next sequence number"
+            raise RecordConflict(f"{shown} already exists with another message_id; {remedy}")
         return event
 
     def _same_id(self, record: InnerMessage) -> InnerMessage | None:
@@ -247,7 +255,7 @@ class RecordFold(Fold[InnerMessage]):
         return None if taken is None else self._evaluations[taken.evaluation_id].at(taken.sequence)
 
     def commit(self, plan: InnerMessage) -> None:
-        """Put the record into its place."""
+        """Insert the record at its place."""
         evaluation = self._evaluations.get(plan.evaluation_id) or Evaluation()
         is_known = bool(evaluation.recorded)
         if evaluation.take(plan):
@@ -261,27 +269,27 @@ class RecordFold(Fold[InnerMessage]):
         self._stale = True
 
     def items(self) -> tuple[InnerMessage, ...]:
-        """The records, as a tuple that is cached until the next one is added."""
+        """Return the records as a tuple, which is cached until a record is added."""
         if self._stale:
             self._items = tuple(chain.from_iterable(evaluation.records for evaluation in self._order))
             self._stale = False
         return self._items
 
     def arrived(self) -> tuple[InnerMessage, ...]:
-        """The records, evaluations in the order in which their first records arrived."""
+        """Return the records. Evaluations are in the order in which their first records arrived."""
         return tuple(chain.from_iterable(evaluation.records for evaluation in self._evaluations.values()))
 
     def last(self) -> InnerMessage | None:
-        """Return the record that arrived last."""
+        """Return the record that arrived last, or None."""
         return next(reversed(self._taken.values()), None)
 
     def covers(self, items: tuple[InnerMessage, ...]) -> bool:
-        """Whether all of these records are here; their calls may have been answered since."""
+        """Return whether all of these records are here, even if their calls have been answered since."""
         found = ((item, self._same_id(item)) for item in items)
         return all(held is not None and is_earlier(item, held) for item, held in found)
 
     def missing(self, items: tuple[InnerMessage, ...]) -> tuple[InnerMessage, ...]:
-        """The records that are not here, as they were before their calls were answered."""
+        """Return the records that are not here, as they were before their calls were answered."""
         groups = (list(group) for _, group in groupby(items, key=lambda item: item.evaluation_id))
         recorded = chain.from_iterable(map(as_recorded, groups))
         return tuple(record for record in recorded if record.message_id.int not in self._taken)
@@ -294,10 +302,10 @@ def inner_message_append(
     *,
     context: ReducerContext,
 ) -> tuple[InnerMessage, ...]:
-    """The records with one more, in its place, and the status of the call that it answers advanced.
+    """Return the records with one more record at its place, and set the status of the call that it answers.
 
-    Returns the same tuple for a record that is already there; raises RecordConflict if another record has its id or
-    its place. Pure: each call makes a new fold of all records; a session updates one at constant cost.
+    The reducer of the slice of InnerMessage. Returns `items` itself if the record is already there. Raises
+    RecordConflict if another record has its id or its sequence number.
     """
     fold = RecordFold()
     fold.extend(items)
@@ -309,18 +317,19 @@ def inner_message_append(
 
 
 def enable_inner_message_recording(session: Session) -> None:
-    """Register the slice of records, and load the records of the session's journal; calling it twice is harmless.
+    """Register the slice of InnerMessage records in a session, and load the records of the session's journal.
 
-    Raises SliceConflict if records already have another reducer, JournalInvalid for a damaged journal.
+    `evaluate` calls it. A second call has no effect. Raises SliceConflict if the slice has another reducer, and
+    JournalInvalid if the journal is damaged.
     """
     session.mutate(InnerMessage).register(InnerMessage, inner_message_append)
 
 
 def get_inner_messages(session: Session, evaluation_id: str | None = None) -> tuple[InnerMessage, ...]:
-    """The records, all or of one evaluation, in the slice's order.
+    """Return the records of a session, or of one of its evaluations, in order; () if there are none.
 
-    () if nothing is recorded. Each of these queries raises SliceNotRegistered for a session that has a journal and does
-    not record: the journal's records are not loaded then.
+    Raises SliceNotRegistered if the session has a journal whose records are not loaded: call
+    `enable_inner_message_recording` first.
     """
     _check_records(session)
     records = session.select_all(InnerMessage)
@@ -330,10 +339,10 @@ def get_inner_messages(session: Session, evaluation_id: str | None = None) -> tu
 
 
 def get_latest_evaluation_id(session: Session) -> str | None:
-    """The evaluation to continue: the last unfinished one, else the last one.
+    """Return the id of the evaluation that a resume continues: the last unfinished evaluation, else the last one.
 
-    The last one is the evaluation whose first record arrived last: clocks may have been set back. None if nothing is
-    recorded.
+    The last evaluation is the evaluation whose first record arrived last, whatever its time. Returns None if nothing is
+    recorded. Raises SliceNotRegistered if the session has a journal whose records are not loaded.
     """
     _check_records(session)
     lasts = get_last_records(session)
@@ -344,7 +353,7 @@ def get_latest_evaluation_id(session: Session) -> str | None:
 def get_last_records(session: Session) -> list[InnerMessage]:
     """Return the last record of each evaluation, in the order in which the evaluations began.
 
-    Records of dropped turns count only if an evaluation has no others.
+    Records of removed turns are used only if an evaluation has no other records.
     """
     lasts: dict[str, InnerMessage] = {}
     for record in session.select_arrived(InnerMessage):
@@ -355,12 +364,15 @@ def get_last_records(session: Session) -> list[InnerMessage]:
 
 def _check_records(session: Session) -> None:
     if session.has_journal and not session.is_registered(InnerMessage):
-        shown = "the session does not record, so nothing of its journal is loaded"
+        shown = "the records of the session's journal are not loaded"
         raise SliceNotRegistered(f"{shown}; call enable_inner_message_recording(session) first")
 
 
 def get_pending_tool_calls(session: Session, evaluation_id: str) -> tuple[ToolCallRecord, ...]:
-    """The calls of an evaluation that no result answers, in call order; () where all are answered."""
+    """Return the option calls of an evaluation that have no result yet, in order; () if all have results.
+
+    Raises SliceNotRegistered if the session has a journal whose records are not loaded.
+    """
     records = get_inner_messages(session, evaluation_id)
     answered = answers_in(records)
     return tuple(

@@ -4,9 +4,9 @@
         for text in stream.text: ...                       async for text in stream.text: ...
         answer = stream.answer()                           answer = await stream.answer()
 
-`for event in stream` gives the events of the evaluation: texts, replies, calls and their results. Leaving the block
-before the end stops everything that runs. The recorded messages stay: `chat.ask()` finishes the question, and
-`chat.drop_last()` removes it without paying for an answer. `break` without a `with` block does the same.
+`for event in stream` yields the events of the evaluation: texts, replies, calls and their results. Leaving the block
+before the end cancels the request and the running options. The recorded messages stay: `chat.ask()` finishes the
+question, and `chat.drop_last()` removes the question. `break` without a `with` block does the same.
 """
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
@@ -25,10 +25,16 @@ from sabir_session.evaluation.prompts import Output, total
 
 @dataclass(frozen=True, repr=False)
 class Answer(Generic[Output]):
-    """What came of one question.
+    """The answer to one question of a Conversation. `Conversation.ask` returns it.
 
-    `messages` are those that it added: the question, calls, results and the answer. `replies` are the model's, the
-    answer last. `output` is the answer as the type that was asked for, None without one.
+    `replies` are all replies of the model to the question, with the answer last. `messages` are the messages that the
+    question added to the conversation: the question, option calls, results and the answer. `output` is the answer as a
+    value of the output type, or None if no output type was set.
+
+    >>> import sabir_session
+    >>> answer = sabir_session.Conversation("echo:m").ask_sync("Hello!")
+    >>> answer.text, answer.finish_reason, len(answer.messages)
+    ('Hello!', 'stop', 2)
     """
 
     replies: tuple[Reply, ...]
@@ -37,7 +43,7 @@ class Answer(Generic[Output]):
 
     @property
     def reply(self) -> Reply:
-        """The last reply."""
+        """The last reply, which is the answer."""
         return self.replies[-1]
 
     @property
@@ -57,21 +63,21 @@ class Answer(Generic[Output]):
 
     @property
     def usage(self) -> Usage:
-        """The tokens of all replies; a figure that a provider did not report is None."""
+        """The sum of the tokens of all replies. A number is None if a provider did not report it."""
         return total(reply.usage for reply in self.replies)
 
     @property
     def cost(self) -> Decimal | None:
-        """The cost of all replies in US dollars; None where it is not known, as without sabir-prices."""
+        """The cost of all replies in US dollars; None if unknown, for example without sabir-prices."""
         return cost_of(self.replies)
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What the requests could not carry, each loss once."""
+        """The losses of all requests: what the model's API could not represent. Equal losses are listed once."""
         return tuple(dict.fromkeys(loss for reply in self.replies for loss in reply.losses))
 
     def __repr__(self) -> str:
-        """Show the text, a refusal, a finish reason other than "stop", and the figures."""
+        """Return the text, usage, cost and number of losses, and the output, a refusal or an unusual finish reason."""
         output = "" if self.output is None else f", output={one_line(repr(self.output), 80)}"
         refusal = "" if self.refusal is None else f", refusal={one_line(self.refusal, 80)!r}"
         reason = "" if self.finish_reason == "stop" else f", finish_reason={self.finish_reason!r}"
@@ -80,13 +86,13 @@ class Answer(Generic[Output]):
 
 
 def cost_of(replies: tuple[Reply, ...]) -> Decimal | None:
-    """The sum of what replies cost, in US dollars; None if one of them has no known cost."""
+    """Return the sum of the costs of replies, in US dollars; None if the cost of a reply is not known."""
     costs = [installed_hooks().cost(reply) for reply in replies]
     return None if None in costs else sum((cost for cost in costs if cost is not None), Decimal(0))
 
 
 class Growing(Generic[Output]):
-    """Reads an output as far as it has arrived."""
+    """Parses the output of an answer while the answer arrives."""
 
     def __init__(self, outputs: Outputs[Output] | None) -> None:
         self._outputs = outputs
@@ -94,7 +100,7 @@ class Growing(Generic[Output]):
         self._part: Output | None = None
 
     def __call__(self, event: Event) -> Output | None:
-        """The output, if this event changed it; None also while what has arrived does not fit yet."""
+        """Return the output if this event changed it. None if it did not, or while required values are missing."""
         if isinstance(event, RequestStarted):
             self._text = self._call = ""
         if self._outputs is None or not isinstance(event, TextArrived | OutputArrived):
@@ -108,35 +114,44 @@ class Growing(Generic[Output]):
 
 
 Start: TypeAlias = Callable[[Any], Coroutine[Any, Any, Answer[Output]]]
-"""Begins to answer for a Reading, going no further than it reads."""
+"""Starts to answer a question for a Reading. The coroutine pauses until its events are read."""
 
 
 class _Selection(Generic[Output]):
-    """What the iterators of a stream give: everything, or only what belongs to the question that was asked by it."""
+    """Selects what the iterators of a stream yield: all events, or texts and outputs of the stream's own question."""
 
     def __init__(self, reading: Reading[Any], outputs: Outputs[Output] | None) -> None:
         self._reading = reading
         self._growing = Growing(outputs)
 
     def event(self, event: Event) -> Event:
-        """Every event, those of an unfinished earlier question too."""
+        """Return the event. Events of an unfinished earlier question are included."""
         return event
 
     def text(self, event: Event) -> str | None:
-        """The text of an event of the new question."""
+        """Return the text of an event of the new question; None for other events."""
         is_own = isinstance(event, TextArrived) and event.question == self._reading.question
         return event.text if is_own and isinstance(event, TextArrived) else None
 
     def output(self, event: Event) -> Output | None:
-        """The output of the new question, if the event changed it."""
+        """Return the output of the new question if the event changed it; else None."""
         return self._growing(event) if event.question == self._reading.question else None
 
 
 class SyncAnswerStream(SyncClosing, Generic[Output]):
-    """The events of an answer, which is made in the reader's own thread, as far as it reads.
+    """An answer as a stream of events, read with `for`. `Conversation.stream_sync` returns it.
 
-    A stream without a `with` block is left when nothing refers to it any more, or when its conversation is used again
-    while nobody iterates over it.
+    The question is answered in the reader's thread, and only while the stream is read. Without a `with` block, the
+    stream ends when nothing refers to the stream, or when the conversation is used while nothing iterates over it.
+
+    >>> import sabir_session
+    >>> with sabir_session.Conversation("echo:m").stream_sync("Hello there!") as stream:
+    ...     for text in stream.text:
+    ...         print(text)
+    Hello
+    there!
+    >>> stream.answer().text
+    'Hello there!'
     """
 
     def __init__(self, start: Start[Output], outputs: Outputs[Output] | None) -> None:
@@ -144,57 +159,68 @@ class SyncAnswerStream(SyncClosing, Generic[Output]):
         self._select = _Selection(self._reading, outputs)
 
     def __iter__(self) -> Iterator[Event]:
-        """The events that were not read yet; raises what the question raises.
+        """Iterate over the events that were not read yet. The first event sends the question; its errors raise here.
 
-        Events of an unfinished earlier question come first, with its id as their `question`.
+        Events of an unfinished earlier question come first, with another id as their `question`.
         """
         return SyncEvents(self, self._reading, self._select.event)
 
     @property
     def question(self) -> str:
-        """The id of the first message of the question, in the `question` of its events; "" before it is asked."""
+        """The id of the question's first message, which is `question` of its events. "" before the question is sent."""
         return self._reading.question
 
     @property
     def text(self) -> Iterator[str]:
-        """The text of the question's replies as it arrives."""
+        """An iterator over the pieces of text of this question's replies, as they arrive."""
         return SyncEvents(self, self._reading, self._select.text)
 
     @property
     def outputs(self) -> Iterator[Output]:
-        """The output as it grows, from when it has all that its type requires."""
+        """An iterator over growing versions of the output, from the first version that fits its type."""
         return SyncEvents(self, self._reading, self._select.output)
 
     def answer(self) -> Answer[Output]:
-        """The answer, after reading the rest; raises SettingsInvalid if the stream was left before its end."""
+        """Read the stream to its end and return the answer. Raises SettingsInvalid if the stream was closed earlier."""
         for _ in self:
             pass
         return _complete(self._reading.result)
 
     def close(self) -> None:
-        """Stop: close the connection. Recorded messages stay; `drop_last` removes the question without an answer."""
+        """Stop answering and close the connection. Recorded messages stay; `drop_last` removes the question."""
         self._reading.leave()
 
     def __enter__(self) -> Self:
-        """The stream; the conversation is its own until the block ends."""
+        """Return the stream. Other questions must wait until the answer is complete or the block ends."""
         self._reading.is_entered = True
         return self
 
     def __exit__(self, *raised: object) -> None:
-        """Close it."""
+        """Close the stream."""
         self._reading.is_entered = False
         self.close()
 
     def __del__(self) -> None:
-        """Free the conversation."""
+        """Stop answering, so that the conversation can be used."""
         self._reading.leave()
 
 
 class AnswerStream(AsyncClosing, Generic[Output]):
-    """The events of an answer, which is made in a task of its own, as far as its reader reads.
+    """An answer as a stream of events, read with `async for`. `Conversation.stream` returns it.
 
-    A stream without an `async with` block is left when nothing refers to it any more, or when its conversation is used
-    again while nobody iterates over it.
+    A task answers the question and pauses while its events are not read. Without an `async with` block, the stream ends
+    when nothing refers to the stream, or when the conversation is used while nothing iterates over it.
+
+    >>> import asyncio, sabir_session
+    >>> async def ask(chat: sabir_session.Conversation) -> sabir_session.Answer:
+    ...     async with chat.stream("Hello there!") as stream:
+    ...         async for text in stream.text:
+    ...             print(text)
+    ...         return await stream.answer()
+    >>> asyncio.run(ask(sabir_session.Conversation("echo:m"))).text
+    Hello
+    there!
+    'Hello there!'
     """
 
     def __init__(self, start: Start[Output], outputs: Outputs[Output] | None) -> None:
@@ -202,58 +228,58 @@ class AnswerStream(AsyncClosing, Generic[Output]):
         self._select = _Selection(self._reading, outputs)
 
     def __aiter__(self) -> AsyncIterator[Event]:
-        """The events that were not read yet; raises what the question raises.
+        """Iterate over the events that were not read yet. The first event sends the question; its errors raise here.
 
-        Events of an unfinished earlier question come first, with its id as their `question`.
+        Events of an unfinished earlier question come first, with another id as their `question`.
         """
         return AsyncEvents(self, self._reading, self._select.event)
 
     @property
     def question(self) -> str:
-        """The id of the first message of the question, in the `question` of its events; "" before it is asked."""
+        """The id of the question's first message, which is `question` of its events. "" before the question is sent."""
         return self._reading.question
 
     @property
     def text(self) -> AsyncIterator[str]:
-        """The text of the question's replies as it arrives."""
+        """An iterator over the pieces of text of this question's replies, as they arrive."""
         return AsyncEvents(self, self._reading, self._select.text)
 
     @property
     def outputs(self) -> AsyncIterator[Output]:
-        """The output as it grows, from when it has all that its type requires."""
+        """An iterator over growing versions of the output, from the first version that fits its type."""
         return AsyncEvents(self, self._reading, self._select.output)
 
     async def answer(self) -> Answer[Output]:
-        """The answer, after reading the rest; raises SettingsInvalid if the stream was left before its end."""
+        """Read the stream to its end and return the answer. Raises SettingsInvalid if the stream was closed earlier."""
         async for _ in self:
             pass
         task = self._reading.task
         return _complete(None if task is None or self._reading.is_left else task.result())
 
     async def aclose(self) -> None:
-        """Stop: close the connection and cancel running options.
+        """Stop answering: close the connection, cancel running options and wait for them to end.
 
-        Recorded messages stay; `drop_last` removes the question without an answer.
+        Recorded messages stay; `Conversation.drop_last` removes the question.
         """
         await self._reading.close()
 
     async def __aenter__(self) -> Self:
-        """The stream; the conversation is its own until the block ends."""
+        """Return the stream. Other questions must wait until the answer is complete or the block ends."""
         self._reading.is_entered = True
         return self
 
     async def __aexit__(self, *raised: object) -> None:
-        """Close it."""
+        """Close the stream."""
         self._reading.is_entered = False
         await self.aclose()
 
     def __del__(self) -> None:
-        """Free the conversation."""
+        """Stop answering, so that the conversation can be used."""
         self._reading.leave()
 
 
 def _complete(answer: Answer[Output] | None) -> Answer[Output]:
     if answer is None:
-        remedy = "read it to its end, or ask() to finish the question"
-        raise SettingsInvalid(f"the stream was left before its answer; {remedy}")
+        remedy = "read the stream to its end, or call ask() to finish the question"
+        raise SettingsInvalid(f"the stream was closed before the answer was complete; {remedy}")
     return answer

@@ -1,16 +1,17 @@
-"""The four ways to ask a conversation, with the types of their answers: awaited or waiting, whole or as it arrives.
+"""The four methods that ask a question: async or sync, with the complete answer or with a stream of events.
 
 chat.ask("…", output=Trip | Hotel) ──▶ Answer[Trip | Hotel]        a type, or the return type of a function
-chat.ask("…") ──▶ Answer[Output]                                   the conversation's own
+chat.ask("…") ──▶ Answer[Output]                                   the conversation's own output type
 """
 
-from abc import abstractmethod
+import sys
+from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Generic, NamedTuple, Never, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 from sabir import Message, Settings
 from sabir.authoring import AsyncClosing, KnownPart, SyncClosing
-from typing_extensions import TypeForm
+from typing_extensions import TypeAliasType, TypeForm
 
 from sabir_session.conversation.answers import Answer, AnswerStream, SyncAnswerStream
 from sabir_session.conversation.reading import Reading
@@ -20,35 +21,51 @@ from sabir_session.evaluation.perform import LoopPerformer, Performer, SyncPerfo
 from sabir_session.evaluation.prompts import Output, Validator
 
 Wanted = TypeVar("Wanted")
-Content: TypeAlias = str | KnownPart | Message
-"""A text, a part such as `sabir.image(…)`, or a whole message."""
+Content = TypeAliasType("Content", str | KnownPart | Message)
+"""One item of a question: a text, a part such as `sabir.image(…)`, or a message."""
 
 
 AsyncFunction: TypeAlias = Callable[..., Coroutine[Any, Any, Wanted]]
 
 
 class How(TypedDict, Generic[Wanted], total=False):
-    """How one question is answered: `settings` are laid over the conversation's, `output_validator` takes its place."""
+    """The optional arguments of one question: `settings` override the conversation's settings field by field, and
+    `output_validator` replaces the conversation's validator.
+    """
 
     output_validator: Validator[Wanted] | None
     settings: Settings | None
 
 
 OWN: Any = type("_Own", (), {"__repr__": lambda self: "…"})()
-"""The default of `output`: the conversation's own. None asks for no output."""
+"""The default of `output` and `instructions`: use the conversation's own. `output=None` means plain text."""
 
 
 class Asked(NamedTuple):
-    """How one question is answered."""
+    """The output and the settings with which one question is answered."""
 
     outputs: Outputs[Any] | None
     settings: Settings | None
     is_own: bool
-    """Whether it is as the conversation's attributes say."""
+    """Whether both are the conversation's own, because the question passed neither."""
 
 
-class Asking(SyncClosing, AsyncClosing, Generic[Output]):
-    """What can be asked."""
+class _HelpPage(ABCMeta):
+    """The metaclass of classes whose help() lists public names only. `dir()` of such a class lists all names.
+
+    It is an ABCMeta, so that a user's class can have a Conversation and an ABC as its bases.
+    """
+
+    def __dir__(cls) -> list[str]:
+        """Return the names of the class. `inspect.classify_class_attrs`, which help() calls, gets the public names."""
+        names = list(super().__dir__())
+        if sys._getframe(1).f_code.co_name != "classify_class_attrs":
+            return names
+        return [name for name in names if not name.startswith("_")]  # the class's own signature is shown above them
+
+
+class Asking(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPage):
+    """The methods of a Conversation that ask a question."""
 
     @overload
     async def ask(self, *content: Content, output: TypeForm[Wanted], **how: Unpack[How[Wanted]]) -> Answer[Wanted]: ...
@@ -70,17 +87,19 @@ class Asking(SyncClosing, AsyncClosing, Generic[Output]):
         settings: Settings | None = None,
         **misnamed: Never,
     ) -> Answer[Any]:
-        """Ask, and return the answer once all option calls were made. Without content, finish the last question.
+        """Ask a question. Return the answer when the model has answered and all its option calls have results.
 
-        An unfinished question is finished first; its answer is in the conversation's `messages`. To give it up instead,
-        without paying for its answer, call `drop_last()` before. The content is texts, parts and messages.
-        `output` is this answer's type, or a function to call with what the model gives, None for plain text;
-        `settings` are laid over the conversation's. Without content, a finished question gives its answer again: the
-        output is read again, and a function that makes it runs again.
+        `output` is the type of this answer, or a function to call with the model's values; None means text. `settings`
+        override the conversation's. Without content, `ask` finishes the last question, or returns its answer again; an
+        output function then runs again. An unfinished earlier question is finished first, unless you `drop_last()`.
 
-        Raises ConversationBusy, RenderingRefused before anything is recorded, ApprovalPending for calls that wait for a
-        person, BudgetExhausted, ConversationNotFound if there is nothing to finish, OutputError if the last answer does
-        not fit either, RecordingFailed, and the adapter's CallErrors, after which the question is unfinished.
+        Raises RenderingRefused before anything is recorded; CallError, ApprovalPending or BudgetExhausted, after which
+        `ask()` continues; OutputError if the last retry does not fit; ConversationBusy, ConversationNotFound if nothing
+        was asked, and RecordingFailed.
+
+        >>> import asyncio, sabir_session
+        >>> asyncio.run(sabir_session.Conversation("echo:m").ask("41", output=int)).output
+        41
         """
         return await self._answered(
             LoopPerformer, content, self._asked(output, output_validator, settings, misnamed), None
@@ -106,10 +125,13 @@ class Asking(SyncClosing, AsyncClosing, Generic[Output]):
         settings: Settings | None = None,
         **misnamed: Never,
     ) -> Answer[Any]:
-        """As `ask`, waiting; no option may be a coroutine function."""
-        return to_its_end(
-            self._answered(SyncPerformer, content, self._asked(output, output_validator, settings, misnamed), None)
-        )
+        """Sync version of `ask`. Blocks the thread, runs options one by one, and refuses coroutine functions.
+        >>> import sabir_session
+        >>> sabir_session.Conversation("echo:m").ask_sync("Hello!").text
+        'Hello!'
+        """
+        asked = self._asked(output, output_validator, settings, misnamed)
+        return to_its_end(self._answered(SyncPerformer, content, asked, None))
 
     @overload
     def stream(
@@ -133,10 +155,17 @@ class Asking(SyncClosing, AsyncClosing, Generic[Output]):
         settings: Settings | None = None,
         **misnamed: Never,
     ) -> AnswerStream[Any]:
-        """As `ask`: return the answer as it arrives. Reading the first event asks, and raises what `ask` raises.
+        """Ask a question and return the answer as a stream of events. The arguments are the same as in `ask`.
 
-        An unfinished question is finished first: its events have another `question` than the stream, and its text is
-        not in the stream's `text`. To give that question up instead, call `drop_last()` before.
+        The question is sent when the first event is read; errors of `ask` raise there. Events of an unfinished earlier
+        question come first, with another `question` id, and are not part of the stream's `text`.
+
+        >>> import asyncio, sabir_session
+        >>> async def texts(chat: sabir_session.Conversation) -> list[str]:
+        ...     async with chat.stream("Hello there!") as stream:
+        ...         return [text async for text in stream.text]
+        >>> asyncio.run(texts(sabir_session.Conversation("echo:m")))
+        ['Hello ', 'there!']
         """
         asked = self._asked(output, output_validator, settings, misnamed)
         return AnswerStream(lambda reading: self._answered(LoopPerformer, content, asked, reading), asked.outputs)
@@ -163,7 +192,7 @@ class Asking(SyncClosing, AsyncClosing, Generic[Output]):
         settings: Settings | None = None,
         **misnamed: Never,
     ) -> SyncAnswerStream[Any]:
-        """As `stream`, waiting."""
+        """Sync version of `stream`. Reading blocks the thread."""
         asked = self._asked(output, output_validator, settings, misnamed)
         return SyncAnswerStream(lambda reading: self._answered(SyncPerformer, content, asked, reading), asked.outputs)
 
@@ -175,10 +204,10 @@ class Asking(SyncClosing, AsyncClosing, Generic[Output]):
         settings: Settings | None,
         misnamed: Mapping[str, object],
     ) -> Asked:
-        """The output that a question wants, and its settings; raises WrongWord for another library's argument."""
+        """Return the output and the settings of a question. Raises WrongWord for an argument of another library."""
 
     @abstractmethod
     async def _answered(
         self, performer_class: type[Performer], content: tuple[Content, ...], asked: Asked, reading: Reading[Any] | None
     ) -> Answer[Any]:
-        """Ask, and answer by a performer of that class; `reading` takes the events."""
+        """Record and answer a question with a performer of that class. `reading` receives the events of a stream."""

@@ -1,13 +1,14 @@
-"""A conversation: a model, instructions and options; asked again and again, kept, and carried on by another model.
+"""Conversations with a model: questions and answers in order, stored if you like, continued by any model.
 
     chat = Conversation("provider:model", instructions="Be brief.", options=[weather], keep="chats.db", name="umbrella")
     answer = chat.ask_sync("Umbrella today?")          await chat.ask(…) · chat.stream(…) · chat.stream_sync(…)
     chat.model = "other:model"
 
-    ask ──▶ finish what is unfinished ──▶ render ──▶ record the question ──▶ evaluate ──▶ Answer
-                                             └─ refused: nothing is recorded, nothing is sent
+    ask ──▶ finish an earlier question ──▶ render ──▶ record the question ──▶ evaluate ──▶ Answer
+                                              └─ refused: nothing is recorded, nothing is sent
 
-It is one evaluation of `evaluate` that goes on: the same script, the same records, the same budgets and approvals.
+A conversation is one evaluation, as of `evaluate`, that grows with each question. It has the same steps, records,
+budgets and approvals.
 """
 
 import logging
@@ -17,7 +18,7 @@ from copy import copy
 from decimal import Decimal
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Never, TypeAlias, TypedDict, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Never, Unpack, cast, overload
 
 import sabir
 from sabir import (
@@ -32,12 +33,13 @@ from sabir import (
     TextPart,
     Usage,
 )
-from sabir.authoring import KnownPart, OptionLike, Strict
+from sabir.authoring import OptionLike
 from sabir.errors import OptionInvalid
 from typing_extensions import TypeForm
 
 from sabir_session.conversation.answers import Answer
-from sabir_session.conversation.asking import OWN, Asked, Asking, AsyncFunction, Content, How, Wanted
+from sabir_session.conversation.arguments import NAME, ConversationArguments, Instructions
+from sabir_session.conversation.asking import OWN, Asked, Asking, AsyncFunction, Content, How
 from sabir_session.conversation.keeping import Kept
 from sabir_session.conversation.reading import AsyncReading, Reading, Turn, wait_for
 from sabir_session.conversation.totals import Totals
@@ -58,7 +60,9 @@ from sabir_session.evaluation.prompts import (
     ApprovalPending,
     BudgetExhausted,
     ConversationNotFound,
+    Options,
     Output,
+    Strict,
     Validator,
 )
 from sabir_session.records import InstructionsMark
@@ -70,44 +74,25 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("sabir")
 
-Instructions: TypeAlias = str | tuple[str | KnownPart, ...]
-NAME = "conversation"
-"""The name of a conversation that was given none."""
-
-
-class ConversationArguments(TypedDict, Generic[Wanted], total=False):
-    """The arguments of a conversation; each is optional."""
-
-    instructions: Instructions
-    options: Iterable[OptionLike]
-    output_validator: Validator[Wanted] | None
-    retries: int
-    settings: Settings | None
-    strict: Strict | None
-    budget: Budget | None
-    approve: people.Approve | None
-    watch: people.Watch | None
-    keep: str | Path | Store | None
-    name: str
-
 
 class Conversation(Asking[Output]):
-    """One conversation with a model, or with several in turn. A context manager; it answers one question at a time.
+    """A conversation with a model. It stores all messages, runs the options that the model calls, and can be reopened.
 
-    `model` is `provider:model` or an adapter, `instructions` the system message, `options` what the model may call.
-    `output` is the type of answers, or a function to call; an answer that does not fit it, or that `output_validator`
-    refuses by a ValueError, is asked again, `retries` times at most. `settings`, `strict`, `budget`, `approve` and
-    `watch` are those of `evaluate`; a budget limits the whole conversation, its seconds each question. `keep` is where
-    every message is recorded, a path or the URL of a store, under `name`; without it the conversation ends with the
-    program.
+    `model` is `provider:model` or an adapter, `instructions` the system message. `output` is the type of the answers,
+    or a function to call with the model's values; None means text. If an answer does not fit, or `output_validator`
+    raises ValueError, the model must answer again, up to `retries` times. `options`, `settings`, `strict`, `budget`,
+    `approve` and `watch` work as in `evaluate`. A budget limits the complete conversation, its `seconds` each question.
+    `keep` is a Store, or the path or URL of one. Each message is stored there at once under `name`; the same `keep` and
+    `name` reopen the conversation. Without `keep`, the messages are lost when the program ends. All arguments except
+    `keep` and `name` are attributes that can be changed between questions. A `with` block closes the conversation.
 
-    The attributes may be changed between questions. Only the current `instructions` are sent, as the first message,
-    from the next question on; with "" none are sent. `messages` keeps their earlier versions, each before the question
-    that it was first sent with. A conversation that is reopened without `instructions` continues with the recorded
-    ones.
+    Raises ConversationBusy if another process has opened the name, StoreError if the store cannot be opened,
+    OptionInvalid, SettingsInvalid or WrongWord for wrong arguments, and the errors of `sabir.adapter`.
 
-    Raises ConversationBusy if another process holds that name, StoreError for a store that cannot be opened, what
-    `sabir.adapter` raises for a model, and OptionInvalid.
+    >>> import sabir_session
+    >>> chat = sabir_session.Conversation("echo:m", instructions="Be brief.")
+    >>> chat.ask_sync("Hello!").text
+    'Hello!'
     """
 
     @overload
@@ -136,7 +121,7 @@ class Conversation(Asking[Output]):
         *,
         output: Any = None,  # by the overloads
         instructions: Instructions = OWN,
-        options: Iterable[OptionLike] = (),
+        options: Options = (),
         output_validator: Validator[Any] | None = None,  # by the overloads
         retries: int = RETRIES,
         settings: Settings | None = None,
@@ -175,14 +160,14 @@ class Conversation(Asking[Output]):
         self._kept = Kept(keep, name)
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Set an attribute; raises AttributeError for a name that it lacks, SettingsInvalid for a value of no use."""
+        """Set an attribute. Raises AttributeError for an unknown name, and SettingsInvalid for an invalid value."""
         if not name.startswith("_"):
             check_value(name, value)
         super().__setattr__(name, value)
 
     @property
     def model(self) -> str | Adapter:
-        """The model that answers the next question, as it was given."""
+        """The model that answers the next question, as you passed it: `provider:model` or an adapter."""
         return self._model
 
     @model.setter
@@ -197,7 +182,7 @@ class Conversation(Asking[Output]):
 
     @property
     def instructions(self) -> Instructions:
-        """The instructions that the next question is sent with, "" for none."""
+        """The system message of the next question; "" for none. Without your own, the recorded instructions."""
         message = self._current_instructions
         if message is None:
             return ""
@@ -212,12 +197,12 @@ class Conversation(Asking[Output]):
 
     @property
     def _current_instructions(self) -> Message | None:
-        """The instructions that were set, else those of the record."""
+        """The instructions that were set in this object, else the recorded instructions."""
         return self._instructions if self._has_instructions else self._kept.instructions
 
     @property
     def options(self) -> tuple[Option, ...]:
-        """What the model may call; functions and models may be given."""
+        """The options that the model may call. Set functions, pydantic models or `sabir.Option` objects."""
         return self._options
 
     @options.setter
@@ -226,55 +211,55 @@ class Conversation(Asking[Output]):
 
     @property
     def adapter(self) -> Adapter:
-        """The adapter of the model."""
+        """The adapter of `model`, which sends the requests."""
         return self._adapters[self._model] if isinstance(self._model, str) else self._model
 
     @property
     def name(self) -> str:
-        """The name under which it is kept."""
+        """The name of the conversation in its store."""
         return self._kept.name
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """All recorded messages, with each version of the instructions before the question that it was sent with."""
+        """All recorded messages. Each version of the instructions precedes the first question with that version."""
         return self._kept.messages
 
     @property
     def sent_messages(self) -> tuple[Message, ...]:
-        """The messages that are sent before the next question: the current instructions first, no earlier ones.
-
-        Use these to continue the conversation elsewhere, for example with `sabir.save` or an adapter.
-        """
+        """The messages that are sent before the next question: current instructions first, no earlier instructions."""
         return tuple(self._sent_with(()))
 
     @property
     def unfinished(self) -> bool:
-        """Whether the last question has no answer yet, as after a crash or an error; `ask()` finishes it."""
+        """Whether the last question has no answer yet, as after a crash. `ask()` then finishes the question."""
         return self._kept.is_unfinished
 
     @property
     def usage(self) -> Usage:
-        """The tokens of all replies in `messages`; a figure that a provider did not report is None."""
+        """The sum of the tokens of all replies in `messages`. A number is None if a provider did not report it."""
         return self._totals.up_to(self._kept.evaluation).usage
 
     @property
     def cost(self) -> Decimal | None:
-        """The cost of all replies in `messages` in US dollars; None if it is not known, as without sabir-prices.
-
-        The cost of each reply is looked up once.
-        """
+        """The cost of all replies in `messages` in US dollars; None if unknown, for example without sabir-prices."""
         return self._totals.up_to(self._kept.evaluation).cost
 
     def preview(self, *content: Content, output: object = OWN, settings: Settings | None = None) -> Rendering:
-        """What `ask` would send first, and its losses; nothing is sent or recorded. Raises RenderingRefused."""
+        """Return the request that `ask` would send, with its losses, but send nothing. Raises RenderingRefused.
+
+        >>> import sabir_session
+        >>> rendering = sabir_session.Conversation("echo:m").preview("Hello!")
+        >>> rendering.body["messages"], rendering.losses
+        ([{'from': 'user', 'text': 'Hello!'}], ())
+        """
         requests = self._requests(self._asked(output, None, settings, {}))
         return self.adapter.render(self._sent_with(content), **requests.how)
 
     def drop_last(self) -> tuple[Message, ...]:
-        """Remove the last question, answered or not, and all messages after it; return the removed messages.
+        """Remove the last question, answered or not, with all messages after it. Return the removed messages.
 
-        Side effects of options are not undone, and a budget still counts what the replies spent. If the question
-        brought new instructions, the next question brings them again. Raises ConversationNotFound if nothing was asked.
+        Effects of options are not undone. A budget still counts the replies. Raises ConversationNotFound if nothing was
+        asked, and ConversationBusy while a question is being answered.
         """
         self._leave_abandoned()
         dropped = self._kept.drop_last()
@@ -283,14 +268,10 @@ class Conversation(Asking[Output]):
 
     @contextmanager
     def replacing_last(self) -> Iterator[tuple[Message, ...]]:
-        """Set the last question and its answer aside, to ask again in the `with` block; give their messages.
+        """Replace the last question and its answer with what the `with` block asks. Yields the old messages.
 
-            with chat.replacing_last():
-                chat.ask_sync("Umbrella today, in one word?")
-
-        The old answer is given up only when the new one is complete: one transaction replaces it. If the block raises,
-        if it asks nothing, or if the process dies, the conversation is as it was. Raises ConversationNotFound if
-        nothing was asked.
+        In the block, the conversation ends before the old question. If the block asks a question and gets an answer,
+        one transaction replaces the old messages. Else they stay. Raises ConversationNotFound if nothing was asked.
         """
         self._leave_abandoned()
         try:
@@ -301,10 +282,14 @@ class Conversation(Asking[Output]):
             self._pending = None
 
     def fork(self, name: str) -> "Conversation[Output]":
-        """Return another conversation that begins with all of this one, kept in the same place under another name.
+        """Return a new conversation with the same attributes and messages, stored under `name` in the same store.
 
-        Its budget counts what was spent up to here, dropped questions included. Raises JournalExists if the store has a
-        conversation of that name.
+        Both continue independently. The budget of the new conversation counts what was spent before. Raises
+        JournalExists if the store already has that name, and ConversationBusy while a question is being answered.
+
+        >>> import sabir_session
+        >>> sabir_session.Conversation("echo:m").fork("a second try").name
+        'a second try'
         """
         check_name(name)
         self._leave_abandoned()
@@ -315,25 +300,25 @@ class Conversation(Asking[Output]):
         return other
 
     def close(self) -> None:
-        """Close the clients of the waiting methods and the store, and let other processes have the conversation."""
+        """Release the conversation for other processes, and close the store and the sync clients that it opened."""
         self._leave_abandoned()
         self._kept.close()
         for adapter in self._adapters.values():
             adapter.close()
 
     async def aclose(self) -> None:
-        """As `close`, after `ask` and `stream`."""
+        """Async version of `close`, which also closes the clients that `ask` and `stream` opened."""
         self._leave_abandoned()
         self._kept.close()
         for adapter in self._adapters.values():
             await adapter.aclose()
 
     def __repr__(self) -> str:
-        """The model, the name, and how long it is."""
+        """Return the model, the name and the number of messages."""
         return f"Conversation({str(self.adapter.target)!r}, name={self.name!r}, messages={len(self.messages)})"
 
     def _default_outputs(self) -> Outputs[Any] | None:
-        """The output parser of questions that name no output; made again only if the attributes changed."""
+        """Return the parser of the conversation's own output, cached until the attributes change."""
         key = (self.output, self.output_validator, self.retries)
         if self._outputs_cache is None or self._outputs_cache[0] != key:
             self._outputs_cache = key, outputs_of(*key)
@@ -362,7 +347,10 @@ class Conversation(Asking[Output]):
             messages = [item for item in together if isinstance(item, Message)]
             question += messages or [sabir.user(*(item for item in together if not isinstance(item, Message)))]
         if any(message.policy == RUNTIME for message in question):
-            raise SettingsInvalid(f"a question is of no policy {RUNTIME!r}, which complaints have; give another policy")
+            raise SettingsInvalid(
+                f"a question has a message of the policy {RUNTIME!r}, which is reserved for this library; "
+                "use another policy"
+            )
         return tuple(question)
 
     def _instructions_change(self) -> tuple[tuple[Message, ...], InstructionsMark]:
@@ -383,7 +371,7 @@ class Conversation(Asking[Output]):
         return requests_of(self.adapter, asked.outputs, self._how(asked))
 
     def _how(self, asked: Asked) -> EvaluationArguments:
-        """How a question is evaluated."""
+        """Return the arguments with which a question is evaluated."""
         return EvaluationArguments(
             options=self.options,
             settings=asked.settings,
@@ -417,8 +405,8 @@ class Conversation(Asking[Output]):
             rendering = self._begin(performer_class, content, asked, requests) if content else None
             evaluation = self._kept.evaluation
             if evaluation is None or not evaluation.length:
-                nothing = f"nothing was asked in the conversation {self.name!r}"
-                raise ConversationNotFound(f"{nothing}, so there is nothing to finish; ask something")
+                nothing = f"the conversation {self.name!r} has no question yet"
+                raise ConversationNotFound(f"{nothing}, so ask() has nothing to finish; pass a question")
             if reading is not None:
                 reading.question = evaluation.question
             return await self._finish(performer_class, asked, requests, turn, rendering)
@@ -435,9 +423,9 @@ class Conversation(Asking[Output]):
     def _begin(
         self, performer_class: type[Performer], content: tuple[Content, ...], asked: Asked, requests: Requests
     ) -> Rendering | None:
-        """Record a question that the model can be asked; return its rendering if that can be sent as it is.
+        """Render a question, and record it. Return the rendering if the adapter can send the rendering itself.
 
-        Raises what rendering raises, and then records nothing.
+        If rendering raises, nothing is recorded.
         """
         check_functions(performer_class, requests)
         instructions, mark = self._instructions_change()
@@ -448,8 +436,8 @@ class Conversation(Asking[Output]):
         else:
             rendering = requests.adapter.render(self._kept.sent_with(question, mark), **requests.how)
         if mark != "same" and self._kept.instructions is not self._sent_instructions:
-            changed = f"the instructions of the conversation {self.name!r} changed since they were recorded"
-            logger.warning("%s; only the new ones are sent", changed)
+            changed = f"the instructions of the conversation {self.name!r} differ from the recorded instructions"
+            logger.warning("%s; only the new instructions are sent", changed)
         self._kept.say(question, requests.speaks_as, mark)
         self._pending = asked
         self._sent_instructions = self._kept.instructions
@@ -475,8 +463,11 @@ class Conversation(Asking[Output]):
         return Answer(replies, messages, output)
 
 
-KEPT = "The question is kept: ask() tries again, drop_last() takes it back."
-NOT_ASKED = "It came while the unfinished question was finished; the new one was not asked."
+for _name in ("ask", "ask_sync", "stream", "stream_sync"):
+    setattr(Conversation, _name, vars(Asking)[_name])  # help() lists them first, as the class's own methods
+
+KEPT = "The question is stored without an answer: ask() tries again, drop_last() removes the question."
+NOT_ASKED = "The error is of the earlier, unfinished question; the new question was not sent."
 UNANSWERED = (sabir.CallError, ApprovalPending, BudgetExhausted, OptionInvalid)
 """The errors after which a question has no answer yet."""
 

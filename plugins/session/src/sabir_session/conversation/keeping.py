@@ -1,10 +1,10 @@
-"""Where a conversation is kept: a session, in memory or on a journal of a store, and the claim on that journal.
+"""Storage of a conversation: a session, in memory or with a journal in a store, and the claim on the journal.
 
-    keep="chats.db", name="trip" ──▶ store ──claim──▶ journal "trip" ──▶ session ──▶ the evaluation that goes on
-                                       ├── rewind: the last turn is taken back, or replaced by another
-                                       └── fork: a journal that begins with all of this one
+    keep="chats.db", name="trip" ──▶ store ──claim──▶ journal "trip" ──▶ session ──▶ the current evaluation
+                                       ├── rewind: removes or replaces the last turn
+                                       └── fork: a journal that begins with the same records
 
-A question is one record, so that no crash divides it. After an error, the records say where the conversation stands.
+A question is one record, so a crash cannot separate its messages. After an error, the state is read from the records.
 """
 
 from collections.abc import Iterable, Iterator
@@ -35,7 +35,7 @@ from sabir_session.stores.store import Store
 
 
 class Opened:
-    """A store, and how many conversations use it; one that was opened here is closed after the last of them."""
+    """A store and the number of its conversations. A store that was opened here is closed after the last one."""
 
     def __init__(self, keep: str | Path | Store) -> None:
         self.store = keep if isinstance(keep, Store) else open_store(keep)
@@ -43,20 +43,20 @@ class Opened:
         self.users = 0
 
     def leave(self) -> None:
-        """One conversation uses it no more."""
+        """Note that one conversation does not use the store any more."""
         self.users -= 1
         if self.is_own and self.users <= 0:
             self.store.close()
 
 
 class DraftJournal:
-    """A journal in memory: the first records of a stored journal, and those that may be stored later."""
+    """A journal in memory: the first records of a stored journal, and records that may be stored later."""
 
     def __init__(self, records: Iterable[tuple[str, str]]) -> None:
         self.records = [*records]
 
     def __len__(self) -> int:
-        """How many records it holds."""
+        """Return the number of records."""
         return len(self.records)
 
     def append(self, kind: str, body: str) -> None:
@@ -64,14 +64,14 @@ class DraftJournal:
         self.records.append((kind, body))
 
     def read(self) -> Iterator[tuple[str, str]]:
-        """Return the records, as (kind, body), in order."""
+        """Return the records in order, each as (kind, body)."""
         return iter(self.records)
 
 
 class Kept:
-    """One conversation's records. `keep` is None for memory, a path, a URL or a store; raises StoreError.
+    """The storage of one conversation. `keep` is None for memory, a path, a URL or a store.
 
-    Raises ConversationBusy if another process holds the conversation.
+    Raises StoreError if the store cannot be opened, and ConversationBusy if another process has the conversation.
     """
 
     def __init__(self, keep: str | Path | Store | Opened | None, name: str, session: Session | None = None) -> None:
@@ -98,10 +98,10 @@ class Kept:
         self._reload()
 
     def _reload(self) -> None:
-        """Rebuild the evaluation from its records, as after an error in the middle of a question.
+        """Rebuild the evaluation from its records, for example after an error in the middle of a question.
 
-        A journal may hold several evaluations. The first time, the one that recorded last is chosen: by the order of
-        the records, because clocks may have been set back.
+        A journal may contain several evaluations. The first time, the evaluation of the last record is used, by the
+        order of the records, because clocks may have been set back.
         """
         name = None if self.evaluation is None else self.evaluation.heading.evaluation_id
         if name is None:
@@ -112,13 +112,13 @@ class Kept:
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """Answer one question in the `with` block; after an error, reload the state from the records.
+        """Answer one question in the `with` block. After an error, reload the state from the records.
 
-        Raises ConversationBusy if a question is being answered, here or elsewhere, or if another object has continued
-        the conversation; StoreError if the conversation is closed.
+        Raises ConversationBusy if a question is being answered, or if another object has continued the conversation,
+        and StoreError if the conversation is closed.
         """
         if self._claim is None:
-            raise StoreError(f"the conversation {self.name!r} is closed; open it again")
+            raise StoreError(f"the conversation {self.name!r} is closed; open it again with Conversation(…)")
         with self._claim.asking():
             if self._journal is not None and not self._journal.is_latest:
                 reason = f"the conversation {self.name!r} was continued through another object"
@@ -136,18 +136,18 @@ class Kept:
 
     @property
     def instructions(self) -> Message | None:
-        """The recorded instructions that are current, None without any."""
+        """The current recorded instructions, or None."""
         return None if self.evaluation is None else self.evaluation.instructions
 
     def sent_with(self, question: tuple[Message, ...], instructions: InstructionsMark) -> list[Message]:
-        """Return the messages of the request that a question makes, without recording it."""
+        """Return the messages of the request for a question, without recording the question."""
         if self.evaluation is None:
             return [*question]
         return self.evaluation.sent_with(question, instructions)
 
     @contextmanager
     def lent_with(self, question: tuple[Message, ...], instructions: InstructionsMark) -> Iterator[list[Message]]:
-        """Give the list of `sent_with` for the `with` block, for a reader that copies it."""
+        """Yield the list of `sent_with` for the `with` block. The caller must copy what it needs."""
         if self.evaluation is None:
             yield [*question]
             return
@@ -156,13 +156,13 @@ class Kept:
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether the last question has no answer yet; instructions alone ask nothing."""
+        """Whether the last question has no answer yet. Instructions alone are not a question."""
         if self.evaluation is None or self.evaluation.is_over:
             return False
         return any(message.policy != SYSTEM for message in self.evaluation.last_turn.messages)
 
     def say(self, question: tuple[Message, ...], speaks_as: str, instructions: InstructionsMark) -> None:
-        """Record a question, and what it does to the instructions."""
+        """Record a question with its effect on the instructions."""
         if self.evaluation is None:
             self.evaluation = begin(Prompt(), speaks_as)
         evaluation = self.evaluation
@@ -171,7 +171,7 @@ class Kept:
         evaluation.unrecorded = ()
 
     def drop_last(self) -> tuple[Message, ...]:
-        """Take back the last turn; return its messages. Raises ConversationNotFound if nothing was asked."""
+        """Remove the last turn and return its messages. Raises ConversationNotFound if nothing was asked."""
         with self.asking():
             records, start, dropped = self._last_turn()
             stored = None if self._journal is None else self._place_in(self._journal, records, start)
@@ -187,10 +187,10 @@ class Kept:
 
     @contextmanager
     def replacing_last(self) -> Iterator[tuple[Message, ...]]:
-        """Set the last turn aside for the `with` block; it is given up once another one is complete.
+        """Replace the last turn with the turn of the `with` block. Yields the messages of the old turn.
 
-        In the block the conversation is in memory only. If the block ends with an answered question, one transaction
-        replaces the old turn by the new one in the store. If it ends otherwise, or raises, the old turn is back.
+        In the block, the conversation is in memory only. If the block ends with an answered question, one transaction
+        replaces the old turn in the store. Otherwise the old turn is restored.
         """
         with self.asking():
             records, start, dropped = self._last_turn()
@@ -222,13 +222,13 @@ class Kept:
                 self._note_spent(attempt)
 
     def _spent_since(self, start: int) -> tuple[SpentReply, ...]:
-        """Return what the replies spent from record `start` of the evaluation on."""
+        """Return the replies from record `start` of the evaluation on, for the budget."""
         if self.evaluation is None:
             return ()
         return spent_in(get_inner_messages(self.session, self.evaluation.heading.evaluation_id)[start:])
 
     def _note_spent(self, spent: tuple[SpentReply, ...]) -> None:
-        """Record what an attempt spent whose turn was given up."""
+        """Record the replies of an attempt whose turn was discarded."""
         assert self.evaluation is not None
         with suppress(RecordingFailed):  # the attempt's own error is raised
             self.session.mutate(InnerMessage).append(self.evaluation.writer.dropped(spent))
@@ -251,24 +251,24 @@ class Kept:
         start = turn_start(records)
         messages = tuple(message for record in records[start:] for message in messages_of(record))
         if not messages:
-            shown = f"nothing was said in the conversation {self.name!r}"
-            raise ConversationNotFound(f"{shown}; there is nothing to take back")
+            shown = f"the conversation {self.name!r} has no question yet"
+            raise ConversationNotFound(f"{shown}, so there is no question to remove; ask one first")
         return records, start, messages
 
     def _place_in(self, journal: StoredJournal, records: tuple[InnerMessage, ...], start: int) -> tuple[int, int]:
         """Return the position in the journal at which the last turn begins, and the journal's length.
 
-        Raises StoreError if records of something else follow the turn.
+        Raises StoreError if other records follow the turn.
         """
         bodies = [body for _, body in journal.read()]
         at = next(at for at, body in enumerate(bodies) if str(records[start].message_id) in body)
         if len(bodies) - at != len(records) - start:
             shown = f"other records follow the last turn of the conversation {self.name!r}"
-            raise StoreError(f"{shown}; take it back with Store.rewind, which takes these too")
+            raise StoreError(f"{shown}; use Store.rewind, which removes them too")
         return at, len(bodies)
 
     def _without(self, records: tuple[InnerMessage, ...], start: int, added: Iterable[InnerMessage] = ()) -> Session:
-        """Return a session in memory without the records from `start` on, and with the added ones."""
+        """Return a session in memory with the records before `start` and the records `added`."""
         session = Session()
         enable_inner_message_recording(session)
         for record in (*as_recorded(records)[:start], *added):
@@ -276,7 +276,7 @@ class Kept:
         return session
 
     def fork(self, name: str) -> "Kept":
-        """Another conversation that begins with all of this one; raises JournalExists if the name is taken."""
+        """Return the storage of a new conversation with the same records. Raises JournalExists for a used name."""
         with self.asking():
             if self._opened is None:
                 return Kept(None, name, self.session.clone())
@@ -284,7 +284,7 @@ class Kept:
             return Kept(self._opened, name)
 
     def close(self) -> None:
-        """Give the claim up, and the store; doing so twice is harmless."""
+        """Release the claim and the store. A second call has no effect."""
         claim, opened = self._claim, self._opened
         self._claim = None
         try:
@@ -297,7 +297,7 @@ class Kept:
 
 
 def _record_of_spent(records: tuple[InnerMessage, ...], start: int) -> tuple[InnerMessage, ...]:
-    """Return the record that stands for the replies from `start` on once they are dropped; () without replies."""
+    """Return the record of the replies from `start` on, for when they are removed; () without replies."""
     spent = spent_in(records[start:])
     if not spent:
         return ()

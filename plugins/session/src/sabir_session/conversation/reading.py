@@ -1,11 +1,11 @@
-"""How the events of one question reach their readers, and what happens when nobody reads them any more.
+"""Deliver the events of one question to the iterators of a stream, and stop when nothing iterates any more.
 
     stream.text ──▶ iterator ──▶ Reading ──▶ the question's coroutine: here (sync), or in a task of its own (async)
-                       │            └── turn: the right to answer, which `leave` gives back at once
-                       └── gone, and no `with` block open ──▶ nobody reads: the next question may take over
+                       │            └── turn: the right to answer, which `leave` releases at once
+                       └── gone, and no `with` block open ──▶ abandoned: the next question may begin
 
-Law: a question goes no further than its reader. A reader that is gone never makes the conversation busy: the stream is
-left when it is garbage collected, or when the conversation is used again.
+Law: a question advances only while its stream is read. An abandoned stream never makes the conversation busy: it ends
+when it is garbage collected, or when the conversation is used again.
 """
 
 from abc import ABC, abstractmethod
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Select: TypeAlias = Callable[[Event], Item | None]
-"""What an iterator gives of an event, None for nothing."""
+"""Returns the value that an iterator yields for an event, or None to skip the event."""
 
 
 class Turn:
-    """The right to answer one question: a context manager that can be left early, from outside.
+    """The right to answer one question: a context manager that another object can end early.
 
-    `hold` is the context manager of the right itself. `performer` is set while the question is answered.
+    `hold` is the underlying context manager. `performer` is set while the question is answered.
     """
 
     def __init__(self, hold: AbstractContextManager[None], reading: "Reading[Any] | None") -> None:
@@ -41,21 +41,21 @@ class Turn:
         self.performer: Performer | None = None
 
     def __enter__(self) -> "Turn":
-        """Take the right; raises ConversationBusy if another question is being answered."""
+        """Acquire the right. Raises ConversationBusy if another question is being answered."""
         self._hold.__enter__()
         self.is_open = True
         return self
 
     def __exit__(self, *raised: Any) -> None:
-        """Give the right back, unless that was done before."""
+        """Release the right, unless it was released before."""
         if self.is_open:
             self.is_open = False
             self._hold.__exit__(*raised)
 
     def abandon(self) -> None:
-        """Give the right back at once, and let the question record nothing more.
+        """Release the right at once, so that the question records nothing more.
 
-        Has no effect while options run: their results are recorded when the cancelled question ends.
+        Has no effect while options run. Their results are recorded when the cancelled question ends.
         """
         if self.performer is None or not self.performer.runs_options:
             if self.performer is not None:
@@ -64,7 +64,7 @@ class Turn:
 
 
 class Reading(ABC, Generic[Result]):
-    """The events of one question between its coroutine and the iterators of a stream."""
+    """A buffer of the events of one question, between its coroutine and the iterators of a stream."""
 
     def __init__(self, start: "Callable[[Any], Coroutine[Any, Any, Result]]") -> None:
         self.question = ""
@@ -73,25 +73,25 @@ class Reading(ABC, Generic[Result]):
         self.is_entered = False
         """Whether a `with` block of the stream is open."""
         self.iterators = 0
-        """How many iterators have not ended."""
+        """The number of open iterators."""
         self._start = start
 
     @property
     def is_abandoned(self) -> bool:
-        """Whether nobody will read the rest: no iterator is left, and no `with` block."""
+        """Whether the stream has neither an open iterator nor an open `with` block."""
         return not self.iterators and not self.is_entered
 
     @abstractmethod
     def tell(self, event: Event) -> None:
-        """Take an event of the question."""
+        """Add an event of the question."""
 
     @abstractmethod
     async def taken(self) -> None:
-        """Suspend the question until its readers have taken all events."""
+        """Suspend the question until all events are read."""
 
     @abstractmethod
     def leave(self) -> None:
-        """Stop answering, and give the conversation back."""
+        """Stop answering, and release the conversation."""
 
 
 class SyncReading(Reading[Result]):
@@ -106,15 +106,15 @@ class SyncReading(Reading[Result]):
         self._is_over = False
 
     def tell(self, event: Event) -> None:
-        """Take an event of the question."""
+        """Add an event of the question."""
         self._events.append(event)
 
     async def taken(self) -> None:
-        """Suspend the question until its reader wants the next event."""
+        """Suspend the question until the next event is read."""
         await _suspend()
 
     def next(self) -> Event:
-        """Return the next event; raises StopIteration at the end, and what the question raises."""
+        """Return the next event. Raises StopIteration at the end, and the errors of the question."""
         while not self._events:
             if self._error is not None:
                 raise self._error
@@ -131,14 +131,14 @@ class SyncReading(Reading[Result]):
         return self._events.popleft()
 
     def leave(self) -> None:
-        """Close the connection; recorded messages stay."""
+        """Close the connection. Recorded messages stay."""
         self._is_over = True
         if self._steps is not None:
             self._steps.close()
 
 
 class AsyncReading(Reading[Result]):
-    """Runs the coroutine in a task of its own, which waits until all events are read."""
+    """Runs the coroutine in its own task, which waits until all events are read."""
 
     def __init__(self, start: "Callable[[AsyncReading[Result]], Coroutine[Any, Any, Result]]") -> None:
         super().__init__(start)
@@ -150,17 +150,17 @@ class AsyncReading(Reading[Result]):
         self._is_read: asyncio.Event
 
     def tell(self, event: object) -> None:
-        """Take an event of the question, or its finished task."""
+        """Add an event of the question, or its finished task."""
         self._items.append(event)
         self._is_read.clear()
         self._has_items.set()
 
     async def taken(self) -> None:
-        """Suspend the question until its readers have taken all events."""
+        """Suspend the question until all events are read."""
         await self._is_read.wait()
 
     async def next(self) -> Event | None:
-        """Return the next event, None at the end; raises what the question raises."""
+        """Return the next event; None at the end. Raises the errors of the question."""
         import asyncio
 
         if self.is_left:
@@ -185,7 +185,7 @@ class AsyncReading(Reading[Result]):
         return self.is_left
 
     def leave(self) -> None:
-        """Cancel the question and give the conversation back, without waiting for the task to end."""
+        """Cancel the question and release the conversation, without waiting for the task to end."""
         if self.task is None or self.task.done() or self.is_left:
             self.is_left = self.is_left or self.task is None
             return
@@ -212,19 +212,19 @@ class AsyncReading(Reading[Result]):
 
 @coroutine
 def _suspend() -> Generator[None, None, None]:
-    """Go back to whoever drives the coroutine."""
+    """Suspend the coroutine once."""
     yield
 
 
 async def wait_for(task: "asyncio.Task[Any]") -> None:
-    """Wait until a task has ended, whatever ends it."""
+    """Wait until a task has ended, also by an error or a cancellation."""
     import asyncio
 
     await asyncio.wait([task])
 
 
 def _retrieve(task: "asyncio.Task[Any]") -> None:
-    """Read the error of a task that nobody awaits, so that asyncio does not log it."""
+    """Read the error of a task that nothing awaits, so that asyncio does not log it."""
     if not task.cancelled():
         task.exception()
 
@@ -232,7 +232,7 @@ def _retrieve(task: "asyncio.Task[Any]") -> None:
 class _Counted(Generic[Item]):
     """An iterator that its Reading counts until it ends, is closed or is garbage collected.
 
-    `stream` keeps the stream alive: the last of its iterators and variables ends it.
+    The reference to `stream` keeps the stream alive until its last iterator is gone.
     """
 
     def __init__(self, stream: object, reading: Any, select: Select[Item]) -> None:
@@ -249,15 +249,15 @@ class _Counted(Generic[Item]):
             self._stream = None
 
     def __del__(self) -> None:
-        """Stop to count."""
+        """End the iteration."""
         self._end()
 
 
 class SyncEvents(_Counted[Item], Iterator[Item]):
-    """Iterates over the selected part of the events that were not read yet."""
+    """Iterates over values from the unread events of a question."""
 
     def __next__(self) -> Item:
-        """The next item; raises what the question raises."""
+        """Return the next value. Raises the errors of the question."""
         try:
             while self._is_open:
                 item = self._select(self._reading.next())
@@ -269,15 +269,15 @@ class SyncEvents(_Counted[Item], Iterator[Item]):
         raise StopIteration
 
     def close(self) -> None:
-        """End the iteration; a stream that nothing else refers to is left."""
+        """End the iteration. A stream without other references then stops answering."""
         self._end()
 
 
 class AsyncEvents(_Counted[Item], AsyncIterator[Item]):
-    """Iterates over the selected part of the events that were not read yet."""
+    """Iterates over values from the unread events of a question."""
 
     async def __anext__(self) -> Item:
-        """The next item; raises what the question raises."""
+        """Return the next value. Raises the errors of the question."""
         try:
             while self._is_open:
                 event = await self._reading.next()
@@ -292,5 +292,5 @@ class AsyncEvents(_Counted[Item], AsyncIterator[Item]):
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """End the iteration; a stream that nothing else refers to is left."""
+        """End the iteration. A stream without other references then stops answering."""
         self._end()

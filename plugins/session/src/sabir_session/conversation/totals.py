@@ -1,4 +1,4 @@
-"""Sums over the replies of a conversation, which grow with it: each reply is counted once.
+"""Sums of tokens and costs over the replies of a conversation. Each reply is counted once.
 
 chat.cost ──▶ Totals ──▶ replies 0 … 7,998 counted before · 7,999 new ──▶ usage, cost
 """
@@ -13,7 +13,7 @@ from sabir_session.evaluation.prompts import total
 
 
 class Totals:
-    """The usage and the cost of the replies of one evaluation at a time."""
+    """The sums of the tokens and costs of the replies of one evaluation, updated for new replies."""
 
     def __init__(self) -> None:
         self._evaluation: Evaluation | None = None
@@ -25,7 +25,7 @@ class Totals:
         self._cost, self._costed = Decimal(0), 0
 
     def up_to(self, evaluation: Evaluation | None) -> "Totals":
-        """Use the replies of this evaluation; another one than before is counted from its start."""
+        """Include all replies of this evaluation. The sums begin at zero if it is another evaluation than before."""
         if evaluation is not self._evaluation:
             self._evaluation = evaluation
             self._replies = [] if evaluation is None else evaluation.replies
@@ -34,7 +34,7 @@ class Totals:
 
     @property
     def usage(self) -> Usage:
-        """The tokens of all replies; a figure that a provider did not report is None."""
+        """The sum of the tokens of all replies. A number is None if a provider did not report it."""
         new = self._replies[self._used :]
         if new:
             self._usage, self._used = total([self._usage, *(reply.usage for reply in new)]), len(self._replies)
@@ -42,7 +42,7 @@ class Totals:
 
     @property
     def cost(self) -> Decimal | None:
-        """The cost of all replies in US dollars; None if one of them has no known cost."""
+        """The cost of all replies in US dollars; None if the cost of a reply is not known."""
         for reply in self._replies[self._costed :]:
             cost = installed_hooks().cost(reply)
             if cost is None:

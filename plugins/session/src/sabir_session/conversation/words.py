@@ -1,4 +1,4 @@
-"""What a conversation takes: the values of its attributes, and the words of other libraries for them.
+"""Checks of a conversation's arguments and attributes, with the right names for arguments of other libraries.
 
 chat.retries = -1 ──▶ SettingsInvalid: what was expected        Conversation(…, system_prompt=…) ──▶ WrongWord: the word
 chat.tools = […]  ──▶ AttributeError: what can be changed
@@ -28,34 +28,34 @@ ATTRIBUTES: Mapping[str, Check] = {
     "approve": _CALLED,
     "watch": _CALLED,
 }
-"""Attribute → whether it may have a value, and what was expected."""
+"""Attribute → the check of a value, and the description of the expected values."""
 _WORDS: Mapping[str, str] = {
     "system system_prompt prompt developer": "instructions=…",
     "output_type result_type response_format response_model output_schema schema": "output=…, a type or a function",
-    "max_retries output_retries": "retries=…: how often an answer that does not fit is asked again",
-    "message_history history messages": "ask(*messages, …), which takes whole messages too",
-    "api_key base_url client": "a model made by sabir.adapter('provider:model', …)",
+    "max_retries output_retries": "retries=…, how often the model may correct an answer that does not fit",
+    "message_history history messages": "ask(*messages, …), which also accepts messages",
+    "api_key base_url client": "an adapter as the model: sabir.adapter('provider:model', …)",
     "session session_id conversation_id thread_id db database store path memory checkpointer": "keep=… and name=…",
-    "deps context": "a bound method as an option, or an option's parameter of the type sabir.ToolContext",
+    "deps context": "a bound method as an option, or a parameter of the type sabir.ToolContext in an option",
 }
 WORDS = {word: remedy for words, remedy in _WORDS.items() for word in words.split()}
-"""Another library's word → ours."""
+"""Another library's argument → the argument to use."""
 
 
 def refuse_words(function: str, misnamed: Iterable[str], known: tuple[str, ...]) -> None:
-    """Raise WrongWord for the first argument whose name a function does not know, with the right word."""
+    """Raise WrongWord for the first unknown argument of a function. The error names the right argument."""
     for word in misnamed:
         if word in ATTRIBUTES:
             raise WrongWord(f"{function}() has no argument `{word}`; set it on the conversation: chat.{word} = …")
         if word in WORDS:
-            raise WrongWord(f"{function}() has no argument `{word}`; give {WORDS[word]}")
+            raise WrongWord(f"{function}() has no argument `{word}`; use {WORDS[word]}")
         Settings.refuse_misnamed(function, {word: None}, known)
 
 
 def check_value(name: str, value: object) -> None:
-    """Raise AttributeError for a name that cannot be set, SettingsInvalid for a value that it cannot have."""
+    """Raise AttributeError for an attribute that cannot be set, and SettingsInvalid for an invalid value."""
     if name not in ATTRIBUTES:
-        raise AttributeError(f"a conversation has no {name!r} to set; what may change is {', '.join(ATTRIBUTES)}")
+        raise AttributeError(f"a conversation has no attribute {name!r} to set; you can set {', '.join(ATTRIBUTES)}")
     fits, expected = ATTRIBUTES[name]
     if not fits(value):
         raise SettingsInvalid(f"Conversation: {name} is {one_line(repr(value), 60)}; expected {expected}")

@@ -1,12 +1,12 @@
-"""How much an evaluation may spend: turns, tokens, seconds, money; checked before each provider call.
+"""Budgets: limits for the turns, tokens, seconds and money of an evaluation, checked before each request.
 
-An evaluation waits for its options only until its seconds are over.
+When the seconds are over, options that still run are cancelled.
 
     Budget ──▶ Spending ── add(reply) … check() ──▶ BudgetExhausted
 
     llm = with_budget(sabir.adapter("provider:model"), Budget(turns=20, cost=1, price=…))  # around any adapter
 
-A figure that a provider does not report cannot be counted: if it has a limit, the next call is refused.
+If a provider does not report a number that has a limit, the next request raises BudgetExhausted.
 """
 
 import math
@@ -23,24 +23,35 @@ from sabir.authoring import CallArguments, Messages, OptionCall, Relay, Script, 
 from sabir_session.evaluation.prompts import BudgetExhausted
 
 Price: TypeAlias = Callable[[Reply], float | Decimal | None]
-"""The cost of a reply; None if it is not known."""
+"""A function that returns the cost of a reply, or None if the cost is not known."""
 MOST_REQUESTS = 50
-"""The limit of answered requests for a call of `evaluate` without a budget."""
+"""The largest number of requests in one call of `evaluate` without a budget."""
 _LIMITS = ("turns", "tokens", "seconds", "cost")
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Limits, each None for no limit; raises SettingsInvalid for a limit that is not a number of at least 0.
+    """Limits for an evaluation, a conversation or an adapter. None means no limit.
 
-    A `cost` without a `price` is refused too.
+    `turns` limits the number of replies, and `tokens` the input and output tokens together. `seconds` limits the time
+    since the evaluation began or was resumed, or since the question of a conversation. Then running options are
+    cancelled, and options that do not stop are left running. `cost` limits the sum of the costs of the replies. `price`
+    is a function that returns the cost of a reply, in any unit, or None if unknown. It gets the replies of removed
+    turns without messages.
 
-    `turns` counts provider calls that were answered, `tokens` input and output together, `seconds` the time since this
-    evaluation began or was resumed, `cost` the sum of what `price` returns for each reply. When an evaluation is
-    resumed, the turns, tokens and cost of earlier processes count. In a conversation, dropped turns count too, and a
-    fork counts what was spent before it was forked. For a dropped turn, `price` gets replies without messages.
+    Each limit is checked before a request. BudgetExhausted is raised if the limit is reached, or if the used amount is
+    not known. When an evaluation is resumed, the turns, tokens and cost of earlier processes count. In a conversation,
+    removed turns count, and a fork counts everything that was used before the fork.
 
-    An option that runs when the seconds are over is cancelled; if it does not stop, it is left running.
+    Raises SettingsInvalid for a limit that is not a number of at least 0, and for a `cost` without a `price`.
+
+    >>> import sabir_session
+    >>> chat = sabir_session.Conversation("echo:m", budget=sabir_session.Budget(turns=1))
+    >>> chat.ask_sync("Hello!").text
+    'Hello!'
+    >>> chat.ask_sync("Hello again!")
+    Traceback (most recent call last):
+    sabir_session.evaluation.prompts.BudgetExhausted: the budget of 1 turns is exhausted: 1 used; ...
     """
 
     turns: int | None = None
@@ -50,7 +61,7 @@ class Budget:
     price: Price | None = None
 
     def __post_init__(self) -> None:
-        """Refuse limits that cannot be kept."""
+        """Raise SettingsInvalid for invalid limits."""
         for name in _LIMITS:
             limit = getattr(self, name)
             try:  # seconds are added to a clock's
@@ -58,13 +69,14 @@ class Budget:
             except TypeError:
                 is_limit = False
             if not is_limit:
-                raise SettingsInvalid(f"Budget: {name} is {limit!r}; give a number of at least 0, or None for no limit")
+                expected = "a number of at least 0, or None for no limit"
+                raise SettingsInvalid(f"Budget: {name} is {limit!r}; expected {expected}")
         if self.cost is not None and self.price is None:
-            raise SettingsInvalid("Budget: a cost needs price=, a function that says what a reply cost")
+            raise SettingsInvalid("Budget: cost= needs price=, a function that returns the cost of a reply")
 
 
 class Ledger:
-    """The sum of what replies spent; `price` gives the cost of each, None if no cost is limited."""
+    """The sums of the turns, tokens and costs of replies. `price` is None if the budget does not limit the cost."""
 
     def __init__(self, price: Price | None) -> None:
         self.price = price
@@ -73,10 +85,11 @@ class Ledger:
         self.cost: Decimal | None = Decimal(0)
 
     def add(self, reply: Reply) -> None:
-        """Count a reply; raises SettingsInvalid for a price that is not a number of at least 0."""
+        """Count a reply. Raises SettingsInvalid if `price` does not return None or a number of at least 0."""
         cost = None if self.price is None else self.price(reply)
         if cost is not None and not (math.isfinite(cost) and cost >= 0):  # no limit would ever be reached
-            raise SettingsInvalid(f"Budget: price gave {cost!r}; it gives a number of at least 0, or None if not known")
+            expected = "a number of at least 0, or None if not known"
+            raise SettingsInvalid(f"Budget: price() returned {cost!r}; expected {expected}")
         tokens = reply.usage.total_tokens
         self.turns += 1
         self.tokens = None if self.tokens is None or tokens is None else self.tokens + tokens
@@ -84,7 +97,7 @@ class Ledger:
 
 
 class Spending:
-    """The amounts spent of a budget; threads and tasks may share it. `ledger` has what was spent before."""
+    """The used amounts of a budget. Thread-safe. `ledger` contains the amounts that were used before."""
 
     def __init__(self, budget: Budget, ledger: Ledger | None = None) -> None:
         self._budget = budget
@@ -93,23 +106,23 @@ class Spending:
         self._ledger = ledger or Ledger(budget.price if budget.cost is not None else None)
 
     def add(self, reply: Reply) -> None:
-        """Count a reply; raises SettingsInvalid for a price that is not a number of at least 0."""
+        """Count a reply. Raises SettingsInvalid if `price` does not return None or a number of at least 0."""
         with self._lock:
             self._ledger.add(reply)
 
     def left(self) -> float | None:
-        """The seconds that are left, None without a limit of time."""
+        """Return the remaining seconds; None without a time limit."""
         seconds = self._budget.seconds
         return None if seconds is None else max(0.0, seconds - time.monotonic() + self._began)
 
     def time_over(self, running: Sequence[OptionCall]) -> BudgetExhausted:
-        """The error that the time is over while these calls still run."""
+        """Return the error for the end of the time while these calls still run."""
         assert self._budget.seconds is not None
         spent = time.monotonic() - self._began
         return BudgetExhausted("seconds", self._budget.seconds, spent, running=tuple(running))
 
     def check(self) -> None:
-        """Raise BudgetExhausted if a limit is reached, or if a limited figure is not known."""
+        """Raise BudgetExhausted if a limit is reached, or if the used amount of a limit is not known."""
         with self._lock:
             spent = (self._ledger.turns, self._ledger.tokens, time.monotonic() - self._began, self._ledger.cost)
         for name, used in zip(_LIMITS, spent, strict=True):
@@ -119,10 +132,10 @@ class Spending:
 
 
 class BudgetedAdapter(WrappedAdapter):
-    """An adapter that refuses a call once a budget is exhausted; made by `with_budget`.
+    """An adapter with a budget for all its requests together. Created by `with_budget`.
 
-    Its methods raise BudgetExhausted and the adapter's own errors. Calls that run at the same time are each checked
-    when they begin, so together they may exceed the budget.
+    Its methods raise BudgetExhausted, and the errors of the wrapped adapter. Each request is checked when it begins, so
+    concurrent requests may together exceed the budget.
     """
 
     def __init__(self, adapter: Adapter, budget: Budget) -> None:
@@ -130,38 +143,38 @@ class BudgetedAdapter(WrappedAdapter):
         self._spending = Spending(budget)
 
     def __repr__(self) -> str:
-        """Show the wrapped adapter."""
+        """Return the representation of the wrapped adapter in `with_budget(…)`."""
         return f"with_budget({self.inner!r})"
 
     async def send(self, rendering: Rendering) -> Reply:
-        """Send a rendering as it is."""
+        """Send a rendering unchanged, and count the reply. Raises BudgetExhausted before sending."""
         return self._counted(await self._checked.send(rendering))
 
     def send_sync(self, rendering: Rendering) -> Reply:
-        """As `send`, waiting."""
+        """Sync version of `send`. Blocks the thread."""
         return self._counted(self._checked.send_sync(rendering))
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
-        """Render and send."""
+        """Send a conversation, and count the reply. Raises BudgetExhausted before sending."""
         return self._counted(await self._checked.complete(messages, **how))
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
-        """As `complete`, waiting."""
+        """Sync version of `complete`. Blocks the thread."""
         return self._counted(self._checked.complete_sync(messages, **how))
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
-        """Render, send and stream the reply. A stream that is left before its end is counted as far as it came."""
+        """Return the reply as a stream. Of a stream that is closed early, the arrived part is counted."""
         relay = _Counted(self._checked.stream(messages, **how), self._spending)
         return ReplyStream(relay, relay.start)
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
-        """As `stream`, waiting."""
+        """Sync version of `stream`. Reading blocks the thread."""
         relay = _Counted(self._checked.stream_sync(messages, **how), self._spending)
         return SyncReplyStream(relay, relay.start)
 
     @property
     def _checked(self) -> Adapter:
-        """The wrapped adapter; raises BudgetExhausted if the budget is spent."""
+        """The wrapped adapter. Raises BudgetExhausted if a limit is reached."""
         self._spending.check()
         return self.inner
 
@@ -171,14 +184,14 @@ class BudgetedAdapter(WrappedAdapter):
 
 
 class _Counted(Relay):
-    """A stream whose reply is counted however it ends; a stream that never began costs nothing."""
+    """A stream whose reply is counted, also if the stream fails or is closed. An unread stream is not counted."""
 
     def __init__(self, stream: ReplyStream | SyncReplyStream, spending: Spending) -> None:
         super().__init__(stream)
         self._spending = spending
 
     def script(self) -> Script[Reply]:
-        """Passes the events on."""
+        """Forward the events of the stream, and count the reply at the end."""
         said = None
         try:
             said = yield from super().script()
@@ -190,9 +203,14 @@ class _Counted(Relay):
 
 
 def with_budget(adapter: Adapter, budget: Budget) -> BudgetedAdapter:
-    """The adapter, which raises BudgetExhausted instead of a call beyond the budget; time counts from now on.
+    """Wrap an adapter so that a request over the budget raises BudgetExhausted. Time counts from this moment.
 
-    If a provider does not report a figure that the budget limits, the next call is refused.
+    If a provider does not report a number that the budget limits, the next request raises BudgetExhausted.
+
+    >>> import sabir, sabir_session
+    >>> llm = sabir_session.with_budget(sabir.adapter("echo:m"), sabir_session.Budget(turns=20))
+    >>> llm.complete_sync("Hello!").text
+    'Hello!'
     """
     return BudgetedAdapter(adapter, budget)
 

@@ -1,22 +1,22 @@
-"""Evaluating a prompt: ask, answer the option calls, ask again; recorded at each step, resumed where it stopped.
+"""Evaluate a prompt: send it, run the option calls, send the results, and so on. Each step is recorded and resumable.
 
     response = await evaluate(llm, prompt, session=session, options=[search])
     response = await evaluate(llm, prompt, session=session, options=[search], resume=True)      # in another process
 
     open calls? ─▶ ask ─▶ start ─▶ take and record each ─┐
         ▲                                                ▼
-    record it ◀── complete ◀── budget ◀── over? ── no ───┘        a resumed one enters here too
+    record it ◀── complete ◀── budget ◀── over? ── no ───┘        a resumed evaluation starts here
 
-The steps are written once, for synchronous callers and event loops: a performer does all I/O, and a synchronous one
-never suspends. Everything is recorded before it is used. Errors pass through, and the session says where to continue.
+The steps are written once, for sync callers and event loops. A performer does all I/O, and a sync performer never
+suspends. Everything is recorded before it is used. After an error, the session knows where to continue.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine
 from typing import Any, Generic, TypedDict, TypeVar, Unpack, cast
 
 from sabir import Adapter, Message, Option, OutputInvalid, Settings, SettingsInvalid
-from sabir.authoring import OptionLike, Strict, show_arguments
+from sabir.authoring import show_arguments
 from sabir.errors import OptionInvalid
 
 from sabir_session.evaluation import people
@@ -27,10 +27,12 @@ from sabir_session.evaluation.perform import LoopPerformer, Performer, Run, Sync
 from sabir_session.evaluation.prompts import (
     ApprovalPending,
     BudgetExhausted,
+    Options,
     Output,
     Prompt,
     PromptLike,
     PromptResponse,
+    Strict,
     Validator,
     as_prompt,
     total,
@@ -43,16 +45,19 @@ Result = TypeVar("Result")
 
 
 class EvaluationArguments(TypedDict, total=False):
-    """How prompts are evaluated; every argument is optional.
+    """The optional arguments of an evaluation without a session.
 
-    The model may choose `options`, each with a function to run. `settings` and `strict` apply to every request.
-    `budget` limits the spending; without one, each call of `evaluate` makes 50 requests at most. `approve` is called
-    before an option call runs. `watch` receives progress events; replies are streamed then. Where an answer
-    does not fit the output's type, or `output_validator` refuses it by a ValueError, the model is told why and asked
-    again, `retries` times at most (2).
+    options: the options that the model may call; each needs a function.
+    settings: the settings of every request, which override the adapter's settings.
+    strict: the kinds of loss that raise RenderingRefused; None means the adapter's `strict`.
+    budget: the limits of the evaluation; without a budget, at most 50 requests.
+    approve: a function that is called before each option call and may deny the call.
+    watch: a function that is called with progress events; replies are then streamed.
+    retries: how often the model may correct an output that does not fit (2).
+    output_validator: a function that refuses an output by raising ValueError.
     """
 
-    options: Iterable[OptionLike]
+    options: Options
     settings: Settings | None
     strict: Strict | None
     budget: Budget | None
@@ -63,12 +68,14 @@ class EvaluationArguments(TypedDict, total=False):
 
 
 class SessionArguments(TypedDict, total=False):
-    """Where one prompt is evaluated; every argument is optional.
+    """The optional arguments of the session of an evaluation.
 
-    `session` records every message at once; without one, nothing is kept. `resume` continues the session's latest
-    evaluation, or the one that `evaluation_id` names. `recorder` is awaited for each write to the session and calls the
-    function that it gets, for example in a thread, so that a slow journal does not block the event loop; observers of
-    the session are called there too. Without one, the loop's own thread writes. `evaluate_sync` does not use it.
+    session: the session that records every message; without a session nothing is stored.
+    recorder: a coroutine function that is awaited for each write to the session, and calls the function that it gets,
+    for example in a thread, so that a slow journal does not block the event loop. Observers run there too. Without a
+    recorder, the event loop's thread writes. Sync evaluations do not use the recorder.
+    resume: continue the session's latest evaluation (False).
+    evaluation_id: the evaluation to resume instead of the latest.
     """
 
     session: Session | None
@@ -80,17 +87,19 @@ class SessionArguments(TypedDict, total=False):
 class EvaluateArguments(EvaluationArguments, SessionArguments, total=False):
     """The optional arguments of `evaluate` and `evaluate_sync`: EvaluationArguments and SessionArguments together.
 
-    options: options that the model may call; each needs a function.
-    settings: settings of every request, laid over the adapter's.
-    strict: kinds of loss that refuse a rendering, for every request.
-    budget: limits of the spending; without a budget, at most 50 requests.
-    approve: called before each option call; it may deny the call.
-    watch: called with progress events; replies are streamed then.
+    options: the options that the model may call; each needs a function.
+    settings: the settings of every request, which override the adapter's settings.
+    strict: the kinds of loss that raise RenderingRefused; None means the adapter's `strict`.
+    budget: the limits of the evaluation; without a budget, at most 50 requests.
+    approve: a function that is called before each option call and may deny the call.
+    watch: a function that is called with progress events; replies are then streamed.
     retries: how often the model may correct an output that does not fit (2).
-    output_validator: refuses an output by raising ValueError.
-    session: records every message; without a session nothing is stored.
+    output_validator: a function that refuses an output by raising ValueError.
+    session: the session that records every message; without a session nothing is stored.
+    recorder: a coroutine function that performs each write to the session, for example in a thread. Sync evaluations do
+    not use the recorder.
     resume: continue the session's latest evaluation (False).
-    evaluation_id: the evaluation to continue instead of the latest.
+    evaluation_id: the evaluation to resume instead of the latest.
     """
 
 
@@ -98,19 +107,24 @@ class EvaluateArguments(EvaluationArguments, SessionArguments, total=False):
 async def evaluate(
     adapter: Adapter, prompt: PromptLike[Output], **how: Unpack[EvaluateArguments]
 ) -> PromptResponse[Output]:
-    """Ask, answer the calls of each reply, and ask again, until a reply has no calls; that reply is the response.
+    """Send a prompt, run the option calls of each reply and send the results, until a reply calls no option.
 
-    Options that are coroutine functions are awaited, others run in threads; the calls of one reply run at once. Their
-    failures are results, which the model sees. With `session`, everything is recorded before it is used;
-    after a crash, `resume=True` continues under any provider: calls without a result run first, calls with one never
-    run again, and a finished evaluation answers from its records: its output is read and checked again, so that a
-    validator, or a function that makes the output, runs again.
-    The loop's own thread writes to the session, and waits while the journal stores a record; `recorder` changes that.
+    That reply is the response. Coroutine functions are awaited and other options run in threads, all calls of one reply
+    at the same time. If an option raises, the model gets the error as the result.
 
-    Raises ConversationNotFound and PromptMismatch on resume, ApprovalPending for calls that wait for a person,
-    BudgetExhausted before a request beyond the budget and when its time is over while options run, CallsTooDeep for
-    evaluations nested too deeply in options, OptionInvalid for an option that cannot run, OutputError for a reply that
-    does not fit the prompt's type, RecordingFailed if the session cannot record, and the adapter's errors.
+    With `session`, every message is recorded before it is used. After a crash, `resume=True` continues, with any
+    provider. Calls without a result run first, and calls with a result never run again. A finished evaluation returns
+    its recorded answer without a request; its output is read and validated again, so output functions run again.
+
+    Raises ConversationNotFound or PromptMismatch on resume; ApprovalPending for calls that wait for a person;
+    BudgetExhausted before a request over the budget, or when the time is over while options run; CallsTooDeep for
+    evaluations nested too deeply in options; OptionInvalid for an option that cannot run; OutputError for an answer
+    that does not fit the output type; RecordingFailed if the session cannot record; and the adapter's errors.
+
+    >>> import asyncio, sabir, sabir_session
+    >>> response = asyncio.run(sabir_session.evaluate(sabir.adapter("echo:m"), "Hello!"))
+    >>> response.text, len(response.messages)
+    ('Hello!', 2)
     """
     return await _evaluated("evaluate", LoopPerformer, adapter, as_prompt(prompt), how)
 
@@ -119,20 +133,25 @@ async def evaluate(
 def evaluate_sync(
     adapter: Adapter, prompt: PromptLike[Output], **how: Unpack[EvaluateArguments]
 ) -> PromptResponse[Output]:
-    """As `evaluate`, waiting: options run one after another, and none may be a coroutine function.
+    """Sync version of `evaluate`. Blocks the thread and runs the options one after another in the same thread.
 
-    They run in this thread; with a limit of seconds each runs in its own thread, which is left when the time is over.
+    Coroutine functions raise OptionInvalid or SettingsInvalid. With a limit of seconds, each option runs in its own
+    thread, which is left running when the time is over.
+
+    >>> import sabir, sabir_session
+    >>> sabir_session.evaluate_sync(sabir.adapter("echo:m"), "Hello!").text
+    'Hello!'
     """
     return to_its_end(_evaluated("evaluate_sync", SyncPerformer, adapter, as_prompt(prompt), how))
 
 
 def to_its_end(steps: Coroutine[Any, Any, Result]) -> Result:
-    """Run steps whose performer never suspends."""
+    """Run a coroutine that never suspends, and return its result."""
     try:
         steps.send(None)
     except StopIteration as end:
         return cast("Result", end.value)
-    raise AssertionError("a performer that waits has suspended")
+    raise AssertionError("a sync performer has suspended")
 
 
 async def _evaluated(
@@ -144,7 +163,7 @@ async def _evaluated(
 
 
 def _response(evaluation: Evaluation, output: Output) -> PromptResponse[Output]:
-    """The response of an evaluation with at least one reply."""
+    """Return the response of an evaluation with at least one reply."""
     return PromptResponse(
         **evaluation.heading._asdict(),
         reply=evaluation.replies[-1],
@@ -157,7 +176,7 @@ def _response(evaluation: Evaluation, output: Output) -> PromptResponse[Output]:
 def _prepared(
     function: str, performer_class: type[Performer], adapter: Adapter, prompt: Prompt[Output], how: EvaluateArguments
 ) -> tuple[Evaluation, Performer]:
-    """Check everything that can be wrong before anything is asked, run or recorded."""
+    """Check the arguments, before anything is sent, run or recorded. Return the evaluation and its performer."""
     Settings.refuse_misnamed(function, how, tuple(EvaluateArguments.__annotations__))
     _check_types(function, adapter, how)
     session, evaluation_id = how.get("session"), how.get("evaluation_id")
@@ -168,7 +187,7 @@ def _prepared(
     if how.get("resume"):
         evaluation = restore(session, prompt, requests.speaks_as, evaluation_id)
     elif evaluation_id is not None:
-        raise SettingsInvalid(f"{function}: evaluation_id names what a resume goes on with; add resume=True")
+        raise SettingsInvalid(f"{function}: evaluation_id= names the evaluation to resume; add resume=True")
     else:
         evaluation = begin(prompt, requests.speaks_as)
     io = performer_of(performer_class, session, evaluation, requests, how)
@@ -177,24 +196,26 @@ def _prepared(
 
 
 def outputs_of(output: object, validator: Validator[Any] | None, retries: int) -> Outputs[Any] | None:
-    """What an evaluation must end with; None for any answer. Raises SettingsInvalid for a validator of nothing."""
+    """Return the output parser; None for plain text. Raises SettingsInvalid for a validator without an output type."""
     if output is None and validator is not None:
-        raise SettingsInvalid("output_validator checks an output; give output= too")
+        raise SettingsInvalid("output_validator= needs an output to check; pass output= too")
     return None if output is None else Outputs(output, validator, retries)
 
 
 def requests_of(adapter: Adapter, outputs: Outputs[Any] | None, how: EvaluationArguments) -> Requests:
-    """With what the requests of an evaluation are made."""
+    """Return the adapter, options and settings of an evaluation's requests."""
     options = Option.all_of(how.get("options") or ())
     return Requests(adapter, options, outputs, how.get("settings"), how.get("strict"))
 
 
 def check_functions(performer_class: type[Performer], requests: Requests) -> None:
-    """Raise OptionInvalid or SettingsInvalid for a function that cannot run in that manner."""
+    """Raise OptionInvalid or SettingsInvalid for a function that the performer class cannot run."""
     for option in requests.offered:
         option.check_runs(asynchronous=performer_class is LoopPerformer)
     if requests.outputs is not None and requests.outputs.is_asynchronous and performer_class is not LoopPerformer:
-        raise SettingsInvalid("output or its validator is a coroutine function; await the asynchronous method")
+        raise SettingsInvalid(
+            "output or output_validator is a coroutine function; use the async method, or pass a plain function"
+        )
 
 
 def performer_of(
@@ -205,13 +226,13 @@ def performer_of(
     how: EvaluationArguments,
     reader: people.Reader | None = None,
 ) -> Performer:
-    """What performs an evaluation; raises OptionInvalid for options that cannot run, or that open calls need."""
+    """Return the performer of an evaluation. Raises OptionInvalid for an option that cannot run or is missing."""
     check_functions(performer_class, requests)
     called = {call.message.call.option_name for call in evaluation.open if not requests.is_named(call.message)}
     missing = sorted(called.difference(option.name for option in requests.offered))
     if missing:  # these would end in errors for good
-        calls = f"calls of evaluation {evaluation.heading.evaluation_id} wait for {', '.join(missing)}"
-        raise OptionInvalid(f"{calls}; resume with options= that hold them, or abandon the calls with follow_up()")
+        calls = f"evaluation {evaluation.heading.evaluation_id} has open calls of the options {', '.join(missing)}"
+        raise OptionInvalid(f"{calls}; pass these options= to resume, or abandon the calls with follow_up()")
     budget = how.get("budget") or Budget(turns=len(evaluation.dropped) + len(evaluation.replies) + MOST_REQUESTS)
     spending = Spending(budget, evaluation.spent(budget))
     arguments = requests, session, spending, how.get("approve"), how.get("watch"), reader
@@ -219,11 +240,13 @@ def performer_of(
 
 
 def _check_types(function: str, adapter: object, how: EvaluateArguments) -> None:
-    """Refuse common wrong arguments before they fail with an AttributeError."""
+    """Raise SettingsInvalid for common wrong arguments, which would fail later with an AttributeError."""
     session: object = how.get("session")
     budget: object = how.get("budget")
     if isinstance(adapter, str):
-        raise SettingsInvalid(f"{function}: {adapter!r} is the name of a model; write sabir.adapter({adapter!r})")
+        raise SettingsInvalid(
+            f"{function}: {adapter!r} is the name of a model, not an adapter; write sabir.adapter({adapter!r})"
+        )
     if session is not None and not isinstance(session, Session):
         remedy = "write session=Session(journal=store.journal(name))"
         raise SettingsInvalid(f"{function}: session is of type {type(session).__name__}; {remedy}")
@@ -232,9 +255,9 @@ def _check_types(function: str, adapter: object, how: EvaluateArguments) -> None
 
 
 async def proceed(evaluation: Evaluation, io: Performer) -> object:
-    """Continue an evaluation until its last reply has no calls and its output fits; return that output.
+    """Continue an evaluation until its last reply calls no option and its output fits. Return the output, or None.
 
-    Without a wanted output it returns None. Raises BudgetExhausted, ApprovalPending, and OutputError.
+    Raises BudgetExhausted, ApprovalPending and OutputError.
     """
     try:
         for record in evaluation.unrecorded:
@@ -259,7 +282,7 @@ async def proceed(evaluation: Evaluation, io: Performer) -> object:
 
 
 async def _ask(evaluation: Evaluation, io: Performer) -> None:
-    """Ask for the next reply, and record it."""
+    """Request the next reply, and record the reply."""
     io.spending.check()
     await io.show(people.RequestStarted(evaluation.turn + 1, question=io.question))
     reply = await io.complete(io.take_prepared() or evaluation.sent)
@@ -269,7 +292,7 @@ async def _ask(evaluation: Evaluation, io: Performer) -> None:
 
 
 async def _output(evaluation: Evaluation, io: Performer) -> object:
-    """The output of the last reply; raises OutputError for one that does not fit."""
+    """Return the output of the last reply. Raises OutputError if the reply does not fit."""
     outputs, reply = io.requests.outputs, evaluation.replies[-1]
     if outputs is None:
         return None
@@ -277,7 +300,7 @@ async def _output(evaluation: Evaluation, io: Performer) -> object:
 
 
 async def _ask_again(evaluation: Evaluation, io: Performer, error: OutputInvalid) -> None:
-    """Tell the model why its answer was refused; raises the error if it was told often enough."""
+    """Add a message that tells the model why its answer was refused. Raises the error after the last retry."""
     assert io.requests.outputs is not None
     if tries(evaluation.last_turn.messages) >= io.requests.outputs.retries:
         raise error
@@ -285,9 +308,9 @@ async def _ask_again(evaluation: Evaluation, io: Performer, error: OutputInvalid
 
 
 async def _answer(evaluation: Evaluation, io: Performer) -> None:
-    """Answer the open calls, recording each result at once; raises ApprovalPending for calls that must wait."""
+    """Run the open calls, and record each result at once. Raises ApprovalPending for calls that wait for a person."""
     if evaluation.needs_approval and io.asked_about is None:
-        raise _pending(evaluation, "resume with approve=, which decides")
+        raise _pending(evaluation, "resume with approve=, which decides about them")
     runs: list[Run] = []
     outputs = [call for call in evaluation.open if io.requests.is_output(call.message)]
     for call in [call for call in evaluation.open if call not in outputs]:
@@ -315,7 +338,7 @@ async def _answer(evaluation: Evaluation, io: Performer) -> None:
                 await _settle(evaluation, io, run.open, result)
             raise
     if len(evaluation.open) > len(outputs):
-        raise _pending(evaluation, "resume the evaluation to ask again")
+        raise _pending(evaluation, "resume the evaluation to have approve= decide again")
     for call in outputs:  # after all others, so that what ends the evaluation is its last record
         await io.record(evaluation.settle(call, received(call.message), gives_output=True))
 
@@ -324,7 +347,9 @@ def _pending(evaluation: Evaluation, remedy: str) -> ApprovalPending:
     calls = tuple(call.message for call in evaluation.open if call.message.call.option_name != OUTPUT_OPTION)
     names = ", ".join(call.call.option_name for call in calls)
     evaluation_id = evaluation.heading.evaluation_id
-    return ApprovalPending(f"calls wait for approval: {names}; {remedy}", calls=calls, evaluation_id=evaluation_id)
+    return ApprovalPending(
+        f"option calls wait for approval: {names}; {remedy}", calls=calls, evaluation_id=evaluation_id
+    )
 
 
 async def _settle(evaluation: Evaluation, io: Performer, call: OpenCall, result: Message) -> None:
@@ -334,7 +359,7 @@ async def _settle(evaluation: Evaluation, io: Performer, call: OpenCall, result:
 
 @show_arguments
 class MainLoop(ABC, Generic[Request, Output]):
-    """A program's own loop: evaluates the prompts that a subclass makes from requests, all in the same manner.
+    """Base class of a program's own loop. A subclass creates prompts from requests; all are evaluated alike.
 
         class Support(MainLoop[Ticket, Answer]):
             def create_prompt(self, ticket):
@@ -342,32 +367,30 @@ class MainLoop(ABC, Generic[Request, Output]):
 
         response = await Support(llm, options=[search]).execute(ticket)
 
-    The caller decides where a session is stored: give one with a journal, or observe it.
+    Each evaluation has a new session. To store the messages, pass a session with a journal to `execute`, or override
+    `create_session`.
     """
 
     def __init__(self, adapter: Adapter, **how: Unpack[EvaluationArguments]) -> None:
-        """The manner is that of `evaluate`; each evaluation has a session of its own."""
+        """Set the adapter and the arguments of all evaluations."""
         Settings.refuse_misnamed(type(self).__name__, how, tuple(EvaluationArguments.__annotations__))
         self._adapter = adapter
         self._how = how
 
     @abstractmethod
     def create_prompt(self, request: Request) -> Prompt[Output]:
-        """The prompt of a request; the same one for the same request, so that it can be resumed."""
+        """Return the prompt for a request. It must return an equal prompt for the same request, to allow a resume."""
 
     def create_session(self) -> Session:
-        """The session of a new evaluation; a subclass may give it a journal."""
+        """Return the session of a new evaluation. Override it to return a session with a journal."""
         return Session()
 
     async def execute(self, request: Request, **where: Unpack[SessionArguments]) -> PromptResponse[Output]:
-        """Evaluate a request, in a session of its own or in the one given; raises what `evaluate` raises.
-
-        `resume` goes on with the latest evaluation of the session given, or with the one that `evaluation_id` names.
-        """
+        """Evaluate the prompt of a request, in `session` or in a new session. Raises the errors of `evaluate`."""
         return await evaluate(self._adapter, self.create_prompt(request), **self._told(where))
 
     def execute_sync(self, request: Request, **where: Unpack[SessionArguments]) -> PromptResponse[Output]:
-        """As `execute`, waiting."""
+        """Sync version of `execute`. Blocks the thread."""
         return evaluate_sync(self._adapter, self.create_prompt(request), **self._told(where))
 
     def _told(self, where: SessionArguments) -> EvaluateArguments:

@@ -1,13 +1,13 @@
-"""The evaluations of a session: begun, found again, continued.
+"""The evaluations of a session: begin, find and continue them.
 
-    begin(prompt)                     a new one ─────────────────────┐
-    restore(session, prompt)          the latest, or the named one ──┴▶ Evaluation ── take(reply) ──▶ records
-    follow_up(session, message)       the same, with the next messages              └── settle(call, result) ──▶ records
-    unfinished_evaluations(session)   the names of unfinished ones
+    begin(prompt)                     a new evaluation ──────────────┐
+    restore(session, prompt)          a recorded evaluation ─────────┴▶ Evaluation ── take(reply) ──▶ records
+    follow_up(session, message)       adds the next messages                        └── settle(call, result) ──▶ records
+    unfinished_evaluations(session)   the ids of unfinished evaluations
 
-Both begin with records, so a new evaluation continues in the same way as an interrupted one.
+Both begin with records, so a new evaluation continues in the same way as an interrupted evaluation.
 
-The record has every version of the instructions; what is sent has the current one alone, and first:
+The records have every version of the instructions. A request has only the current instructions, first:
 
     recorded   I1 · question · reply · I2 · question        sent   I2 · question · reply · question
 
@@ -45,9 +45,10 @@ logger = logging.getLogger("sabir")
 
 
 class OpenCall(NamedTuple):
-    """A call without a result: its position among its reply's, the place of its result, whether it may have run.
+    """An open call: its position in the reply, the sequence number of its result, and whether it may have run.
 
-    `key` names the call permanently by its reply's record, which two forks share only if it existed before the fork.
+    `key` identifies the call permanently by the record of its reply. Two forks share a key only if the record existed
+    before the fork.
     """
 
     position: int
@@ -58,14 +59,14 @@ class OpenCall(NamedTuple):
 
 
 class Begun(NamedTuple):
-    """Where a turn begins: how many messages and replies come before it."""
+    """The start of a turn: the numbers of messages and replies before it."""
 
     messages: int
     replies: int
 
 
 class Turn(NamedTuple):
-    """Messages and replies of one turn: from what somebody said on."""
+    """The messages and replies of one turn, beginning with the question."""
 
     messages: tuple[Message, ...]
     replies: tuple[Reply, ...]
@@ -74,7 +75,7 @@ class Turn(NamedTuple):
 def turn_start(records: Sequence[InnerMessage]) -> int:
     """Return the position of the first record of the last turn.
 
-    Records of dropped turns belong to the turn before which or after which they stand.
+    Records of removed turns do not begin a turn.
     """
     start = len(records)
     while start and (records[start - 1].dropped or not _asks(records[start - 1])):
@@ -85,15 +86,15 @@ def turn_start(records: Sequence[InnerMessage]) -> int:
 
 
 def _asks(record: InnerMessage) -> bool:
-    """Whether a record is part of a question, and not a reply, a result or a complaint."""
+    """Return whether a record is part of a question, not a reply, a result or a message of the runtime."""
     return record.role in (SYSTEM, USER) and all(message.policy != RUNTIME for message in record.messages)
 
 
 def _mark_of(record: InnerMessage) -> InstructionsMark:
-    """What a record does to the instructions.
+    """Return the effect of a record on the instructions.
 
-    Unmarked ones are the opening of a prompt, and questions of earlier versions: these recorded changed instructions as
-    a system message before the question's own messages.
+    Records without a mark are the start of a prompt, or questions of earlier versions, which recorded changed
+    instructions as a system message before the other messages of the question.
     """
     if record.instructions is not None:
         return record.instructions
@@ -104,9 +105,9 @@ def _mark_of(record: InnerMessage) -> InstructionsMark:
 
 
 def current_messages(records: Sequence[InnerMessage]) -> tuple[Message, ...]:
-    """Return the messages of one evaluation's records as they are sent, without earlier versions of the instructions.
+    """Return the messages that the next request of an evaluation sends, without earlier versions of the instructions.
 
-    The current instructions come first, if there are any. `get_inner_messages` gives the records.
+    `records` are the records of one evaluation, from `get_inner_messages`. The current instructions come first.
     """
     sent = _Sent()
     for record in records:
@@ -115,14 +116,14 @@ def current_messages(records: Sequence[InnerMessage]) -> tuple[Message, ...]:
 
 
 class _Sent:
-    """The messages of an evaluation as they are sent: the current instructions, then everything else."""
+    """The messages of a request of an evaluation: the current instructions, then all other messages."""
 
     def __init__(self) -> None:
         self.instructions: Message | None = None
         self.messages: list[Message] = []
 
     def add(self, messages: Sequence[Message], mark: InstructionsMark = "same") -> None:
-        """Append messages; with the mark "new", the first of them replaces the instructions."""
+        """Append messages. With the mark "new", the first message replaces the instructions; "none" removes them."""
         if mark != "same":
             del self.messages[: self.instructions is not None]
             self.instructions, messages = (messages[0], messages[1:]) if mark == "new" else (None, messages)
@@ -136,7 +137,7 @@ def _last_turn(records: Sequence[InnerMessage]) -> Begun:
 
 
 class Evaluation:
-    """One evaluation, made from its records. `unrecorded` are the records that the session does not hold yet."""
+    """One evaluation, built from its records. `unrecorded` are the records that are not in the session yet."""
 
     def __init__(
         self, heading: Heading, records: Sequence[InnerMessage], unrecorded: Sequence[InnerMessage], *, is_resume: bool
@@ -146,9 +147,9 @@ class Evaluation:
         following = 1 + max(record.sequence for record in records)
         turn, first = max(record.turn for record in records), records[0]
         self.dropped = spent_in(record for record in records if record.dropped)
-        """The replies of dropped turns, which budgets count."""
+        """The replies of removed turns, which budgets count."""
         self.ledger: Ledger | None = None
-        """The sum of what the replies spent; None until it is needed."""
+        """The used amounts of all replies; None until they are needed."""
         records = [record for record in records if not record.dropped]
         self.replies = [reply_of(record) for record in records if record.is_reply]
         end = len(records)
@@ -170,17 +171,17 @@ class Evaluation:
 
     @property
     def messages(self) -> list[Message]:
-        """All messages so far with every version of the instructions, results in the order of their calls."""
+        """All messages so far, with every version of the instructions, and results in the order of their calls."""
         return [*self._messages, *self._results()]
 
     @property
     def sent(self) -> list[Message]:
-        """The messages of the next request: the current instructions first, and no earlier ones."""
+        """The messages of the next request: the current instructions first, without earlier instructions."""
         return [*self._sent.messages, *self._results()]
 
     @property
     def instructions(self) -> Message | None:
-        """The current instructions, None without any."""
+        """The current instructions, or None."""
         return self._sent.instructions
 
     @property
@@ -189,7 +190,7 @@ class Evaluation:
         return len(self._messages) + len(self._settled)
 
     def sent_with(self, messages: Sequence[Message], instructions: InstructionsMark) -> list[Message]:
-        """Return the messages of the next request if `follow` added these."""
+        """Return the messages of the request after `follow` with these messages, without adding them."""
         next_sent = _Sent()
         next_sent.instructions, next_sent.messages = self.instructions, self.sent
         next_sent.add(messages, instructions)
@@ -197,9 +198,9 @@ class Evaluation:
 
     @contextmanager
     def lent_with(self, messages: Sequence[Message], instructions: InstructionsMark) -> Iterator[list[Message]]:
-        """Give the list of `sent_with` for the `with` block, for a reader that copies it.
+        """Yield the list of `sent_with` for the `with` block. The caller must copy what it needs.
 
-        A copy costs as much as there are messages, so the own list is lent where it only gets longer.
+        To avoid a copy of all messages, the evaluation's own list is extended and restored if possible.
         """
         if instructions != "same" or self._settled:
             yield self.sent_with(messages, instructions)
@@ -217,11 +218,11 @@ class Evaluation:
         self._sent.add(messages, mark)
 
     def _results(self) -> list[Message]:
-        """The results of the last reply's calls, in the order of the calls."""
+        """Return the results of the last reply's calls, in the order of the calls."""
         return [message for _, message in sorted(self._settled.items())]
 
     def _close_reply(self) -> None:
-        """Append the results of the last reply: no more of them can come."""
+        """Append the results of the last reply, which can get no more results."""
         if self._settled:
             self._add(self._results())
             self._settled = {}
@@ -239,7 +240,7 @@ class Evaluation:
 
     @property
     def question(self) -> str:
-        """The id of the first message of the last question, instructions apart; "" if nothing was asked."""
+        """The id of the first message of the last question, without the instructions; "" if nothing was asked."""
         asked = self._messages[self._begun.messages :]
         return next((message.id for message in asked if message is not self.instructions), "")
 
@@ -254,9 +255,9 @@ class Evaluation:
         return self._last.tool_call_id if self._last.gives_output else None
 
     def spent(self, budget: Budget) -> Ledger:
-        """Return the sum of what all replies spent, those of dropped turns too; it grows with `Ledger.add`.
+        """Return the used amounts of all replies, with those of removed turns. `Ledger.add` adds to them.
 
-        Replies that it has counted are not counted again. Raises SettingsInvalid for a price that is not a number.
+        Each reply is counted once. Raises SettingsInvalid if the budget's `price` does not return a number or None.
         """
         price = budget.price if budget.cost is not None else None
         if self.ledger is None or self.ledger.price != price:
@@ -268,10 +269,10 @@ class Evaluation:
         return self.ledger
 
     def follow(self, *messages: Message, instructions: InstructionsMark | None = None) -> InnerMessage:
-        """Add the next messages of others; return their one record. Calls without a result are abandoned.
+        """Add the messages of a question or of the runtime. Return their record. Open calls are abandoned.
 
-        A message of the runtime belongs to the turn; any other begins one. `instructions` says whether the first
-        message replaces the instructions.
+        A message of the runtime continues the turn. Any other message begins a turn. `instructions` is the effect of
+        the first message on the instructions.
         """
         self._close_reply()
         if any(message.policy != RUNTIME for message in messages):
@@ -282,9 +283,10 @@ class Evaluation:
         return self._last
 
     def take(self, reply: Reply, asked_about: Collection[str] = ()) -> InnerMessage:
-        """Add a reply; return its record, which must be stored before any of its calls runs.
+        """Add a reply. Return its record, which must be stored before a call of the reply runs.
 
-        The record says whether its calls wait for a person, so that no resume runs them without approval.
+        `asked_about` are the options whose calls need approval. The record stores whether calls need approval, so that
+        no resume runs them without approval.
         """
         self.needs_approval = any(call.call.option_name in asked_about for call in reply.option_calls)
         record = self.writer.reply(reply, needs_approval=self.needs_approval)
@@ -299,9 +301,9 @@ class Evaluation:
         return record
 
     def settle(self, call: OpenCall, result: Message, *, gives_output: bool = False) -> InnerMessage:
-        """Add the result of a call; return its record, which must be stored at once.
+        """Add the result of a call. Return its record, which must be stored at once.
 
-        That of the call that gives the output is the last one of its reply, and takes the next place.
+        With `gives_output`, the call's arguments are the output, and the result is the last result of its reply.
         """
         self.open.remove(call)
         self._settled[call.position] = result
@@ -316,10 +318,10 @@ def _key(asked: InnerMessage, position: int) -> str:
 def _matched(
     asked: InnerMessage, results: Sequence[InnerMessage]
 ) -> tuple[dict[int, Message], dict[int, tuple[OptionCall, int]]]:
-    """Results by the position of their calls, and the calls without a result with the places of theirs.
+    """Return the results by the positions of their calls, and the open calls with the numbers of their future results.
 
-    A result answers the call whose place it has; in records from elsewhere, the first call of its id. Results that
-    answer no call come last.
+    A result answers the call for which its sequence number was reserved, else the first call with its id. Results
+    without a call come last.
     """
     calls = [cast(OptionCall, message) for message in messages_of(asked) if message.kind == "option_call"]
     waiting = {position: (call, asked.sequence + 1 + position) for position, call in enumerate(calls)}
@@ -337,7 +339,7 @@ def _matched(
 
 
 def begin(prompt: Prompt[Output], speaks_as: str) -> Evaluation:
-    """A new evaluation; nothing of it is recorded yet."""
+    """Return a new evaluation, of which nothing is recorded yet."""
     heading = Heading(str(uuid4()), prompt.ns, prompt.key)
     records = tuple(RecordWriter(heading).opening(prompt.opening(), speaks_as))
     return Evaluation(heading, records, records, is_resume=False)
@@ -346,31 +348,31 @@ def begin(prompt: Prompt[Output], speaks_as: str) -> Evaluation:
 def restore(
     session: Session | None, prompt: Prompt[Output], speaks_as: str, evaluation_id: str | None = None
 ) -> Evaluation:
-    """The latest evaluation of a session, or the one named, as far as it came.
+    """Return the latest evaluation of a session, or the evaluation `evaluation_id`, to continue it.
 
-    A prompt with a name is recognised by it: the recorded conversation goes on, and a changed text is logged. A prompt
-    without a name must have the recorded messages, or none. Opening messages that were not recorded are taken from the
-    prompt. Raises ConversationNotFound if there is no evaluation, PromptMismatch if it belongs to another prompt.
+    A prompt with a namespace or key is compared by these, and a changed text is only logged. Other prompts must have
+    the recorded messages, or none. Messages of the prompt that were not recorded are added. Raises ConversationNotFound
+    if there is no evaluation, and PromptMismatch if the evaluation belongs to another prompt.
     """
     if session is None:
-        remedy = "give session=, or evaluate without resume=True to begin one"
+        remedy = "pass session=, or evaluate without resume=True to begin one"
         raise ConversationNotFound(f"no conversation to resume: there is no session; {remedy}")
     records = _records_of(session, evaluation_id, "evaluate without resume=True to begin one")
     heading = heading_of(records[0])
     given = heading._replace(prompt_ns=prompt.ns, prompt_key=prompt.key)
     if heading != given:
-        remedy = _other_of(session, given) or "resume with the recorded one, or begin anew"
-        raise PromptMismatch(f"the recorded prompt is {heading.prompt}, this one is {given.prompt}; {remedy}")
+        remedy = _other_of(session, given) or "pass the recorded prompt, or evaluate without resume=True"
+        raise PromptMismatch(f"the recorded prompt is {heading.prompt}, but this prompt is {given.prompt}; {remedy}")
     messages = prompt.opening()
     if not messages:
         return resumed(records)
     opening = tuple(RecordWriter(heading).opening(messages, speaks_as))
     if not _begin_alike(records, opening):
-        shown = f"evaluation {heading.evaluation_id} answers a prompt of another text"
+        shown = f"evaluation {heading.evaluation_id} was recorded with another text of the prompt"
         if not (prompt.ns or prompt.key):
-            remedy = "resume with that prompt or an empty one, begin anew, or say more with follow_up()"
+            remedy = "pass the recorded messages or none, evaluate without resume=True, or use follow_up()"
             raise PromptMismatch(f"{shown}; {remedy}")
-        logger.warning("%s than %s has now; what was recorded goes on", shown, given.prompt)
+        logger.warning("%s %s; the recorded text is used", shown, given.prompt)
     missing: tuple[InnerMessage, ...] = ()
     if not any(record.is_reply for record in records) and len(_contents(records)) < len(_contents(opening)):
         missing = opening[len(records) :]
@@ -378,14 +380,13 @@ def restore(
 
 
 def follow_up(session: Session, *messages: Message, evaluation_id: str | None = None) -> None:
-    """Add the next messages to the latest evaluation of a session, or the one named: a resume answers them.
+    """Record the next messages of the user in an evaluation of a session. A resume then sends and answers them.
 
         follow_up(session, sabir.user("And tomorrow?"))
         response = await evaluate(llm, prompt, session=session, resume=True)
 
-    So a chat costs one record a message, however long it is. Calls without a result are abandoned, as in any
-    conversation that the user continues. Raises ConversationNotFound if nothing was recorded, RecordingFailed if the
-    session cannot record.
+    `evaluation_id` names the evaluation; None means the latest. Option calls without a result are abandoned. Raises
+    ConversationNotFound if nothing was recorded, and RecordingFailed if the session cannot record.
     """
     enable_inner_message_recording(session)
     records = _records_of(session, evaluation_id, "evaluate a prompt to begin a conversation")
@@ -395,7 +396,7 @@ def follow_up(session: Session, *messages: Message, evaluation_id: str | None = 
 
 
 def unfinished_evaluations(session: Session) -> tuple[str, ...]:
-    """The ids of unfinished evaluations of a session, in the order in which they began.
+    """Return the ids of the unfinished evaluations of a session, in the order in which they began.
 
     for evaluation_id in unfinished_evaluations(session):
         await evaluate(llm, prompt, session=session, resume=True, evaluation_id=evaluation_id)
@@ -407,26 +408,26 @@ def unfinished_evaluations(session: Session) -> tuple[str, ...]:
 def _records_of(session: Session, evaluation_id: str | None, remedy: str) -> tuple[InnerMessage, ...]:
     name = get_latest_evaluation_id(session) if evaluation_id is None else evaluation_id
     if name is None:
-        raise ConversationNotFound(f"no conversation to resume: the session holds no messages; {remedy}")
+        raise ConversationNotFound(f"no conversation to resume: the session has no messages; {remedy}")
     records = get_inner_messages(session, name)
     if not records:
-        remedy = "give one of unfinished_evaluations(session), or none for the latest"
-        raise ConversationNotFound(f"no conversation to resume: the session holds no evaluation {name!r}; {remedy}")
+        remedy = "pass an id of unfinished_evaluations(session), or None for the latest"
+        raise ConversationNotFound(f"no conversation to resume: the session has no evaluation {name!r}; {remedy}")
     return records
 
 
 def heading_of(record: InnerMessage) -> Heading:
-    """The fields of a record that all records of its evaluation share."""
+    """Return the fields of a record that all records of its evaluation share."""
     return Heading(record.evaluation_id, record.prompt_ns, record.prompt_key)
 
 
 def resumed(records: Sequence[InnerMessage]) -> Evaluation:
-    """The evaluation of these records, as far as it came."""
+    """Return the evaluation of these records, to continue it."""
     return Evaluation(heading_of(records[0]), records, (), is_resume=True)
 
 
 def _begin_alike(records: Sequence[InnerMessage], opening: Sequence[InnerMessage]) -> bool:
-    """Whether an evaluation's recorded beginning has the contents of an opening; role hints and steps do not count."""
+    """Return whether the recorded start of an evaluation has the same contents as the prompt's messages."""
     recorded = _contents(record for record in records if record.turn == 0)
     wanted = _contents(opening)
     if len(recorded) != len(wanted) and any(record.is_reply for record in records):
@@ -439,7 +440,7 @@ def _contents(records: Iterable[InnerMessage]) -> list[tuple[str, object]]:
 
 
 def _other_of(session: Session, given: Heading) -> str:
-    """A hint how to resume an earlier evaluation of this prompt; empty if there is none."""
+    """Return the remedy that names an earlier evaluation of this prompt; "" if there is none."""
     lasts = map(heading_of, get_last_records(session))
     of_prompt = [last.evaluation_id for last in lasts if last[1:] == given[1:]]
-    return f"an earlier evaluation is this prompt's: resume with evaluation_id={of_prompt[-1]!r}" if of_prompt else ""
+    return f"an earlier evaluation has this prompt: resume it with evaluation_id={of_prompt[-1]!r}" if of_prompt else ""

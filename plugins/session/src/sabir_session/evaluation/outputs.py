@@ -1,11 +1,12 @@
-"""The output of an evaluation: what type the answer must have, how it is asked for, read, checked, and asked again.
+"""The output of an evaluation: request, parse and validate an answer of a type, and let the model correct it.
 
     Trip · Trip | Hotel · list[Trip] · int · a function ──▶ Outputs ── format ──▶ the schema of the reply's text
-                                                                    └─ option ──▶ a call, where a model takes no schema
+                                                                    └─ option ──▶ a call, if a model accepts no schema
     reply ──read──▶ value ──finish──▶ the function's return value, checked by the validator
-              └───────────────┴─ OutputInvalid ──▶ complaint: a message of the runtime, the model answers again
+              └───────────────┴─ OutputInvalid ──▶ a message of the runtime, after which the model answers again
 
-A type whose schema is no object is wrapped in one, because vendors take no other, and its value is unwrapped again.
+A type whose schema is not an object is wrapped in an object, because vendors accept objects only. Its value is then
+unwrapped.
 """
 
 import inspect
@@ -53,28 +54,28 @@ from sabir_session.evaluation.budgets import sends_renderings
 from sabir_session.evaluation.prompts import Output, Validator
 
 MOST_VALUES = Bounds().most_values
-"""The most JSON values of an output: an answer's bounds count no values inside its texts."""
+"""The largest number of JSON values in an output. The bounds of a reply do not count values inside texts."""
 RETRIES = 2
-"""How often a model is asked again where the caller names no other number."""
+"""How often a model may correct its answer, by default."""
 _NO_SCHEMA = ("settings.response_format", "settings.response_format.schema")
-"""Paths of the losses that say that the model takes no schema."""
+"""The paths of the losses for models that accept no schema."""
 
 _NUMBER_AT_END = re.compile(r"([:\[,]\s*)-?\d[-+.\deE]*$")
 OUTPUT_OPTION = "final_answer"
-"""The option by whose call a model gives an output where it takes no schema."""
+"""The option whose arguments are the output, for models that accept no schema."""
 
 
 class Applies(Protocol):
-    """Calls the function that was given as `argument` in the manner of the evaluation: in its loop, or here."""
+    """Calls a function of the caller, in the event loop or in this thread."""
 
     async def __call__(self, argument: str, function: Callable[[], Any]) -> Any:  # each function has its own type
-        """The function's result; that of a coroutine function is awaited."""
+        """Return the function's result, awaited if it is a coroutine. `argument` names the function in errors."""
 
 
 class Outputs(Generic[Output]):
-    """What an evaluation ends with: a value of the type `form`, approved by `validator`; asked again `retries` times.
+    """The parser of an output: a type or function `form`, a validator, and the number of retries.
 
-    Raises OptionInvalid for a function whose signature cannot be read, SettingsInvalid for a type without a JSON
+    Raises OptionInvalid for a function whose signature cannot be read, and SettingsInvalid for a type without a JSON
     schema.
     """
 
@@ -85,8 +86,8 @@ class Outputs(Generic[Output]):
         if self._function is not None:
             said = Signature.of(self._function)
             if said.provided:
-                shown = f"the output function {said.name!r} takes {said.provided[0].name!r}"
-                raise OptionInvalid(f"{shown}, which only an option is given; make it a parameter with a default")
+                shown = f"the output function {said.name!r} has the parameter {said.provided[0].name!r}"
+                raise OptionInvalid(f"{shown}, whose type is available to options only; remove the parameter")
             name, schema, description = said.name, said.parameters, said.description
             self._read: Callable[[JSONText], object] = said.binder
         else:
@@ -100,13 +101,13 @@ class Outputs(Generic[Output]):
 
     @property
     def is_asynchronous(self) -> bool:
-        """Whether the function or the validator has to be awaited."""
+        """Whether the function or the validator is a coroutine function."""
         return any(each is not None and Signature.is_asynchronous(each) for each in (self._function, self._validator))
 
     def read(self, reply: Reply, call: str | None) -> object:
-        """Return the value in a reply: of its call of that invocation id, else of its text.
+        """Return the value of a reply: from the arguments of the call with the invocation id `call`, or from the text.
 
-        Raises OutputTruncated if the reply was cut off at its length limit, OutputRefused if the model refused,
+        Raises OutputTruncated if the reply was cut off at its length limit, OutputRefused if the model refused, and
         OutputInvalid if the value does not fit.
         """
         named = [each.call for each in reply.option_calls if each.call.option_name == OUTPUT_OPTION]
@@ -128,9 +129,9 @@ class Outputs(Generic[Output]):
             raise OutputInvalid(f"the reply does not fit {self.name}: {_told(error)}", reply) from error
 
     async def finish(self, value: object, reply: Reply, apply: Applies) -> Output:
-        """The output of a value that was read: the function's return value, approved by the validator.
+        """Return the output of a value from `read`: call the function with the value, then the validator.
 
-        Raises OutputInvalid where one of the two raises ValueError that is no error of sabir.
+        Raises OutputInvalid if one of them raises a ValueError, unless the ValueError is a SabirError.
         """
         try:
             if isinstance(value, BoundArguments) and self._function is not None:
@@ -146,7 +147,7 @@ class Outputs(Generic[Output]):
         return cast("Output", value)
 
     def part(self, text: str) -> Output | None:
-        """The output as far as a text goes that has not ended; None while it lacks anything that is required."""
+        """Return the output of an incomplete text; None while a required value is missing."""
         if self._function is not None:  # which is called once
             return None
         with suppress(ValueError):
@@ -161,18 +162,18 @@ class Outputs(Generic[Output]):
 
 
 class _Wrapper(BaseModel):
-    """The object around a value whose own schema is none."""
+    """The object around a value whose own schema is not an object."""
 
     value: Any
 
 
 def _adapter_of(form: Any) -> tuple[str, TypeAdapter[Any], dict[str, Any]]:  # any type, for the caller knows which
-    """A name, what validates the type or the object around it, and the JSON schema of that."""
+    """Return the name, the validator and the JSON schema of a type, wrapped in an object if necessary."""
     name = getattr(form, "__name__", "") or "output"
     is_typing = isinstance(form, type) or get_origin(form) is not None or hasattr(form, "__supertype__")
     if isinstance(form, list | tuple | dict) or (callable(form) and not is_typing):
-        remedy = "give a type (A | B for one of two) or a function"
-        raise SettingsInvalid(f"output={one_line(repr(form), 80)} is no type; {remedy}")
+        remedy = "pass a type (A | B for one of two) or a function"
+        raise SettingsInvalid(f"output={one_line(repr(form), 80)} is not a type; {remedy}")
     try:
         adapter = TypeAdapter[Any](form)
         schema = adapter.json_schema()
@@ -186,7 +187,7 @@ def _adapter_of(form: Any) -> tuple[str, TypeAdapter[Any], dict[str, Any]]:  # a
 
 
 def _read(adapter: TypeAdapter[Any], form: Any, text: JSONText) -> object:  # any type, for the caller knows which
-    """The value of a JSON text: in its object, or as it is where a model left the object out."""
+    """Return the value of a JSON text. Also accepts a value without the object around it, as some models answer."""
     try:
         return adapter.validate_json(text)
     except ValidationError:
@@ -197,7 +198,7 @@ def _read(adapter: TypeAdapter[Any], form: Any, text: JSONText) -> object:  # an
 
 
 class Requests:
-    """With what the requests of an evaluation are made; whether the output goes by a call is found out at the first."""
+    """The adapter, options, output and settings of the requests of an evaluation."""
 
     def __init__(
         self,
@@ -215,17 +216,17 @@ class Requests:
 
     @property
     def speaks_as(self) -> str:
-        """The policy on whose behalf the adapter speaks."""
+        """The policy whose messages the adapter sends as the model's."""
         return str(getattr(self.adapter, "speaks_as", "llm"))
 
     @property
     def sends_renderings(self) -> bool:
-        """Whether the adapter's `complete` sends what its `render` returns."""
+        """Whether the adapter's `complete` only sends the result of its `render`."""
         return sends_renderings(self.adapter)
 
     @cached_property
     def by_call(self) -> bool:
-        """Whether the output goes by a call: the model, or one that a fallback may ask, takes no schema."""
+        """Whether the output is requested as a call, because a model of the adapter accepts no schema."""
         if self.outputs is None:
             return False
         how = CallArguments(options=self.offered, settings=self._by_format(self.outputs), strict=False)
@@ -235,27 +236,27 @@ class Requests:
 
     @cached_property
     def how(self) -> CallArguments:
-        """The arguments of each call; raises OptionInvalid if an option has the name of the output's."""
+        """The arguments of each request. Raises OptionInvalid if an option has the name of the output's option."""
         options, settings = self.offered, self._settings
         if self.outputs is not None and self.by_call:
             if OUTPUT_OPTION in [option.name for option in options]:
-                shown = f"{self.adapter.target} takes no schema, and gives an output by the option {OUTPUT_OPTION!r}"
-                raise OptionInvalid(f"{shown}; rename yours of that name: sabir.option(name=…)")
+                shown = f"{self.adapter.target} accepts no schema, so the output needs the option {OUTPUT_OPTION!r}"
+                raise OptionInvalid(f"{shown}; rename your option of this name with sabir.option(name=…)")
             options, settings = (*options, self.outputs.option), self._laid_over(Settings(option_choice="required"))
         elif self.outputs is not None:
             settings = self._by_format(self.outputs)
         return CallArguments(options=options, settings=settings, strict=self._strict)
 
     def is_output(self, call: OptionCall) -> bool:
-        """Whether a call gives the output that is wanted: no option of the caller has its name."""
+        """Return whether the arguments of a call are the requested output."""
         return self.outputs is not None and self.is_named(call)
 
     def is_named(self, call: OptionCall) -> bool:
-        """Whether a call gives an output, wanted or not; one that nobody wants any more is answered as not offered."""
+        """Return whether a call has the name of the output's option, and no option of the caller has this name."""
         return call.call.option_name == OUTPUT_OPTION not in [each.name for each in self.offered]
 
     def complaint(self, error: OutputInvalid) -> Message:
-        """The message after which the model answers again."""
+        """Return the message that asks the model to answer again."""
         asked = f"Answer again, by the option {OUTPUT_OPTION}." if self.by_call else "Answer again."
         return Message(policy=RUNTIME, payload=PartsPayload(parts=(TextPart(text=f"{error}. {asked}"),)))
 
@@ -267,12 +268,12 @@ class Requests:
 
 
 def received(call: OptionCall) -> Message:
-    """The result of the call that gives an output; whether its arguments fit is said later, as of a text."""
+    """Return the result message for the call whose arguments are the output. The arguments are validated later."""
     return OptionResultBuilder.response_to(call, policy=RUNTIME).success("The answer was received.")
 
 
 def tries(messages: Iterable[Message]) -> int:
-    """How many answers of a turn with these messages were refused."""
+    """Return the number of refused answers in a turn with these messages."""
     return sum(message.kind == "parts" and message.policy == RUNTIME for message in messages)
 
 
@@ -281,7 +282,7 @@ def _told(error: ValueError) -> str:
 
 
 def _shrunk(value: Any) -> Iterator[Any]:  # any JSON
-    """A JSON value that ends in the middle, then without its last item, ever further out."""
+    """Yield an incomplete JSON value, then the value without its last item, from the innermost to the outermost."""
     yield value
     around = []
     while isinstance(value, dict | list) and value:

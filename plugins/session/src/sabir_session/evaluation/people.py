@@ -1,16 +1,16 @@
-"""What people decide and see of an evaluation: approval before an option runs, and progress events for a watcher.
+"""Approval of option calls by a person, and the progress events of an evaluation.
 
-    call ──approve──▶ "allow" ──▶ it runs
+    call ──approve──▶ "allow" ──▶ the option runs
                   ├─▶ "deny" ───▶ an error result of type "denied", by the policy "human"
-                  └─▶ "wait" ───▶ ApprovalPending, once everything else has run; a resume asks again
+                  └─▶ "wait" ───▶ ApprovalPending, after everything else has run; a resume asks again
 
-A call that waits stays pending in the session, marked as needing approval: both survive a restart, and a resume
-without `approve` runs no such call. Keeping a person's decisions is up to the program.
+A call that waits is recorded as pending and as needing approval, so it waits after a restart too. A resume without
+`approve` does not run such a call. The program stores the decisions of its users itself.
 
     RequestStarted ─ TextArrived … ─ ReplyArrived ─ CallStarted ─ CallProgress … ─ CallEnded ─ RequestStarted ─ …
 
-Replies are streamed if there is a watcher, else requested whole. Each event has `question`, the id of the first message
-of the question that it belongs to: an unfinished question is finished before the next one is asked.
+Replies are streamed only if there is a watcher or a stream. Each event has `question`, the id of the first message of
+its question, because an unfinished question is finished before the next question is sent.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -29,21 +29,24 @@ from sabir import (
     TextPart,
 )
 from sabir.authoring import JSONValue, OptionCall, encode_json, one_line
+from typing_extensions import TypeAliasType
 
 Word: TypeAlias = Literal["allow", "deny", "wait"]
 
 DENIED = "denied"
-"""The error type of a call that a person denied."""
+"""The error type of the result of an option call that a person denied."""
 HUMAN = "human"
-"""The policy of the results of such calls."""
+"""The policy of the results of option calls that a person denied."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """A person's decision about one call.
+    """A person's decision about one option call, with a reason or other arguments. An `approve` function returns it.
 
-    `reason` tells the model why a call was denied. `arguments` of an allowed call replace the model's when it runs;
-    the conversation still shows the model's own.
+    `kind` is "allow", "deny" or "wait". `reason` is the reason of a denial, which is sent to the model. `arguments` are
+    the arguments with which an allowed call runs; None means the model's own. The conversation keeps the model's own.
+
+    Raises SettingsInvalid for an unknown kind, and for arguments of a call that is not allowed.
     """
 
     kind: Word
@@ -51,30 +54,31 @@ class Decision:
     arguments: Mapping[str, JSONValue] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse an invalid decision."""
+        """Raise SettingsInvalid for an invalid decision."""
         if self.kind not in ("allow", "deny", "wait"):
-            raise SettingsInvalid(f"{self.kind!r} is no decision; approve gives 'allow', 'deny', 'wait' or a Decision")
+            raise SettingsInvalid(f"{self.kind!r} is not a decision; expected 'allow', 'deny', 'wait' or a Decision")
         if self.arguments is not None and self.kind != "allow":
-            raise SettingsInvalid(f"a decision to {self.kind} takes no arguments; only an allowed call runs")
+            raise SettingsInvalid(f"Decision({self.kind!r}) cannot have arguments; only an allowed call runs")
 
 
 Decided: TypeAlias = Decision | Word
-Approve: TypeAlias = Callable[[OptionCall], Decided | Awaitable[Decided]]
-"""Called with one option call before it runs; it may be a coroutine function if the evaluation is awaited."""
+Approve = TypeAliasType("Approve", Callable[[OptionCall], Decided | Awaitable[Decided]])
+"""A function that decides about one option call before the call runs. It gets the call and returns "allow", "deny",
+"wait" or a Decision. In async evaluations it may be a coroutine function."""
 
 
 def as_decision(decided: object) -> Decision:
-    """The decision that `approve` returned, as a word or a Decision; raises SettingsInvalid for anything else."""
+    """Return the result of `approve` as a Decision. Raises SettingsInvalid for an invalid result."""
     if isinstance(decided, Decision):
         return decided
     if isinstance(decided, str):
         return Decision(decided)  # type: ignore[arg-type]  # it checks the word itself
     given = type(decided).__name__
-    raise SettingsInvalid(f"approve gave a value of type {given}; it gives 'allow', 'deny', 'wait' or a Decision")
+    raise SettingsInvalid(f"approve() returned a value of type {given}; expected 'allow', 'deny', 'wait' or a Decision")
 
 
 def with_arguments(call: OptionCall, decision: Decision | None) -> OptionCall:
-    """Return the call to run: with the person's arguments if there are any, else unchanged."""
+    """Return the call with the arguments of the decision; unchanged if the decision has none."""
     if decision is None or decision.arguments is None:
         return call
     fields = {"arguments": encode_json(dict(decision.arguments)), "raw_arguments": None}
@@ -83,14 +87,17 @@ def with_arguments(call: OptionCall, decision: Decision | None) -> OptionCall:
 
 
 def denial(call: Message, decision: Decision) -> Message:
-    """The result of a call that was denied; the conversation goes on."""
+    """Return the error result of a denied call. The evaluation continues with it."""
     reason = one_line(decision.reason) or "a person denied this call"
     return OptionResultBuilder.response_to(call, policy=HUMAN).error(DENIED, reason)
 
 
 @dataclass(frozen=True, slots=True)
 class RequestStarted:
-    """A provider is about to be asked; `turn` counts from 1."""
+    """The progress event before a request to the provider.
+
+    `turn` is the number of the request in its evaluation, from 1. `question` is the id of the question's first message.
+    """
 
     turn: int
     question: str = field(default="", kw_only=True)
@@ -98,7 +105,10 @@ class RequestStarted:
 
 @dataclass(frozen=True, slots=True)
 class TextArrived:
-    """Some characters of the reply that is coming."""
+    """The progress event for a piece of text of the reply.
+
+    `text` is the new characters. `question` is the id of the question's first message.
+    """
 
     text: str
     question: str = field(default="", kw_only=True)
@@ -106,7 +116,7 @@ class TextArrived:
 
 @dataclass(frozen=True, slots=True)
 class ReplyArrived:
-    """A reply is whole, and recorded."""
+    """The progress event for a complete and recorded reply. `question` is the id of the question's first message."""
 
     reply: Reply
     question: str = field(default="", kw_only=True)
@@ -114,7 +124,11 @@ class ReplyArrived:
 
 @dataclass(frozen=True, slots=True)
 class CallStarted:
-    """An option is about to run; `is_resume` if it may have begun in an earlier process."""
+    """The progress event before an option runs.
+
+    `call` is the option call of the model. `is_resume` is True if the option may already have run in part, before a
+    crash or an error. `question` is the id of the question's first message.
+    """
 
     call: OptionCall
     is_resume: bool
@@ -123,7 +137,12 @@ class CallStarted:
 
 @dataclass(frozen=True, slots=True)
 class CallProgress:
-    """The progress that an option reports: `done` of `total`, None if it is not known."""
+    """The progress event for a call of `ToolContext.report` by a running option.
+
+    `call` is the option call of the model. `done` is the finished amount and `total` the complete amount, in a unit of
+    the option's choice; None if unknown. `text` describes the progress. `question` is the id of the question's first
+    message.
+    """
 
     call: OptionCall
     done: float
@@ -134,7 +153,11 @@ class CallProgress:
 
 @dataclass(frozen=True, slots=True)
 class CallEnded:
-    """A call has its result, and the result is recorded."""
+    """The progress event for the recorded result of an option call.
+
+    `call` is the option call of the model, and `result` the message with the result. `question` is the id of the
+    question's first message.
+    """
 
     call: OptionCall
     result: Message
@@ -143,32 +166,39 @@ class CallEnded:
 
 @dataclass(frozen=True, slots=True)
 class OutputArrived:
-    """Some characters of the JSON of an output that comes by a call; one that comes as text is a TextArrived."""
+    """The progress event for a piece of an output that the model sends as arguments of a call, not as text.
+
+    `text` is the new characters of the JSON. `question` is the id of the question's first message.
+    """
 
     text: str
     question: str = field(default="", kw_only=True)
 
 
 Event: TypeAlias = RequestStarted | TextArrived | OutputArrived | ReplyArrived | CallStarted | CallProgress | CallEnded
-Recorder: TypeAlias = Callable[[Callable[[], None]], Awaitable[None]]
-"""Is awaited for each write to a session, and calls the function that it gets."""
-Watch: TypeAlias = Callable[[Event], None]
+"""An event of the progress of an evaluation. Its field `question` is the id of the first message of the question."""
+Recorder = TypeAliasType("Recorder", Callable[[Callable[[], None]], Awaitable[None]])
+"""A coroutine function that is awaited for each write to a session. It must call the function that it gets, for example
+in a thread."""
+Watch = TypeAliasType("Watch", Callable[[Event], None])
+"""A function that is called with each progress event of an evaluation. Its errors are logged and stop nothing."""
 
 
 class Reader(Protocol):
-    """Reads the events of an evaluation, which goes no further than it reads."""
+    """A reader of the events of an evaluation. The evaluation pauses until the reader has read all events."""
 
     def tell(self, event: Event) -> None:
-        """Take an event."""
+        """Add an event for the reader."""
 
     async def taken(self) -> None:
-        """Wait until all events that were told are read."""
+        """Wait until all events are read."""
 
 
 class Arriving:
-    """Reads the events of one reply's stream: what a watcher hears of each, None if nothing.
+    """Converts the events of one reply's stream to progress events.
 
-    `output_option` is the option by whose call the output comes, if it does. `question` is the events' question.
+    `output_option` is the name of the option whose arguments are the output, or None. `question` is the id for the
+    progress events.
     """
 
     def __init__(self, output_option: str | None, question: str) -> None:
@@ -178,7 +208,7 @@ class Arriving:
         self._grown: set[int] = set()
 
     def __call__(self, event: StreamEvent) -> TextArrived | OutputArrived | None:
-        """The watcher's event for an event of the stream."""
+        """Return the progress event for an event of the stream, or None."""
         if isinstance(event, BlockStart) and event.option_name == self._output_option:
             self._outputs.add(event.index)
         if isinstance(event, BlockDelta) and event.kind == "text" and event.text:

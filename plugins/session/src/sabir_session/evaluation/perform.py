@@ -1,7 +1,7 @@
-"""Performers of evaluations: they ask the provider and the person, run options, record, and report progress.
+"""Performers do the I/O of evaluations: send requests, ask for approval, run options, record, report progress.
 
-Nothing is decided here. In an event loop, the calls of one reply run at once, each in its own task; without one,
-they run one after another in this thread. No loop is started. An error or a cancellation stops the running calls.
+They decide nothing. In an event loop, the calls of one reply run at the same time, each in its own task. Without an
+event loop, they run one after another in this thread. An error or a cancellation stops the running calls.
 """
 
 import inspect
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger("sabir")
 
 LEAVING = 1.0
-"""Seconds that a coroutine has for cleaning up when it is cancelled because the time is over."""
+"""The seconds for cancelled coroutines to end when the time is over."""
 
 
 class Run(NamedTuple):
-    """A call that may run; a person may have changed the arguments in `message`."""
+    """A call that may run. A person may have changed the arguments in `message`."""
 
     open: OpenCall
     message: OptionCall
@@ -53,10 +53,9 @@ class Ended(NamedTuple):
 
 @dataclass
 class Performer(ABC):
-    """The I/O of an evaluation: what is asked, the session, and the functions that approve and watch.
+    """The I/O of an evaluation: requests, session, budget, approval and watchers.
 
-    `question` is the question that the events belong to. `prepared` is the rendering of the first request, if the
-    caller has made it already.
+    `question` is the id for the events. `prepared` is the rendering of the first request, if it exists already.
     """
 
     requests: Requests
@@ -72,7 +71,7 @@ class Performer(ABC):
 
     @property
     def asked_about(self) -> frozenset[str] | None:
-        """The options whose calls need a person's approval, None if nobody is asked."""
+        """The options whose calls need approval; None without an `approve` function."""
         return None if self.approve is None else frozenset(option.name for option in self.requests.offered)
 
     async def record(self, record: InnerMessage) -> None:
@@ -81,7 +80,7 @@ class Performer(ABC):
             self.session.mutate(InnerMessage).append(record)
 
     def tell(self, event: people.Event) -> None:
-        """Report an event to the watcher. A watcher's error is logged: a broken display stops no evaluation."""
+        """Report an event to the watcher and the stream. A watcher's error is only logged."""
         if self.reader is not None:
             self.reader.tell(event)
         try:
@@ -91,27 +90,27 @@ class Performer(ABC):
             logger.warning("watch failed at %s: %s: %s", type(event).__name__, type(error).__name__, error)
 
     async def show(self, event: people.Event) -> None:
-        """Report an event, and go on once the reader has read it."""
+        """Report an event, and wait until the stream's reader has read it."""
         self.tell(event)
         await self.shown()
 
     async def shown(self) -> None:
-        """Go on once the reader, if there is one, has read all events."""
+        """Wait until the stream's reader, if there is one, has read all events."""
         if self.reader is not None:
             await self.reader.taken()
 
     @property
     def is_heard(self) -> bool:
-        """Whether anybody hears of texts as they arrive."""
+        """Whether there is a watcher or a stream, so that replies must be streamed."""
         return self.watch is not None or self.reader is not None
 
     @property
     def runs_options(self) -> bool:
-        """Whether option calls run, whose results may still have to be recorded."""
+        """Whether option calls are running, whose results may still have to be recorded."""
         return False
 
     def arriving(self) -> people.Arriving:
-        """The reader of one reply's stream."""
+        """Return the converter for the events of one reply's stream."""
         return people.Arriving(OUTPUT_OPTION if self.requests.by_call else None, self.question)
 
     def take_prepared(self) -> Rendering | None:
@@ -120,45 +119,49 @@ class Performer(ABC):
         return prepared
 
     def arguments_for(self, request: list[Message] | Rendering) -> CallArguments:
-        """Return the arguments with which messages are sent; a rendering contains them."""
+        """Return the arguments of a request; none for a rendering, which contains them."""
         return CallArguments() if isinstance(request, Rendering) else self.requests.how
 
     @abstractmethod
     async def complete(self, request: list[Message] | Rendering) -> Reply:
-        """Ask the provider."""
+        """Send a request and return the reply."""
 
     @abstractmethod
     async def apply(self, argument: str, function: Callable[[], Any]) -> Any:  # the function's own type
-        """Call a function that was given as that argument; raises SettingsInvalid for one that cannot be awaited."""
+        """Call a function that was passed as `argument`. Raises SettingsInvalid if it would have to be awaited."""
 
     async def ask(self, call: OptionCall) -> people.Decision:
-        """Ask whether a call may run."""
+        """Return the decision of the `approve` function about a call."""
         assert self.approve is not None
         await self.shown()
         return people.as_decision(await self.apply("approve", partial(self.approve, call)))
 
     @abstractmethod
     def start(self, runs: Sequence[Run]) -> None:
-        """Start to answer calls, in any order, at once if possible."""
+        """Start to run calls, at the same time if possible."""
 
     @abstractmethod
     async def take(self) -> Ended:
-        """Wait for the next of the started calls to end."""
+        """Wait until one of the started calls ends, and return it."""
 
     async def stop(self) -> list[Ended]:
-        """Stop the running calls; return the calls that ended nevertheless."""
+        """Stop the running calls. Return the calls that ended before they could be stopped."""
         return []
 
     def give_up(self, runs: Iterable[Run]) -> BudgetExhausted:
-        """The error that the time is over; calls that still run are logged too."""
+        """Return the error for the end of the time. Log the calls that still run."""
         running = [run.message for run in runs]
         for message in running:
             name, call_id = message.call.option_name, message.call.invocation_id
-            logger.warning("option %s still runs for the call %s, and nobody waits for it any more", name, call_id)
+            logger.warning(
+                "the time is over, but the option %s still runs for the call %s; its result will be discarded",
+                name,
+                call_id,
+            )
         return self.spending.time_over(running)
 
     def context(self, run: Run, heard: Callable[[people.Event], None]) -> ToolContext:
-        """The context of a run; `heard` is told of its progress."""
+        """Return the context of a run. `heard` is called with the progress events."""
 
         def report(done: float, total: float | None, text: str) -> None:
             heard(people.CallProgress(run.open.message, done, total, text, question=self.question))
@@ -175,12 +178,12 @@ class Performer(ABC):
 
 @dataclass
 class SyncPerformer(Performer):
-    """Performs without an event loop, and holds calls that have not begun; none of its coroutines suspends."""
+    """Performs without an event loop. None of its coroutines suspends. Calls run when `take` is called."""
 
     _waiting: deque[Run] = field(default_factory=deque, init=False)
 
     async def complete(self, request: list[Message] | Rendering) -> Reply:
-        """Ask the provider; streamed where somebody watches."""
+        """Send a request and return the reply, streamed if there is a watcher or a stream."""
         adapter, how = self.requests.adapter, self.arguments_for(request)
         if not self.is_heard:
             if isinstance(request, Rendering):
@@ -193,21 +196,19 @@ class SyncPerformer(Performer):
             return stream.reply()
 
     async def apply(self, argument: str, function: Callable[[], Any]) -> Any:  # the function's own type
-        """Call a plain function here."""
+        """Call a plain function in this thread."""
         found = function()
         if inspect.iscoroutine(found):
             found.close()
-            raise SettingsInvalid(
-                f"{argument} is asynchronous; await the asynchronous method, or give a plain function"
-            )
+            raise SettingsInvalid(f"{argument} is a coroutine function; use the async method, or pass a plain function")
         return found
 
     def start(self, runs: Sequence[Run]) -> None:
-        """Keep the calls; each begins when it is taken."""
+        """Store the calls. Each begins when `take` is called."""
         self._waiting.extend(runs)
 
     async def take(self) -> Ended:
-        """Run the next call here; with a limit of time, in a thread that can be left running."""
+        """Run the next call in this thread; with a time limit, in its own thread, which can be left running."""
         left = self.spending.left()
         if left == 0:
             raise self.give_up(())
@@ -230,24 +231,24 @@ class SyncPerformer(Performer):
 
 @dataclass
 class LoopPerformer(Performer):
-    """Performs in an event loop; holds the tasks of the calls that were started."""
+    """Performs in an event loop. Each started call has a task."""
 
     _running: "dict[asyncio.Task[Ended], Run]" = field(default_factory=dict, init=False)
     _ended: list[Ended] = field(default_factory=list, init=False)
 
     async def record(self, record: InnerMessage) -> None:
-        """Append a record to the session, by the recorder if there is one."""
+        """Append a record to the session, with the recorder if there is one."""
         if self.session is None or self.recorder is None:
             return await super().record(record)
         await self.recorder(partial(self.session.mutate(InnerMessage).append, record))
 
     @property
     def runs_options(self) -> bool:
-        """Whether option calls run, whose results may still have to be recorded."""
+        """Whether option calls are running, whose results may still have to be recorded."""
         return bool(self._running)
 
     async def complete(self, request: list[Message] | Rendering) -> Reply:
-        """Ask the provider; streamed where somebody watches."""
+        """Send a request and return the reply, streamed if there is a watcher or a stream."""
         adapter, how = self.requests.adapter, self.arguments_for(request)
         if not self.is_heard:
             if isinstance(request, Rendering):
@@ -261,13 +262,13 @@ class LoopPerformer(Performer):
             return await stream.reply()
 
     async def apply(self, argument: str, function: Callable[[], Any]) -> Any:  # the function's own type
-        """Call a function: a coroutine function is awaited here, any other runs in a thread."""
+        """Call a function. A coroutine function is awaited; any other function runs in a thread."""
         if Signature.is_asynchronous(function):
             return await function()
         return await call_function(lambda _: function(), None)
 
     def start(self, runs: Sequence[Run]) -> None:
-        """Begin all of them at once."""
+        """Start a task for each call."""
         import asyncio
 
         self._running = {asyncio.ensure_future(self._run(run)): run for run in runs}
@@ -278,7 +279,7 @@ class LoopPerformer(Performer):
         return Ended(run, result)
 
     async def take(self) -> Ended:
-        """The next call that ends; when the time is over, all calls are stopped."""
+        """Return the next call that ends. When the time is over, stop all calls and raise BudgetExhausted."""
         import asyncio
 
         while not (ended := [task for task in self._running if task.done()]):
@@ -290,15 +291,15 @@ class LoopPerformer(Performer):
         return ended[0].result()
 
     async def stop(self) -> list[Ended]:
-        """Stop the running calls, and wait for the tasks; return the calls that ended nevertheless."""
+        """Stop the running calls and wait for their tasks. Return the calls that ended before."""
         await self._stop(None)
         return self._ended
 
     async def _stop(self, seconds: float | None) -> list[Run]:
-        """Cancel the running calls, tell threads that nobody waits, wait for the tasks; return calls that still run.
+        """Cancel the running calls and wait for their tasks. Return the calls that still run.
 
-        Results of calls that ended nevertheless are kept. If this wait is cancelled, the next one waits for the tasks:
-        each is cancelled once, so that it can clean up, and forgotten after it was waited for.
+        `seconds` limits the wait; None means no limit. Results of calls that ended are stored in `_ended`. If the wait
+        is cancelled, the next call waits for the remaining tasks; each task is cancelled only once.
         """
         import asyncio
 
@@ -323,7 +324,7 @@ class LoopPerformer(Performer):
 
 
 def _here(heard: Callable[[people.Event], None]) -> Callable[[people.Event], None]:
-    """Calls the watcher in this loop's thread, whichever thread an option reports from."""
+    """Return a function that calls `heard` in this event loop's thread, from any thread."""
     import asyncio
     from threading import get_ident
 

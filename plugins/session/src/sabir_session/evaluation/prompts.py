@@ -1,45 +1,61 @@
-"""The input of an evaluation, a prompt, and how it ends: with a response, or with one of these errors.
+"""Prompts, the input of an evaluation, and its results: a response, or one of these errors.
 
 Prompt(ns="shop", key="refund", system="Be brief.", messages=(sabir.user("Where is my parcel?"),), output=Answer)
 
 SabirError
-├── ConversationNotFound    resume, but nothing was recorded (ValueError)
-├── PromptMismatch          resume with another prompt than the recorded one (ValueError)
-├── ApprovalPending         calls wait for a person; carries them
-└── BudgetExhausted         a limit is reached; carries the response so far
+├── ConversationNotFound    nothing was recorded that could be resumed (ValueError)
+├── PromptMismatch          resumed with another prompt than the recorded prompt (ValueError)
+├── ApprovalPending         `calls`: the option calls that wait for a person's approval
+└── BudgetExhausted         `response`: the result so far, when a limit was reached
 
-A prompt has a namespace and a key, by which a resume recognises it. After the last two errors, and after any error of a
-call, a session holds what was done: `resume=True` goes on from there.
+The namespace and the key of a prompt identify it when an evaluation is resumed. After the last two errors, and after a
+CallError, the session contains everything that was done: evaluate again with `resume=True` to continue.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Generic, TypeAlias
+from typing import Any, Generic
 
 import sabir
 from sabir import Message, Reply, SabirError, Usage
-from sabir.authoring import KnownPart, Messages, OptionCall, as_messages
-from typing_extensions import TypeForm, TypeVar
+from sabir.authoring import KnownPart, Messages, OptionCall, OptionLike, as_messages
+from sabir.authoring import Strict as LossKinds
+from typing_extensions import TypeAliasType, TypeForm, TypeVar
 
 Output = TypeVar("Output", default=None)
-Validator: TypeAlias = Callable[[Output], Output | None] | Callable[[Output], Awaitable[Output | None]]
-"""Checks an output: returns it or a better one (None keeps it), or raises ValueError with what is wrong."""
+Validator = TypeAliasType(
+    "Validator", Callable[[Output], Output | None] | Callable[[Output], Awaitable[Output | None]], type_params=(Output,)
+)
+"""A function, or coroutine function, that checks an output. It returns the output, a corrected output, or None for an
+unchanged output. It raises ValueError with the reason to have the model answer again."""
+Options = TypeAliasType("Options", Iterable[OptionLike])
+"""The options that a model may call: functions, pydantic models and `sabir.Option` objects."""
+Strict = TypeAliasType("Strict", LossKinds)
+"""The kinds of loss that raise RenderingRefused before a request is sent, for example {"dropped"}. True means dropped
+and downgraded, False means no kind."""
 
 _FIGURES = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 
 
-_NO_OUTPUT: Any = None  # as a type it is that of no output
+_NO_OUTPUT: Any = None  # the default type argument: no output
 
 
 @dataclass(frozen=True)
 class Prompt(Generic[Output]):
-    """A prompt: `system` instructions, the `messages` that follow them, and the answer's type.
+    """A prompt for `evaluate`: a system message, the messages after it, and the type of the answer.
 
-    `ns` and `key` identify it over versions of its text: a conversation resumes only under the same two. One without
-    them resumes with the same content, or with no messages. `output` is a pydantic model or any type that pydantic
-    validates, or a function that is called with what the model gives. Raises WrongWord for values that are not
-    messages.
+    `ns` (a namespace) and `key` identify the prompt when an evaluation is resumed, even if the texts have changed. To
+    resume without both, pass a prompt of the same content or without messages. `system` is the system message, a text
+    or a tuple of texts and parts; "" means none. `output` is the type of the answer, any type that pydantic validates,
+    or a function to call with the model's values. None means a text.
+
+    Raises WrongWord if `messages` has values that are not messages.
+
+    >>> import sabir, sabir_session
+    >>> prompt = sabir_session.Prompt(system="Be brief.", messages=(sabir.user("41"),), output=int)
+    >>> sabir_session.evaluate_sync(sabir.adapter("echo:m"), prompt).output
+    41
     """
 
     ns: str = ""
@@ -53,28 +69,30 @@ class Prompt(Generic[Output]):
         object.__setattr__(self, "messages", tuple(as_messages(self.messages)))
 
     def opening(self) -> list[Message]:
-        """The messages that a conversation begins with, the instructions first."""
+        """Return all messages of the prompt: the system message, if there is one, then `messages`."""
         content = (self.system,) if isinstance(self.system, str) else self.system
         return [*([sabir.system(*content)] if any(content) else []), *self.messages]
 
 
-PromptLike: TypeAlias = Prompt[Output] | Messages
-"""The input of an evaluation: a prompt, or the messages of any call, which are a prompt without a name."""
+PromptLike = TypeAliasType("PromptLike", Prompt[Output] | Messages, type_params=(Output,))
+"""The input of an evaluation: a Prompt, a text, a message or a list of messages. All but a Prompt are used as a prompt
+without a name."""
 
 
 def as_prompt(given: PromptLike[Output]) -> Prompt[Output]:
-    """The prompt itself, or one made from a text or messages; raises WrongWord for anything else."""
+    """Return the prompt itself, or a prompt of the text or messages. Raises WrongWord for anything else."""
     return given if isinstance(given, Prompt) else Prompt(messages=as_messages(given))
 
 
 @dataclass(frozen=True)
 class PromptResponse(Generic[Output]):
-    """The response to a prompt.
+    """The result of an evaluation. `evaluate` returns it.
 
-    `reply` is the last reply; made from its record if the evaluation was resumed after its end. `messages` are those of
-    the whole evaluation, the instructions first. `output` is the reply as the prompt's type, None if the prompt has no
-    type. `usage` is the sum over all turns, including those of earlier processes; a figure that a provider did not
-    report is None.
+    `prompt_ns` and `prompt_key` are the namespace and key of the prompt. `evaluation_id` identifies the evaluation in
+    its session. `reply` is the last reply; if a finished evaluation was resumed, it is built from its record.
+    `messages` are all messages of the evaluation, with the system message first. `output` is the answer as a value of
+    the prompt's output type, or None without a type. `usage` is the sum of the tokens of all replies, including replies
+    in earlier processes. A number is None if a provider did not report it.
     """
 
     prompt_ns: str
@@ -87,28 +105,32 @@ class PromptResponse(Generic[Output]):
 
     @property
     def text(self) -> str:
-        """The last reply's text."""
+        """The text of the last reply."""
         return self.reply.text
 
 
 def total(usages: Iterable[Usage]) -> Usage:
-    """The sum of each figure, None if one of its values is not known; the providers' own details are left out."""
+    """Return the sums of the numbers of several usages. A sum is None if one number is None. Raw usages are dropped."""
     columns = {name: [getattr(usage, name) for usage in usages] for usages in [tuple(usages)] for name in _FIGURES}
     return Usage(**{name: None if None in figures else sum(figures) for name, figures in columns.items()})
 
 
 class ConversationNotFound(SabirError, ValueError):
-    """There is nothing to resume."""
+    """Raised if there is no recorded question or evaluation to continue, resume or remove."""
 
 
 class PromptMismatch(SabirError, ValueError):
-    """The prompt differs from the recorded conversation's: in namespace and key, or without these in content."""
+    """Raised on resume if the prompt is not the recorded prompt. Pass the recorded prompt, or start a new evaluation.
+
+    Prompts with a namespace or key are compared by these, others by their contents.
+    """
 
 
 class ApprovalPending(SabirError):
-    """Calls wait for a person's approval; all others have run and are recorded.
+    """Raised when option calls wait for a person's approval. All other calls of the reply have run and are recorded.
 
-    `calls` are the waiting calls. Resume the evaluation to call `approve` for them again.
+    `calls` are the calls that wait, and `evaluation_id` is the evaluation to resume. Resume the evaluation, or call
+    `Conversation.ask()` without content, to have `approve` decide again.
     """
 
     def __init__(self, message: str, *, calls: tuple[OptionCall, ...], evaluation_id: str) -> None:
@@ -118,11 +140,12 @@ class ApprovalPending(SabirError):
 
 
 class BudgetExhausted(SabirError):
-    """A limit of a budget is reached, or what was spent of it is not known; the next provider call was not made.
+    """Raised instead of the next request when a limit of a Budget is reached, or when the used amount is not known.
 
-    `limit` names it ("turns", "tokens", "seconds", "cost"), `allowed` and `spent` are its figures, `spent` is None if
-    a provider did not report it. `response` is the evaluation so far, None if no reply has come and for an adapter of
-    `with_budget`. `running` are the calls that were given up when the time was over, and whose options still run.
+    `limit` is the name of the limit ("turns", "tokens", "seconds" or "cost"), `allowed` its value, and `spent` the used
+    amount, or None if a provider did not report it. `response` is the result of the evaluation so far, or None if there
+    is no reply, and for adapters of `with_budget`. `running` are the calls of options that did not stop when the time
+    was over. Resume with a larger budget to continue.
     """
 
     def __init__(
@@ -133,10 +156,10 @@ class BudgetExhausted(SabirError):
         *,
         running: tuple[OptionCall, ...] = (),
     ) -> None:
-        figures = "what was spent is not known" if spent is None else f"{spent} spent"
+        figures = "the used amount is not known" if spent is None else f"{spent} used"
         names = ", ".join(call.call.option_name for call in running)
-        figures += f", and nobody waits any more for {names}, still running" if running else ""
-        remedy = f"raise it with Budget({limit}=…), and resume"
+        figures += f", and these options still run: {names}" if running else ""
+        remedy = f"raise the limit with Budget({limit}=…), and resume"
         super().__init__(f"the budget of {allowed} {limit} is exhausted: {figures}; {remedy}")
         self.limit = limit
         self.allowed = allowed

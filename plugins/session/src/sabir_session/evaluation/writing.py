@@ -1,9 +1,9 @@
-"""An evaluation's messages as records, and records as messages.
+"""Convert an evaluation's messages to records, and records to messages.
 
-    instructions · what others say, of one message or more · one reply, its calls included · one result
+    instructions · one question, of one message or more    · one reply, with its calls     · one result
        system    ·                 user                    ·            assistant          ·    tool
 
-A record's `messages` are authoritative; its text and its calls are for reading, and are used if it has no messages.
+Programs use a record's `messages`. Its text and its calls are for people, and are used only without `messages`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,15 +28,14 @@ class Heading(NamedTuple):
 
     @property
     def prompt(self) -> str:
-        """The prompt's namespace and key, in words."""
+        """The prompt's namespace and key as a text for errors."""
         return repr(f"{self.prompt_ns}:{self.prompt_key}") if self.prompt_ns or self.prompt_key else "without a name"
 
 
 class RecordWriter:
-    """Writes the records of one evaluation: sequences rise by one, turns with each reply.
+    """Writes the records of one evaluation. Each record gets the next sequence number; each reply begins a turn.
 
-    A reply's results have places in the order of its calls, in whatever order they arrive; later records come after
-    the last of them.
+    A reply reserves sequence numbers for its results, in the order of its calls. Later records come after them.
     """
 
     def __init__(self, heading: Heading, sequence: int = 0, turn: int = 0) -> None:
@@ -45,7 +44,7 @@ class RecordWriter:
         self.turn = turn
 
     def opening(self, messages: Iterable[Message], speaks_as: str) -> Iterator[InnerMessage]:
-        """The records of a prompt's messages: the instructions first, even if they are empty."""
+        """Return the records of a prompt's messages. The first record is the instructions, even if they are empty."""
         groups = list(_grouped(messages, speaks_as))
         if not groups or groups[0][0] != SYSTEM:
             groups.insert(0, (SYSTEM, []))
@@ -53,21 +52,21 @@ class RecordWriter:
             yield self._write(role, group, tool_calls=_calls_of(group)) if role != "tool" else self.result(group[0])
 
     def following(self, *messages: Message, instructions: InstructionsMark | None = None) -> InnerMessage:
-        """Make the one record of the next messages, so that no crash divides them.
+        """Return the record of the messages of a question. One record, so that a crash cannot separate them.
 
-        `instructions` says whether the first of them replaces the instructions.
+        `instructions` is the effect of the first message on the instructions.
         """
         role = SYSTEM if all(message.policy == SYSTEM for message in messages) else USER
         return self._write(role, messages, instructions=instructions)
 
     def dropped(self, replies: tuple[SpentReply, ...]) -> InnerMessage:
-        """Make the record of replies whose turns were dropped."""
+        """Return the record of the replies of removed turns."""
         return self._write(SYSTEM, (), dropped=replies)
 
     def reply(self, reply: Reply, *, needs_approval: bool = False) -> InnerMessage:
-        """The record of a whole reply, all its calls pending; places for their results are kept free.
+        """Return the record of a reply with pending calls. Sequence numbers are reserved for their results.
 
-        `needs_approval` says that its calls wait for a person's approval.
+        `needs_approval`: whether calls wait for a person's approval.
         """
         self.turn += 1
         calls = _calls_of(reply.messages)
@@ -77,7 +76,7 @@ class RecordWriter:
         return record
 
     def result(self, message: Message, sequence: int | None = None, *, gives_output: bool = False) -> InnerMessage:
-        """The record of one result, at the place that is kept for it, or at the next place."""
+        """Return the record of a result, with the reserved sequence number; None means the next number."""
         assert message.result is not None
         names = {"tool_call_id": message.result.invocation_id, "tool_name": message.result.option_name}
         return self._write("tool", [message], sequence=sequence, gives_output=gives_output, **names)
@@ -94,7 +93,7 @@ class RecordWriter:
 
 
 def messages_of(record: InnerMessage) -> tuple[Message, ...]:
-    """The messages of a record; made from its text and its calls if it holds none."""
+    """Return the messages of a record. Without messages, build them from the text and the calls."""
     if record.messages:
         return record.messages
     if record.role == "tool":
@@ -111,7 +110,7 @@ def messages_of(record: InnerMessage) -> tuple[Message, ...]:
 
 
 def spent_in(records: Iterable[InnerMessage]) -> tuple[SpentReply, ...]:
-    """Return what a budget counts of records that are dropped: their replies, and those dropped before them."""
+    """Return the replies that a budget counts of removed records, with replies that were removed earlier."""
     spent: list[SpentReply] = []
     for record in records:
         spent += record.dropped
@@ -122,7 +121,7 @@ def spent_in(records: Iterable[InnerMessage]) -> tuple[SpentReply, ...]:
 
 
 def reply_of(record: InnerMessage) -> Reply:
-    """The reply of an assistant's record, with the fields needed to continue from it or to return it again."""
+    """Return the reply of a record, with the fields that are needed to continue or to return the reply again."""
     messages = messages_of(record)
     origins = [message.origin for message in messages if message.origin is not None]
     return Reply(
@@ -135,7 +134,7 @@ def reply_of(record: InnerMessage) -> Reply:
 
 
 def _grouped(messages: Iterable[Message], speaks_as: str) -> Iterator[tuple[str, list[Message]]]:
-    """Messages grouped into records: neighbouring messages of the assistant together, every other by itself."""
+    """Group messages into records: neighbouring messages of the assistant together, each other message alone."""
     for role, group in groupby(messages, key=lambda message: _role_of(message, speaks_as)):
         if role == "assistant":
             yield role, list(group)
@@ -162,7 +161,7 @@ def _calls_of(messages: Iterable[Message]) -> tuple[ToolCallRecord, ...]:
 
 
 def _text_of(message: Message) -> str:
-    """The text of a message in its record."""
+    """Return the text of a message for its record."""
     result = message.result
     if result is None or result.parts:
         return message.text

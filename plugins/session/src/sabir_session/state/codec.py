@@ -1,15 +1,15 @@
-"""Items as JSON text, and back: the one form that journals and snapshots share; and a session's slices as such texts.
+"""Convert items to JSON text and back, for journals and snapshots; and the snapshots themselves.
 
     item ──encode──▶ text      written once, by pydantic
-    text ──decode──▶ item      of a registered type only; a text names its type, and nothing is imported for it
+    text ──decode──▶ item      of a registered type only: the name of a type never imports a module
 
     session.snapshot() ──▶ Snapshot ──to_json──▶ {"schema": 2, "created_at": …, "slices": [
                                                     {"slice_type": "sabir.message", "item_type": …, "kind": …,
                                                      "items": [{…}, …]}]}
     session.mutate().rollback(snapshot) ◀── Snapshot ◀──from_json──
 
-Models at rest keep unknown fields and unknown kinds of parts from newer versions. A snapshot holds texts, never
-instances: the session that restores it makes items of its own registered types.
+Stored models keep unknown fields and unknown kinds of parts from newer versions. A snapshot contains texts, not
+instances. The session that restores a snapshot creates items of its own registered types.
 """
 
 from collections.abc import Sequence
@@ -34,12 +34,12 @@ from sabir.authoring import (
 from sabir_session.errors import SnapshotRestoreError
 
 SCHEMA = 2
-"""The snapshot schema that this version writes, and the latest that it reads.
+"""The version of the snapshot format that is written, and the newest that can be read.
 
-1 names each type by its module and class, which 2 does only for types without a stored name.
+Version 1 names each type by module and class. Version 2 does so only for types without a stored name.
 """
 SliceKind: TypeAlias = Literal["state", "log"]
-"""State is set back by a rollback; a log only grows, and goes to the journal."""
+"""A rollback resets a state. A log only grows, and its items are written to the journal."""
 
 Item = TypeVar("Item")
 
@@ -52,11 +52,11 @@ def _in_utc(moment: datetime) -> datetime:
 
 
 UTCDatetime = Annotated[AwareDatetime, AfterValidator(_in_utc)]
-"""A time, converted to UTC; a time without a zone is an error."""
+"""A time, converted to UTC. A time without a time zone is an error."""
 
 
 def now() -> datetime:
-    """This moment."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
@@ -68,7 +68,7 @@ def names_of(item_type: type) -> StoredNames:
 class Codec(Generic[Item]):
     """Writes and reads items of one type: a pydantic model, a dataclass, or any type that pydantic validates.
 
-    Both directions raise ValueError, in one line without the type's name.
+    Both methods raise ValueError with a message of one line that does not name the type.
     """
 
     def __init__(self, item_type: type[Item]) -> None:
@@ -77,7 +77,7 @@ class Codec(Generic[Item]):
         self._at_rest: Any = item_type if issubclass(item_type, StoredModel) else None
 
     def encode(self, item: Item) -> str:
-        """The item's text; raises ValueError if reading it would give another value."""
+        """Return the item as text. Raises ValueError if the text could not be read back as an equal item."""
         if type(item) is not self._type:
             raise ValueError(f"it is a {type(item).__name__}, not a {self._type.__name__}")
         try:
@@ -88,10 +88,10 @@ class Codec(Generic[Item]):
                 return text
         except (PydanticSerializationError, TypeError, ValueError, RecursionError) as error:
             raise ValueError(one_line(str(error), 200)) from None
-        raise ValueError("it would not come back equal")
+        raise ValueError("reading it back would give another value")
 
     def decode(self, text: str) -> Item:
-        """The item of a text; raises ValueError if it is not of this type."""
+        """Return the item of a text. Raises ValueError if the text is not an item of this type."""
         try:
             if self._at_rest is None:
                 return self._adapter.validate_json(text)
@@ -113,7 +113,11 @@ class Codec(Generic[Item]):
 
 
 class SliceSnapshot(StoredModel):
-    """One slice: its type, its kind, and the JSON text of each item."""
+    """One slice in a Snapshot.
+
+    `slice_type` and `item_type` are the stored names of the slice and of the type of its items. `kind` is "state" if a
+    rollback resets the slice, or "log" if the slice only grows. `items` are the items, each as JSON text.
+    """
 
     slice_type: NonEmpty
     item_type: NonEmpty
@@ -122,33 +126,39 @@ class SliceSnapshot(StoredModel):
 
 
 class Snapshot(StoredModel):
-    """The content of a session's slices at one moment; `to_json` writes it, `from_json` reads it."""
+    """The content of all slices of a session at one moment. `Session.snapshot` creates it.
+
+    `schema_number` is the version of the snapshot format, `created_at` the time in UTC, and `slices` are the slices. To
+    restore a snapshot, call `session.mutate().rollback(snapshot)`.
+    """
 
     schema_number: int = Field(default=SCHEMA, alias="schema", ge=1)
     created_at: UTCDatetime = Field(default_factory=now)
     slices: tuple[SliceSnapshot, ...] = ()
 
     def to_json(self) -> str:
-        """The snapshot as JSON text; a slice's items are plain JSON values in it."""
+        """Return the snapshot as JSON text, in which the items of slices are JSON values."""
         texts = [_with_array(each, "items", each.items) for each in self.slices]
         return _with_array(self, "slices", texts)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "Snapshot":
-        """Read a snapshot of this schema or of an earlier one.
+        """Return the snapshot of a text that `to_json` of this or an earlier version has returned.
 
-        Raises SnapshotRestoreError for a text that is not a snapshot, or has a newer schema.
+        Raises SnapshotRestoreError if the text is not a snapshot or was written by a newer version.
         """
         try:
             document: Any = decode_json(text)
         except ValueError as error:
-            raise SnapshotRestoreError(f"the text is no JSON: {one_line(str(error), 200)}") from None
+            raise SnapshotRestoreError(f"the text is not a snapshot: {one_line(str(error), 200)}") from None
         if not isinstance(document, dict) or not isinstance(document.get("slices"), list):
-            expected = "an object with `slices`; see Snapshot.to_json"
-            raise SnapshotRestoreError(f"the text is no snapshot: expected {expected}")
+            expected = "an object with `slices`, as Snapshot.to_json returns it"
+            raise SnapshotRestoreError(f"the text is not a snapshot; expected {expected}")
         number = document.get("schema")
         if type(number) is int and number > SCHEMA:
-            raise SnapshotRestoreError(f"the snapshot has schema {number}, newer than {SCHEMA}; upgrade sabir-session")
+            raise SnapshotRestoreError(
+                f"the snapshot has schema {number}, but this version reads up to {SCHEMA}; upgrade sabir-session"
+            )
         if type(number) is not int or number < 1:
             raise SnapshotRestoreError(f"the snapshot has schema {one_line(repr(number), 40)}; expected 1 to {SCHEMA}")
         try:
@@ -156,18 +166,18 @@ class Snapshot(StoredModel):
             return load_stored(cls.model_validate, {**document, "slices": slices})
         except ValueError as error:  # errors of pydantic and sabir, and for too deep nesting
             reason = describe_validation_error(error) if isinstance(error, ValidationError) else str(error)
-            raise SnapshotRestoreError(f"the text is no snapshot: {one_line(reason, 300)}") from None
+            raise SnapshotRestoreError(f"the text is not a snapshot: {one_line(reason, 300)}") from None
 
 
 def _with_texts(each: Any) -> Any:
-    """A slice of a snapshot's text, with each item as a text."""
+    """Return a slice of a snapshot's text with each item as a text."""
     if not isinstance(each, dict) or not isinstance(each.get("items"), list):
         return each
     return {**each, "items": [_encode(item) for item in each["items"]]}
 
 
 def _with_array(model: StoredModel, name: str, texts: Sequence[str]) -> str:
-    """A model as JSON text, with one field replaced by an array of ready JSON texts."""
+    """Return a model as JSON text, with one field replaced by an array of JSON texts."""
     head = _encode(model.model_dump(mode="json", exclude={name}))
     return f'{head[:-1]},"{name}":[{",".join(texts)}]}}'
 

@@ -1,10 +1,10 @@
-"""A session: typed slices, changed only by reducers, watched by observers, kept in a journal.
+"""Sessions: typed lists of items (slices) that only reducers change, with observers and a journal.
 
     mutate(T).append(item) ─▶ reducer ─▶ plan ─▶ journal (logs only) ─▶ slice ─▶ observers
     bus.publish(event) ───────────┘  │                  │
                                      └ nothing new      └ RecordingFailed: the slice did not change
 
-Any thread may use a session; one change is made at a time, and observers are called in the order of the changes.
+Sessions are thread-safe. Changes are made one at a time, and observers are called in the order of the changes.
 """
 
 import logging
@@ -27,60 +27,63 @@ Observer = Callable[[tuple[Item, ...], tuple[Item, ...]], object]
 
 
 class Journal(Protocol):
-    """An append-only list of texts, each with the stored name of its type.
+    """Protocol of an append-only list of records, in which a session stores the items of its logs.
 
-    A session writes a log's items to it before the log changes. The length of a journal, if it has one, is its number
-    of records: by it a session sees that another session has written to the same object, and refuses to write after it.
+    A session writes an item to the journal before the log changes. `Store.journal` returns a journal in a database. If
+    a journal has a length, it must be the number of records: a session then refuses to write if another session has
+    written to the same journal object.
     """
 
     def append(self, kind: str, body: str) -> None:
-        """Write one record; once this has returned, it survives the death of the process. If it raises, nothing is
-        written."""
+        """Write one record: the stored name of its type, and its text.
+
+        After the method has returned, the record must survive a crash of the process. If it raises, nothing is written.
+        """
 
     def read(self) -> Iterable[tuple[str, str]]:
-        """The records that were there when the journal was opened, and those appended through it since, in order."""
+        """Return the records in order, each as (kind, body): the records from the opening, and all appended since."""
 
 
 class Subscription:
-    """The handle of a subscription; calling it, or `unsubscribe`, ends it. Ending twice is harmless."""
+    """A subscription of an observer or event handler. `Session.observe` and `EventBus.subscribe` return it.
+
+    To end the subscription, call it or its method `unsubscribe`. Ending it twice has no effect.
+    """
 
     def __init__(self, end: Callable[[], None]) -> None:
         self._end = end
 
     def unsubscribe(self) -> None:
-        """End it: nothing is called from now on."""
+        """End the subscription: the function is not called any more."""
         self._end()
 
     __call__ = unsubscribe
-    """The same."""
+    """The same as `unsubscribe`."""
 
 
 class EventBus(Protocol):
-    """Publishes events; a session takes the events for which its slices have reducers."""
+    """Protocol of an event bus. A session subscribes to the events for which its slices have reducers."""
 
     def subscribe(self, event_type: type[Event], handler: Callable[[Event], object]) -> Subscription:
-        """Have the handler called with every event of exactly that type."""
+        """Call `handler` with every event of exactly this type. Return the subscription."""
 
     def publish(self, event: object) -> None:
-        """Give the event to its handlers."""
+        """Call the handlers of the event's type with the event."""
 
 
 class Listeners:
-    """Functions by type, in the order in which they were added.
-
-    A change during a round takes effect in the next round.
-    """
+    """Functions by type, in the order in which they were added. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = RLock()
         self._by_type: defaultdict[type, dict[Subscription, Callable[..., object]]] = defaultdict(dict)
 
     def add(self, listened_to: type, function: Callable[..., object]) -> Subscription:
-        """Add a function; each addition ends separately, even of the same function."""
+        """Add a function. Each addition has its own subscription, also for the same function."""
         if Signature.is_asynchronous(function):
             name = getattr(function, "__qualname__", type(function).__name__)
-            remedy = "give a plain function, which may start a task"
-            raise errors.ObserverInvalid(f"{name} is a coroutine function, and nothing would await it; {remedy}")
+            remedy = "pass a plain function, which may start a task"
+            raise errors.ObserverInvalid(f"{name} is a coroutine function, which nothing would await; {remedy}")
 
         def end() -> None:
             with self._lock:
@@ -94,29 +97,26 @@ class Listeners:
         return handle
 
     def of(self, listened_to: type) -> tuple[Callable[..., object], ...]:
-        """The functions of a type, in their order."""
+        """Return the functions of a type, in order."""
         with self._lock:
             return tuple(self._by_type.get(listened_to, {}).values())
 
 
 class InProcessEventBus:
-    """An event bus within one process: handlers run in the caller's thread, before `publish` returns.
-
-    A handler's error is raised after all handlers were called: it stops no other handler and is not lost.
-    """
+    """The default event bus of a session. Handlers run in the caller's thread, before `publish` returns."""
 
     def __init__(self) -> None:
         self._handlers = Listeners()
 
     def subscribe(self, event_type: type[Event], handler: Callable[[Event], object]) -> Subscription:
-        """Have the handler called with every event of exactly that type, after those that were subscribed before.
+        """Call `handler` with every event of exactly this type. Return the subscription.
 
-        Raises ObserverInvalid for a coroutine function.
+        Handlers are called in the order of their subscriptions. Raises ObserverInvalid for a coroutine function.
         """
         return self._handlers.add(event_type, handler)
 
     def publish(self, event: object) -> None:
-        """Give the event to all its handlers; then raise a handler's error, or a group of several."""
+        """Call all handlers of the event's type. Then raise a handler's error, or an ExceptionGroup of several."""
         failures: list[Exception] = []
         for handler in self._handlers.of(type(event)):
             try:
@@ -130,11 +130,18 @@ class InProcessEventBus:
 
 
 class Session:
-    """The state of a conversation and related data, as slices of typed items.
+    """Lists of typed items (slices) that reducers change: the records of conversations, and data of your own types.
 
-    `bus`: publishes the events for the slices' reducers; a new one by default. `journal`: stores items of log slices
-    before they are appended; its records are loaded when their type is registered. Raises SessionError for a value that
-    is not a bus or not a journal.
+    `bus` publishes the events for the reducers; None creates a bus. `journal` stores the items of logs before they are
+    appended, and its items of a type are loaded when the type is registered. Raises SessionError for a `bus` that is
+    not an EventBus and a `journal` that is not a Journal.
+
+    >>> import sabir, sabir_session
+    >>> session = sabir_session.Session()
+    >>> sabir_session.evaluate_sync(sabir.adapter("echo:m"), "Hello!", session=session).text
+    'Hello!'
+    >>> [record.role for record in sabir_session.get_inner_messages(session)]
+    ['system', 'user', 'assistant']
     """
 
     def __init__(self, bus: EventBus | None = None, journal: Journal | None = None) -> None:
@@ -157,52 +164,58 @@ class Session:
     @overload
     def mutate(self, item_type: type[Item]) -> "SliceMutator[Item]": ...
     def mutate(self, item_type: type[Item] | None = None) -> "SessionMutator | SliceMutator[Item]":
-        """The mutator of one slice; without a type, the mutator of all slices."""
+        """Return the object that changes the slice of `item_type`, or all slices if there is no `item_type`."""
         return SessionMutator(self) if item_type is None else SliceMutator(self, item_type)
 
     def select_all(self, item_type: type[Item]) -> tuple[Item, ...]:
-        """The items of a slice, in its order; () for a type that is not registered."""
+        """Return the items of a slice in order; () for a type that is not registered."""
         with self._lock:
             return self._slices[item_type].fold.items() if item_type in self._slices else ()
 
     def select_arrived(self, item_type: type[Item]) -> tuple[Item, ...]:
-        """Return the items of a slice in order of arrival, evaluations by their first record; () if there is none."""
+        """Return the items of a slice in the order of arrival; () for a type that is not registered.
+
+        Records of conversations are grouped by evaluation, in the order in which the evaluations began.
+        """
         with self._lock:
             return self._slices[item_type].fold.arrived() if item_type in self._slices else ()
 
     def select_last(self, item_type: type[Item]) -> Item | None:
-        """Return the item of a slice that arrived last, whatever its place; None if there is none."""
+        """Return the item of a slice that arrived last, whatever its position; None if there is none."""
         with self._lock:
             return self._slices[item_type].fold.last() if item_type in self._slices else None
 
     def is_registered(self, item_type: type) -> bool:
-        """Whether there is a slice of that type."""
+        """Return whether the session has a slice of this type."""
         return item_type in self._slices
 
     @property
     def has_journal(self) -> bool:
-        """Whether there is a journal: its items of a type are loaded when the type is registered."""
+        """Whether the session was created with a journal."""
         return self._journal is not None
 
     def observe(self, item_type: type[Item], observer: Observer[Item]) -> Subscription:
-        """Have `observer(old, new)` called after each real change of a slice; the handle ends it.
+        """Call `observer(old, new)`, with all items before and after, when a slice changes. Return the subscription.
 
-        Observers are called in the order in which they were added, in the thread that made the change. An observer's
-        error is logged on `sabir.session` with its name, and the change stands. While a slice is observed, each change
-        of it costs two tuples of all its items. Raises ObserverInvalid for a coroutine function.
+        Observers run in the thread of the change, in the order in which they were added. An observer's error is logged
+        on `sabir.session`, and does not undo the change. Each change of an observed slice copies its items twice.
+        Raises ObserverInvalid for a coroutine function.
         """
         return self._observers.add(item_type, observer)
 
     def snapshot(self) -> Snapshot:
-        """The content of all slices; raises SnapshotSerializationError for a value that would change when read back."""
+        """Return the content of all slices.
+
+        Raises SnapshotSerializationError for a value that could not be read back as an equal value.
+        """
         with self._lock:
             held = [(each, each.fold.arrived()) for each in self._slices.values()]
         return Snapshot(slices=tuple(each.taken(items) for each, items in held))
 
     def clone(self, bus: EventBus | None = None) -> "Session":
-        """An independent session with the same content; observers and the journal are not copied.
+        """Return an independent session with the same content, without the observers and the journal.
 
-        To continue in a separate journal, fork the journal in its store.
+        `bus` is the event bus of the new session; None creates a bus. To continue in a journal, use `Store.fork`.
         """
         other = Session(bus)
         with self._lock:
@@ -221,7 +234,9 @@ class Session:
             held = self._slices.get(item_type) or Slice(item_type, kind or (own.kind if own else "state"), {})
             names = {name for each in self._slices.values() if each is not held for name in each.kinds}
             if shared := names & held.kinds:
-                raise errors.SliceConflict(f"two classes have the stored name {min(shared)!r}; change one's stored_as")
+                raise errors.SliceConflict(
+                    f"two classes have the stored name {min(shared)!r}; change `stored_as` of one class"
+                )
             if not held.join(event_type, reducer, kind):
                 return
             if held.kind == "log" and self._journal is not None:
@@ -242,7 +257,7 @@ class Session:
             try:
                 plan = held.fold.plan(held.codec.decode(body), self._context)
             except ValueError as error:
-                shown = f"record {position} of the journal, {kind}, cannot be read"
+                shown = f"record {position} of the journal, of type {kind}, cannot be read"
                 raise errors.JournalInvalid(f"{shown}: {error}") from None
             if plan is not None:
                 held.fold.commit(plan)
@@ -262,10 +277,12 @@ class Session:
                 self._tell(item_type, before, held.fold.items())
 
     def _take(self, held: Slice[Any], event: object) -> bool:
-        """Apply an event to a slice; False if it changes nothing."""
+        """Apply an event to a slice. Return False if nothing changed."""
         if held.kind == "log" and type(event) is not held.item_type:
             log, name = held.item_type.__name__, type(event).__name__
-            raise errors.SliceNotRegistered(f"the log of {log} takes no {name}; register a slice for {name}")
+            raise errors.SliceNotRegistered(
+                f"the log of {log} accepts {log} only, not {name}; register a slice for {name}"
+            )
         plan = held.fold.plan(event, self._context)
         if plan is None:
             return False
@@ -275,27 +292,27 @@ class Session:
         return True
 
     def _record(self, journal: Journal, held: Slice[Any], event: object) -> None:
-        """Write an event, unless another session wrote to the same journal object: this session lacks its records."""
+        """Write an event to the journal. Refuse if another session has written to the same journal object."""
         if self._counted is not None and len(self._counted) != self._journaled:
             shown = f"record {self._journaled} of the journal was written by another session on the same journal"
             raise errors.RecordingFailed(f"{shown}; open the journal again, in a new session")
         try:
             body = held.codec.encode(event)
         except ValueError as error:
-            shown = f"a {held.type_id} cannot be written as JSON: {error}"
+            shown = f"an item of type {held.type_id} cannot be written as JSON: {error}"
             raise errors.RecordingFailed(f"{shown}; nothing changed") from None
         try:
             journal.append(held.type_id, body)
         except errors.RecordingFailed:
             raise
         except Exception as error:
-            shown = f"the journal did not take a {held.type_id}: {error}"
+            shown = f"the journal could not store an item of type {held.type_id}: {error}"
             raise errors.RecordingFailed(f"{shown}; nothing changed") from error
         if self._journaled is not None:
             self._journaled += 1
 
     def _tell(self, item_type: type, old: tuple[Any, ...], new: tuple[Any, ...]) -> None:
-        """Call the observers after all earlier changes were reported: an observer may change the session itself."""
+        """Call the observers, after all earlier changes were reported, because an observer may change the session."""
         self._untold.append((item_type, old, new))
         if self._is_telling:
             return
@@ -309,7 +326,7 @@ class Session:
                     except Exception as error:
                         name, fault = getattr(observer, "__qualname__", repr(observer)), type(error).__name__
                         shown = (name, told.__name__, fault, error)
-                        logger.exception("observer %s of %s failed: %s: %s; the change stands", *shown)
+                        logger.exception("observer %s of %s failed: %s: %s; the change was made", *shown)
         finally:
             self._is_telling = False
 
@@ -336,66 +353,67 @@ class Session:
                 self._tell(held.item_type, before, held.fold.items())
 
     def _decoded(self, snapshot: Snapshot) -> dict[type, tuple[Any, ...]]:
-        """Decode a snapshot: the items of each slice by their type, which the snapshot may call by an earlier name."""
+        """Return the items of a snapshot by type. The snapshot may contain earlier stored names of the types."""
         slices = {name: each for each in self._slices.values() for name in each.kinds}
         items: dict[type, tuple[Any, ...]] = {}
         for entry in snapshot.slices:
             restored = slices.get(entry.slice_type)
             if restored is None or restored.item_type in items:
-                reason = f"the snapshot has {entry.slice_type!r}, which is not registered here, or is there twice"
-                raise errors.SnapshotRestoreError(f"{reason}; register its type before the rollback")
+                reason = f"the session has no slice {entry.slice_type!r} of the snapshot, or the snapshot has it twice"
+                raise errors.SnapshotRestoreError(f"{reason}; register the type before the rollback")
             items[restored.item_type] = restored.decoded(entry)
         return items
 
 
 def _check_can(argument: str, given: object, verbs: tuple[str, str]) -> None:
-    """Refuse common wrong arguments: a store, a path, a journal in place of the bus."""
+    """Raise SessionError for common wrong arguments: a store, a path, a journal as the bus."""
     if given is not None and not all(callable(getattr(given, verb, None)) for verb in verbs):
-        cannot = f"is of type {type(given).__name__}, which cannot {' and '.join(verbs)}"
-        remedy = "a journal is given as Session(journal=store.journal(name))"
-        raise errors.SessionError(f"Session: {argument} {cannot}; {remedy}")
+        lacking = f"is of type {type(given).__name__}, without the methods {' and '.join(verbs)}"
+        remedy = "pass a journal as Session(journal=store.journal(name))"
+        raise errors.SessionError(f"Session: {argument} {lacking}; {remedy}")
 
 
 class SliceMutator(Generic[Item]):
-    """Changes one slice of a session."""
+    """Changes one slice of a session. `Session.mutate(item_type)` returns it."""
 
     def __init__(self, session: Session, item_type: type[Item]) -> None:
         self._session = session
         self._item_type = item_type
 
     def register(self, event_type: type[Event], reducer: Reducer[Item, Event], kind: SliceKind | None = None) -> None:
-        """Register a reducer for events of exactly that type; a second registration has no effect.
+        """Register a reducer for events of exactly `event_type`, and create the slice if it does not exist.
 
-        `kind` is the kind of the slice: by default the one that the reducer declares, else a state. A log takes only
-        items of its own type, and is filled here with its records in the session's journal. Raises SliceConflict if the
-        slice is registered differently, JournalInvalid for a damaged journal.
+        `kind` is "state" or "log"; None means the reducer's default, or else "state". A log accepts items of its own
+        type only, and is filled with its records of the session's journal. Registering the same again has no effect.
+        Raises SliceConflict if the slice is registered differently, and JournalInvalid for a damaged journal.
         """
         self._session._register(self._item_type, event_type, reducer, kind)
 
     def append(self, item: Item) -> None:
-        """Apply the reducer of the slice's own type to an item.
+        """Apply the reducer that is registered for the slice's own type to an item.
 
-        Raises SliceNotRegistered, RecordingFailed, and the reducer's errors; the slice is unchanged then.
+        Raises SliceNotRegistered without a reducer, RecordingFailed if the journal cannot store the item, and the
+        reducer's errors. The slice is then unchanged.
         """
         self._session._dispatch(self._item_type, item)
 
     def dispatch(self, event: object) -> None:
-        """Apply the reducer of an event's type; raises the errors of `append`."""
+        """Apply the reducer that is registered for the event's type. Raises the errors of `append`."""
         self._session._dispatch(self._item_type, event)
 
 
 class SessionMutator:
-    """Changes all slices of a session."""
+    """Changes all slices of a session. `Session.mutate()` returns it."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     def rollback(self, snapshot: Snapshot) -> None:
-        """Set state slices to the snapshot's content; a slice that is not in the snapshot becomes empty.
+        """Set all states to the content of a snapshot. A state that is not in the snapshot becomes empty.
 
-        Logs are never set back: a longer log stays as it is, a shorter one is extended, journal first. Raises
-        SnapshotRestoreError if a log and the snapshot's diverge, or if the snapshot has an unregistered slice or an
-        unreadable item; nothing changed then. Raises RecordingFailed if the journal does not take an item of a log: the
-        log holds the items that were taken, and no state changed.
+        Logs only grow: a log that is longer than in the snapshot is unchanged, a shorter log is extended, in the
+        journal too. Raises SnapshotRestoreError if a log differs from the snapshot's, if the snapshot has a slice that
+        is not registered, or if an item cannot be read; nothing is changed then. Raises RecordingFailed if the journal
+        cannot store an item; earlier items of the logs are then stored, and no state is changed.
         """
         self._session._rollback(snapshot)

@@ -1,12 +1,12 @@
-"""Slices: items of one type, the reducers that make them, and whether they are state or a log.
+"""Slices: lists of items of one type, with their reducers and their kind, state or log.
 
     reducer   (items, event) ──▶ items        pure; defines the result
     fold      plan(event) ──▶ the change, or None if nothing changes; raises the reducer's errors
                   │ a log's journal is written here
               commit(plan)                    cannot fail
 
-Law: a fold's items equal those of its pure reducer applied to the same events. With a fold of its own, each event costs
-the same, from the first to the ten thousandth: a pure reducer copies its tuple each time.
+Law: the items of a fold equal the items that its pure reducer returns for the same events. A pure reducer copies all
+items at each event. A fold of its own makes the cost of an event independent of the number of items.
 
     append_item      (a, b), c ──▶ (a, b, c)    a log by default
     replace_latest   (a,),   c ──▶ (c,)         a state of one value
@@ -22,39 +22,42 @@ from sabir_session.state.codec import Codec, SliceKind, SliceSnapshot, names_of
 Item = TypeVar("Item")
 Event_contra = TypeVar("Event_contra", contravariant=True)
 Plan: TypeAlias = Any
-"""A change planned by a fold; only that fold reads it, hence Any."""
+"""A change that a fold has planned. Only that fold reads it, hence Any."""
 
 
 class Selecting(Protocol):
-    """The queries that a reducer may make of its session."""
+    """The queries that a reducer may use."""
 
     def select_all(self, item_type: type[Item]) -> tuple[Item, ...]:
-        """The items of a slice."""
+        """Return the items of a slice."""
 
 
 @dataclass(frozen=True)
 class ReducerContext:
-    """A reducer's context: the session in which it runs, None if it is called without one."""
+    """The context of a reducer. `session` is its session, to read other slices, or None if there is no session."""
 
     session: Selecting | None = None
 
 
 class Reducer(Protocol[Item, Event_contra]):
-    """A pure function: the items of a slice after an event. It returns the same tuple if nothing changes."""
+    """Protocol of a function that computes the new items of a slice from its items and an event.
+
+    It must have no side effects, and returns the same tuple if nothing changes.
+    """
 
     def __call__(self, items: tuple[Item, ...], event: Event_contra, /, *, context: ReducerContext) -> tuple[Item, ...]:
-        """The items after the event."""
+        """Return the items after the event."""
 
 
 class Fold(Generic[Item]):
-    """A slice's content, updated event by event: here by any pure reducers, a tuple and the next one."""
+    """The items of a slice, updated event by event. This base class calls pure reducers."""
 
     def __init__(self, reducers: Mapping[type, Reducer[Item, Any]], items: tuple[Item, ...] = ()) -> None:
         self._reducers = reducers
         self._items = items
 
     def plan(self, event: Any, context: ReducerContext) -> Plan | None:
-        """The change for `commit`, or None if the event changes nothing; has no effect itself.
+        """Return the change for `commit`, or None if the event changes nothing. Changes nothing itself.
 
         Raises the reducer's errors, and SliceNotRegistered for an event without a reducer.
         """
@@ -62,23 +65,27 @@ class Fold(Generic[Item]):
         if reducer is None:
             known = ", ".join(sorted(each.__name__ for each in self._reducers))
             name = type(event).__name__
-            raise SliceNotRegistered(f"no reducer takes {name} here, only {known}; register one for {name}")
+            raise SliceNotRegistered(
+                f"the slice has no reducer for {name}, only for {known}; register a reducer for {name}"
+            )
         reduced = reducer(self._items, event, context=context)
         if not isinstance(reduced, tuple):
-            raise TypeError(f"a reducer returned {type(reduced).__name__}; it returns the slice's items as a tuple")
+            raise TypeError(
+                f"a reducer returned a {type(reduced).__name__}; it must return the items of the slice as a tuple"
+            )
         unchanged = reduced is self._items or (len(reduced) == len(self._items) and reduced == self._items)
         return None if unchanged else reduced
 
     def commit(self, plan: Plan) -> None:
-        """Make the planned change; nothing may have been committed in between."""
+        """Make a planned change. No other change may have been committed since `plan`."""
         self._items = plan
 
     def items(self) -> tuple[Item, ...]:
-        """The items, in the slice's order."""
+        """Return the items, in the order of the slice."""
         return self._items
 
     def arrived(self) -> tuple[Item, ...]:
-        """The items in the order of arrival, as far as another slice needs it to become equal."""
+        """Return the items in an order in which another slice can add them to become equal."""
         return self.items()
 
     def last(self) -> Item | None:
@@ -87,15 +94,15 @@ class Fold(Generic[Item]):
         return items[-1] if items else None
 
     def covers(self, items: tuple[Item, ...]) -> bool:
-        """Whether these items are an earlier state of this log, or its present one."""
+        """Return whether these items are this log as it is, or as it was earlier."""
         return self.items()[: len(items)] == items
 
     def missing(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
-        """The items of a later state of this log that are not here yet."""
+        """Return the items of a longer version of this log that are not here yet."""
         return items[len(self.items()) :]
 
     def extend(self, items: tuple[Item, ...]) -> None:
-        """Add the items that are missing of a later state of this log, one after another."""
+        """Add the missing items of a longer version of this log, one after another."""
         for item in self.missing(items):
             plan = self.plan(item, ReducerContext())
             if plan is not None:
@@ -104,7 +111,7 @@ class Fold(Generic[Item]):
 
 @dataclass(frozen=True)
 class Declared:
-    """A reducer's declaration: its fold, and the default kind of its slice."""
+    """The fold of a reducer, and the default kind of its slice."""
 
     fold: Callable[[], Fold[Any]]
     kind: SliceKind
@@ -126,27 +133,27 @@ def kept_by(fold: Callable[[], Fold[Any]], *, kind: SliceKind) -> Callable[[Func
 
 
 def declared(reducer: object) -> Declared | None:
-    """A reducer's declaration, or None."""
+    """Return the declaration of a reducer, or None."""
     return next((own for known, own in _DECLARED if known is reducer), None)
 
 
 class Appended(Fold[Item]):
-    """The fold of `append_item`: a list, and the tuple that is made of it when asked for."""
+    """The fold of `append_item`: a list, converted to a tuple when it is read."""
 
     def __init__(self) -> None:
         super().__init__({})
         self._held: list[Item] = []
 
     def plan(self, event: Item, context: ReducerContext) -> tuple[Item, ...]:
-        """Every item is taken."""
+        """Return the item as the change."""
         return (event,)
 
     def commit(self, plan: tuple[Item, ...]) -> None:
-        """Append it."""
+        """Append the item."""
         self._held += plan
 
     def items(self) -> tuple[Item, ...]:
-        """The items, as a tuple that is kept until the next one comes."""
+        """Return the items as a tuple, which is cached until an item is added."""
         if len(self._items) != len(self._held):
             self._items = tuple(self._held)
         return self._items
@@ -154,31 +161,31 @@ class Appended(Fold[Item]):
 
 @kept_by(Appended, kind="log")
 def append_item(items: tuple[Item, ...], event: Item, *, context: ReducerContext) -> tuple[Item, ...]:
-    """Put the item at the end."""
+    """Return the items with one more item at the end. A reducer for logs."""
     return (*items, event)
 
 
 def replace_latest(items: tuple[Item, ...], event: Item, *, context: ReducerContext) -> tuple[Item, ...]:
-    """Hold this item alone."""
+    """Return only the new item. A reducer for a state of one value."""
     return (event,)
 
 
 class Slice(Generic[Item]):
-    """Items of one type, kept up by reducers."""
+    """Items of one type, with the reducers that change them."""
 
     def __init__(self, item_type: type[Item], kind: SliceKind, reducers: Mapping[type, Reducer[Item, Any]]) -> None:
         self.item_type = item_type
         names = names_of(item_type)
         self.type_id = names.name
         self.kinds = frozenset(names.all)
-        """The names under which stored items are read; `type_id` is the one that is written."""
+        """All stored names of the type, for reading. `type_id` is the name for writing."""
         self.kind = kind
         self.codec = Codec(item_type)
         self.reducers = dict(reducers)
         self.fold = self.fold_of(())
 
     def fold_of(self, items: tuple[Item, ...]) -> Fold[Item]:
-        """A fold of this slice's reducers that holds these items."""
+        """Return a fold of this slice's reducers with these items."""
         own = declared(self.reducers[self.item_type]) if set(self.reducers) == {self.item_type} else None
         if own is None:
             return Fold(self.reducers, items)
@@ -187,27 +194,29 @@ class Slice(Generic[Item]):
         return fold
 
     def join(self, event_type: type, reducer: Reducer[Item, Any], kind: SliceKind | None) -> bool:
-        """Add a reducer; False if it is already there; `kind` is None if not given.
+        """Add a reducer. Return False if it is already registered.
 
-        Raises SliceConflict if a reducer of such events cannot join, or if another one is there.
+        Raises SliceConflict for another kind, for another reducer of the same events, and for other events of a log.
         """
         name = self.item_type.__name__
         if kind not in (None, self.kind):
-            raise SliceConflict(f"{name} is registered as a {self.kind}, not a {kind}; register it as one of them")
+            raise SliceConflict(f"{name} is registered as a {self.kind}, not a {kind}; register it with one kind only")
         if self.kind == "log" and event_type is not self.item_type:
-            raise SliceConflict(f"the log of {name} takes {name} alone, not {event_type.__name__}; register a state")
+            raise SliceConflict(
+                f"the log of {name} accepts {name} only, not {event_type.__name__}; register {name} as a state"
+            )
         present = self.reducers.get(event_type)
         if present is not None and present == reducer:
             return False
         if present is not None:
-            what = f"events {event_type.__name__} of the slice {name}"
-            raise SliceConflict(f"{what} have a reducer already, and it is another; keep one of them")
+            what = f"the slice {name} already has another reducer for {event_type.__name__}"
+            raise SliceConflict(f"{what}; register one reducer only")
         self.reducers[event_type] = reducer
         self.fold = self.fold_of(self.fold.items())
         return True
 
     def taken(self, items: tuple[Item, ...]) -> SliceSnapshot:
-        """Make the snapshot of these items; raise SnapshotSerializationError for the first that cannot be written."""
+        """Return the snapshot of these items. Raises SnapshotSerializationError if an item cannot be written."""
         texts: list[str] = []
         for index, item in enumerate(items):
             try:
@@ -218,10 +227,10 @@ class Slice(Generic[Item]):
         return SliceSnapshot(slice_type=self.type_id, item_type=self.type_id, kind=self.kind, items=tuple(texts))
 
     def decoded(self, snapshot: SliceSnapshot) -> tuple[Item, ...]:
-        """Decode the items of a snapshot; raise SnapshotRestoreError for the first that is not of this type."""
+        """Return the items of a snapshot. Raises SnapshotRestoreError if an item is not of this type."""
         if snapshot.item_type not in self.kinds:
-            reason = f"the snapshot of the slice {self.type_id} has items of the type {snapshot.item_type!r}"
-            raise SnapshotRestoreError(f"{reason}, not of its own")
+            reason = f"the slice {self.type_id} of the snapshot has items of another type, {snapshot.item_type!r}"
+            raise SnapshotRestoreError(f"{reason}; use an unchanged snapshot")
         items: list[Item] = []
         for index, text in enumerate(snapshot.items):
             try:
@@ -232,27 +241,27 @@ class Slice(Generic[Item]):
         return tuple(items)
 
     def set_to(self, items: tuple[Item, ...]) -> Fold[Item]:
-        """A fold with a snapshot's items; raises SnapshotRestoreError if the reducer refuses them."""
+        """Return a fold with a snapshot's items. Raises SnapshotRestoreError if the reducer refuses them."""
         try:
             return self.fold_of(items)
         except Exception as error:
-            shown = f"the {self.kind} {self.type_id} refuses what the snapshot holds"
+            shown = f"the reducer of the {self.kind} {self.type_id} refuses the items of the snapshot"
             raise SnapshotRestoreError(f"{shown}: {error}") from error
 
     def moved_to(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
-        """The items that a log lacks of a snapshot: none if the log is as long or longer.
+        """Return the items of a snapshot that the log lacks; () if the log is as long or longer.
 
-        Raises SnapshotRestoreError if the two diverge: neither is the beginning of the other.
+        Raises SnapshotRestoreError unless one of the two is the beginning of the other.
         """
         if self.fold.covers(items):
             return ()
         if not self.set_to(items).covers(self.fold.items()) or not self._reaches(items):
-            shown = f"the log {self.type_id} and the snapshot's part: neither begins with the other"
-            raise SnapshotRestoreError(f"{shown}; use a new session")
+            shown = f"the log {self.type_id} differs from the snapshot's: neither begins with the other"
+            raise SnapshotRestoreError(f"{shown}; restore the snapshot in a new session")
         return self.fold.missing(items)
 
     def _reaches(self, goal: tuple[Item, ...]) -> bool:
-        """Whether the log would equal the snapshot's after it takes the missing items."""
+        """Return whether the log equals the snapshot's once the missing items are added."""
         reached = self.fold_of(self.fold.items())
         try:
             reached.extend(goal)

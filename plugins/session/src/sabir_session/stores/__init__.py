@@ -1,1 +1,1 @@
-"""Named journals in a database: one logic, and an engine for each database."""
+"""Stores: databases of named journals. The logic is shared, and each database has an engine."""

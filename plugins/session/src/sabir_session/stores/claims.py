@@ -1,7 +1,7 @@
-"""Claims on journals: one process at a time writes to a conversation, and one object of it answers a question.
+"""Claims on journals: one process at a time uses a conversation, and one of its objects answers a question.
 
     claim_journal(store, name) ─▶ store.claim(name)                other processes: ConversationBusy while it is held
-                               └▶ the Question of (store, name)    other objects of this process share this lock
+                               └▶ the Question of (store, name)    a lock that other objects of this process share
 
 Law: of all claims on one journal, at most one is inside `asking()`.
 
@@ -32,14 +32,14 @@ from sabir_session.stores.files import identity_of
 
 
 class Question:
-    """A lock that is locked while one question of a conversation is being answered."""
+    """A lock that is locked while a question of a conversation is being answered."""
 
     def __init__(self) -> None:
         self._lock = Lock()
 
     @contextmanager
     def answering(self, journal: str) -> Iterator[None]:
-        """Lock it for the duration of the `with` block; raise ConversationBusy if it is locked."""
+        """Lock for the duration of the `with` block. Raises ConversationBusy if it is locked already."""
         if not self._lock.acquire(blocking=False):
             reason = f"the conversation {journal!r} is already answering a question"
             raise ConversationBusy(f"{reason}; wait for the answer, or close its stream")
@@ -50,11 +50,10 @@ class Question:
 
 
 class Claim:
-    """The right of this process to write to one journal.
+    """The right of this process to write to one journal. `Store.claim` returns it.
 
-    `holds` returns whether the engine still excludes other processes; `release` lets them in. `forget` replaces
-    `release` when the claim is garbage collected, which may happen in the middle of any statement. A claim without
-    `release` is collected without a call.
+    `holds` returns whether the engine still excludes other processes, and `release` admits other processes. `forget`
+    is called instead of `release` when the claim is garbage collected, possibly in the middle of a statement.
     """
 
     def __init__(
@@ -92,14 +91,14 @@ class Claim:
 
 
 class Claimable(Protocol):
-    """A store as far as claims need it."""
+    """The part of a store that claims need."""
 
     @property
     def location(self) -> Hashable:
-        """The identity of the database among the stores of this process."""
+        """The identity of the database, equal for all stores of the database in this process."""
 
     def claim(self, name: str) -> Claim:
-        """Exclude other processes from the journal of that name."""
+        """Claim the journal of this name for this process."""
 
 
 _questions: WeakValueDictionary[tuple[Hashable, str], Question] = WeakValueDictionary()
@@ -110,7 +109,7 @@ _registry = RLock()  # reentrant: garbage collection may release a claim while t
 def claim_journal(store: Claimable, name: str) -> Claim:
     """Claim a journal for this process, and share the lock of its questions with the claims of other objects.
 
-    Raises ConversationBusy if another process has the journal.
+    Raises ConversationBusy if another process has claimed the journal.
     """
     claim = store.claim(name)
     with _registry:
@@ -119,8 +118,8 @@ def claim_journal(store: Claimable, name: str) -> Claim:
 
 
 def busy(journal: str, holder: str = "another process") -> ConversationBusy:
-    """Make the error for a conversation that `holder` has claimed."""
-    return ConversationBusy(f"{holder} holds the conversation {journal!r}; close it there, or give another name=")
+    """Return the error for a conversation that `holder` has claimed."""
+    return ConversationBusy(f"{holder} has the conversation {journal!r} open; close it there, or pass another name=")
 
 
 class _LockFile:
@@ -145,12 +144,12 @@ class _LockFile:
             raise busy(journal) from None
         except OSError as error:
             reason = f"{str(folder)!r} could not be locked: {error.strerror}"
-            raise StoreError(f"{reason}; make it a folder that can be written to") from error
+            raise StoreError(f"{reason}; make the folder writable") from error
         self._identity = identity_of(self._path)
 
     @property
     def is_in_place(self) -> bool:
-        """Whether other processes still find it: nobody has deleted it."""
+        """Whether the file still exists, so that other processes find it."""
         return self._identity is not None and identity_of(self._path) == self._identity
 
     def release(self) -> None:
@@ -167,7 +166,7 @@ _lock_files: dict[tuple[Path, str], _LockFile] = {}
 
 
 def claim_file(path: Path, journal: str) -> Claim:
-    """Claim a journal in a database file by a lock file; raise ConversationBusy if another process has it."""
+    """Claim a journal of a database file by a lock file. Raises ConversationBusy if another process has claimed it."""
     key = (path, journal)
     with _registry:
         lock_file = _lock_files.get(key)
@@ -180,13 +179,13 @@ def claim_file(path: Path, journal: str) -> Claim:
 
 
 def remove_lock_file(path: Path, journal: str) -> None:
-    """Remove the lock file that a process left behind when it died; that of a living process stays until it ends."""
+    """Remove the lock file of a process that died. The lock file of a running process stays."""
     with suppress(ConversationBusy, StoreError):
         claim_file(path, journal).release()
 
 
 def _release_file(key: tuple[Path, str], lock_file: _LockFile) -> None:
-    """Unlock the file after its last claim; a forked child leaves the file to its parent."""
+    """Unlock the file after its last claim. A forked child does not unlock the file of its parent."""
     with _registry:
         lock_file.count -= 1
         if not lock_file.count and lock_file.process == os.getpid():

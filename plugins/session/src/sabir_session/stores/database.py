@@ -1,4 +1,4 @@
-"""The rows of journals: what every engine executes, and what each row must be; damage is reported, never guessed at.
+"""The rows of journals: the statements of every engine, and the checks of each row. Damaged rows raise JournalInvalid.
 
     name ──▶ Located(number, length) ──▶ Past(parent, length, name) ──▶ … ──▶ Stretch(journal, first, end) ──▶ records
 
@@ -40,21 +40,21 @@ class Executed(Protocol):
 
     @property
     def rowcount(self) -> int:
-        """How many rows it changed."""
+        """The number of changed rows."""
 
     def fetchall(self) -> list[Row]:
-        """The rows that it gives."""
+        """Return all rows of the result."""
 
 
 class Located(NamedTuple):
-    """The number of a journal and how many records it has."""
+    """The number of a journal, and the number of its records."""
 
     number: int
     length: int
 
 
 class Past(NamedTuple):
-    """A journal's row: where its first records are, how many these are, and its name; None if it was deleted."""
+    """The row of a journal: its parent, the number of records shared with it, and the name (None if deleted)."""
 
     parent: int | None
     length: int
@@ -109,7 +109,9 @@ class Database(ABC):
         past = self._number(length, f"the journal {name!r}")
         end = past if last is None else last - journal * POSITIONS + 1
         if end < past:
-            raise self._damaged(f"the journal {name!r} begins with {past} records of another one, and ends at {end}")
+            raise self._damaged(
+                f"the journal {name!r} shares {past} records with another journal, but has only {end} records"
+            )
         return Located(journal, end)
 
     def _past(self, journal: int) -> Past:
@@ -119,20 +121,20 @@ class Database(ABC):
         """
         rows = self._rows(PAST, (journal,))
         if not rows:
-            raise self._damaged(f"the journal number {journal} is gone, on which another builds")
+            raise self._damaged(f"the journal number {journal} is missing, whose records another journal shares")
         parent, length, name = rows[0]
         journal_text = f"the journal number {journal}"
         if parent is not None:
             parent = self._number(parent, f"{journal_text} as its parent", least=1, limit=journal)
         length = self._number(length, journal_text)
         if parent is None and length:
-            raise self._damaged(f"{journal_text} begins with {length} records of another one, which it does not name")
+            raise self._damaged(f"{journal_text} shares {length} records with another journal, which it does not name")
         return Past(parent, length, name)
 
     def _number(self, value: object, owner: str, *, least: int = 0, limit: int = POSITIONS) -> int:
         """Return a number from a row; raise JournalInvalid if it is not a whole number from `least` to `limit`."""
         if type(value) is not int or not least <= value < limit:
-            raise self._damaged(f"{owner} has the number {one_line(repr(value), 60)}, which no journal has")
+            raise self._damaged(f"{owner} has the invalid number {one_line(repr(value), 60)}")
         return value
 
     def _stretches(self, journal: int, end: int) -> list[Stretch]:
@@ -164,12 +166,12 @@ class Database(ABC):
                 records.append((kind, body))
                 key += 1
             if key < last:
-                raise self._damaged(f"record {key - start} of journal number {stretch.journal} is gone")
+                raise self._damaged(f"record {key - start} of journal number {stretch.journal} is missing")
         return records
 
     @contextmanager
     def _working(self, task: str) -> Iterator[None]:
-        """Report the driver's errors in the `with` block as StoreError, with the task that failed."""
+        """Convert the driver's errors in the `with` block to StoreErrors that name the task."""
         with self._lock:
             self._check_place()
             try:
@@ -178,5 +180,5 @@ class Database(ABC):
                 raise errors.StoreError(f"{self._described} could not {task}: {DatabaseFailure(error)}") from error
 
     def _damaged(self, fault: str) -> errors.JournalInvalid:
-        """Make the error for a row that no version writes."""
+        """Return the error for a row that no version writes."""
         return errors.JournalInvalid(f"{self._described}: {fault}; {DatabaseFailure.DAMAGE}")

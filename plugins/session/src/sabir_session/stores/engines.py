@@ -1,11 +1,11 @@
-"""The engines of stores: an SQLite file, with nothing to install and nothing to start; Postgres, for several machines.
+"""The engines of stores: an SQLite file on one machine, or a Postgres database for several machines.
 
-SQLite: write-ahead logging, and one row an append, committed by itself (https://sqlite.org/wal.html). With durability
-"process" (`synchronous=NORMAL`) records survive the death of the process; with "power" (`FULL`) also a power cut, at
-the cost of one wait for the disk per append (https://sqlite.org/pragma.html#pragma_synchronous).
+SQLite uses write-ahead logging and commits each record (https://sqlite.org/wal.html). With durability "process"
+(`synchronous=NORMAL`), records survive a crash of the process. With "power" (`FULL`), they also survive a power cut,
+but each append waits for the disk (https://sqlite.org/pragma.html#pragma_synchronous).
 
-Postgres: through psycopg 3, the extra `postgres`. Texts are kept as TEXT, not as JSONB: that would change their bytes,
-and refuse the character U+0000.
+Postgres needs psycopg 3, the extra `postgres`. Texts are stored as TEXT, because JSONB would change their bytes and
+refuse the character U+0000.
 """
 
 import os
@@ -36,13 +36,13 @@ _SYNCHRONOUS: dict[str, str] = {"process": "NORMAL", "power": "FULL"}
 _LONGEST_TIMEOUT = 1_000_000
 """Seconds; SQLite counts milliseconds in 32 bits."""
 _LOCK = 0x5AB1_2005
-"""The advisory lock under which Postgres's tables are made: any number that is always the same."""
+"""The number of the advisory lock for creating Postgres's tables. Any constant number serves."""
 
 
 def open_store(address: str | Path) -> Store:
-    """Open the store at a path or a URL: a file's path, `sqlite:///path`, or `postgresql://…`.
+    """Return the store of an address: the path of an SQLite file, `sqlite:///path`, or `postgresql://…`.
 
-    Raises StoreError for anything else, and for a store that cannot be opened.
+    Raises StoreError for any other address, and for a store that cannot be opened.
     """
     text = text_of(address)
     if scheme_of(text).startswith("postgres"):
@@ -51,11 +51,12 @@ def open_store(address: str | Path) -> Store:
 
 
 class SQLiteStore(Store):
-    """Named journals in one SQLite file, which is made if it does not exist.
+    """A store in one SQLite file, which is created if it does not exist. The path ":memory:" is a store in memory.
 
-    Several processes may have the file open, each with its journals. A new file is readable only by its owner (0600).
-    The path `:memory:` is a store that ends with its process. `timeout`: seconds to wait while another process writes.
-    Raises StoreError for a file that is not a database or cannot be opened, StoreTooNew for one of a newer version.
+    With `durability` "process", records survive a crash of the process; with "power" also a power cut, but each append
+    waits for the disk. `timeout` is the longest wait, in seconds, while another process writes. Several processes may
+    open the file. A new file is readable only by its owner. Raises StoreError if the file cannot be opened or is not a
+    database, and StoreTooNew if a newer version has written it.
     """
 
     _failures = sqlite3.Error
@@ -81,7 +82,7 @@ class SQLiteStore(Store):
             with self._working("be opened"):
                 ((mode,),) = self._write_ahead(time.monotonic() + timeout)
                 if mode not in ("wal", "memory"):
-                    raise StoreError(f"{self._described} lies where no write-ahead log can be; put it on a local disk")
+                    raise StoreError(f"{self._described} is not on a disk with write-ahead logs; use a local disk")
                 self._connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
             self._file = None if self._path is None else identity_of(self._path)
         except BaseException:
@@ -89,9 +90,9 @@ class SQLiteStore(Store):
             raise
 
     def _write_ahead(self, until: float) -> list[Row]:
-        """Enter the mode of write-ahead logging.
+        """Turn on write-ahead logging. Retry until the time `until`.
 
-        SQLite does not wait for a process that leaves this mode at the same time, whatever the timeout.
+        SQLite ignores its timeout while another process turns this mode off.
         """
         while True:
             try:
@@ -103,33 +104,33 @@ class SQLiteStore(Store):
 
     @property
     def location(self) -> Hashable:
-        """The path of the file, which several stores may share; the store itself if it is in memory."""
+        """The absolute path of the file; the store itself for a store in memory."""
         return self if self._path is None else self._path
 
     def claim(self, name: str) -> Claim:
-        """Claim a journal by a lock file; no other process can see a store in memory.
+        """Claim a journal for this process by a lock file next to the database.
 
-        Raises ConversationBusy if another process has the journal.
+        Raises ConversationBusy if another process has claimed the journal.
         """
         check_name(name)
         return Claim(name) if self._path is None else claim_file(self._path, name)
 
     def delete(self, name: str) -> None:
-        """Delete a journal, and its lock file unless a process has claimed it; raise JournalMissing.
+        """Delete a journal, and its lock file unless a process has claimed the journal.
 
-        Records that a fork shares stay until the fork is deleted too.
+        Records that a fork shares stay until the fork is deleted. Raises JournalMissing if there is no such journal.
         """
         super().delete(name)
         if self._path is not None:
             remove_lock_file(self._path, name)
 
     def close(self) -> None:
-        """Close the file; later appends fail."""
+        """Close the file. Later calls raise StoreError or RecordingFailed."""
         with self._lock:
             self._connection.close()
 
     def __repr__(self) -> str:
-        """Where it is."""
+        """Return the path of the store."""
         return f"SQLiteStore({self._described})"
 
     def _execute(self, statement: str, values: Row = ()) -> Executed:
@@ -153,11 +154,11 @@ class SQLiteStore(Store):
     def _check_place(self) -> None:
         if self._file is not None and self._path is not None and identity_of(self._path) != self._file:
             shown = f"the file of {self._described} was deleted or replaced while it was open"
-            raise StoreLost(f"{shown}, so what is written to it would be lost; open the store again")
+            raise StoreLost(f"{shown}, so new records would be lost; open the store again")
 
 
 def _check_options(durability: object, timeout: object) -> None:
-    """Raise StoreError for a durability that is unknown, and for a timeout that SQLite does not take."""
+    """Raise StoreError for an unknown durability, and for a timeout that SQLite does not accept."""
     if not isinstance(durability, str) or durability not in _SYNCHRONOUS:
         raise StoreError(f"durability {durability!r} is unknown; expected one of {', '.join(_SYNCHRONOUS)}")
     if not isinstance(timeout, int | float) or not 0 <= timeout < _LONGEST_TIMEOUT:
@@ -165,10 +166,10 @@ def _check_options(durability: object, timeout: object) -> None:
 
 
 class PostgresStore(Store):
-    """Named journals in one Postgres database, by its URL; missing tables are made.
+    """A store in one Postgres database. `url` is `postgresql://user@host:port/database`. Creates missing tables.
 
-    A broken connection is made again at the next use. Raises StoreError if the server cannot be reached or the extra is
-    not installed, StoreTooNew for a database of a newer version.
+    Needs the extra `sabir-session[postgres]`. The store reconnects after a broken connection. Raises StoreError if the
+    server cannot be reached or psycopg is not installed, and StoreTooNew if a newer version has written the tables.
     """
 
     _append = f"{APPEND} FOR SHARE"  # a delete at the same time waits, and then sees the record
@@ -181,9 +182,9 @@ class PostgresStore(Store):
         url = text_of(url)
         scheme = scheme_of(url)
         if scheme not in ("postgresql", "postgres"):
-            found = f"is a URL of {scheme!r}" if scheme else "is no URL"
+            found = f"is a URL of {scheme!r}" if scheme else "is not a URL"
             remedy = (
-                "give a file to SQLiteStore(path)" if scheme in ("", "sqlite", "file") else "give a URL of that form"
+                "use SQLiteStore(path) for a file" if scheme in ("", "sqlite", "file") else "pass a URL of this form"
             )
             raise StoreError(f"the address {found}; expected postgresql://user@host:port/database; {remedy}")
         try:
@@ -208,9 +209,9 @@ class PostgresStore(Store):
             raise
 
     def claim(self, name: str) -> Claim:
-        """Claim a journal by an advisory lock of this connection; after a reconnect, the next question claims it again.
+        """Claim a journal by an advisory lock of this connection. After a reconnect, the next question claims it again.
 
-        Raises ConversationBusy if another connection has the journal, which may be one of this process.
+        Raises ConversationBusy if another connection has claimed the journal, even a connection of this process.
         """
         check_name(name)
         key = int.from_bytes(sha256(name.encode()).digest()[:8], signed=True)
@@ -239,19 +240,19 @@ class PostgresStore(Store):
             self._rows("SELECT pg_advisory_unlock(?)", (key,))
 
     def close(self) -> None:
-        """Close the connection; later appends fail."""
+        """Close the connection. Later calls raise StoreError or RecordingFailed."""
         with self._lock:
             self._is_closed = True
             self._connection.close()
 
     def __repr__(self) -> str:
-        """Its address, without user and password."""
+        """Return the address of the database, without user and password."""
         return f"PostgresStore({self._described})"
 
     def _connect(self) -> "psycopg.Connection[Row]":
         try:
             connection = self._psycopg.connect(self._url, autocommit=True)
-        except self._psycopg.Error as error:  # it may repeat what it was given
+        except self._psycopg.Error as error:  # the driver's message may contain the password
             raise self._psycopg.OperationalError(DatabaseFailure(error, tuple(self._secrets)).text) from None
         known = connection.info
         self._described = f"the Postgres database {known.dbname!r} at {known.host}:{known.port}"
@@ -282,7 +283,7 @@ class PostgresStore(Store):
 
 
 def _secrets_of(url: str) -> list[str]:
-    """The secrets in an address; raises StoreError for an unreadable one, without its text, which may hold secrets."""
+    """Return the passwords in an address. Raises StoreError for an invalid address; the error does not show it."""
     from psycopg import ProgrammingError
     from psycopg.conninfo import conninfo_to_dict
 

@@ -1,7 +1,7 @@
-"""Addresses of stores and the files behind them: what a path may be, and whether it still leads to the same file.
+"""Addresses of stores: check paths and URLs, and find out whether a path still leads to the same file.
 
     "chats.db" · Path("chats.db") · ":memory:" ──▶ the text of a path      7 · b"a" · "" · "a\\0b" ──▶ StoreError
-    "mysql://…" · "sqlite:chats.db" · a folder · a folder that is missing ──▶ StoreError, which says what to give
+    "mysql://…" · "sqlite:chats.db" · a folder · a missing folder ──▶ StoreError, which names the remedy
 
 SQLite writes to the file that it opened, also after the file was deleted or another one was put in its place. The
 records are then lost when the process ends.
@@ -16,29 +16,31 @@ from sabir.authoring import one_line
 from sabir_session.errors import StoreError
 
 MEMORY = ":memory:"
-"""The path of a store that ends with its process."""
+"""The path of a store in memory, which is lost when the process ends."""
 _URL = re.compile(r"([a-z][a-z0-9+.-]+)://|(sqlite|postgres|postgresql|file|https?)(?:\+\w+)?:", re.IGNORECASE)
 
 
 def text_of(address: object) -> str:
-    """Return a path or URL as text; raise StoreError for another type or a text that no system takes."""
+    """Return a path or URL as text. Raises StoreError for another type, or for a character that is not allowed."""
     text = os.fspath(address) if isinstance(address, os.PathLike) else address
     if not isinstance(text, str):
-        raise StoreError(f"{one_line(repr(address), 60)} is no address of a store; give a path, a URL or a store")
+        raise StoreError(f"{one_line(repr(address), 60)} is not the address of a store; pass a path, a URL or a Store")
     try:
         os.fsencode(text)
     except UnicodeEncodeError:
         text = "\0"
     if "\0" in text:
         # The text is not shown: it may hold a password.
-        raise StoreError("the address of the store has a character that no path and no URL has; leave it out")
+        raise StoreError(
+            "the address of the store has a character that is not allowed in paths and URLs; remove the character"
+        )
     return text
 
 
 def scheme_of(address: str) -> str:
     """Return the scheme of a URL in lower case; "" for a text that is not a URL.
 
-    Errors do not show the rest of a URL: it may hold a password.
+    Errors show the scheme only, because the rest of a URL may contain a password.
     """
     match = _URL.match(address)
     return (match[1] or match[2]).lower() if match else ""
@@ -51,28 +53,30 @@ def located(path: str) -> Path | None:
     """
     scheme = scheme_of(path)
     if scheme.startswith("postgres"):
-        raise StoreError(f"SQLiteStore takes the path of a file, not a URL of {scheme!r}; give it to PostgresStore")
+        raise StoreError(
+            f"SQLiteStore needs the path of a file, not a URL of {scheme!r}; use PostgresStore for the URL"
+        )
     if scheme or not path.strip():
         kind = f"a URL of {scheme!r}" if scheme else "an empty text"
         written = repr(path.partition(":///")[2] or "chats.db")
-        raise StoreError(f"SQLiteStore takes the path of a file, not {kind}; write SQLiteStore({written})")
+        raise StoreError(f"SQLiteStore needs the path of a file, not {kind}; write SQLiteStore({written})")
     if path == MEMORY:
         return None
     try:
         has_folder, is_folder, absolute = Path(path).parent.is_dir(), Path(path).is_dir(), Path(path).resolve()
     except (OSError, RuntimeError) as error:  # RuntimeError: links that lead back to themselves
-        reason = (error.strerror if isinstance(error, OSError) else None) or "its links lead in a circle"
+        reason = (error.strerror if isinstance(error, OSError) else None) or "its links form a circle"
         shown = one_line(repr(path), 120)
-        raise StoreError(f"{shown} could not be opened: {reason}; give the path of a file that can be made") from None
+        raise StoreError(f"{shown} could not be opened: {reason}; use the path of a file that can be created") from None
     if not has_folder:
-        raise StoreError(f"{path!r} could not be opened: its folder is not there; make the folder first")
+        raise StoreError(f"{path!r} could not be opened: its folder does not exist; create the folder first")
     if is_folder:
-        raise StoreError(f"{path!r} could not be opened: it is a folder; give the path of a file in it")
+        raise StoreError(f"{path!r} could not be opened: it is a folder; use the path of a file in the folder")
     return absolute
 
 
 def identity_of(path: Path) -> tuple[int, int] | None:
-    """Return the device and the number of the file at a path; None if there is no file, or it cannot be looked at."""
+    """Return the device and the inode number of the file at a path; None if there is no readable file."""
     try:
         status = path.stat()
     except OSError:

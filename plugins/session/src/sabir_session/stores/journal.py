@@ -3,8 +3,8 @@
     store.journal("a") ──▶ StoredJournal ── read() ──▶ all records as of that moment, in one snapshot
                                          └─ append() ─▶ PositionTaken if another writer was first
 
-A writer may take records back between the opening and the first read. The journal then has the records of the first
-read: nothing of the earlier ones was seen here, so nothing that is written here builds on them.
+A writer may remove records between the opening and the first read. The journal then has the records of the first read,
+because nothing was read or written here that depends on the removed records.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,10 @@ from sabir_session.stores.database import POSITIONS, Database
 
 
 class StoredJournal:
-    """One journal of a store: the records from when it was opened, and those appended through it since."""
+    """One journal of a store, with the records from when it was opened and the records that this object appended.
+
+    `Store.journal` creates it. Pass it to `Session(journal=…)`.
+    """
 
     def __init__(self, store: Database, name: str, identity: int, length: int) -> None:
         self.name = name
@@ -28,20 +31,20 @@ class StoredJournal:
 
     @property
     def is_latest(self) -> bool:
-        """Whether it is all that the store holds under its name: nobody else wrote to it, or took it back."""
+        """Whether no other writer has changed the journal since this object was opened."""
         with self._store._working(f"look for the journal {self.name!r}"):
             return self._store._locate(self.name) == (self._identity, len(self))
 
     def __len__(self) -> int:
-        """How many records it holds."""
+        """Return the number of records."""
         return self._key - self._identity * POSITIONS
 
     def append(self, kind: str, body: str) -> None:
-        """Write one record; once this has returned, it survives the death of the process.
+        """Write one record: the stored name of its type, and its text. The record then survives a crash of the process.
 
-        Raises RecordingFailed, and writes nothing, if the database fails or the journal was deleted; raises its
-        subclasses PositionTaken if another writer has taken the position since this journal was opened, and StoreLost
-        if the database file was deleted or replaced.
+        Raises RecordingFailed, and writes nothing, if the database fails or the journal was deleted. Raises its
+        subclasses PositionTaken if another writer has written since this object was opened, and StoreLost if the
+        database file was deleted or replaced.
         """
         store = self._store
         with self._lock:
@@ -62,10 +65,10 @@ class StoredJournal:
             self._has_seen_records = True
 
     def read(self, first: int = 0) -> Iterator[tuple[str, str]]:
-        """Return the records from that position on, as (kind, body), in order.
+        """Return the records from position `first` on, each as (kind, body), in order.
 
         Raises JournalInvalid if a record is missing or unreadable, and StoreError if another writer has removed
-        records that this journal has already returned.
+        records that this object has already returned.
         """
         store = self._store
         with store._working(f"read the journal {self.name!r}"), store._snapshot():
@@ -76,7 +79,7 @@ class StoredJournal:
                 if located is not None and located.number == self._identity:
                     raise  # it is still the journal of that name, so the record was not taken back
                 if located is None or first or self._has_seen_records:
-                    shown = f"the records of the journal {self.name!r} were taken back or deleted by another"
+                    shown = f"another writer has removed records of the journal {self.name!r}"
                     raise errors.StoreError(f"{shown}; open the journal again") from None
                 records = store._records(located.number, first, located.length)
                 self._identity, self._key = located.number, located.number * POSITIONS + located.length

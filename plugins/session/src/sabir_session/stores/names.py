@@ -1,4 +1,4 @@
-"""The names of journals, and so of conversations: texts that every database can store.
+"""Names of journals and conversations: texts that every database can store.
 
 "trip" · "any 'name' 😀" ──▶ stored            "" · 7 · "a\\0b" · 5,000 letters ──▶ StoreError
 """
@@ -8,12 +8,12 @@ from sabir.authoring import one_line
 from sabir_session.errors import StoreError
 
 LONGEST = 4000
-"""The bytes in UTF-8 that a name may have. An index of Postgres takes about 2,700 after compression, and refuses more
-with an error that the store reports."""
+"""The largest number of UTF-8 bytes in a name. An index of Postgres accepts about 2,700 bytes after compression, and
+refuses more with an error that the store reports."""
 
 
 def check_name(name: object) -> None:
-    """Raise StoreError for a name that is not a text, is empty or too long, or has a character that is not stored."""
+    """Raise StoreError for a name that is not a text, is empty or too long, or has a character that is not allowed."""
     if isinstance(name, str):
         try:
             size = len(name.encode())

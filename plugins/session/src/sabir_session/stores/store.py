@@ -1,15 +1,15 @@
-"""Named journals in a database: opened, forked, listed, deleted. One logic for every database that speaks SQL.
+"""Stores of named journals in an SQL database: open, fork, list and delete journals.
 
     store.journal("a")        a: 0 1 2 3 4 …
-    store.fork("a", "b", 3)   b:       └ 3 4 …     one row: a's first three are b's past
+    store.fork("a", "b", 3)   b:       └ 3 4 …     one row: b shares the first three records of a
 
     sabir_session_schema    version
-    sabir_journals          id · name (none: deleted, kept for its forks) · parent · length (of the parent's part)
+    sabir_journals          id · name (NULL: deleted, needed by its forks) · parent · length (of the parent's part)
     sabir_session_records   id = journal · 2³² + position · kind · body
 
-One row for each append, in one tree: a row's key is its place, so two writers of one place conflict in the key. A fork
-is a row that names its parent and how much of the parent is its past: its own records begin at that position. An engine
-(SQLite, Postgres) runs the statements.
+Each record is one row. The key of the row contains the position, so two writers of the same position conflict in the
+key. A fork is a row with its parent and the number of records that it shares with the parent. An engine (SQLite,
+Postgres) executes the statements.
 """
 
 from abc import abstractmethod
@@ -38,23 +38,32 @@ DROP = "DELETE FROM sabir_journals WHERE id = ?"
 
 
 class Store(SyncClosing, Database):
-    """Named journals in one database; a context manager, usable from any thread.
+    """A database of named journals, each with the records of one conversation. Thread-safe.
 
-    Its methods raise StoreError if the database fails.
+    Create an SQLiteStore or a PostgresStore. A `with` block closes the store. The methods raise StoreError if the
+    database fails, and for names that cannot be stored.
+
+    >>> import sabir_session
+    >>> with sabir_session.SQLiteStore("chats.db") as store:
+    ...     chat = sabir_session.Conversation("echo:m", keep=store, name="monday")
+    ...     answer = chat.ask_sync("Hello!")
+    ...     store.fork("monday", "tuesday")
+    ...     print(store.names(), store.length("tuesday"))
+    ('monday', 'tuesday') 3
     """
 
     _find_tables: str
-    """The statement that returns a row if the tables exist."""
+    """A statement that returns a row if the tables exist."""
     _tables: tuple[str, ...]
-    """The statements that make the tables of this version."""
+    """The statements that create the tables of this version."""
     _upgrades: Mapping[int, tuple[str, ...]]
     """Layout → the statements that upgrade it to the next one."""
 
     def journal(self, name: str) -> StoredJournal:
-        """Open the journal of that name; create it if it does not exist.
+        """Return the journal of this name, for `Session(journal=…)`. Create it if it does not exist.
 
-        The journal has the records of this moment. If another writer appends to it later, the next append here fails,
-        so two writers never interleave. Raises StoreError for a name that cannot be stored.
+        The returned object has the records of this moment. If another writer appends a record later, the next append of
+        this object raises PositionTaken, so the records of two writers never mix.
         """
         check_name(name)
         with self._working(f"open the journal {name!r}"):
@@ -66,11 +75,11 @@ class Store(SyncClosing, Database):
             return StoredJournal(self, name, *located)
 
     def fork(self, name: str, other: str, at: int | None = None) -> None:
-        """Create a journal that begins with the first `at` records of another one; with all its records by default.
+        """Create the journal `other` with the first `at` records of the journal `name`; None means all records.
 
-        One row is written, however many records there are; neither journal sees later appends to the other. Raises
-        JournalMissing, JournalExists, and StoreError for a name that cannot be stored and for an `at` that is not
-        between 0 and the journal's length.
+        No record is copied, and later records of one journal do not appear in the other. Raises JournalMissing if there
+        is no journal `name`, JournalExists if there is a journal `other`, and StoreError if `at` is negative or larger
+        than the number of records.
         """
         check_name(name)
         check_name(other)
@@ -80,42 +89,46 @@ class Store(SyncClosing, Database):
     def _fork(self, source: Located, name: str, other: str, at: int | None) -> None:
         at = source.length if at is None else at
         if not 0 <= at <= source.length:
-            raise errors.StoreError(f"the journal {name!r} has {source.length} records; it cannot be forked at {at}")
+            raise errors.StoreError(
+                f"the journal {name!r} has {source.length} records; at={at} must be from 0 to {source.length}"
+            )
         parent: int | None = None
         if at:  # the parent is the journal that holds the last of these records, so chains stay short
             parent = self._stretches(source.number, at)[-1].journal
         if not self._execute(FORK, (other, parent, at)).rowcount:
-            shown = f"{self._described} holds a journal {other!r} already"
-            raise errors.JournalExists(f"{shown}; delete it, or fork to another name")
+            shown = f"{self._described} already has a journal {other!r}"
+            raise errors.JournalExists(f"{shown}; delete it, or use another name")
 
     @property
     def location(self) -> Hashable:
-        """The identity of the database among the stores of this process; stores of one database return equal values.
+        """The identity of the database: equal for two stores of this process with the same database.
 
-        By default the store itself. Conversations of one process use it to answer one question at a time.
+        By default the store itself. Conversations use it to find out that another object of the process is answering a
+        question of the same conversation.
         """
         return self
 
     @abstractmethod
     def claim(self, name: str) -> Claim:
-        """Exclude other processes from the journal of that name; raise ConversationBusy if one of them has it.
+        """Claim a journal for this process, until the returned claim is released. Conversation calls it.
 
-        Objects of this process are excluded by `sabir_session.stores.claims`, whatever this returns.
+        Raises ConversationBusy if another process has claimed the journal.
         """
 
     def rewind(self, name: str, at: int, length: int, records: Sequence[tuple[str, str]] = ()) -> None:
-        """Remove the records of a journal of that length from position `at` on; forks that share them keep them.
+        """Remove the records of a journal from position `at` on, and write `records`, each (kind, body), instead.
 
-        `records`, each a kind and a body, are written in their place, in the same transaction: after a crash the
-        journal holds either the old records or these. Journals that were opened before can write no more. Raises
-        JournalMissing, PositionTaken if the journal has another length, and StoreError for an `at` beyond it.
+        Both happen in one transaction. `length` is the number of records that the caller has seen. Forks that share the
+        removed records keep them. Journal objects that were opened before cannot append any more. Raises
+        JournalMissing, PositionTaken if the journal does not have exactly `length` records, and StoreError if `at` is
+        beyond its end.
         """
         check_name(name)
-        with self._working(f"take back records of the journal {name!r}"), self._transaction():
+        with self._working(f"remove records of the journal {name!r}"), self._transaction():
             source = self._found(name)
             if source.length != length:
-                shown = f"the journal {name!r} has {source.length} records, not {length}: another has written to it"
-                raise errors.PositionTaken(f"{shown}; open the journal again")
+                shown = f"the journal {name!r} has {source.length} records, not {length}; another writer changed it"
+                raise errors.PositionTaken(f"{shown}, so open it again")
             self._execute(HIDE, (source.number,))
             self._fork(source, name, name, at)
             self._sweep(source.number)
@@ -133,16 +146,16 @@ class Store(SyncClosing, Database):
         return tuple(sorted(names))
 
     def length(self, name: str) -> int | None:
-        """Return how many records the journal of that name holds; None if there is none. It creates no journal."""
+        """Return the number of records of a journal; None if there is no journal of this name."""
         check_name(name)
         with self._working(f"look for the journal {name!r}"):
             located = self._locate(name)
             return None if located is None else located.length
 
     def delete(self, name: str) -> None:
-        """Delete a journal; records that a fork shares stay until the fork is deleted too.
+        """Delete a journal. Records that a fork shares stay until the fork is deleted.
 
-        Raises JournalMissing.
+        Raises JournalMissing if there is no journal of this name.
         """
         check_name(name)
         with self._working(f"delete the journal {name!r}"), self._transaction():
@@ -151,7 +164,7 @@ class Store(SyncClosing, Database):
             self._sweep(number)
 
     def _sweep(self, journal: int | None) -> None:
-        """Delete the records of a nameless journal that no fork shares, and the journal itself if it has no forks."""
+        """Delete the records of a deleted journal that no fork shares, and its row if it has no forks."""
         while journal is not None:
             past = self._past(journal)
             ((longest,),) = self._rows(LONGEST_FORK, (journal,))
@@ -169,11 +182,11 @@ class Store(SyncClosing, Database):
         located = self._locate(name)
         if located is None:
             known = one_line(", ".join(repr(each) for each in self.names()), 200) or "none"
-            raise errors.JournalMissing(f"{self._described} holds no journal {name!r}; it holds {known}")
+            raise errors.JournalMissing(f"{self._described} has no journal {name!r}; it has {known}")
         return located
 
     def _open(self) -> None:
-        """Make the tables, or upgrade those of an older layout, in one transaction.
+        """Create the tables, or upgrade the tables of an older layout, in one transaction.
 
         Raises StoreTooNew for a newer layout.
         """
@@ -192,7 +205,7 @@ class Store(SyncClosing, Database):
         versions = [row[0] for row in self._rows(READ_VERSION)]
         version = versions[0] if len(versions) == 1 and type(versions[0]) is int else None
         if version is not None and version > VERSION:
-            reason = f"{self._described} has layout {version}, newer than {VERSION}"
+            reason = f"{self._described} has layout {version}, but this version reads layouts up to {VERSION}"
             raise errors.StoreTooNew(f"{reason}; upgrade sabir-session")
         if version is None or any(older not in self._upgrades for older in range(version, VERSION)):
             shown = one_line(repr(versions), 80)

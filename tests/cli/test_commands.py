@@ -171,4 +171,4 @@ def test_no_package_can_take_the_place_of_an_own_command(install: Install) -> No
     env = install("acme", {"providers": "acme_commands:crash"})
 
     assert isinstance(json.loads(run("providers", "--json", env=env).stdout), list)
-    assert "command 'providers' of acme 1.0 was left out" in error_line(run("--help", env=env))
+    assert "command 'providers' of acme 1.0 is not available" in error_line(run("--help", env=env))

@@ -62,7 +62,7 @@ def test_all_settings_are_shown_with_their_values_and_whence(
 ) -> None:
     """The file is named, whether it is there or not; its path may be long."""
     monkeypatch.setenv("COLUMNS", "400")
-    assert f"{file}isnotthereyet" in "".join(command("config")[0].split())
+    assert f"{file}(doesnotexistyet)" in "".join(command("config")[0].split())
     write(file, 'model = "echo:any"\nmarkdown = "off"\n')
     monkeypatch.setenv("SABIR_SYSTEM", "Be brief.")
     lines = command("config")[0].splitlines()
@@ -102,7 +102,7 @@ def test_setting_what_the_environment_sets_too_says_so(
     """Else the user would wonder why nothing changed."""
     monkeypatch.setenv("SABIR_MODEL", "echo:any")
 
-    assert command("config", "set", "model", "echo:other")[1].rstrip().endswith("; SABIR_MODEL goes before it")
+    assert command("config", "set", "model", "echo:other")[1].rstrip().endswith("; SABIR_MODEL overrides it")
 
 
 KEY = "sk-proj-never7to8be9shown"
@@ -111,17 +111,17 @@ KEY = "sk-proj-never7to8be9shown"
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["api_key", KEY], "'api_key' looks like a key: no key is kept in this file; set the provider's variable"),
+        (["api_key", KEY], "'api_key' looks like a key: the settings file must not contain keys; set"),
         (["OPENAI-TOKEN", "x"], "'OPENAI-TOKEN' looks like a key"),
         (["system", f"Say {KEY}."], "the value of 'system' looks like a key"),
         (["model", "AIzaSyNever7to8be9shown"], "the value of 'model' looks like a key"),
-        (["max_tokens", "5"], "there is no setting 'max_tokens'; did you mean 'max_output_tokens'?"),
-        (["colour", "red"], "there is no setting 'colour'; there are model, system"),
+        (["max_tokens", "5"], "unknown setting 'max_tokens'; did you mean 'max_output_tokens'?"),
+        (["colour", "red"], "unknown setting 'colour'; choose from model, system"),
         (["model", "gpt-5"], "model: 'gpt-5' is not a model string; write provider:model"),
         (["temperature", "-1"], "temperature: Input should be greater than or equal to 0"),
         (["reasoning_effort", "hard"], "reasoning_effort: Input should be 'none', 'minimal'"),
-        (["system", "caf\udcc3"], "the value of 'system' is no UTF-8; write it where the locale is one of UTF-8"),
-        (["home", "talks"], "home: 'talks' depends on the folder of the day; write the whole path"),
+        (["system", "caf\udcc3"], "the value of 'system' is not UTF-8 text; use a terminal with a UTF-8 locale"),
+        (["home", "talks"], "home: 'talks' is a relative path; write an absolute path"),
         (["model"], "write `sabir config set NAME VALUE`"),
     ],
 )
@@ -139,9 +139,9 @@ def test_what_no_file_may_hold_is_refused_with_the_remedy(
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("model = ", "is no TOML: Invalid value (at end of document); correct it"),
-        ("\xff", "is no TOML"),
-        ("modle = 'echo:any'", "there is no setting 'modle'; did you mean 'model'?"),
+        ("model = ", "is not TOML: Invalid value (at end of document); correct it"),
+        ("\xff", "is not TOML"),
+        ("modle = 'echo:any'", "unknown setting 'modle'; did you mean 'model'?"),
         (f"api_key = '{KEY}'", "'api_key' looks like a key"),
         ("temperature = 'hot'", "temperature: Input should be a valid number"),
         ("[model]\nname = 'x'", "model: Input should be a valid string"),

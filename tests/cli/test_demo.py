@@ -80,7 +80,7 @@ def test_a_model_that_chooses_no_option_is_reported_and_the_rest_goes_on(demo: D
     found = demo("-m", "echo:any", asked="Hello", code=1)
 
     assert kinds(found) == ["parts", "parts", "parts"]
-    assert found["failures"] == ["echo:any chose no option, so that none was run"]
+    assert found["failures"] == ["echo:any answered without calling an option"]
     assert len(found["renderings"]) >= 2
 
 
@@ -177,7 +177,7 @@ def test_a_vendor_without_a_known_model_asks_for_one(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("RELAY_API_KEY", "set")
     found = demo("-m", "echo:any", "--vendors", code=2)
 
-    assert found["failures"] == ["relay: no model of it is known here; name one with -m relay:MODEL"]
+    assert found["failures"] == ["relay: no model is known for this vendor; choose one with -m relay:MODEL"]
 
 
 def test_a_vendor_that_fails_stops_no_other(relay: Relay, monkeypatch: pytest.MonkeyPatch, demo: Demo) -> None:
@@ -289,7 +289,7 @@ def test_the_embedded_model_chooses_the_option_and_answers_with_its_result(argum
 @weights
 def test_what_the_embedded_model_can_do_and_cannot_is_said() -> None:
     """A first impression must be no wrong one; of another model nothing is said."""
-    told = "smollm2 is small: it chooses among options and repeats what they give. It does not reason"
+    told = "smollm2 is small: it chooses among functions and repeats their results. It does not reason"
     page, other = (run("demo", *asked).stdout.decode() for asked in ([], [LIMA, "-m", "echo:any"]))
 
     assert told in " ".join(page.split())

@@ -62,7 +62,7 @@ def test_models_are_listed_with_the_facts_of_the_file(file: Path, command: Comma
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ('model_facts = "x"', "must hold tables"),
+        ('model_facts = "x"', "must contain tables"),
         ("[model_facts.gpt]\nrejects = []", "must be a table named"),
         ('[model_facts."openai:gpt"]\neffort = []', "effort: Extra inputs"),
     ],
@@ -78,4 +78,4 @@ def test_facts_are_no_setting_of_the_command(file: Path, command: Command) -> No
     write(file, FACTS)
 
     assert "model_facts" not in command("config")[0]
-    assert "edit the file" in command("config", "set", "model_facts", "x", code=2)[1]
+    assert "write tables [model_facts" in command("config", "set", "model_facts", "x", code=2)[1]

@@ -97,7 +97,7 @@ def test_a_request_becomes_a_history_on_standard_output(dialect: str) -> None:
     assert kinds(found) == KINDS
     assert finished.stderr.decode().splitlines() == [
         "read   4 messages, 1 option, model gpt-4.1; 0 losses",
-        "a history holds messages alone; --json gives options and settings too",
+        "only messages are written; --json prints options and settings too",
     ]
 
 
@@ -157,7 +157,7 @@ def test_a_file_that_is_there_is_replaced_only_by_force(folder: Path, command: C
     (folder / "talk.json").write_text("mine", "utf-8")
 
     said = command.error("import", *REQUEST, "-o", "talk.json")
-    assert said == "--output 'talk.json' is there already; name another, or add --force"
+    assert said == "--output 'talk.json' exists already; choose another file, or add --force"
     assert (folder / "talk.json").read_text("utf-8") == "mine"
     command("import", *REQUEST, "-o", "talk.json", "--force")
     assert kinds(sabir.load(folder / "talk.json")) == KINDS
@@ -175,20 +175,20 @@ def test_an_input_that_is_piped_from_a_file_is_not_replaced_either(folder: Path)
         )
 
     assert finished.returncode == 2
-    assert "is the file that is read" in error_line(finished)
+    assert "is the input file" in error_line(finished)
     assert path.read_bytes() == before
 
 
 REFUSED: dict[str, tuple[list[str], str]] = {
-    "a device": ([*REQUEST, "--force", "-o", "pipe"], "--output 'pipe' is no file; name one"),
-    "the input": ([*REQUEST, "--force", "-o", REQUEST[0]], f"--output '{REQUEST[0]}' is the file that is read; name"),
-    "a link to it": ([*REQUEST, "--force", "-o", "link.json"], "--output 'link.json' is the file that is read; name"),
+    "a device": ([*REQUEST, "--force", "-o", "pipe"], "--output 'pipe' is not a file; choose a file"),
+    "the input": ([*REQUEST, "--force", "-o", REQUEST[0]], f"--output '{REQUEST[0]}' is the input file; choose"),
+    "a link to it": ([*REQUEST, "--force", "-o", "link.json"], "--output 'link.json' is the input file; choose"),
     "no input": (["missing.json", *CHAT], "'missing.json' cannot be read: "),
     "a folder": ([".", *CHAT], "'.' cannot be read: "),
-    "several": (["three.jsonl", *CHAT], "'three.jsonl' holds 3 requests; give --output a folder"),
-    "several in a file": (["three.jsonl", *CHAT, "-o", "talk.json"], "'three.jsonl' holds 3 requests; give --output a"),
-    "several as JSON": (["three.jsonl", *CHAT, "--json"], "'three.jsonl' holds 3 requests, --json gives one; leave"),
-    "and in a folder": (["three.jsonl", *CHAT, "--json", "-o", "."], "'three.jsonl' holds 3 requests, --json gives"),
+    "several": (["three.jsonl", *CHAT], "contains 3 requests; write each to a file with --output FOLDER"),
+    "several in a file": (["three.jsonl", *CHAT, "-o", "talk.json"], "contains 3 requests; write each to a file"),
+    "several as JSON": (["three.jsonl", *CHAT, "--json"], "contains 3 requests, and --json prints one; use"),
+    "and in a folder": (["three.jsonl", *CHAT, "--json", "-o", "."], "contains 3 requests, and --json prints"),
     "one is broken": (["broken.jsonl", *CHAT, "-o", "new"], "'broken.jsonl': line 2: this is not a request of"),
     "one lacks messages": (["lacking.jsonl", *CHAT, "-o", "."], "'lacking.jsonl': line 1: this is not a request of "
         "openai.chat: messages is missing; expected an array"),
@@ -196,7 +196,7 @@ REFUSED: dict[str, tuple[list[str], str]] = {
         "'openai.chat.json': this is not a request of openai.responses: input is missing; expected an array"),
     "responses as chat": (["openai.responses.json", *CHAT],
         "'openai.responses.json': this is not a request of openai.chat: messages is missing; expected an array"),
-    "of no dialect": (["strange.json"], "'strange.json': no installed dialect reads it ("),
+    "of no dialect": (["strange.json"], "'strange.json': no installed dialect ("),
 }  # fmt: skip
 
 
@@ -271,7 +271,7 @@ def test_messages_without_a_request_are_read_as_one(dialect: str, shape: str, fo
 
     assert kinds(sabir.loads(out)) == KINDS
     assert err.splitlines() == [
-        f"'list.json' holds messages alone; they were read as '{FIELDS[dialect]}' of {dialect}",
+        f"'list.json' contains messages only; they were read as the field '{FIELDS[dialect]}' of {dialect}",
         "read   4 messages; 0 losses",
     ]
 
@@ -318,7 +318,7 @@ def test_the_one_dialect_that_reads_a_request_need_not_be_named(dialect: str, co
     out, err = command("import", f"{dialect}.json")
 
     assert kinds(sabir.loads(out)) == KINDS
-    assert f"read as {dialect}, the one installed dialect that takes it\n" in err
+    assert f"read as {dialect}, the only installed dialect that can read it\n" in err
 
 
 class Twin(Echo):
@@ -341,9 +341,9 @@ def test_a_request_that_several_dialects_read_is_not_guessed(folder: Path, comma
         sabir.unregister("twin")
     other = command.error("import", "other.json", "--json")
 
-    assert said == "'hello.json': it may be of echo.plain or twin.plain; say which with --from"
+    assert said == "'hello.json': several dialects can read it; choose echo.plain or twin.plain with --from"
     assert all(name in other for name in ("echo.plain", *STORED))
-    assert other.endswith("; name one with --from to see why")
+    assert other.endswith("can read it; choose one with --from to see its error")
 
 
 @pytest.mark.parametrize(
@@ -366,23 +366,23 @@ def test_an_unknown_dialect_is_answered_with_those_that_there_are(
     [
         (b"", "it is empty"),
         (b" \n\t", "it is empty"),
-        (b'{"messages": []\n,]', "line 2 is no JSON: "),
-        (b'{"messages": []}\n\nnonsense', "line 3 is no JSON: "),
+        (b'{"messages": []\n,]', "line 2 is not JSON: "),
+        (b'{"messages": []}\n\nnonsense', "line 3 is not JSON: "),
         (b"[1, 2]", "[0] is '1'; expected an object"),
         (b'{"messages": []}\nnull', "line 2 is 'null'; expected an object"),
         (b'"text"', "line 1 is '\"text\"'; expected an object"),
-        (b'{"temperature": NaN}', "line 1 is no JSON: NaN is no number"),
+        (b'{"temperature": NaN}', "line 1 is not JSON: NaN is not a JSON number"),
         (b"[" * 100_000, "line 1 is nested too deeply"),
         (b"[" * 500 + b"]" * 500, "[0] is '[[["),
         (b'{"messages": ' * 500 + b"1" + b"}" * 500, "this is not a request of openai.chat"),
-        (b'{"seed": ' + b"9" * 5000 + b"}", "line 1 is no JSON: "),
-        (b"\x89PNG\r\n\x1a\n", "line 1 is no JSON: "),
-        (b"\xff\x00\x80", "line 1 is no JSON: "),
-        ('{"messages": []}'.encode("utf-16"), "it is UTF-16 text; store it as UTF-8"),
+        (b'{"seed": ' + b"9" * 5000 + b"}", "line 1 is not JSON: "),
+        (b"\x89PNG\r\n\x1a\n", "line 1 is not JSON: "),
+        (b"\xff\x00\x80", "line 1 is not JSON: "),
+        ('{"messages": []}'.encode("utf-16"), "it is UTF-16 text; convert it to UTF-8"),
         (b"{}", "this is not a request of openai.chat: messages is missing"),
-        (sabir.dumps([sabir.user("Hello")]).encode(), "it is sabir's own already"),
-        (sabir.dumps_lines([sabir.user("Hello")]).encode(), "it is sabir's own already"),
-        (sabir.DecodedHistory(messages=()).model_dump_json().encode(), "it is sabir's own already"),
+        (sabir.dumps([sabir.user("Hello")]).encode(), "sabir wrote this file"),
+        (sabir.dumps_lines([sabir.user("Hello")]).encode(), "sabir wrote this file"),
+        (sabir.DecodedHistory(messages=()).model_dump_json().encode(), "sabir wrote this file"),
     ],
 )
 def test_no_bytes_give_more_than_one_line(data: bytes, complaint: str, command: Command) -> None:

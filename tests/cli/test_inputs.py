@@ -83,9 +83,9 @@ def test_options_come_from_modules_in_the_current_folder() -> None:
 @pytest.mark.parametrize(
     ("spec", "complaint"),
     [
-        ("add", "names no function; write module:function"),
-        (":add", "names no function"),
-        ("my_cli_options:", "names no function"),
+        ("add", "does not name a function; write module:function"),
+        (":add", "does not name a function"),
+        ("my_cli_options:", "does not name a function"),
         ("my_cli_options:nothing", "has no 'nothing'; it has .*add, Kit, ready, number"),
         ("my_cli_options:number", "which is not an option"),
         ("no_such_module:add", "cannot be imported.*ModuleNotFoundError"),
@@ -121,7 +121,7 @@ def test_a_pipe_of_other_bytes_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     """The first byte that is no text is named, and how a medium is given."""
     pipe(monkeypatch, b"ab\xff")
 
-    with pytest.raises(UsageError, match=r"byte 2 .* no UTF-8; .*--image"):
+    with pytest.raises(UsageError, match=r"byte 2 .* not UTF-8 text; .*--image"):
         read_said(None)
 
 
@@ -144,7 +144,7 @@ def test_a_pipe_on_which_nothing_comes_is_told() -> None:
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, env=environment(), **pipes) as running:
         assert running.stderr is not None
-        assert running.stderr.readline() == b"sabir: waiting for what is piped; < /dev/null where nothing is\n"
+        assert running.stderr.readline().startswith(b"sabir: waiting for text on standard input; if there is none")
         out, _ = running.communicate(b"Text.")
 
     assert out == b"Text.\n\nHello\n"

@@ -267,14 +267,14 @@ def test_json_says_what_was_written(tmp_path: Path, capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("Zenith", "'Zenith' can name no provider: expected lower-case letters, digits and _; try 'zenith'"),
-        ("my-vendor", "'my-vendor' can name no provider: expected lower-case letters, digits and _; try 'my_vendor'"),
-        ("../zenith", "'../zenith' can name no provider: expected lower-case letters, digits and _; try 'zenith'"),
-        ("4all", "'4all' can name no provider: expected lower-case letters, digits and _; try another"),
-        ("class", "'class' can name no provider: expected lower-case letters, digits and _; try another"),
-        ("echo", "'echo' is the name of an installed provider; choose another (see `sabir providers`)"),
-        ("cli", "'cli' is taken: a package sabir_cli is installed; choose another name"),
-        ("provider", "'provider' would give a class Provider, which the package has already; choose another"),
+        ("Zenith", "'Zenith' cannot be a provider's name; use lower-case letters, digits and _; try 'zenith'"),
+        ("my-vendor", "'my-vendor' cannot be a provider's name; use lower-case letters, digits and _; try 'my_vendor'"),
+        ("../zenith", "'../zenith' cannot be a provider's name; use lower-case letters, digits and _; try 'zenith'"),
+        ("4all", "'4all' cannot be a provider's name; use lower-case letters, digits and _; choose another"),
+        ("class", "'class' cannot be a provider's name; use lower-case letters, digits and _; choose another"),
+        ("echo", "a provider 'echo' is installed already (see `sabir providers`); choose another name"),
+        ("cli", "a package sabir_cli is installed already; choose another name than 'cli'"),
+        ("provider", "the name 'provider' needs a class Provider, which the package uses already; choose another name"),
     ],
 )
 def test_a_name_that_cannot_be_is_refused_in_one_line(tmp_path: Path, name: str, said: str) -> None:
@@ -292,7 +292,7 @@ def test_a_folder_that_is_there_is_left_as_it_is(tmp_path: Path) -> None:
     finished = run("new-plugin", "zenith", cwd=tmp_path)
 
     assert finished.returncode == 2
-    assert error_line(finished) == "'sabir-zenith' is there already; remove it, or name another place with --into"
+    assert error_line(finished) == "'sabir-zenith' exists already; remove it, or choose another folder with --into"
     assert list((tmp_path / "sabir-zenith").iterdir()) == []
 
 

@@ -280,7 +280,9 @@ def test_a_provider_without_known_models_is_named(
     """An empty table would look like a failure."""
     monkeypatch.setattr(relay, "models", tuple)
 
-    assert command("models", "relay")[1] == "nothing is known of the models of relay; any name is passed on\n"
+    assert (
+        command("models", "relay")[1] == "no facts are known about models of relay; any model name is sent unchanged\n"
+    )
 
 
 def test_a_provider_that_fails_is_reported_and_the_others_are_listed(

@@ -96,7 +96,7 @@ REFUSED: dict[str, tuple[list[str], int, str]] = {
     "another history": (['[{"role": "user", "content": "Hi"}]'], 2, "decode_history"),
     "a number": (["[1]"], 2, "messages[0] is a number"),
     "no message": (['[{"policy": ""}]'], 2, "messages[0] is not a message"),
-    "a broken whole": ([WHOLE], 2, "it is not what `sabir import --json` gave: messages"),
+    "a broken whole": ([WHOLE], 2, "this is not the output of `sabir import --json`: messages"),
     "no provider": (["[]", "nowhere:x"], 3, "'nowhere' is not installed"),
 }
 
@@ -120,7 +120,7 @@ def test_a_history_of_which_nothing_is_left_is_refused(tmp_path: Path, command: 
     out, err = command("render", str(tmp_path / "empty.json"), "-m", "echo:any", code=1)
 
     assert "give at least one user message" in " ".join(out.split())
-    assert err == "sabir: echo:any cannot take this history at all\n"
+    assert err == "sabir: echo:any cannot accept this conversation; the reason is shown above\n"
 
 
 values = st.recursive(

@@ -78,12 +78,12 @@ def test_a_provider_is_found_by_its_entry_point(acme: Registry, install: Install
 
 
 MISSING = {
-    "zorg": "pip install sabir-zorg, if it exists, or install the package that names it in the group 'sabir.providers'",
+    "zorg": "pip install sabir-zorg, if it exists, or install another package with an entry point 'zorg' in the group 'sabir.providers'",
     "acme-eu": "pip install sabir-acme-eu, if it exists",
     "acne": "did you mean 'acme'?",
     "acm": "did you mean 'acme'?",
     "gai": "pip install sabir-gai, if it exists",
-    "Zorg x; rm": "; install the package that names it",
+    "Zorg x; rm": "; install another package with an entry point",
 }
 
 

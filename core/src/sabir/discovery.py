@@ -353,9 +353,10 @@ def _status(name: str, source: _Source, contributions: Sequence[Contribution]) -
 
 
 def _install(name: str) -> str:
-    """How a provider that no installed package knows may be installed: its package's name follows from its own."""
+    """Return how to install an unknown provider; the name of its package is guessed from the provider's name."""
     package = f"pip install sabir-{name}, if it exists, or " if re.fullmatch(r"[a-z][a-z0-9_-]{0,39}", name) else ""
-    return f"{package}install the package that names it in the group {PROVIDERS!r}, or use sabir.register"
+    entry = f"an entry point {name!r} in the group {PROVIDERS!r}"
+    return f"{package}install another package with {entry}, or call sabir.register"
 
 
 def _hints(name: str) -> list[str]:

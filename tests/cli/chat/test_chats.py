@@ -40,12 +40,12 @@ def test_a_file_that_is_there_is_replaced_only_by_force(home: Path, command: Com
     kept.write_text("mine", "utf-8")
     kept.chmod(0o600)
     said = command.error("chats", "export", "trip", "--to", str(kept))
-    assert "is there already; name another, or add --force" in said
+    assert "exists already; choose another file, or add --force" in said
     assert kept.read_text("utf-8") == "mine"
     command("chats", "export", "trip", "--to", str(kept), "--force")
     assert kept.read_text("utf-8").startswith("## ")
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
-    assert "is no file; name one" in command.error(
+    assert "is not a file; choose a file" in command.error(
         "chats", "export", "trip", "--to", str(home), "--as", "json", "--force"
     )
     assert [path.name for path in home.glob(".mine*")] == []
@@ -111,21 +111,21 @@ def test_a_home_without_conversations_is_told(command: Command) -> None:
     out, err = command("chats")
 
     assert out == ""
-    assert "no conversation is kept in" in err
+    assert "no conversation is saved in" in err
 
 
 @pytest.mark.usefixtures("home")
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["show"], "show takes one NAME"),
-        (["show", "1", "trip"], "show takes one NAME"),
-        (["list", "1"], "list takes no NAME"),
-        (["delete"], "delete takes NAMES"),
+        (["show"], "`sabir chats show` needs one NAME"),
+        (["show", "1", "trip"], "`sabir chats show` needs one NAME"),
+        (["list", "1"], "`sabir chats list` needs no NAME"),
+        (["delete"], "`sabir chats delete` needs one NAME or more"),
         (["show", "tripp"], "did you mean 'trip'?"),
         (["delete", "9"], "no conversation '9'"),
-        (["show", "1", "--to", "x.md"], "--to, --as and --force are for export"),
-        (["export", "1", "--to", "x.txt"], "end it in .jsonl, .json or .md"),
+        (["show", "1", "--to", "x.md"], "--to, --as and --force work with `sabir chats export` only, not with show"),
+        (["export", "1", "--to", "x.txt"], "does not end in .jsonl, .json or .md"),
         (["export", "1", "--to", "no/such/x.md"], "cannot be written"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -157,7 +157,7 @@ def test_a_conversation_continues_in_the_dialect_of_its_last_answer(
 
     assert json.loads(command("chat", "-c", "--json", "third")[0])["origin"]["dialect"] == "echo.plain"
     err = " ".join(command("chat", "-c", "fourth")[1].split())
-    assert "continues with relay.plain:any, which answered last; -m relay:any chooses what that means today" in err
+    assert "continuing with relay.plain:any, which answered last; to use today's relay:any, add -m relay:any" in err
     for name, dialect in (("relay:any", "relay.wave"), ("relay.plain:any", "echo.plain")):
         out, err = command("chat", "-c", "-m", name, "--json", "more")
         assert json.loads(out)["origin"]["dialect"] == dialect
@@ -172,7 +172,7 @@ def test_another_endpoint_than_that_of_the_last_answer_is_told(
     command("chat", "-m", "relay:any", "Hello")
     monkeypatch.setattr(relay, "endpoint", lambda access: "https://elsewhere.example")
 
-    assert "the last answer came from echo:; --base-url continues there" in command("chat", "-c", "more")[1]
+    assert "came from echo:; to continue there, add --base-url echo:" in command("chat", "-c", "more")[1]
 
 
 def test_a_saved_history_is_gone_on_with(
@@ -210,7 +210,7 @@ def test_a_conversation_that_is_not_kept_leaves_nothing(command: Command) -> Non
     """And there is nothing to go on with."""
     command(*ECHO, "--no-keep", "Hello")
 
-    assert "no conversation to go on with" in command.error("chat", "-c", "Hello")
+    assert "-c: no conversation is saved yet" in command.error("chat", "-c", "Hello")
 
 
 def test_a_turn_that_failed_is_taken_back(command: Command) -> None:
@@ -233,7 +233,7 @@ def test_an_interrupted_turn_is_finished_before_anything_else(tmp_path: Path, op
 
     resumed = run("chat", "-c", "--option", options_module, "more", cwd=tmp_path)
     assert resumed.stdout == b"more\n"
-    assert b"the turn before is finished: HEY\n" in resumed.stderr
+    assert b"the previous turn is finished: HEY\n" in resumed.stderr
     told = run("chats", "export", "1", cwd=tmp_path).stdout
     assert [message.text for message in sabir.loads(told)] == [said, "", "", "HEY", "more", "more"]
 
@@ -252,12 +252,12 @@ def test_an_interrupted_turn_is_finished_before_anything_else(tmp_path: Path, op
         (["-m", "echo:any", "--output", "nonsense", "Hello"], 2, "write module:Model"),
         (["-m", "echo:any", "--vendor", "nonsense", "Hello"], 2, "write key=value"),
         (["-m", "echo:any", "--temperature", "-1", "Hello"], 2, "--temperature"),
-        (["-m", "echo:any", ""], 2, "nothing to say"),
-        (["-m", "echo:any", "two", "words"], 2, "'words' is too many; quote a text of several words"),
-        (["-m", "echo:any", "--sistem", "Hello"], 2, "There is no such option"),
+        (["-m", "echo:any", ""], 2, "there is no message to send"),
+        (["-m", "echo:any", "two", "words"], 2, "unexpected argument 'words'; put a text of several words in quotes"),
+        (["-m", "echo:any", "--sistem", "Hello"], 2, "There is no such flag"),
         (["-m", "openai:any", "Hello"], 4, "OPENAI_API_KEY"),
         (["-m", "openai:any", "--base-url", "nonsense", "Hello"], 2, "--base-url"),
-        (["-m", "echo:any", "-c", "Hello"], 2, "there is no conversation to go on with yet"),
+        (["-m", "echo:any", "-c", "Hello"], 2, "no conversation is saved yet; remove -c"),
         (["-m", "echo:any", "-c", "--name", "trip", "Hello"], 2, "give one"),
         (["-m", "echo:any", "--no-keep", "--name", "trip", "Hello"], 2, "--no-keep keeps nothing"),
         (["-m", "echo:any", "--name", "", "Hello"], 2, "--name is empty"),
@@ -282,7 +282,7 @@ def test_a_home_that_cannot_be_written_is_refused_before_anything_is_asked(
     monkeypatch.setenv("RELAY_API_KEY", "a key")
 
     said = command.error("chat", "-m", "relay:any", "Hello")
-    assert "cannot be kept" in said and "set SABIR_HOME" in said and "--no-keep" in said
+    assert "cannot be saved" in said and "set SABIR_HOME" in said and "--no-keep" in said
     assert relay.requests == []
     assert command("chat", "-m", "relay:any", "--no-keep", "Hello")[0] == "Hello\n"
 

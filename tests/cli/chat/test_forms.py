@@ -102,14 +102,14 @@ def test_a_type_is_found_by_its_name() -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("{", "is no JSON"),
-        ("[]", "holds no JSON object"),
-        ('{"type": "text"}', "is no JSON schema: 'text' is not valid"),
+        ("{", "is not JSON"),
+        ("[]", "is not a JSON object"),
+        ('{"type": "text"}', "is not a valid JSON schema: 'text' is not valid"),
         (
             '{"$ref": "https://x.example/trip.json"}',
-            "refers to 'https://x.example/trip.json', which is no schema in it",
+            "refers to 'https://x.example/trip.json', which is not a schema in the file",
         ),
-        ('{"items": {"$ref": "#/$defs/Day"}}', "refers to '#/\\$defs/Day', which is no schema in it"),
+        ('{"items": {"$ref": "#/$defs/Day"}}', "refers to '#/\\$defs/Day', which is not a schema in the file"),
     ],
 )
 def test_a_file_that_is_no_schema_is_refused(text: str, complaint: str, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_what_is_said_is_answered_kept_and_gone_on_with() -> None:
     code, seen = on_terminal(*ECHO, typed=[(READY, b"Hello **there**\r"), (DONE, b"/quit\r")])
     assert code == 0
     assert "Hello there" in lines_of(seen)
-    assert b"kept as 1; sabir chat -c continues it" in seen
+    assert b"saved as 1; sabir chat -c continues it" in seen
 
     code, seen = on_terminal("chat", "-c", typed=[(READY, b"more\r"), (DONE, b"\x04")])
     assert code == 0
@@ -217,7 +217,7 @@ def test_exit_typed_as_a_message_asks_whether_to_leave(env: dict[str, str]) -> N
     code, seen = on_terminal(*ECHO, typed=typed, env=env)
 
     assert code == 0
-    assert b"kept as 1" in seen
+    assert b"saved as 1" in seen
     assert kept() == ["/quit"] * 2
 
 

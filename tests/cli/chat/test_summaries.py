@@ -104,7 +104,7 @@ def test_a_locked_file_is_waited_for_not_moved(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr("sabir_cli.chat.home.SQLiteStore", partial(SQLiteStore, timeout=0.05))
     with closing(sqlite3.connect(tmp_path / "chats.db", isolation_level=None)) as database:
         database.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(UsageError, match="locked; wait until the other program is done with it") as refused:
+        with pytest.raises(UsageError, match="locked; wait until the other program releases it") as refused:
             Home(tmp_path)
 
     assert "SABIR_HOME" not in str(refused.value)

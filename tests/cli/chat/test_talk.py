@@ -212,9 +212,9 @@ def test_what_is_attached_is_taken_back_before_a_turn(talk: Talk) -> None:
     talk.attached.append(sabir.image("https://example.com/a.png"))
 
     assert [talk.drop(), talk.drop()] == ["removed: 1 attachment", "removed: Hello"]
-    with pytest.raises(UsageError, match="nothing was said"):
+    with pytest.raises(UsageError, match="this conversation is still empty"):
         talk.drop()
-    with pytest.raises(UsageError, match="nothing was said"):
+    with pytest.raises(UsageError, match="this conversation is still empty"):
         talk.retry()
 
 
@@ -305,7 +305,7 @@ def test_an_amount_has_two_digits_that_say_something(amount: str, shown: str) ->
 
 ENDINGS = {
     "cut off at its length limit; raise --max-output-tokens": reply("It rai", finish_reason="length"),
-    "the provider's filter ended the answer": reply("It", finish_reason="content_filter"),
+    "the provider's content filter stopped the answer": reply("It", finish_reason="content_filter"),
     "the provider failed before the answer was complete": reply("It", finish_reason="error"),
     "the model refused: I may not.": reply("No:", sabir.RefusalPart(text="I may not.")),
     "the model refused\n": reply(sabir.RefusalPart(text="I may not."), finish_reason="content_filter"),

@@ -52,20 +52,20 @@ def test_what_begins_with_a_slash_is_for_the_program(text: str) -> None:
     ("text", "complaint"),
     [
         ("/hepl", "did you mean /help?"),
-        ("/xyzzy", "/help lists the words; // sends a /$"),
-        ("/etc/passwd\nroot:x:0:0", "^/etc/passwd is no word"),
-        ("/ help", "^/ is no word"),
-        ("/image", "/image takes FILE"),
+        ("/xyzzy", "/help lists the commands; to send a message that begins with a slash, type //$"),
+        ("/etc/passwd\nroot:x:0:0", "^unknown command /etc/passwd \\(not sent\\)"),
+        ("/ help", "^unknown command / \\(not sent\\)"),
+        ("/image", "/image needs FILE"),
         ("/image none.png", "none.png.* cannot be read"),
         ("/file none.txt", "none.txt.* cannot be read"),
         ("/model nowhere:x", "'nowhere' is not installed"),
         ("/option nonsense", "write module:function"),
         ("/losses", "no answer yet"),
-        ("/quit smoking is hard", "^/quit takes nothing; // sends a /$"),
-        ("/drop\nit gently", "^/drop takes nothing; // sends a /$"),
-        ("/drop", "nothing was said"),
-        ("/retry", "nothing was said"),
-        ("/save talk.txt", "end it in"),
+        ("/quit smoking is hard", "^/quit does not accept an argument; to send .* type //$"),
+        ("/drop\nit gently", "^/drop does not accept an argument; to send .* type //$"),
+        ("/drop", "this conversation is still empty"),
+        ("/retry", "this conversation is still empty"),
+        ("/save talk.txt", "does not end in"),
         ("/save no/such/talk.md", "cannot be written"),
     ],
 )
@@ -115,7 +115,7 @@ def test_instructions_options_and_costs_are_changed_and_shown(talk: Talk, capsys
         "instructions: Be brief.",
         "options: shout",
         "3 in, 1 out · cost not known",
-        "echo:any; /model provider:model switches",
+        "echo:any; /model provider:model switches to another model",
     ]
 
 
@@ -132,7 +132,7 @@ def test_a_switch_is_told_when_it_is_done_and_a_missing_key_at_once(
     obey(talk, "/model relay:a")
     assert told(capsys).splitlines() == [
         "echo:any ▸ relay:a",
-        "relay cannot be asked: there is no RELAY_API_KEY; set it before you start",
+        "relay has no key: set RELAY_API_KEY before you start sabir",
     ]
     monkeypatch.setenv("RELAY_API_KEY", "a key")
     obey(talk, "/model relay:b")
@@ -158,7 +158,7 @@ def test_a_conversation_is_saved_in_the_form_of_the_files_name(talk: Talk, tmp_p
 
     assert sabir.load(tmp_path / "talk.jsonl") == [*talk.chat.messages]
     (tmp_path / "mine.md").write_text("mine", "utf-8")
-    with pytest.raises(UsageError, match="is there already; name another"):
+    with pytest.raises(UsageError, match="exists already; choose another file"):
         obey(talk, "/save mine.md")
     assert (tmp_path / "talk.md").read_text("utf-8") == "## user\n\nHello\n\n## echo:any\n\nHello\n"
 

@@ -1,4 +1,4 @@
-"""Output in an encoding that lacks some of our signs: ASCII replaces them, and no text raises an error."""
+"""Print ASCII instead of characters that the output's encoding lacks, so that printing never raises an error."""
 
 import codecs
 import io
@@ -8,13 +8,13 @@ ASCII = str.maketrans({
     "·": "-", "…": "...", "▶": ">", "▸": ">", "→": "->", "─": "-", "━": "-", "│": "|", "•": "*", "×": "x",
     "–": "-", "—": "-", "‘": "'", "’": "'", "“": '"', "”": '"', "\N{NO-BREAK SPACE}": " ",
 })  # fmt: skip
-"""What stands for a sign of ours where an encoding lacks it; for every other character that is a question mark."""
+"""Character that our texts use → its ASCII replacement. Any other unsupported character becomes a question mark."""
 
 
 def use_ascii_where_needed(stream: object) -> None:
-    """Have a stream of text write what its encoding lacks as ASCII instead of raising an error.
+    """Make a text stream write ASCII instead of raising an error for characters that its encoding lacks.
 
-    A terminal in a locale of ASCII is sent nothing else, though Python's UTF-8 mode would encode everything.
+    A terminal in an ASCII locale gets ASCII only, even in Python's UTF-8 mode, which would encode everything.
     """
     if isinstance(stream, io.TextIOWrapper):
         codecs.register_error("sabir.ascii", _replaced)

@@ -1,9 +1,10 @@
-"""What holds where a command line says nothing, and whence: the user's defaults, in the environment and in one file.
+"""The user's default settings, from environment variables and the settings file.
 
-    a flag ──before──▶ $SABIR_MODEL … ──before──▶ config.toml ──before──▶ what is built in
+    a flag ──before──▶ $SABIR_MODEL … ──before──▶ config.toml ──before──▶ the built-in default
                        └──────────── gather ───────────┘ ──▶ a Row for each setting ──▶ Defaults
 
-The file holds no key: a provider finds that in the environment, or where its vendor keeps it. No provider is loaded.
+The file never contains keys: providers read their keys from the environment, or from their vendor's own files. No
+provider is loaded here.
 """
 
 import os
@@ -21,9 +22,9 @@ from sabir_cli.folders import as_folder, default_home, file_path, read, variable
 from sabir_cli.output import UsageError
 
 MODEL_FACTS = "model_facts"
-"""The tables of the file that `sabir_cli.facts` reads; they have no variable and no row."""
+"""The tables of the settings file that `sabir_cli.facts` reads. They have no environment variable and no row here."""
 BUILT_IN = "default"
-"""Whence a value comes that nobody set."""
+"""The source of a value that the user did not set."""
 
 
 def _as_model(text: str) -> str:
@@ -34,36 +35,37 @@ def _as_model(text: str) -> str:
 
 
 class Defaults(BaseModel):
-    """What a command goes by where its flags say nothing; `load` reads it."""
+    """The settings used for flags that a command line does not give. `load` reads them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     model: Annotated[str, AfterValidator(_as_model)] | None = None
-    """provider:model; the embedded one where none is named."""
+    """provider:model; None for the local model of `sabir-local`."""
     system: str | None = None
     """Instructions to the model."""
     temperature: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    """How freely the model chooses its words; 0 is least."""
+    """Sampling temperature."""
     max_output_tokens: Annotated[int, Field(gt=0)] | None = None
-    """Tokens of one reply at most."""
+    """Maximum number of tokens of one reply."""
     reasoning_effort: ReasoningEffort | None = None
-    """How much a model thinks that can."""
+    """How much the model reasons, if it can."""
     markdown: bool = True
-    """Whether a terminal is shown Markdown as laid out text."""
+    """Whether answers are laid out as Markdown on a terminal."""
     home: Annotated[Path, AfterValidator(as_folder)] = Field(default_factory=default_home)
-    """The folder where conversations are kept."""
+    """The folder where conversations are saved."""
 
     @classmethod
     def load(cls) -> Self:
-        """The defaults as the environment and the user's file have them.
+        """Return the defaults from the environment and the settings file.
 
-        Raises UsageError, which names the variable or the file, for what is unknown, invalid, or looks like a key.
+        Raises UsageError, which names the variable or the file, for an unknown setting, an invalid value, and a value
+        that looks like a key.
         """
         return cls.model_validate({row.name: row.value for row in gather() if row.whence != BUILT_IN})
 
     @property
     def settings(self) -> sabir.Settings:
-        """Those that are settings of a call."""
+        """The defaults that are settings of a model call."""
         return sabir.Settings.model_validate(self.model_dump(include={*NAMES} & {*sabir.Settings.model_fields}))
 
 
@@ -71,7 +73,7 @@ NAMES = tuple(Defaults.model_fields)
 
 
 class Row(NamedTuple):
-    """One setting: its value, and whence that is; the name of a variable, the path of the file, or `BUILT_IN`."""
+    """One setting: its value and the value's source, which is a variable's name, the file's path or `BUILT_IN`."""
 
     name: str
     value: object
@@ -79,7 +81,10 @@ class Row(NamedTuple):
 
 
 def gather(environment: Mapping[str, str] | None = None, path: Path | None = None) -> list[Row]:
-    """Every setting with its value; raises UsageError as `Defaults.load` does. An empty variable counts for nothing."""
+    """Return every setting with its value and source; raises UsageError as `Defaults.load` does.
+
+    An empty variable is ignored.
+    """
     environment, path = os.environ if environment is None else environment, path or file_path()
     stored = {name: value for name, value in read(path).items() if name != MODEL_FACTS}
     for name, value in stored.items():
@@ -105,23 +110,28 @@ _SECRET_VALUE = re.compile(
     r"[\w.-]{16,}"
 )
 """How vendors' keys begin."""
-KEYS_ELSEWHERE = "no key is kept in this file; set the provider's variable, which `sabir providers` names"
+KEYS_ELSEWHERE = "the settings file must not contain keys; set the provider's variable, see `sabir providers`"
 
 
 def check(name: str, value: object, source: str) -> object:
-    """A setting's value in its own type; raises UsageError, which names the source, for what no file may hold."""
+    """Return a setting's value converted to its type.
+
+    Raises UsageError, which names the source, for an unknown setting, an invalid value, and a key.
+    """
     if name == MODEL_FACTS:
-        raise UsageError(f'{source}: {MODEL_FACTS} holds tables, [{MODEL_FACTS}."provider:model"]; edit the file')
+        raise UsageError(
+            f'{source}: {MODEL_FACTS} cannot be set here; write tables [{MODEL_FACTS}."provider:model"] into the file'
+        )
     if name not in NAMES:
         if _SECRET_NAME.fullmatch(name):
             raise UsageError(f"{source}: {name!r} looks like a key: {KEYS_ELSEWHERE}")
         near = get_close_matches(name, NAMES, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(NAMES)}"
-        raise UsageError(f"{source}: there is no setting {name!r}; {hint}")
+        hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(NAMES)}"
+        raise UsageError(f"{source}: unknown setting {name!r}; {hint}")
     if isinstance(value, str) and _SECRET_VALUE.search(value):
         raise UsageError(f"{source}: the value of {name!r} looks like a key: {KEYS_ELSEWHERE}")
     if isinstance(value, str) and not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value):
-        raise UsageError(f"{source}: the value of {name!r} is no UTF-8; write it where the locale is one of UTF-8")
+        raise UsageError(f"{source}: the value of {name!r} is not UTF-8 text; use a terminal with a UTF-8 locale")
     try:
         return getattr(Defaults.model_validate({name: value}), name)
     except ValidationError as error:

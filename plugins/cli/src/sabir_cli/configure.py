@@ -1,4 +1,4 @@
-"""`sabir config`: the defaults shown, each with whence it is; and the user's file changed, its comments kept.
+"""`sabir config`: show the default settings with their sources, and change the settings file without losing comments.
 
 show ──▶ gather ──▶ a row for each setting         set NAME VALUE ──check──▶ config.toml         unset NAME, path
 """
@@ -22,13 +22,13 @@ from sabir_cli.sheet import Sheet
 
 Action: TypeAlias = Literal["show", "set", "unset", "path"]
 TAKES: dict[Action, str] = {"show": "", "set": " NAME VALUE", "unset": " NAME", "path": ""}
-"""The words that follow each."""
-UNSET = {"model": "the embedded one", "system": "none"}
-"""What holds where nothing is set; of a setting of a call the provider decides."""
+"""Action → the arguments that it needs."""
+UNSET = {"model": "the local model", "system": "none"}
+"""Setting → the text shown if it is not set. For other settings the provider's default applies."""
 
 
 def config(
-    action: Annotated[Action, Parameter(help="Show all, set or unset one, or tell the file's path.")] = "show",
+    action: Annotated[Action, Parameter(help="Show all, set or unset one, or print the file's path.")] = "show",
     name: Annotated[str | None, Parameter(help=f"For set and unset: {', '.join(NAMES)}.")] = None,
     value: Annotated[str | None, Parameter(help="For set: the new value.", allow_leading_hyphen=True)] = None,
     /,
@@ -37,29 +37,33 @@ def config(
 ) -> int:
     """Show or change default settings.
 
-    A flag goes before the environment (SABIR_MODEL for example), and that before the file. No key is kept there.
+    A flag overrides the environment variable (such as SABIR_MODEL), and the
+    variable overrides the settings file. The file never contains API keys.
     """
     output, path = Output(machine=as_json), file_path()
     words = [word for word in (name, value) if word is not None]
     if len(words) != len(TAKES[action].split()):
-        raise UsageError(f"`config {action}` takes other words: write `sabir config {action}{TAKES[action]}`")
+        raise UsageError(f"wrong number of arguments for {action}; write `sabir config {action}{TAKES[action]}`")
     if action == "path":
         output.document({"path": str(path)}) if as_json else output.data(f"{path}\n")
         return Exit.OK
     if action != "show":
-        shadow = f"; {variable_of(words[0])} goes before it" if os.environ.get(variable_of(words[0])) else ""
+        shadow = f"; {variable_of(words[0])} overrides it" if os.environ.get(variable_of(words[0])) else ""
         output.note(store(path, *words) + shadow)
     if as_json:
         rows = [{**row._asdict(), "value": to_jsonable_python(row.value)} for row in gather()]
         output.document({"path": str(path), "settings": rows})
     elif action == "show":
-        state = "" if path.exists() else " is not there yet"
+        state = "" if path.exists() else " (does not exist yet)"
         output.show(Text(f"{path}{state}", overflow="fold"), "", _sheet(gather()))
     return Exit.OK
 
 
 def store(path: Path, name: str, value: str | None = None) -> str:
-    """Write one setting into the file, or take it out for None; tells what was done. UsageError as `gather` has it."""
+    """Write one setting to the file, or remove it if `value` is None. Return a line that says what changed.
+
+    Raises UsageError for an unknown setting, an invalid value, and a key.
+    """
     import tomlkit  # when it is needed, not at the start of every command
 
     stored = read(path)
@@ -71,7 +75,7 @@ def store(path: Path, name: str, value: str | None = None) -> str:
         document.remove(name)
     else:
         document[name] = value if isinstance(checked, Path) else checked
-    whole = path.resolve()  # a link stays one
+    whole = path.resolve()  # a symbolic link stays a link
     whole.parent.mkdir(parents=True, exist_ok=True)
     replace_file(whole, tomlkit.dumps(document))
     return f"{name} is {'no longer set' if value is None else 'set'} in {path}"

@@ -1,4 +1,4 @@
-"""Shows a conversation: a reply as it arrives, calls and results in a line each.
+"""Show a conversation: a reply as it arrives, and one line for each option call and result.
 
 messages ──speak──▶ Spoken: the reply, and how fast it came
 """
@@ -13,31 +13,31 @@ from sabir.authoring import Signature, one_line
 from sabir_cli.output import Output
 
 FAILED_REASONS = frozenset({"content_filter", "error", "native_calls"})
-"""Finish reasons of replies that failed; a provider's own calls are among them, for nobody here answers those."""
+"""Finish reasons of replies that failed. Calls in a provider's own format count, because nothing here answers them."""
 LONGEST_SHOWN = 300
-"""Characters of an option's arguments or result that are shown."""
+"""Maximum length of the shown arguments or result of an option, in characters."""
 
 
 @dataclass(frozen=True)
 class Spoken:
-    """A reply, and the seconds from its first piece of text to its last."""
+    """A reply, and the seconds between its first and its last piece of text."""
 
     reply: sabir.Reply
     seconds: float
 
     @property
     def rate(self) -> float | None:
-        """Tokens per second after the first one; None where the provider counted none or all came at once."""
+        """Tokens per second after the first token; None without a token count, or if all text arrived at once."""
         tokens = self.reply.usage.output_tokens or 0
         return (tokens - 1) / self.seconds if tokens > 1 and self.seconds >= 0.001 else None
 
     @property
     def failed(self) -> bool:
-        """Whether the reply is not a usable answer: refused, filtered, broken off, or waiting for other code."""
+        """Whether the reply is unusable: refused, filtered, ended by an error, or a call that nothing here answers."""
         return self.reply.refusal is not None or self.reply.finish_reason in FAILED_REASONS
 
     def summary(self) -> str:
-        """Tokens, finish reason and speed, in one line."""
+        """Return tokens, finish reason and speed in one line."""
         speed = [] if self.rate is None else [f"{self.rate:.1f} tokens/s"]
         return " · ".join([str(self.reply.usage), self.reply.finish_reason, *speed])
 
@@ -51,7 +51,7 @@ def speak(
     settings: sabir.Settings | None = None,
     write: Callable[[str], None] | None = None,
 ) -> Spoken:
-    """One reply, its text written as it comes (to the output, unless told otherwise).
+    """Request one reply, pass its text to `write` (by default the output's) as it arrives, and return the reply.
 
     An interruption closes the connection.
     """
@@ -84,7 +84,7 @@ def describe_call(message: sabir.Message) -> str:
 
 
 def describe_result(message: sabir.Message) -> str:
-    """An option's return value, or why it failed."""
+    """Return an option's return value, or its error, in one line."""
     result = message.result
     assert result is not None
     if result.is_error:
@@ -94,5 +94,5 @@ def describe_result(message: sabir.Message) -> str:
 
 
 def needs_loop(options: Sequence[sabir.Option]) -> bool:
-    """Whether an option is asynchronous; where none is, no loop is started, so that Ctrl-C interrupts an option."""
+    """Return whether an option is asynchronous. Without one no event loop is started: Ctrl-C then stops an option."""
     return any(option.function is not None and Signature.is_asynchronous(option.function) for option in options)

@@ -1,13 +1,13 @@
-"""`sabir demo`: one conversation with a real model, then the same history for every other dialect and vendor.
+"""`sabir demo`: hold one conversation with a real model, then convert it for every other dialect and vendor.
 
     1  question ──▶ model ──call──▶ option ──result──▶ model ──▶ answer, as it comes
-    2  that history ──render──▶ each installed dialect: what it would lose, and with --bodies what it would be sent
-    3  that history ──send──▶ each vendor that was named with -m; with --vendors, all whose key is set
+    2  that history ──render──▶ each installed dialect: the losses, and with --bodies the request bodies
+    3  that history ──send──▶ each vendor named with -m; with --vendors, all whose key is set
 
-It fits a screen of 80 columns and 24 lines.
+The output fits a screen of 80 columns and 24 lines.
 
-Only named vendors get requests. Nothing is scripted: another question gives another call, another result, another
-answer. A failing step prints one line, and the demonstration continues.
+Only named vendors get requests. Nothing is scripted: another question leads to another call, result and answer. A
+failing step prints one line, and the demonstration continues.
 """
 
 import asyncio
@@ -44,20 +44,20 @@ QUESTION = "What time is it in Paris?"
 SYSTEM = "Be brief."
 CHOOSE = sabir.Settings(option_choice="required", parallel_options=False, temperature=0, max_output_tokens=200)
 ANSWER = sabir.Settings(option_choice="none", temperature=0, max_output_tokens=200)
-"""Settings of the first reply, which must be a call for the rest to follow, and of the second, which must not."""
+"""Settings of the first reply, which must be a call so that the demo can continue, and of the second, an answer."""
 LABEL = 8
-"""Columns before what is said."""
+"""Width of the labels in columns."""
 SMALL = (
-    "{model} is small: it chooses among options and repeats what they give. It does not reason, "
-    "and knows no facts to rely on."
+    "{model} is small: it chooses among functions and repeats their results. It does not reason, "
+    "and its facts are not reliable."
 )
-MORE = "More: --bodies (each request whole), --vendors (ask all whose key is set)"
+MORE = "More: --bodies (show each request), --vendors (ask all vendors whose key is set)"
 MEANINGS: dict[str, str] = {
-    "dropped": "left out", "downgraded": "sent as something lesser", "relocated": "sent at another place",
-    "rewritten": "the same in other characters", "synthesized": "added, because the wire demands it",
-    "withheld": "state of another provider, which stays here",
+    "dropped": "not sent", "downgraded": "sent in a weaker form", "relocated": "sent at another place",
+    "rewritten": "sent with other characters, same meaning", "synthesized": "added, because the API requires it",
+    "withheld": "private data of another provider, not sent",
 }  # fmt: skip
-"""What each kind of loss is, in the words of the documentation."""
+"""Kind of loss → its meaning in a few words."""
 
 
 def demo(
@@ -69,19 +69,20 @@ def demo(
         Parameter(
             name=["-m", "--model"],
             negative="",
-            help="provider:model to talk to; further ones name models of other vendors to send the history to.",
+            help="provider:model to talk to; repeat to send the history to models of other vendors.",
         ),
     ] = None,
     vendors: Annotated[
         bool, Parameter(negative="", help="Send the history to every vendor whose key is in the environment.")
     ] = False,
-    bodies: Annotated[bool, Parameter(negative="", help="Show each request whole, and each loss in words.")] = False,
+    bodies: Annotated[bool, Parameter(negative="", help="Show each request body, and explain each loss.")] = False,
     option: OptionFlags = None,
     as_json: JSONFlag = False,
 ) -> int:
-    """Show all of it on a real model: a conversation with an option, what each dialect loses, other vendors' answers.
+    """Let a real model call a function, and show how other vendors' APIs accept the conversation.
 
-    The embedded model is used, which needs no key and no network, unless -m, $SABIR_MODEL or `sabir config` names one.
+    Without -m, $SABIR_MODEL or `sabir config`, the demo uses the local model,
+    which needs no key and no network.
     """
     options = load_options(option) or (sabir.option(time_in),)
     named = list(model or [choose_model(None)])
@@ -97,7 +98,7 @@ def demo(
 
 
 class _Demonstration:
-    """The three parts, their output for `--json`, and the exit code of the first failed step."""
+    """The three parts of the demo, the document of `--json`, and the exit code of the first failed step."""
 
     def __init__(self, output: Output, options: Sequence[sabir.Option], named: Sequence[str]) -> None:
         self.output = output
@@ -109,7 +110,7 @@ class _Demonstration:
         self.document: dict[str, Any] = {"renderings": [], "sent": [], "failures": []}  # whatever JSON holds
 
     def hold(self, model: str, question: str) -> None:
-        """One conversation: a question, a chosen option, its result, an answer."""
+        """Hold the conversation: a question, an option call, its result, an answer."""
         self.output.show(Text(f"1  A conversation with {model}", style="bold"))
         self.messages = [sabir.system(SYSTEM), sabir.user(question)]
         self._say("system", SYSTEM)
@@ -134,7 +135,7 @@ class _Demonstration:
         calls = chosen.reply.option_calls
         if not calls:
             self._usage(chosen)
-            self._fail(f"{llm.target} chose no option, so that none was run", Exit.FAILED)
+            self._fail(f"{llm.target} answered without calling an option", Exit.FAILED)
             return
         for call in calls:
             self._say("call", f"{describe_call(call)}   chosen in {time.perf_counter() - began:.1f} s")
@@ -148,7 +149,7 @@ class _Demonstration:
     def _answer(self, llm: sabir.ModelAdapter, messages: list[sabir.Message], settings: sabir.Settings) -> None:
         self.output.begin(_label("answer"))
         folded = Folded(self.output.write, self.output.out.width)
-        try:  # the line goes on until its last word is there, so that its end is not the speaker's to write
+        try:  # `folded` ends the line after its last word, so the text must not end it through `speak`
             elsewhere = Output(machine=True)
             spoken = speak(llm, messages, elsewhere, options=self.options, settings=settings, write=folded.add)
         finally:
@@ -161,8 +162,8 @@ class _Demonstration:
             self._fail(f"{llm.target} gave no answer: {reason}", Exit.FAILED)
 
     def render(self, *, bodies: bool) -> None:
-        """The same history for every installed dialect: what each would lose, and on request its body."""
-        self._title("2  The same history in other dialects, of which nothing is sent")
+        """Render the history for every installed dialect, and show its losses and with `bodies` its body."""
+        self._title("2  The same history in other dialects (nothing is sent)")
         dialects, faults = spoken_dialects(sabir.providers())
         for fault in faults:
             self._fail(fault, Exit.PLUGIN)
@@ -171,7 +172,7 @@ class _Demonstration:
             others = [name for name in spoken.other_providers if name != self.held_by]
             if spoken.dialect.name == self.held_in and spoken.speaker.provider == self.held_by and not others:
                 continue
-            also = f"{spoken.dialect.name} is also spoken by {', '.join(others)}" if others else None
+            also = f"{', '.join(others)} accept the dialect {spoken.dialect.name} too" if others else None
             view = self._view(self._model_of(spoken.speaker.full_name) or f"{spoken.speaker.full_name}:any", also)
             views.append(view)
             self.document["renderings"].append({**view.document(), "also_spoken_by": others})
@@ -195,7 +196,7 @@ class _Demonstration:
             return View(name, error=explain(error), note=note)
 
     def send(self, named: Sequence[str], *, vendors: bool) -> None:
-        """The history, without its last answer, to each vendor that was named, or to all whose key is set."""
+        """Send the history without its last answer to each vendor in `named`, and with `vendors` to all with a key."""
         self._title("3  The same question to other vendors")
         asked = set(map(_provider_of, named))
         history = _without_answer(self.messages)
@@ -208,14 +209,14 @@ class _Demonstration:
                 missing.append(f"{status.name} {wanted}")
                 self._sent(status.name, state="no key", key_variables=list(status.key_variables))
         if missing:
-            self.output.show(Text("not sent, for the key is not set:", style="dim"))
+            self.output.show(Text("not sent, because the key is not set:", style="dim"))
             self.output.show(Padding(Columns(missing, padding=(0, 3)), (0, 0, 0, 2), style="yellow"))
 
     def _send_to(self, place: str, history: list[sabir.Message]) -> None:
         provider = _provider_of(place)
         name = self.named.get(provider) or self._model_of(place)
         if name is None:
-            self._fail(f"{place}: no model of it is known here; name one with -m {place}:MODEL", Exit.USAGE)
+            self._fail(f"{place}: no model is known for this vendor; choose one with -m {place}:MODEL", Exit.USAGE)
             self._sent(provider, state="no model")
             return
         messages = list(history)
@@ -236,7 +237,7 @@ class _Demonstration:
         return f"{place}:{known[0]}" if known else None
 
     def close(self, model: str) -> None:
-        """What to think of the embedded model, and what else there is to see."""
+        """Print the limits of the local model if it was used, and further flags."""
         provider, _, name = model.partition(":")
         lines = [SMALL.format(model=name)] if provider == EMBEDDED and name in known_models(EMBEDDED) else []
         self.output.show("", *(Text(line, style="dim") for line in (*lines, MORE)))
@@ -265,7 +266,7 @@ class _Demonstration:
 
 
 class Folded:
-    """Text that comes in pieces, folded between words at a width under its label; its last word waits for the next."""
+    """Writes pieces of a text, folded between words at a width. Holds the last word back until it is complete."""
 
     def __init__(self, write: Callable[[str], None], width: int) -> None:
         self._write, self._width = write, width
@@ -273,13 +274,13 @@ class Folded:
         self._waiting = ""
 
     def add(self, piece: str) -> None:
-        """A piece of the text."""
+        """Add a piece of the text."""
         *words, self._waiting = re.findall(r"\s*\S+|\s+$", self._waiting + piece) or [""]
         for word in words:
             self._put(word)
 
     def end(self) -> None:
-        """Write what waits."""
+        """Write the last word."""
         self._put(self._waiting)
         self._waiting = ""
 
@@ -327,7 +328,7 @@ def _signature(option: sabir.Option) -> str:
 
 
 def _without_answer(messages: Sequence[sabir.Message]) -> list[sabir.Message]:
-    """The history up to its last result, or, where no option was run, up to the question."""
+    """Return the history up to its last option result, or up to the question if no option ran."""
     asked = (
         index for index, message in enumerate(messages) if message.kind == "option_result" or message.policy == "user"
     )
@@ -337,11 +338,11 @@ def _without_answer(messages: Sequence[sabir.Message]) -> list[sabir.Message]:
 def time_in(city: str) -> str:
     """The current time and date in a city."""
     now = datetime.now(ZoneInfo(find_zone(city)))
-    return f"{now:%H:%M on %A}, {now.day} {now:%B}"  # a small model repeats it whole; of a year it makes another
+    return f"{now:%H:%M on %A}, {now.day} {now:%B}"  # without the year, which a small model repeats wrongly
 
 
 def find_zone(city: str) -> str:
-    """The time zone named after a city (or the name of a zone itself); LookupError where none is."""
+    """Return the time zone named after a city, or the zone of that name; raises LookupError if there is none."""
     zones = _zones()
     name = _plain(city)
     for candidate in (name, name.partition(",")[0].strip()):
@@ -352,7 +353,7 @@ def find_zone(city: str) -> str:
 
 @functools.cache
 def _zones() -> dict[str, str]:
-    """Plain names of cities, and of zones, to zones; a continent's name for a city wins over an old alias."""
+    """Return plain name of a city or zone → zone. Zones with a continent's name are preferred to old aliases."""
     found: dict[str, str] = {}
     for zone in sorted(available_timezones(), key=lambda zone: ("/" not in zone, zone)):
         found.setdefault(_plain(zone.rpartition("/")[2]), zone)

@@ -1,9 +1,9 @@
-"""Model strings for people: the dialect is shown wherever it is not the provider's default.
+"""Model strings for people, with the dialect only if it is not the provider's default.
 
 openai, openai.responses, gpt-5 ──▶ openai:gpt-5          openai, openai.chat, gpt-5 ──▶ openai.chat:gpt-5
 
-Lists need the defaults of providers without importing their plugins, so a table holds them. A provider that it lacks is
-loaded.
+A table holds the providers' default dialects, so that lists need not import their plugins. Only a provider missing from
+the table is loaded.
 """
 
 import sabir

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from enum import IntEnum
 
 DEBUG_VARIABLE = "SABIR_DEBUG"
-"""The environment variable with which a fault of the program shows its traceback."""
+"""The environment variable that adds the traceback to an error."""
 
 
 class Exit(IntEnum):
-    """How the process ended."""
+    """The exit codes; MEANINGS explains them."""
 
     OK = 0
     FAILED = 1
@@ -24,16 +24,16 @@ class Exit(IntEnum):
 
 
 MEANINGS: Mapping[Exit, str] = {
-    Exit.OK: "done",
-    Exit.FAILED: "losses that --strict refuses, or a reply that failed",
+    Exit.OK: "success",
+    Exit.FAILED: "no usable reply, or --strict found losses",
     Exit.USAGE: "wrong arguments or input: a file, a history, an option, a setting",
     Exit.PLUGIN: "a provider or a plugin is missing or broken",
     Exit.CALL: "a call to a provider failed",
-    Exit.BUG: f"a fault of this program or of a plugin; {DEBUG_VARIABLE}=1 shows where",
-    Exit.INTERRUPTED: "interrupted",
-    Exit.PIPE: "nobody reads the output any more",
+    Exit.BUG: f"a bug in sabir or in a plugin; {DEBUG_VARIABLE}=1 shows where",
+    Exit.INTERRUPTED: "interrupted with Ctrl-C",
+    Exit.PIPE: "the program that reads the output has closed it",
 }
-"""Exit code → when a command ends with it."""
+"""Exit code → its meaning, as the help page shows it."""
 
 
 def help_text() -> str:

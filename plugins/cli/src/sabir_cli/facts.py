@@ -1,4 +1,4 @@
-"""Facts about models that the user's settings file overrides, for models that the installed tables have wrong.
+"""Facts about models from the user's settings file, which override wrong or outdated facts of the installed plugins.
 
 [model_facts."openai:gpt-7"]          ──▶ sabir.adapter("openai:gpt-7-mini", model_facts=…)
 efforts = ["low", "high"]             ──▶ `sabir models`: the row with these facts, and a note
@@ -19,13 +19,13 @@ from sabir_cli.output import UsageError
 def stored_facts(path: Path | None = None) -> dict[str, sabir.ModelInfo]:
     """Return `provider:beginning of the models' names` → the facts that the file sets.
 
-    Raises UsageError, which names the file, for a table that is wrong.
+    Raises UsageError, which names the file, for an invalid table.
     """
     path = path or file_path()
     tables = read(path).get(MODEL_FACTS, {})
     where = f"{str(path)!r}: {MODEL_FACTS}"
     if not isinstance(tables, dict):
-        raise UsageError(f'{where} must hold tables: [{MODEL_FACTS}."provider:model"]')
+        raise UsageError(f'{where} must contain tables; write [{MODEL_FACTS}."provider:model"]')
     facts: dict[str, sabir.ModelInfo] = {}
     for name, table in tables.items():
         provider, _, prefix = name.partition(":")

@@ -1,9 +1,9 @@
-"""Errors as the user of the command sees them: an exit code, and one line that names flags.
+"""Errors of the command: an exit code, and one line that names flags.
 
     error ──exit_of──▶ code
     error ──explain──▶ one line ──in_flags──▶ "raise --max-output-tokens" where the library says max_output_tokens
 
-The library's errors name the arguments of its functions, which nobody has passed who types a command.
+The library's errors name arguments of Python functions, which the user of a command does not know.
 """
 
 import re
@@ -48,8 +48,13 @@ FLAGS: Mapping[str, str] = {
 _UNQUOTED = r"(?<![\w.'\"`(-])"
 _NAMES = "|".join(sorted(FLAGS, key=lambda name: -len(name)))
 _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"; what came is in `partial`"), ""),  # an attribute of the error
+    (re.compile(r"; the received part is in `partial`"), ""),  # an attribute of the error
     (re.compile(r",? or pass api_key=(\{[^{}]*\})?"), ""),  # no flag takes a key
+    (
+        re.compile(r"another package with an entry point \S+ in the group 'sabir\.providers', or call sabir\.register"),
+        "another package that provides it",
+    ),
+    (re.compile(r"a URL, a path or bytes"), "a URL or a path"),
     (
         re.compile(r"pass model_facts=\{'(\w+)': (\[[^\]]*\])\}"),
         r'set \1 = \2 in a table [model_facts."provider:model"] of the settings file (`sabir config path`)',
@@ -67,7 +72,7 @@ _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = (
 
 
 def in_flags(text: str) -> str:
-    """Return one of the library's texts with flags in the place of the arguments of its functions.
+    """Return one of the library's texts, with flags instead of the names of Python arguments.
 
     Text in quotes or backticks is left as it is: it repeats what a server or the user wrote.
     """
@@ -98,7 +103,8 @@ def explain(error: BaseException) -> str:
     if isinstance(error, CycloptsError):
         command = " ".join(("sabir", *(error.command_chain or ())))
         if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
-            return f"{error.unused_tokens[0]!r} is too many; quote a text of several words (see `{command} --help`)"
+            extra = error.unused_tokens[0]
+            return f"unexpected argument {extra!r}; put a text of several words in quotes (see `{command} --help`)"
         return f"{str(error).rstrip('., ')} (see `{command} --help`)"
     if isinstance(error, ValidationError):
         return in_flags(f"{error.title}: {describe_validation_error(error)}")

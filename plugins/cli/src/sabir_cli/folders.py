@@ -1,4 +1,4 @@
-"""The settings file and the folder of conversations, found without loading the library: a list needs only these.
+"""Find the settings file and the folder of conversations without importing the library, so that lists appear at once.
 
 $SABIR_HOME ──before──▶ `home` in config.toml ──before──▶ the platform's folder for data
 """
@@ -20,7 +20,7 @@ def file_path() -> Path:
 
 
 def default_home() -> Path:
-    """Return the folder of conversations if none is set."""
+    """Return the platform's folder for conversations, which is used if no folder is set."""
     return platformdirs.user_data_path(APP, appauthor=False)
 
 
@@ -51,7 +51,7 @@ def as_folder(path: Path) -> Path:
     except RuntimeError as error:  # ~somebody, who is not there
         raise ValueError(f"{str(path)!r}: {error}") from None
     if not expanded.is_absolute():
-        raise ValueError(f"{str(path)!r} depends on the folder of the day; write the whole path, or begin with ~")
+        raise ValueError(f"{str(path)!r} is a relative path; write an absolute path, or begin with ~")
     return expanded
 
 
@@ -66,5 +66,5 @@ def read(path: Path) -> dict[str, object]:
         return {}
     except OSError as error:
         raise UsageError(f"{str(path)!r} cannot be read: {error.strerror}; make it readable, or remove it") from None
-    except ValueError as error:  # no UTF-8, or no TOML
-        raise UsageError(f"{str(path)!r} is no TOML: {error}; correct it, or remove it") from None
+    except ValueError as error:  # not UTF-8, or not TOML
+        raise UsageError(f"{str(path)!r} is not TOML: {error}; correct it, or remove it") from None

@@ -1,4 +1,4 @@
-"""The help page and the version, without an import of any command: they are what a new user types first.
+"""The help page and the version, shown fast because no command is imported.
 
     "module:function" ──find the file──▶ its source ──ast──▶ the first paragraph of the function's docstring
 
@@ -20,16 +20,16 @@ from sabir.authoring import printable
 
 from sabir_cli.exits import help_text
 
-HELP = "One typed message vocabulary for language models; every provider a plugin."
+HELP = "Talk to models of any vendor, and convert conversations between their APIs."
 GROUP = "sabir.commands"
 FLAGS: Mapping[str, str] = {
     "--help, -h": "Show this page.",
     "--install-completion": "Install completion for your shell (bash, zsh, fish, PowerShell).",
     "--version": "Show the version.",
 }
-"""The flags of the command itself → what they do."""
+"""Flags of `sabir` itself → their help."""
 WIDEST = 100
-"""Columns of a page at most."""
+"""Maximum width of the help page in columns."""
 
 
 def text_for(tokens: Sequence[str], commands: Mapping[str, str]) -> str:
@@ -76,11 +76,11 @@ def summary(place: str) -> str | None:
 
 def left_out(point: EntryPoint) -> str:
     """Return the error for an installed command with the name of one of our own."""
-    return f"command {point.name!r} of {source(point)} was left out: sabir has one of that name"
+    return f"command {point.name!r} of {source(point)} is not available, because sabir has a command of that name"
 
 
 def source(point: EntryPoint) -> str:
-    """Return the distribution of an entry point."""
+    """Return the name and version of the package that an entry point belongs to."""
     return f"{point.dist.name} {point.dist.version}" if point.dist else point.value
 
 
@@ -105,11 +105,11 @@ def _further() -> Iterator[EntryPoint]:
     try:
         yield from sabir.commands()
     except PluginError as error:
-        sys.stderr.write(f"sabir: no further command was loaded: {error}\n")
+        sys.stderr.write(f"sabir: the commands of other packages are not available: {error}\n")
 
 
 def _loaded_summary(point: EntryPoint) -> str:
-    """Import a command, and return what its help says; "Broken: …" if it cannot be imported or is no command."""
+    """Import a command and return the first paragraph of its help, or "Broken: …" with the reason if that fails."""
     from sabir.authoring import load_entry_point, one_line
     from sabir.errors import PluginError
 

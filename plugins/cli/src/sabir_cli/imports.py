@@ -1,13 +1,13 @@
-"""`sabir import`: a conversation that another program stored in a vendor's shape, as sabir's own history.
+"""`sabir import`: convert a conversation that another program stored in a vendor's format to sabir's messages.
 
-FILE ──▶ requests ──dialect.decode_history──▶ DecodedHistory ──▶ a history, or the whole as JSON
+FILE ──▶ requests ──dialect.decode_history──▶ DecodedHistory ──▶ messages, or with --json all contents
 
-    {…}                 one request, as it is
+    {…}                 one request
     {…} {…} or [{…}]    JSON Lines, or an array, of requests: objects that have the dialect's `messages_field`
     [message, …]        messages without a request around them ──▶ {"<messages_field>": [message, …]}
 
-Nothing is sent, and FILE is never written to. Bytes stay bytes: what is broken in them is the dialect's to mend, and to
-report.
+Nothing is sent, and FILE is never written to. Invalid UTF-8 is passed to the dialect unchanged, which corrects and
+reports it.
 """
 
 import json
@@ -32,11 +32,11 @@ from sabir_cli.providers import spoken_dialects
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _BYTES = "surrogateescape"
-"""How bytes that are no UTF-8 pass through text unchanged."""
+"""The error handler with which bytes that are not UTF-8 pass through text unchanged."""
 
 
 class Value(NamedTuple):
-    """One JSON value of a file: where it stands, its text, and what it is."""
+    """One JSON value of a file: its place such as "line 3", its text, and the parsed value."""
 
     place: str
     text: str
@@ -44,7 +44,10 @@ class Value(NamedTuple):
 
 
 class Request(NamedTuple):
-    """One stored request. `place` says where it stands in a file of several; `is_wrapped`, that it was messages."""
+    """One stored request. `place` is its place in a file of several requests.
+
+    `is_wrapped` means that the file has messages only.
+    """
 
     place: str
     body: bytes
@@ -52,40 +55,40 @@ class Request(NamedTuple):
 
 
 class Imported(NamedTuple):
-    """One request, and its contents."""
+    """One request, and the history decoded from it."""
 
     request: Request
     history: DecodedHistory
 
     def losses(self) -> Iterator[sabir.Loss]:
-        """The losses; in a file of several requests, each names its request."""
+        """Yield the losses. In a file of several requests, each loss names its request."""
         for loss in self.history.losses:
             path = f"{self.request.place} {loss.path}".strip()
             yield loss.model_copy(update={"path": path}) if self.request.place else loss
 
 
 def import_(
-    file: Annotated[str, STDIN_TOO, Parameter(help="A stored request, as JSON; - reads standard input.")],
+    file: Annotated[str, STDIN_TOO, Parameter(help="JSON file of a request or its messages; - reads standard input.")],
     /,
     *,
     dialect: Annotated[
         str | None,
-        Parameter(name="--from", help="provider.dialect that the request was written in; else the one that reads it."),
+        Parameter(name="--from", help="provider.dialect of the file. Default: found out, if only one can read it."),
     ] = None,
     output: Annotated[
         Path | None,
-        Parameter(name=["-o", "--output"], help="File for the history, or a folder for those of several requests."),
+        Parameter(name=["-o", "--output"], help="File to write; for several requests an existing folder."),
     ] = None,
-    force: Annotated[bool, Parameter(negative="", help="Replace what --output names.")] = False,
+    force: Annotated[bool, Parameter(negative="", help="Overwrite the file --output.")] = False,
     strict: Annotated[
-        bool, Parameter(negative="", help="Write no history, and exit 1, if anything was dropped or downgraded.")
+        bool, Parameter(negative="", help="Write nothing, and exit 1, if anything was dropped or downgraded.")
     ] = False,
     as_json: JSONFlag = False,
 ) -> int:
-    """Read a conversation that was stored in a vendor's shape, as a history of sabir's own.
+    """Convert a conversation stored in a vendor's format to sabir's messages.
 
-    The history is the messages; --json gives options, settings, model and losses
-    too. Either is what `sabir render` takes. For example:
+    The output has the messages only. With --json it also has options,
+    settings, model and losses. `sabir render` reads both. For example:
 
     sabir import old.json --from openai.chat --output talk.json
 
@@ -106,14 +109,14 @@ def import_(
         sabir.save(target, each.history.messages)
         console.note(f"wrote  {target}")
     if any(each.history.options or each.history.settings != sabir.Settings() for each in found):
-        console.note("a history holds messages alone; --json gives options and settings too")
+        console.note("only messages are written; --json prints options and settings too")
     if not targets and not as_json:
         console.data(sabir.dumps(found[0].history.messages))
     return Exit.OK
 
 
 def _read(file: str, source: str, dialect: str | None, console: Output) -> list[Imported]:
-    """Every request in a file; HistoryInvalid names the file."""
+    """Return every request in a file; raises HistoryInvalid, which names the file."""
     asked = None if dialect is None else sabir.dialect(dialect)
     try:
         values = read_values(read_bytes(file, "a FILE"))
@@ -125,12 +128,12 @@ def _read(file: str, source: str, dialect: str | None, console: Output) -> list[
         raise HistoryInvalid(f"{source}: {error}") from None
     if any(each.request.is_wrapped for each in found):
         field = asked.dialect.messages_field
-        console.note(f"{source} holds messages alone; they were read as {field!r} of {asked.dialect.name}")
+        console.note(f"{source} contains messages only; they were read as the field {field!r} of {asked.dialect.name}")
     return found
 
 
 def _read_as(dialect: sabir.PureDialect, values: Sequence[Value]) -> list[Imported]:
-    """The requests as a dialect reads them; HistoryInvalid says which one it does not."""
+    """Decode the requests with a dialect; raises HistoryInvalid, which names the request that cannot be read."""
     found = []
     for request in as_requests(values, dialect.dialect.messages_field):
         try:
@@ -141,7 +144,10 @@ def _read_as(dialect: sabir.PureDialect, values: Sequence[Value]) -> list[Import
 
 
 def _recognise(values: Sequence[Value], console: Output) -> tuple[sabir.PureDialect, list[Imported]]:
-    """The one installed dialect that reads the requests, and what it read; HistoryInvalid where it is not one."""
+    """Return the only installed dialect that can read the requests, and the result.
+
+    Raises HistoryInvalid if no dialect or several dialects can read the requests.
+    """
     spoken, faults = spoken_dialects(sabir.providers())
     for fault in faults:
         console.note(fault)
@@ -152,43 +158,46 @@ def _recognise(values: Sequence[Value], console: Output) -> tuple[sabir.PureDial
             read[each.speaker.full_name] = candidate, _read_as(candidate, values)
     if len(read) == 1:
         ((name, only),) = read.items()
-        console.note(f"read as {name}, the one installed dialect that takes it")
+        console.note(f"read as {name}, the only installed dialect that can read it")
         return only
     if read:
-        raise HistoryInvalid(f"it may be of {' or '.join(read)}; say which with --from")
+        raise HistoryInvalid(f"several dialects can read it; choose {' or '.join(read)} with --from")
     installed = ", ".join(each.speaker.full_name for each in spoken) or "none"
-    raise HistoryInvalid(f"no installed dialect reads it ({installed}); name one with --from to see why")
+    raise HistoryInvalid(f"no installed dialect ({installed}) can read it; choose one with --from to see its error")
 
 
 def _targets(output: Path | None, file: str, count: int, source: str, *, as_json: bool) -> list[Path]:
-    """The files to write; a folder gets a numbered one for each request. UsageError for several in one place."""
+    """Return the files to write; in a folder, a numbered file for each request.
+
+    Raises UsageError if several requests need a folder and --output does not name one.
+    """
     if output is not None and output.is_dir():
         stem = "request" if file == "-" else Path(file).stem
         targets = [output / f"{stem}-{number:0{len(str(count))}}.json" for number in range(1, count + 1)]
     else:
         targets = [] if output is None else [output]
     if count > 1 and as_json:
-        raise UsageError(f"{source} holds {count} requests, --json gives one; leave it out, and give --output FOLDER")
+        raise UsageError(f"{source} contains {count} requests, and --json prints one; use --output FOLDER instead")
     if count > max(1, len(targets)):
-        remedy = "give --output a folder that is there, and each becomes a file in it"
-        raise UsageError(f"{source} holds {count} requests; {remedy}")
+        remedy = "write each to a file with --output FOLDER, which must exist"
+        raise UsageError(f"{source} contains {count} requests; {remedy}")
     return targets
 
 
 def _refuse_overwriting(targets: Iterable[Path], file: str, force: bool) -> None:
-    """UsageError for a file that is there already, unless it may be replaced; the input never may."""
+    """Raise UsageError for a file that exists already, unless `force` is True. The input is never overwritten."""
     with suppress(OSError, ValueError):
         read = os.fstat(sys.stdin.fileno()) if file == "-" else os.stat(file)
         same = next((each for each in targets if each.exists() and os.path.samestat(each.stat(), read)), None)
         if same is not None:
-            raise UsageError(f"--output {str(same)!r} is the file that is read; name another")
+            raise UsageError(f"--output {str(same)!r} is the input file; choose another file")
     for target in targets:
-        otherwise, remedy = ", or leave it out for standard output", ", or add --force"
+        otherwise, remedy = ", or remove --output to write to standard output", ", or add --force"
         refuse_replacing(f"--output {str(target)!r}", target, may_replace=force, otherwise=otherwise, remedy=remedy)
 
 
 def _report(found: Sequence[Imported], console: Output) -> None:
-    """The losses, a line each, and a line for each request of what it held."""
+    """Print a line for each loss, and a line with the contents of each request."""
     for each in found:
         console.losses(each.losses())
     for request, history in found:
@@ -206,10 +215,13 @@ def _count(held: Sequence[object], one: str, several: str) -> str:
 
 
 def read_values(data: bytes) -> list[Value]:
-    """The JSON values in a file, one or more; raises HistoryInvalid for invalid JSON and for sabir's own histories."""
+    """Return the JSON values in a file, at least one.
+
+    Raises HistoryInvalid for invalid JSON, an empty file, and a file that sabir itself wrote.
+    """
     encoding = json.detect_encoding(data)
     if not encoding.startswith("utf-8"):
-        raise HistoryInvalid(f"it is {encoding.upper()} text; store it as UTF-8")
+        raise HistoryInvalid(f"it is {encoding.upper()} text; convert it to UTF-8")
     text = data.decode("utf-8-sig", _BYTES)
     values: list[Value] = []
     line, start = 1, _skip_space(text, 0)
@@ -227,7 +239,10 @@ def read_values(data: bytes) -> list[Value]:
 
 
 def as_requests(values: Sequence[Value], messages_field: str) -> list[Request]:
-    """What the values are to the dialect whose requests have that field; HistoryInvalid for what can be neither."""
+    """Return the requests made from the values. Objects without `messages_field` are messages of one request.
+
+    Raises HistoryInvalid for values that are not objects.
+    """
     is_array = len(values) == 1 and isinstance(values[0].found, list)
     items = _items(values[0]) if is_array else list(values)
     strange = next((item for item in items if not isinstance(item.found, dict)), None)
@@ -244,18 +259,18 @@ def as_requests(values: Sequence[Value], messages_field: str) -> list[Request]:
 
 
 def is_document(found: JSONValue) -> bool:
-    """Whether a JSON value is a whole DecodedHistory, as `sabir import --json` writes it."""
+    """Return whether a JSON value has the fields of a DecodedHistory, which `sabir import --json` writes."""
     return isinstance(found, dict) and found.keys() == DecodedHistory.model_fields.keys()
 
 
 def _are_requests(items: Sequence[Value], messages_field: str) -> bool:
-    """Whether objects are requests: a field of that name may be a message's too, but then it holds no array."""
+    """Return whether objects are requests. A message may have a field of that name too, but it is not an array then."""
     fields = [item.found.get(messages_field) for item in items]
     return any(isinstance(field, list) for field in fields) or (bool(fields) and None not in fields)
 
 
 def _items(array: Value) -> list[Value]:
-    """The items of an array, each with its own text."""
+    """Return the items of an array, each with its own text."""
     items, start = [], _skip_space(array.text, 1)
     for index, found in enumerate(array.found):
         _, end = _PARSER.raw_decode(array.text, start)
@@ -265,12 +280,12 @@ def _items(array: Value) -> list[Value]:
 
 
 def _refuse_own(values: Sequence[Value]) -> None:
-    """HistoryInvalid for what needs no import."""
+    """Raise HistoryInvalid for a file that sabir wrote, because it needs no import."""
     first = values[0].found
     if isinstance(first, list) and first:
         first = first[0]
     if isinstance(first, dict) and ({"policy", "payload"} <= first.keys() or is_document(first)):
-        raise HistoryInvalid("it is sabir's own already; give it to `sabir render` as it is")
+        raise HistoryInvalid("sabir wrote this file, so it needs no import; use it with `sabir render` or --from")
 
 
 def _parse(text: str, start: int, line: int) -> tuple[JSONValue, int]:
@@ -278,16 +293,16 @@ def _parse(text: str, start: int, line: int) -> tuple[JSONValue, int]:
         found, end = _PARSER.raw_decode(text, start)
     except json.JSONDecodeError as error:
         place = f"line {line + text.count(chr(10), start, error.pos)}"
-        raise HistoryInvalid(f"{place} is no JSON: {error.msg}; expected a request's body, in UTF-8") from None
+        raise HistoryInvalid(f"{place} is not JSON: {error.msg}; expected a request's body, in UTF-8") from None
     except RecursionError:
         raise HistoryInvalid(f"line {line} is nested too deeply; expected a request's body") from None
     except ValueError as error:
-        raise HistoryInvalid(f"line {line} is no JSON: {one_line(str(error), 120)}") from None
+        raise HistoryInvalid(f"line {line} is not JSON: {one_line(str(error), 120)}") from None
     return found, end
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON's; write null, or leave it out")
+    raise ValueError(f"{name} is not a JSON number; write null, or remove the field")
 
 
 _PARSER = json.JSONDecoder(parse_constant=_refuse_constant)

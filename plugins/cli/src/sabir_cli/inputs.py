@@ -1,6 +1,6 @@
-"""Finds the arguments of command lines: the model, the options, the media, the piped text.
+"""Read the arguments of command lines: the model, the options, files and piped text.
 
--m, SABIR_MODEL, the settings file, or the embedded one ──▶ provider:model          module:function ──▶ option
+-m, SABIR_MODEL, the settings file, or the local model ──▶ provider:model          module:function ──▶ option
 """
 
 import importlib
@@ -25,38 +25,40 @@ if TYPE_CHECKING:  # `sabir chat --help` imports this module, and not the librar
 
 MODEL_VARIABLE = "SABIR_MODEL"
 EMBEDDED = "local"
-"""The provider that needs no key and no network, where it is installed."""
+"""The provider of the local model, which needs no key and no network. Part of the package `sabir-local`."""
 
 
 def refuse_misspelt(kind: object, value: str | None) -> None:
-    """Raise ValueError for a value that looks like a nonexistent option, not like a text or a file name."""
+    """Raise ValueError for a value that looks like a misspelt flag, not like a text or a file name."""
     if value is not None and re.fullmatch(r"--?[A-Za-z][\w-]*(=.*)?", value):
-        raise ValueError("There is no such option")
+        raise ValueError("There is no such flag")
 
 
 STDIN_TOO = Parameter(allow_leading_hyphen=True, validator=refuse_misspelt)
-"""An argument for which - stands for standard input; such an argument would take a misspelt option too."""
+"""Settings of an argument that may be "-" for standard input. Misspelt flags are refused, not read as its value."""
 
 PATIENCE = 2.0
-"""Seconds until a pipe on which nothing comes is told."""
+"""Seconds without data on a pipe until a line tells the user that the command waits for the pipe."""
 
-JSONFlag: TypeAlias = Annotated[
-    bool, Parameter(name="--json", negative="", help="One JSON document on standard output.")
-]
+JSONFlag: TypeAlias = Annotated[bool, Parameter(name="--json", negative="", help="Print one JSON document.")]
 ModelFlag: TypeAlias = Annotated[
     str | None,
-    Parameter(name=["-m", "--model"], help="provider:model; else $SABIR_MODEL, `sabir config`, the embedded one."),
+    Parameter(
+        name=["-m", "--model"],
+        help="provider:model. Default: $SABIR_MODEL, then `sabir config`, then the local model.",
+    ),
 ]
 OptionFlags: TypeAlias = Annotated[
     list[str] | None,
-    Parameter(name="--option", negative="", help="module:function that the model may choose; repeatable."),
+    Parameter(name="--option", negative="", help="module:function that the model may call; repeatable."),
 ]
 
 
 def choose_model(given: str | None) -> str:
-    """The model for a command: the flag's, the environment's, the settings file's, else the embedded one.
+    """Return the model string of the flag, else of SABIR_MODEL, of the settings file, or of the local model.
 
-    Raises ProviderMissing if none is named and none is embedded, and UsageError for a settings file that is wrong.
+    Raises ProviderMissing if no model is named and `sabir-local` is not installed, and UsageError for an invalid
+    settings file.
     """
     from sabir_cli.config import Defaults
 
@@ -64,12 +66,12 @@ def choose_model(given: str | None) -> str:
 
 
 def embedded_model() -> str:
-    """The embedded provider's first model."""
+    """Return the model string of the local provider's first model."""
     try:
         names = known_models(EMBEDDED)
     except sabir.errors.PluginError as error:
-        remedy = f"name a model with -m provider:model, or set {MODEL_VARIABLE}"
-        raise type(error)(f"no model was named, and the embedded one is missing: {error}; {remedy}") from None
+        remedy = f"choose another model with -m provider:model or {MODEL_VARIABLE}"
+        raise type(error)(f"no model was named, and the local model is not available: {error}; {remedy}") from None
     return f"{EMBEDDED}:{names[0] if names else 'default'}"
 
 
@@ -85,44 +87,44 @@ def model_rows(name: str) -> "tuple[sabir.ModelInfo, ...]":
 
 
 def known_models(name: str) -> list[str]:
-    """Return the models of `provider` or `provider.dialect` that its plugin knows by whole names.
+    """Return the models of `provider` or `provider.dialect` whose complete names the plugin knows.
 
-    Those with the longest context come first. Rows that only hold the beginning of a name are left out.
+    The models with the longest context come first. Rows that contain only the beginning of a name are skipped.
     """
     named = (info for info in model_rows(name) if info.prefix and info.prefix[-1].isalnum())
     return [info.prefix for info in sorted(named, key=lambda info: (-(info.context_tokens or 0), len(info.prefix)))]
 
 
 def load_options(specs: Iterable[str] | None) -> "tuple[Option, ...]":
-    """The options that `module:function` specifications name; OptionInvalid says which one is wrong, and how."""
+    """Return the options named by `module:function` texts. Raises OptionInvalid, which names the wrong text."""
     return sabir.Option.all_of([_load_option(spec) for spec in specs or ()])
 
 
 def read_pipe(what: str) -> bytes:
-    """All of standard input."""
+    """Read all of standard input. Raises UsageError, which asks for `what`, if standard input is a terminal."""
     if sys.stdin is None or sys.stdin.isatty():
-        raise UsageError(f"standard input is a terminal; give {what}, or pipe it")
+        raise UsageError(f"standard input is a terminal; write {what} as an argument, or pipe it into the command")
     return sys.stdin.buffer.read()
 
 
 def read_bytes(file: str, what: str) -> bytes:
-    """All of a file, or of standard input where the file is -; UsageError where it cannot be read."""
+    """Return the content of a file, or of standard input if `file` is "-". Raises UsageError if it cannot be read."""
     if file == "-":
         return read_pipe(what)
     try:
         return Path(file).read_bytes()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"{file!r} cannot be read: {reason}; give {what} that is there") from None
+        raise UsageError(f"{file!r} cannot be read: {reason}; write the path of {what} that exists") from None
 
 
 def read_said(prompt: str | None) -> list[str]:
-    """What a command line says: what is piped, and the PROMPT after it; UsageError for an empty or unreadable one.
+    """Return the message of a command line, the piped text before the PROMPT; raises UsageError for none, or no text.
 
-    Beside a PROMPT only a pipe and a file are read: another standard input may never end.
+    With a PROMPT, standard input is read only if it is a pipe or a file, because any other input may never end.
     """
     if prompt is not None and not prompt.strip():
-        raise UsageError("there is nothing to say: give a PROMPT, or pipe one")
+        raise UsageError("there is no message to send; write a PROMPT, or pipe text into the command")
     if prompt not in (None, "-"):
         return ["\n\n".join([*(_piped() if _is_piped() else []), prompt])]
     is_silent = prompt is None and (sys.stdin is None or sys.stdin.isatty())
@@ -130,14 +132,14 @@ def read_said(prompt: str | None) -> list[str]:
 
 
 def _is_piped() -> bool:
-    """Whether standard input is a pipe or a file; a pipe on which nothing comes is told."""
+    """Return whether standard input is a pipe or a file. Print a line if nothing arrives on the pipe for a while."""
     try:
         descriptor = sys.stdin.fileno()
         mode = os.fstat(descriptor).st_mode
-    except (OSError, ValueError, AttributeError):  # there is none, or it is closed
+    except (OSError, ValueError, AttributeError):  # there is no standard input, or it is closed
         return False
     if stat.S_ISFIFO(mode) and os.name != "nt" and not select.select([descriptor], [], [], PATIENCE)[0]:
-        sys.stderr.write("sabir: waiting for what is piped; < /dev/null where nothing is\n")
+        sys.stderr.write("sabir: waiting for text on standard input; if there is none, add < /dev/null\n")
     return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
 
 
@@ -146,8 +148,8 @@ def _piped() -> list[str]:
     try:
         text = data.decode("utf-8-sig").strip()
     except UnicodeDecodeError as error:
-        remedy = "pipe UTF-8 text, and give a medium by --image, --audio or --document"
-        raise UsageError(f"byte {error.start} of standard input is no UTF-8; {remedy}") from None
+        remedy = "pipe UTF-8 text; attach images, sounds and documents with --image, --audio and --document"
+        raise UsageError(f"byte {error.start} of standard input is not UTF-8 text; {remedy}") from None
     return [text] if text else []
 
 
@@ -161,10 +163,13 @@ def _load_option(spec: str) -> "Option":
 
 
 def load_named(spec: str, flag: str, what: str, refused: type[SabirError] = UsageError) -> Any:  # it may be anything
-    """What `module:name` names; `refused`, in the flag's name, for what cannot be found."""
+    """Import and return the object named by `module:name`.
+
+    Raises `refused`, with the flag in its text, if the object cannot be found.
+    """
     module_name, colon, path = spec.partition(":")
     if not (colon and module_name and path):
-        raise refused(f"{flag} {spec!r} names no {what}; write module:{what}")
+        raise refused(f"{flag} {spec!r} does not name a {what}; write module:{what}")
     found = _import_from_here(module_name, f"{flag} {spec!r}", refused)
     for name in path.split("."):
         if not hasattr(found, name):
@@ -176,12 +181,12 @@ def load_named(spec: str, flag: str, what: str, refused: type[SabirError] = Usag
 
 
 def _import_from_here(module_name: str, given: str, refused: type[SabirError]) -> Any:  # it holds anything
-    """The module, from the working folder before all others; afterwards that folder is where it was.
+    """Import a module, looking in the working folder first, and restore `sys.path`.
 
-    Left on the path, a file in it would take the place of a library's module that is imported later.
+    If the folder stayed on the path, its files could hide modules of libraries that are imported later.
     """
     here = os.getcwd()
-    is_new = here not in sys.path  # a console script's own folder stands there, not the user's
+    is_new = here not in sys.path  # a console script's path begins with its own folder, not with the working folder
     if is_new:
         sys.path.insert(0, here)
     try:

@@ -1,4 +1,4 @@
-"""Losses as the user sees them: the message by its position and first words, settings by their flags.
+"""Texts of losses for the user, with the message's position and first words, and with flags for settings.
 
 Loss(message_id="00bc9f38…", path="parts[0]") ──▶ downgraded: message 2 (“What is this?”) parts[0]: …
 """
@@ -17,7 +17,7 @@ LONGEST_WORDS = 40
 
 
 def describe_loss(loss: sabir.Loss, messages: Sequence[sabir.Message]) -> str:
-    """Return a loss in one line; `messages` are those of the request, in order."""
+    """Return a loss in one line. `messages` are the request's messages in order."""
     positions = (at for at, message in enumerate(messages, start=1) if message.id == loss.message_id)
     position = next(positions, None) if loss.message_id else None
     if position is None:
@@ -32,7 +32,7 @@ def loss_describer(messages: Sequence[sabir.Message]) -> Callable[[sabir.Loss], 
 
 
 def first_words(message: sabir.Message) -> str:
-    """Return the beginning of a message's text in quotes, or what the message has instead of a text."""
+    """Return the beginning of a message's text in quotes, or its call, its result, or the kinds of its media."""
     if message.call is not None:
         return one_line(describe_call(message), LONGEST_WORDS)
     if message.result is not None:
@@ -43,7 +43,7 @@ def first_words(message: sabir.Message) -> str:
 
 
 def explain_with(error: BaseException, messages: Sequence[sabir.Message]) -> str:
-    """Return `explain(error)`, its losses with the messages that they name."""
+    """Return `explain(error)`, with each loss naming its message by position and first words."""
     text = explain(error)
     losses: Iterable[sabir.Loss] = error.losses if isinstance(error, sabir.RenderingRefused) else ()
     for loss in losses:

@@ -1,7 +1,7 @@
-"""The `sabir` command: its parts, further commands, and the boundary at which an error becomes one line and a code.
+"""The `sabir` command: its own subcommands, those of other packages, and the handling of errors.
 
     tokens ──▶ app ──▶ a command ──▶ code
-                └── any error ──▶ "sabir: what is wrong; the remedy" ──▶ code (see failures.py)
+                └── any error ──▶ one line "sabir: the error; the remedy" and an exit code (see failures.py)
 
 A command's module is imported when the command is used:
 
@@ -9,8 +9,8 @@ A command's module is imported when the command is used:
     sabir chat …                  ──▶ sabir_cli.chat.command
     sabir acme …                  ──▶ the entry point `acme` of the group `sabir.commands`
 
-An entry point names a typed function, whose signature and docstring become the command, or a cyclopts App. A broken
-one, and one that does not finish loading, does not affect other commands. It fails in one line when it is used.
+An entry point names a cyclopts App, or a typed function whose signature and docstring become the command. A broken
+entry point does not affect other commands; it prints one line when it is used.
 """
 
 import os
@@ -42,11 +42,11 @@ COMMANDS: Mapping[str, str] = {
     "providers": "sabir_cli.providers:providers",
     "render": "sabir_cli.render:render",
 }
-"""The command's own subcommands → where they are."""
+"""Subcommand → the `module:function` that runs it."""
 
 
 def build(output: "Output") -> "App":
-    """Return the command with its own subcommands, none of which is imported yet."""
+    """Return the command with its own subcommands, whose modules are not imported yet."""
     from cyclopts import App
 
     app = App(
@@ -69,7 +69,7 @@ def build(output: "Output") -> "App":
 
 
 def main(tokens: Sequence[str] | None = None) -> int:
-    """Run a command line (the process's own by default) and return its exit code; raises nothing."""
+    """Run a command line (by default the process's own) and return its exit code. Never raises."""
     tokens = sys.argv[1:] if tokens is None else list(tokens)
     for stream in (sys.stdout, sys.stderr):
         use_ascii_where_needed(stream)
@@ -102,7 +102,7 @@ def _run(tokens: Sequence[str]) -> object:
 def signals_raise() -> Iterator[None]:
     """Let SIGTERM and SIGHUP raise SystemExit in the `with` block, so that the terminal gets its cursor and echo back.
 
-    A handler that is set already stays, as in a program that calls `main`, and outside the main thread nothing is set.
+    Handlers that a calling program has set stay. Outside the main thread no handler is set.
     """
 
     def leave(number: int, _: object) -> None:
@@ -121,13 +121,13 @@ def signals_raise() -> Iterator[None]:
 
 
 def _report(error: BaseException) -> int:
-    """Print the error in one line; returns its exit code."""
+    """Print the error in one line and return its exit code."""
     from sabir_cli.failures import exit_of, explain
     from sabir_cli.output import Output
 
     code = exit_of(error)
     with suppress(OSError):
-        if code is Exit.PIPE:  # the interpreter's last flush goes nowhere
+        if code is Exit.PIPE:  # discard what the interpreter flushes at its end
             # https://docs.python.org/3/library/signal.html#note-on-sigpipe
             with suppress(ValueError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -143,7 +143,7 @@ def _report(error: BaseException) -> int:
 
 
 def attach(app: "App", tokens: Sequence[str], output: "Output") -> None:
-    """Add the installed commands that the command line may mean."""
+    """Add the commands of other packages, unless the command line names one of our own."""
     named = next((token for token in tokens if not token.startswith("-")), None)
     if named in COMMANDS:
         return
@@ -153,7 +153,7 @@ def attach(app: "App", tokens: Sequence[str], output: "Output") -> None:
     try:
         points = sabir.commands()
     except PluginError as error:
-        output.error(f"no further command was loaded: {error}")
+        output.error(f"the commands of other packages are not available: {error}")
         return
     matches = [point for point in points if point.name == named]
     for point in matches or points:
@@ -169,7 +169,7 @@ def _add(app: "App", point: EntryPoint, *, named: bool) -> None:
 
     try:
         loaded = load_entry_point(point, named=named)
-        with PluginError.blaming(f"{point.name!r} is no command"):
+        with PluginError.blaming(f"{point.name!r} is not a command"):
             if not callable(loaded):
                 raise TypeError(f"{point.value} is {type(loaded).__name__}, neither a function nor a cyclopts App")
             app.command(loaded, name=point.name)

@@ -1,6 +1,6 @@
-"""`sabir new-plugin`: the package of a provider, whole and tested before its first line is changed.
+"""`sabir new-plugin`: write a working package of a provider, with tests that pass.
 
-    NAME                     template/             a worked provider on a made-up wire, and a stand-in for its service
+    NAME                     template/             a complete provider of a made-up API, and a fake of its service
     NAME --compatible URL    compatible_template/  one row of data for sabir-openai
 
 Both templates are packages for a vendor called Acme. The new package is a template under another name.
@@ -28,29 +28,29 @@ from sabir_cli.output import Output, UsageError
 
 WORKED, COMPATIBLE = "template", "compatible_template"
 URL = "https://api.acme.example/v1"
-"""The address that the templates hold."""
+"""The URL in the templates."""
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _ACME = re.compile(r"sabir-acme|acme(?=\.example)|ACME|Acme|acme")
 _PLAIN_URL = re.compile(r"[!#-&(-;=?-\[\]-~]+")
-"""Printable ASCII without quotes, backslashes and angle brackets: the characters allowed in a string of any of the
-files."""
+"""Printable ASCII without quotes, backslashes and angle brackets. These characters are safe in all files of a template.
+"""
 
 NEXT: Mapping[str, Mapping[str, str]] = {
     WORKED: {
-        "INSTALL -e .": "makes it a provider of sabir",
-        "PYTHON -m pytest": "the conformance kit: it passes",
-        "src/sabir_acme/dialect.py": "begin here; each file says how",
-        "PYTHON -m pytest --sabir-record": "asks the service anew",
+        "INSTALL -e .": "installs it as a provider of sabir",
+        "PYTHON -m pytest": "runs the conformance tests: they pass",
+        "src/sabir_acme/dialect.py": "begin here; each file explains itself",
+        "PYTHON -m pytest --sabir-record": "records the service's answers again",
     },
     COMPATIBLE: {
-        "INSTALL -e .": "makes it a provider of sabir",
-        "src/sabir_acme/plugin.py": "where the endpoint deviates",
-        "tests/test_acme.py": "a model, and what it can carry",
-        "PYTHON -m pytest --sabir-record": "first: asks it, with your key",
-        "PYTHON -m pytest": "then: the conformance kit, offline",
+        "INSTALL -e .": "installs it as a provider of sabir",
+        "src/sabir_acme/plugin.py": "set where the API differs from OpenAI's",
+        "tests/test_acme.py": "name a model and its capabilities",
+        "PYTHON -m pytest --sabir-record": "first: record answers, with your key",
+        "PYTHON -m pytest": "then: test offline against them",
     },
 }
-"""Template → the next steps with the new package, and why; INSTALL and PYTHON stand for this environment's own."""
+"""Template → the next steps: command or file → its purpose. INSTALL and PYTHON are replaced by real commands."""
 KIT = "sabir-testing"
 
 
@@ -58,14 +58,14 @@ def new_plugin(
     name: Annotated[str, Parameter(help="The provider's name, as in NAME:model; lower-case letters, digits and _.")],
     /,
     *,
-    into: Annotated[Path, Parameter(help="The folder in which sabir-NAME is written.")] = Path(),
+    into: Annotated[Path, Parameter(help="The folder in which the folder sabir-NAME is created.")] = Path(),
     compatible: Annotated[
         str | None,
-        Parameter(help="URL of an endpoint that speaks OpenAI's Chat Completions: its provider is a row of data."),
+        Parameter(help="URL of an API that is compatible with OpenAI's Chat Completions; the package is then short."),
     ] = None,
     as_json: JSONFlag = False,
 ) -> int:
-    """Write the package of a provider of your own: sabir-NAME, with its tests.
+    """Create a Python package sabir-NAME for a new provider, with tests.
 
     sabir new-plugin zenith
 
@@ -78,7 +78,7 @@ def new_plugin(
     url = None if compatible is None else check_url(name, compatible)
     folder = into / f"sabir-{dashed(name)}"
     if folder.exists():
-        raise UsageError(f"{str(folder)!r} is there already; remove it, or name another place with --into")
+        raise UsageError(f"{str(folder)!r} exists already; remove it, or choose another folder with --into")
     for path, text in found.items():
         target = folder / renamed(path, name)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -90,7 +90,7 @@ def new_plugin(
 
 
 def next_steps(folder: Path, name: str, template: str) -> str:
-    """The next steps, a line each: as they are typed in this environment, which has sabir and is activated first."""
+    """Return the next steps, one command or file per line, as typed in the environment in which sabir is installed."""
     is_own = sys.prefix != sys.base_prefix
     python = "python" if is_own else Path(sys.executable).name
     install = f"{python} -m pip install" if find_spec("pip") else "uv pip install"
@@ -107,7 +107,7 @@ def next_steps(folder: Path, name: str, template: str) -> str:
 
 
 def _is_active() -> bool:
-    """Whether the user's shell has this environment activated; `uv run` activates it for its own child alone."""
+    """Return whether this environment is active in the user's shell; `uv run` activates it for its child only."""
     return os.environ.get("VIRTUAL_ENV") == sys.prefix and "UV_RUN_RECURSION_DEPTH" not in os.environ
 
 
@@ -116,12 +116,12 @@ def _activation() -> Path:
 
 
 def _shorter(path: Path, start: Path) -> str:
-    """A path as it is typed in that folder: from there, or from the root, whichever is shorter."""
+    """Return a path as relative to `start` or as absolute, whichever is shorter."""
     return min(os.path.relpath(path, start), str(path), key=len)
 
 
 def read(template: Traversable, within: str = "") -> Iterator[tuple[str, str]]:
-    """Every file of a template by its path; files left there by tools and interpreters are skipped."""
+    """Yield the path and the text of every file of a template, without files that tools created there."""
     for each in template.iterdir():
         if each.name == "__pycache__" or (each.name.startswith(".") and each.name != ".github"):
             continue
@@ -132,17 +132,17 @@ def read(template: Traversable, within: str = "") -> Iterator[tuple[str, str]]:
 
 
 def dashed(name: str) -> str:
-    """The name as distributions and hosts have it."""
+    """Return the name with dashes, as in distributions and hosts."""
     return name.replace("_", "-")
 
 
 def class_of(name: str) -> str:
-    """The name as classes have it."""
+    """Return the name in the style of classes."""
     return "".join(map(str.capitalize, name.split("_")))
 
 
 def renamed(text: str, name: str, url: str | None = None) -> str:
-    """A text or a path of a template, for a provider of that name at that address."""
+    """Return a text or a path of a template with the provider's name and URL filled in."""
     forms = {"ACME": name.upper(), "Acme": class_of(name), "acme": name, "sabir-acme": f"sabir-{dashed(name)}"}
 
     def form(found: re.Match[str]) -> str:
@@ -153,23 +153,25 @@ def renamed(text: str, name: str, url: str | None = None) -> str:
 
 
 def check_name(name: str, template: Mapping[str, str]) -> None:
-    """Raise UsageError for a name that no provider can have, that is taken, or that the package uses otherwise."""
+    """Raise UsageError for an invalid name, the name of an installed provider, and a name used in `template`."""
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         near = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
-        remedy = f"try {near!r}" if _NAME.fullmatch(near) and near != name else "try another"
-        raise UsageError(f"{name!r} can name no provider: expected lower-case letters, digits and _; {remedy}")
+        remedy = f"try {near!r}" if _NAME.fullmatch(near) and near != name else "choose another"
+        raise UsageError(f"{name!r} cannot be a provider's name; use lower-case letters, digits and _; {remedy}")
     if name in {status.name for status in sabir.providers()}:
-        raise UsageError(f"{name!r} is the name of an installed provider; choose another (see `sabir providers`)")
+        raise UsageError(f"a provider {name!r} is installed already (see `sabir providers`); choose another name")
     if find_spec(f"sabir_{name}") is not None:
-        raise UsageError(f"{name!r} is taken: a package sabir_{name} is installed; choose another name")
+        raise UsageError(f"a package sabir_{name} is installed already; choose another name than {name!r}")
     words = {word for path, text in template.items() if path.endswith(".py") for word in re.findall(r"\w+", text)}
     if class_of(name) in words - {"Acme"}:
-        raise UsageError(f"{name!r} would give a class {class_of(name)}, which the package has already; choose another")
+        raise UsageError(
+            f"the name {name!r} needs a class {class_of(name)}, which the package uses already; choose another name"
+        )
 
 
 def check_url(name: str, url: str) -> str:
-    """The endpoint as the row holds it; SettingsInvalid or UsageError for what no row may hold."""
+    """Return the URL of the endpoint; raises SettingsInvalid or UsageError for a URL that the package cannot use."""
     endpoint = Access(base_url=url).read_endpoint(name, url)
     if endpoint != url.rstrip("/") or not _PLAIN_URL.fullmatch(endpoint):
-        raise UsageError(f"--compatible takes an address alone, without user, query and quotes: {endpoint!r} would do")
+        raise UsageError(f"--compatible needs a URL without user, query and quotes; try {endpoint!r}")
     return endpoint

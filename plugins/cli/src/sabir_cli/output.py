@@ -1,11 +1,11 @@
-"""The output of commands: answers on standard output, everything about them on standard error.
+"""The output of commands: answers on standard output, everything else on standard error.
 
-    out  ◀── the requested output: text, tables, JSON      a pipe gets only this
+    out  ◀── the requested output: text, tables, JSON      a pipe receives only this
     err  ◀── calls, results, usage, losses, errors         dim on a terminal, plain elsewhere
 
 With `--json` standard output holds one JSON document and standard error only errors. Colours follow the terminal and
 NO_COLOR, widths the terminal and COLUMNS, which rich handles. A model's or a server's text cannot control a terminal:
-control characters are shown, not obeyed. A pipe gets a model's text unchanged.
+control characters are shown as visible text. A pipe receives a model's text unchanged.
 
 `sabir chat --help` imports this module, so it does not import pydantic or the rest of the library.
 """
@@ -42,7 +42,7 @@ class _Stream(Console):
 
 
 class Output:
-    """The two streams of one command; `machine` says that standard output is for `--json` alone."""
+    """The two output streams of one command. With `machine`, standard output gets the document of `--json` only."""
 
     def __init__(self, *, machine: bool = False) -> None:
         self.out: Console = _Stream(highlight=False)
@@ -52,13 +52,13 @@ class Output:
         self._reported: set[Loss] = set()
 
     def show(self, *renderables: RenderableType) -> None:
-        """Something for people, on standard output."""
+        """Print tables or texts for people on standard output; nothing with `--json`."""
         self.end_line()
         if not self.machine:
             self.out.print(*renderables, sep="\n")
 
     def begin(self, text: Text) -> None:
-        """The beginning of a line on standard output, which streamed text goes on."""
+        """Print the beginning of a line on standard output; streamed text continues the line."""
         self.end_line()
         if not self.machine:
             self.out.print(text, end="")
@@ -66,7 +66,7 @@ class Output:
 
     @contextmanager
     def waiting(self, what: str) -> Iterator[Callable[[], None]]:
-        """Show on a terminal that something is awaited, until the function given is called."""
+        """Show a spinner with the text `what` on a terminal. The `with` block gets a function that removes it."""
         if self.machine or self._within_line or not (self.err.is_terminal and self.out.is_terminal):
             yield lambda: None
             return
@@ -75,7 +75,7 @@ class Output:
             yield status.stop
 
     def write(self, text: str) -> None:
-        """A piece of a model's text, as it comes."""
+        """Print the next piece of a model's text at once."""
         if self.machine or not text:
             return
         self.out.file.write(printable(text) if self.out.is_terminal else text)
@@ -83,20 +83,20 @@ class Output:
         self._within_line = not text.endswith("\n")
 
     def end_line(self) -> None:
-        """Begin a new line after streamed text, if it did not end in one."""
+        """End the line of streamed text, unless the text ended with a line break."""
         if self._within_line:
             self._within_line = False
             self.out.file.write("\n")
             self.out.file.flush()
 
     def note(self, text: str, style: str = "dim") -> None:
-        """One remark in one line, on standard error; a terminal's width folds it between words."""
+        """Print one line on standard error, folded between words at the terminal's width; nothing with `--json`."""
         if not self.machine:
             self.end_line()
             self.err.print(Text(printable(text), style=style), soft_wrap=not self.err.is_terminal)
 
     def losses(self, losses: "Iterable[Loss]", describe: "Callable[[Loss], str]" = str, *, again: bool = False) -> None:
-        """Print a line for each loss on standard error; once, however often the content is sent, unless `again`.
+        """Print a line for each loss on standard error. A loss printed before is skipped, unless `again` is True.
 
         `describe` returns the text of a loss.
         """
@@ -106,13 +106,13 @@ class Output:
                 self.note(f"loss   {describe(loss)}", LOSS_STYLES[loss.kind])
 
     def document(self, value: Any) -> None:  # whatever JSON holds
-        """The document of `--json`."""
+        """Print a value as the JSON document of `--json`."""
         self.data(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
     def data(self, text: str) -> None:
-        """A text for programs: in UTF-8 as JSON must be, whatever the encoding of the stream; a terminal is shown it.
+        """Print a text for programs on standard output, in UTF-8 whatever the stream's encoding, as JSON requires.
 
-        https://www.rfc-editor.org/rfc/rfc8259#section-8.1
+        A terminal gets printable text in its own encoding. https://www.rfc-editor.org/rfc/rfc8259#section-8.1
         """
         self.end_line()
         if sys.stdout.isatty() or not hasattr(sys.stdout, "buffer"):
@@ -123,29 +123,29 @@ class Output:
         sys.stdout.flush()
 
     def error(self, text: str) -> None:
-        """An error in one line, on standard error, with `--json` too; a terminal's width folds it between words."""
+        """Print an error in one line on standard error, also with `--json`; folded at a terminal's width."""
         self.end_line()
         line = Text.assemble(("sabir: ", "bold red"), one_line(text))
         self.err.print(line, soft_wrap=not self.err.is_terminal)
 
 
 class UsageError(SabirError):
-    """The command line asks for something that cannot be; the message says what to write instead."""
+    """Raised for wrong arguments or unusable input of a command; the text says what to write instead."""
 
 
 def refuse_replacing(named: str, path: Path, *, may_replace: bool, otherwise: str = "", remedy: str = "") -> None:
-    """Raise UsageError for a path that is no file, or a file that may not be replaced.
+    """Raise UsageError if `path` is not a file, or exists and may not be replaced.
 
-    `otherwise` and `remedy` say what else may be given in each case.
+    `otherwise` and `remedy` are added to the two errors as alternatives.
     """
     if path.exists() and not path.is_file():
-        raise UsageError(f"{named} is no file; name one{otherwise}")
+        raise UsageError(f"{named} is not a file; choose a file{otherwise}")
     if path.exists() and not may_replace:
-        raise UsageError(f"{named} is there already; name another{remedy}")
+        raise UsageError(f"{named} exists already; choose another file{remedy}")
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a file whole or not at all, beside it first; it keeps its permissions. Raises OSError."""
+    """Write a file completely or not at all, through a temporary file next to it. Keep permissions. Raises OSError."""
     temporary = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
         temporary.touch()

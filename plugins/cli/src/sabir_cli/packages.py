@@ -1,13 +1,13 @@
-"""Provider → its package in this project, for the error about a provider that is not installed.
+"""The remedy in the error for a provider that is not installed: the package of this project that contains it.
 
-The entry points of the group `sabir.hints` name one of these for each provider of the other packages.
+For each provider of the other packages, an entry point of the group `sabir.hints` names one of these texts.
 """
 
 from importlib.metadata import PackageNotFoundError, version
 
 
 def hint(package: str) -> str:
-    """Return how to install a package; "" if it is installed, because then the error has another reason."""
+    """Return how to install a package, or "" if it is installed, because then the error has another reason."""
     try:
         version(package)
     except PackageNotFoundError:

@@ -1,11 +1,11 @@
-"""`sabir providers` and `sabir models`: what is installed, what failed and why, what each can carry, and its models.
+"""`sabir providers` and `sabir models`: the installed providers with their state, keys and dialects, and their models.
 
-    sabir.providers() ──▶ a row each      their dialects' tables ──▶ a row each, its own provider speaking for it
+    sabir.providers() ──▶ a row for each provider     their dialects' tables ──▶ a row for each dialect
     sabir.models(name) ──▶ a row for each beginning of models' names
 
 If several packages provide one name, each has a row, and a note says which of them a model string means.
 
-Credentials are looked for where a provider says: the variable, or the file and its profile, is named, never the value.
+The output names the variable, or the file and profile, in which a credential was found, never its value.
 """
 
 import json
@@ -31,38 +31,38 @@ SIDES = ("system", "user", "assistant", "results")
 
 
 class Speaker(NamedTuple):
-    """One provider with its own short name for a dialect."""
+    """A provider that offers a dialect, and the dialect's short name there."""
 
     provider: str
     short_name: str
 
     @property
     def full_name(self) -> str:
-        """`provider.short_name`, as a model string begins."""
+        """`provider.short_name`, the beginning of a model string."""
         return f"{self.provider}.{self.short_name}"
 
 
 class SpokenDialect(NamedTuple):
-    """A dialect, and its speakers."""
+    """A dialect, and the providers that offer it."""
 
     dialect: Dialect
     carries: dict[str, Any]
-    """What it supports besides text, as JSON."""
+    """The content that the dialect supports besides text, as JSON."""
     speakers: list[Speaker]
 
     @property
     def speaker(self) -> Speaker:
-        """Who speaks for it: the provider that it is named after, else the first that speaks it."""
+        """The provider whose name begins the dialect's name, else the first that offers the dialect."""
         return next((each for each in self.speakers if each.full_name == self.dialect.name), self.speakers[0])
 
     @property
     def other_providers(self) -> tuple[str, ...]:
-        """The names of the other providers that speak it."""
+        """The names of the other providers that offer the dialect."""
         return tuple(dict.fromkeys(each.provider for each in self.speakers if each != self.speaker))
 
 
 def spoken_dialects(found: Iterable[sabir.ProviderStatus]) -> tuple[list[SpokenDialect], list[str]]:
-    """Every dialect of the providers that work, once, sorted by name; and errors, a line each."""
+    """Return each dialect of the working providers once, sorted by name, and one line for each error."""
     dialects: dict[str, SpokenDialect] = {}
     faults: list[str] = []
     for status in found:
@@ -84,7 +84,7 @@ def spoken_dialects(found: Iterable[sabir.ProviderStatus]) -> tuple[list[SpokenD
 
 
 def capabilities(tables: Tables) -> dict[str, Any]:  # whatever JSON holds
-    """What a dialect carries besides text, read from its tables."""
+    """Return the content that a dialect supports besides text, read from its tables."""
     media: dict[str, dict[str, list[str]]] = {}
     for (side, modality), rule in sorted(tables.media.items(), key=lambda row: SIDES.index(row[0][0])):
         forms = [form for form in ("url", "data", "file") if getattr(rule, form) is not None]
@@ -97,7 +97,7 @@ STATE_STYLES = {"installed": "green", "registered": "green", "failed": "red"}
 
 
 def providers(*, as_json: JSONFlag = False) -> int:
-    """List providers: state, package, dialects and keys; then what each dialect carries."""
+    """List the installed providers and their keys, and the content that each dialect supports."""
     output = Output(machine=as_json)
     found = sabir.providers()
     dialects, faults = spoken_dialects(found)
@@ -105,7 +105,7 @@ def providers(*, as_json: JSONFlag = False) -> int:
         output.document([_document(status, dialects) for status in found])
         return 0
     if not found:
-        output.note("no provider is installed; perhaps: pip install sabir-openai sabir-local")
+        output.note("no provider is installed; install one, for example: pip install sabir-openai sabir-local")
         return 0
     output.show(_provider_sheet(found))
     for fault in faults:
@@ -118,7 +118,7 @@ def providers(*, as_json: JSONFlag = False) -> int:
 
 
 def first_missing(credentials: Sequence[Credential]) -> str:
-    """Where the first credential that is missing may be put; "" where all are there."""
+    """Return the variable or file in which to put the first missing credential; "" if none is missing."""
     return next((each.looked[0] for each in KeySource.find(credentials) if each.whence is None), "")
 
 
@@ -129,7 +129,7 @@ def has_key(credentials: Sequence[Credential]) -> bool:
 
 
 def key_state(credentials: Sequence[Credential]) -> Text:
-    """Return where the credentials were found, or where the first missing one may be."""
+    """Return where the credentials were found, or where to put the first missing one."""
     if not credentials:
         return Text("none needed", style="dim")
     if missing := first_missing(credentials):
@@ -161,7 +161,7 @@ def _document(status: sabir.ProviderStatus, dialects: Sequence[SpokenDialect]) -
 def _provider_sheet(found: Sequence[sabir.ProviderStatus]) -> Sheet:
     sheet = Sheet("provider", "state", "package", "dialects", "key", plain={"state", "package", "dialects", "key"})
     for status in found:
-        dot = "" if status.means_bare_name else "."  # only the full name, `ollama.native`, means it
+        dot = "" if status.means_bare_name else "."  # usable only with its full name, such as `ollama.native`
         sheet.add(
             status.name,
             Text(status.state, style=STATE_STYLES[status.state]),
@@ -173,7 +173,7 @@ def _provider_sheet(found: Sequence[sabir.ProviderStatus]) -> Sheet:
 
 
 def shared_names(found: Sequence[sabir.ProviderStatus]) -> Iterable[str]:
-    """Yield the package that each string means, for each name that several packages provide or that none owns."""
+    """Yield a line for each name that several packages provide, or none owns, with the package that it means."""
     for name, group in groupby(found, lambda status: status.name):
         statuses = [status for status in group if status.state != "failed"]
         is_owned = any(status.means_bare_name for status in statuses)
@@ -204,19 +204,20 @@ def _dialect_sheet(dialects: Sequence[SpokenDialect]) -> Sheet:
 
 UNKNOWN = "?"
 ANY = "*"
-"""The beginning of a row that speaks for all names."""
+"""The name of a row that applies to all models."""
 
 
 def models(
-    provider: Annotated[str | None, Parameter(help="One provider, or provider.dialect; else all.")] = None,
+    provider: Annotated[str | None, Parameter(help="Only this provider, or provider.dialect. Default: all.")] = None,
     /,
     *,
     as_json: JSONFlag = False,
 ) -> int:
     """List known models. Each row applies to all models whose names start with it.
 
-    A later model of a known line is treated like the newest row of that line; any other name is passed on as it is.
-    Facts in the settings file go before the installed ones; a note names them.
+    A newer model of a known series is treated like the latest row of that
+    series. Any other name is sent unchanged. Facts in your settings file
+    override the installed ones, and a note names them.
     """
     output, code = Output(machine=as_json), Exit.OK
     statuses = () if provider else sabir.providers()
@@ -243,7 +244,7 @@ def models(
         output.note(f"{name}: {file_path().name} overrides {', '.join(facts)}")
     unknown = [name for name, infos in found.items() if not infos]
     if unknown:
-        output.note(f"nothing is known of the models of {', '.join(unknown)}; any name is passed on")
+        output.note(f"no facts are known about models of {', '.join(unknown)}; any model name is sent unchanged")
     return code
 
 
@@ -283,4 +284,4 @@ _FURTHER: Mapping[str, Callable[[sabir.ModelInfo], str]] = {
     "ignores": lambda info: " ".join(info.ignores),
     "facts": _shown_facts,
 }
-"""Title of a column that is shown if some model has a text in it → the text."""
+"""Title of a column that is shown only if some model has a value in it → that value."""

@@ -1,12 +1,12 @@
-"""`sabir render`: what a saved conversation looks like on the wire of one model or several, without key and network.
+"""`sabir render`: show the request that a saved conversation becomes for each model, without a key and a network.
 
-    FILE ──▶ messages, or all that `sabir import --json` gave ──render for each -m──▶ views
+    FILE ──▶ messages, or the output of `sabir import --json` ──render for each -m──▶ views
 
     View ──┐
     View ──┼──fits?──▶ columns │ a stack       each: target, body, losses
     View ──┘
 
-A body is laid out as JSON whose objects stay together where they fit; base64 is cut to its beginning.
+A body is laid out as JSON whose small objects stay on few lines. Only the beginning of base64 data is shown.
 """
 
 import json
@@ -36,22 +36,22 @@ from sabir_cli.losses import describe_loss, explain_with
 from sabir_cli.output import LOSS_STYLES, Output
 
 STRICT = frozenset({"dropped", "downgraded"})
-"""Kinds of loss that `--strict` refuses."""
+"""Kinds of loss for which `--strict` exits with 1."""
 
 
 NARROWEST = 56
-"""Columns that a body needs beside another."""
+"""Minimum width of a body that is shown next to another, in columns."""
 LEAF_LINES = 3
-"""Lines over which an object that holds no other may be folded before it is laid out."""
+"""Number of lines that an object without inner objects may fill before each of its fields gets its own line."""
 LONGEST_DATA = 96
-"""The most characters of a string without spaces that is shown whole."""
+"""Maximum length of a string without spaces that is shown completely."""
 
 _highlight = JSONHighlighter()
 
 
 @dataclass(frozen=True)
 class View:
-    """One target's result for a history: a rendering, or the error that refused it."""
+    """The result for one model: a rendering, or the error if the history could not be rendered."""
 
     title: str
     rendering: Rendering | None = None
@@ -66,7 +66,7 @@ class View:
         return self.rendering.losses if self.rendering else ()
 
     def document(self) -> dict[str, Any]:  # whatever JSON holds
-        """The view as `--json` gives it, the body whole."""
+        """Return the view as `--json` prints it, with the complete body."""
         if self.rendering is None:
             return {"target": self.title, "error": self.error}
         target = self.rendering.target
@@ -81,7 +81,11 @@ class View:
 
 
 def render(
-    file: Annotated[str, STDIN_TOO, Parameter(help="A history, or what import --json gave; - reads standard input.")],
+    file: Annotated[
+        str,
+        STDIN_TOO,
+        Parameter(help="A saved conversation, or the output of `sabir import --json`; - reads standard input."),
+    ],
     /,
     *,
     model: Annotated[
@@ -92,7 +96,7 @@ def render(
     strict: Annotated[bool, Parameter(negative="", help="Exit 1 if anything was dropped or downgraded.")] = False,
     as_json: JSONFlag = False,
 ) -> int:
-    """Show a conversation as wire bodies, with what each target cannot take. Nothing is sent."""
+    """Show the request body for each model, and its losses. Nothing is sent."""
     output = Output(machine=as_json)
     history = _with_options(_read(file), load_options(option))
     adapters = [open_adapter(name) for name in model or [choose_model(None)]]
@@ -110,7 +114,7 @@ def render(
 def _refusals(views: Sequence[View], strict: bool) -> Iterator[str]:
     refused = [view.title for view in views if view.error is not None]
     if refused:
-        yield f"{', '.join(refused)} cannot take this history at all"
+        yield f"{', '.join(refused)} cannot accept this conversation; the reason is shown above"
     lost = [
         (view.title, describe_loss(loss, view.messages))
         for view in views
@@ -123,7 +127,7 @@ def _refusals(views: Sequence[View], strict: bool) -> Iterator[str]:
 
 
 def _read(file: str) -> DecodedHistory:
-    """The messages of a history, or the whole of what was imported; HistoryInvalid names the file."""
+    """Return the contents of a saved conversation or an import; raises HistoryInvalid, which names the file."""
     data = read_bytes(file, "a FILE")
     try:
         whole = _document(data)
@@ -134,7 +138,7 @@ def _read(file: str) -> DecodedHistory:
 
 
 def _document(data: bytes) -> DecodedHistory | None:
-    """What `sabir import --json` gave; None where the data is anything else."""
+    """Return the data if it is the output of `sabir import --json`, else None."""
     try:
         found = decode_json(data) if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else None
     except NotJSON:
@@ -144,11 +148,13 @@ def _document(data: bytes) -> DecodedHistory | None:
     try:
         return load_stored(DecodedHistory.model_validate, found)
     except ValidationError as error:
-        raise HistoryInvalid(f"it is not what `sabir import --json` gave: {describe_validation_error(error)}") from None
+        fault = describe_validation_error(error)
+        remedy = "import the file again"
+        raise HistoryInvalid(f"this is not the output of `sabir import --json`: {fault}; {remedy}") from None
 
 
 def _with_options(history: DecodedHistory, given: Sequence[sabir.Option]) -> DecodedHistory:
-    """The history with further options; one given takes the place of an imported one of its name."""
+    """Return the history with further options, which replace imported options of the same name."""
     names = {option.name for option in given}
     kept = (option for option in history.options if option.name not in names)
     return history.model_copy(update={"options": (*kept, *given)}) if given else history
@@ -164,14 +170,14 @@ def _view(adapter: sabir.ModelAdapter, history: DecodedHistory) -> View:
 
 
 class Line(NamedTuple):
-    """One line of a layout, by its indentation and its text."""
+    """One line of a layout: its indentation and its text."""
 
     indent: int
     text: str
 
 
 def show(console: Console, views: Sequence[View]) -> None:
-    """Print the views, as many beside each other as the console's width allows."""
+    """Print the views, as many next to each other as the console's width allows."""
     columns = max(1, min(len(views), console.width // NARROWEST))
     for start in range(0, len(views), columns):
         if start:
@@ -190,12 +196,12 @@ def _row(views: Sequence[View], width: int, columns: int) -> RenderableType:
 
 
 def layout(value: JSONValue, width: int) -> list[Line]:
-    """A JSON value in lines that fit a width in columns; innermost objects may take a few times as much."""
+    """Return a JSON value in lines that fit a width; innermost objects may be LEAF_LINES times as long."""
     return list(_lines(shorten(value), Line(0, ""), "", width))
 
 
 def shorten(value: JSONValue) -> JSONValue:
-    """The value with its base64 and other endless words cut to their beginning."""
+    """Return the value with long strings without spaces, such as base64, cut to their beginning."""
     if isinstance(value, dict):
         return {key: shorten(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -235,7 +241,7 @@ def _losses(losses: Sequence[Loss], messages: Sequence[sabir.Message]) -> Iterat
 
 
 def _lines(value: JSONValue, start: Line, end: str, width: int) -> Iterator[Line]:
-    """The lines of a value that begins with the text of `start` (its key) and ends with `end` (its comma)."""
+    """Yield the lines of a value, after the text of `start` (its key) and before `end` (its comma)."""
     flat = start.text + json.dumps(value, ensure_ascii=False) + end
     items = list(_items(value))
     is_leaf = not any(isinstance(item, dict | list) for _, item in items)

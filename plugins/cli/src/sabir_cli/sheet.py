@@ -1,4 +1,4 @@
-"""Rows of facts, as wide as the console: a table where it fits, else a record for each row; nothing is cut off.
+"""Print rows of facts: as a table if the console is wide enough, else as a record for each row. Nothing is cut off.
 
 provider  state      key                       openai
 openai    installed  no OPENAI_API_KEY           installed · no OPENAI_API_KEY
@@ -13,16 +13,16 @@ from rich.segment import Segment
 from rich.text import Text
 
 GAP = 2
-"""Columns between two columns of a table, and before a record's facts."""
+"""Blanks between two columns of a table, and before a record's facts."""
 NARROWEST = 20
-"""Columns that the last column of a table keeps; it alone is folded."""
+"""Minimum width of a table's last column, which is the only one that is folded."""
 
 
 class Sheet:
-    """A renderable of rows under titles, the first of which names the row.
+    """A renderable of rows under titles. The first cell is the row's name.
 
-    In a record a fact is led by its title unless that is in `plain`: "installed" and "no OPENAI_API_KEY" say what they
-    are, "4,096" does not. Facts that are empty are left out there.
+    In a record, each fact follows its title, unless the title is in `plain`: "installed" and "no OPENAI_API_KEY" are
+    clear without one, "4,096" is not. Empty facts are omitted. Columns in `right` are aligned to the right.
     """
 
     def __init__(self, *titles: str, plain: Collection[str] = (), right: Collection[str] = ()) -> None:
@@ -32,11 +32,11 @@ class Sheet:
         self._rows: list[tuple[str | Text, ...]] = []
 
     def add(self, *cells: str | Text) -> None:
-        """One more row, a cell for each title."""
+        """Add a row with one cell for each title."""
         self._rows.append(cells)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The table, or the records."""
+        """Yield the table, or the records if the table does not fit."""
         widths = [max(map(_width, column)) for column in self._columns()]
         if self._fits(widths, options.max_width):
             others = sum(widths[:-1]) + GAP * (len(widths) - 1)
@@ -48,7 +48,7 @@ class Sheet:
                     yield Padding(line, (0, 0, 0, GAP), expand=False)
 
     def _fits(self, widths: Sequence[int], room: int) -> bool:
-        """Return whether a table fits where only its last column is folded, between words."""
+        """Return whether a table fits if only its last column is folded, between words."""
         *others, last = widths
         left_over = room - sum(others) - GAP * len(others)
         if last <= left_over:
@@ -63,7 +63,7 @@ class Sheet:
         return [[title, *(map(_plain, column))] for title, column in zip(self._titles, self._cells(), strict=True)]
 
     def _table(self, console: Console, widths: Sequence[int]) -> Iterator[Text | Segment]:
-        """Yield the lines of the table: thousands of rows at once, which rich's own tables take seconds for."""
+        """Yield the lines of the table. rich's own tables would need seconds for thousands of rows."""
         bold = console.get_style("bold")
         is_right = [title in self._right for title in self._titles]
         yield from self._line(console, [Text(title, "bold underline") for title in self._titles], widths)
@@ -90,7 +90,7 @@ class Sheet:
             yield line.append_text(part)
 
     def _lines(self, console: Console, facts: Sequence[Text], width: int) -> Iterator[Text]:
-        """The facts of one record, as many to a line as fit; one that fits in no line has lines of its own."""
+        """Yield the facts of one record, as many per line as fit; a fact longer than a line is folded."""
         line = Text()
         for title, fact in zip(self._titles[1:], facts, strict=True):
             if not fact.plain:

@@ -1,8 +1,8 @@
-"""A remark of a plugin's log for the person who waits: which model is loaded, how large, and from where.
+"""Show the log of the local model to the user who waits: which model is loaded, its size, and its source.
 
     log "sabir.local", level INFO ──▶ one dim line on standard error; with --json nothing
 
-A library writes nothing to the terminal; its command shows what its log says.
+The library itself prints nothing, so the command shows its log.
 """
 
 import logging
@@ -19,14 +19,14 @@ LOGS = ("sabir.local",)
 
 
 class _Notes(logging.Handler):
-    """Shows each record as a note."""
+    """A log handler that prints each record as a note."""
 
     def __init__(self, output: Output) -> None:
         super().__init__(logging.INFO)
         self._output = output
 
     def emit(self, record: logging.LogRecord) -> None:
-        """One line, on standard error: written as text, which a spinner that is shown there moves out of the way."""
+        """Print a record in one line on standard error. Written as text, so that a spinner is moved out of the way."""
         console = self._output.err
         with console.capture() as shown:
             console.print(Text(printable(record.getMessage()), style="dim"), soft_wrap=True)
@@ -35,7 +35,7 @@ class _Notes(logging.Handler):
 
 @contextmanager
 def telling(output: Output, tokens: Sequence[str]) -> Iterator[None]:
-    """Show what those logs say while a command runs."""
+    """Print the log records of LOGS in the `with` block, unless the command line has --json."""
     if "--json" in tokens:
         yield
         return

@@ -1,4 +1,4 @@
-"""`sabir chat` and `sabir chats`: a conversation on the command line, and those that are kept.
+"""`sabir chat` and `sabir chats`: talk to a model on the command line, and manage the saved conversations.
 
 command ──▶ home (which conversation) ──▶ talk (say, show, recover) ──▶ shown · markdown
    └──────▶ loop ──▶ entry (the editor) · words (/help …)

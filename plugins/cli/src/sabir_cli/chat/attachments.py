@@ -1,7 +1,7 @@
-"""What goes with a message: media and texts, from files or URLs.
+"""Attachments of a message: media and texts, from files or URLs.
 
---image sky.jpg   --audio …   --document …      as they are named
---file notes.md                                 by its kind: an image, a sound, a video, a PDF, else a text
+--image sky.jpg   --audio …   --document …      the flag names the kind
+--file notes.md                                 the file's name gives the kind: image, sound, video, PDF, else text
 """
 
 import mimetypes
@@ -17,11 +17,15 @@ from sabir_cli.inputs import read_bytes
 from sabir_cli.output import UsageError
 
 Modality: TypeAlias = Literal["image", "audio", "video", "document"]
-"""Kinds of media, as flags and MIME types name them; `sabir` has a function of each name."""
+"""Kinds of media, named as in flags and MIME types. The package `sabir` has a function with each of these names."""
 
 
 def attach(kind: str, source: str) -> "sabir.MediaPart | sabir.TextPart":
-    """Make the part of a file or a URL; `kind` is a Modality, or "file". Raises UsageError and MediaRefused."""
+    """Return the message part for a file or URL. `kind` is a Modality, or "file" to guess from the file's name.
+
+    Raises UsageError for a file that cannot be read, or is neither known media nor text, and MediaRefused for refused
+    media.
+    """
     is_url = source.startswith(("http://", "https://", "data:", "provider-file:"))
     source = source if is_url else str(Path(source).expanduser())
     if kind != "file":
@@ -37,7 +41,8 @@ def attach(kind: str, source: str) -> "sabir.MediaPart | sabir.TextPart":
         return sabir.TextPart(text=f"{Path(source).name}:\n{data.decode('utf-8-sig')}\n")
     except UnicodeDecodeError:
         raise UsageError(
-            f"{source!r} is neither a medium by its name nor UTF-8 text; say what it is: --image, --audio or --document"
+            f"the kind of {source!r} is not known from its name, and it is not UTF-8 text; "
+            "attach it with --image, --audio or --document instead of --file"
         ) from None
 
 
@@ -49,7 +54,7 @@ def _media(kind: str, source: str) -> "sabir.MediaPart":
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Attached:
-    """What goes with the first message; each may be given several times."""
+    """The flags that attach files, and a saved history, to the first message."""
 
     image: Annotated[list[str] | None, Parameter(negative="", help="URL or file of an image; repeatable.")] = None
     audio: Annotated[list[str] | None, Parameter(negative="", help="URL or file of a sound; repeatable.")] = None
@@ -57,16 +62,16 @@ class Attached:
         list[str] | None, Parameter(negative="", help="URL or file of a document, such as a PDF; repeatable.")
     ] = None
     file: Annotated[
-        list[str] | None, Parameter(negative="", help="Attach a file (image, sound, document or text); repeatable.")
+        list[str] | None, Parameter(negative="", help="URL or file of any of these, or a text file; repeatable.")
     ] = None
 
     history: Annotated[
         str | None,
-        Parameter(name="--from", help="A saved history to begin with: what `sabir import` or /save wrote."),
+        Parameter(name="--from", help="Begin with the messages of this file, which `sabir import` or /save wrote."),
     ] = None
 
     def messages(self) -> "list[sabir.Message]":
-        """The messages of the history; raises UsageError and HistoryInvalid."""
+        """Return the messages of the file --from; raises UsageError and HistoryInvalid."""
         if self.history is None:
             return []
         from sabir.errors import HistoryInvalid
@@ -77,7 +82,7 @@ class Attached:
             raise HistoryInvalid(f"--from {self.history!r}: {error}") from None
 
     def parts(self) -> "Iterator[sabir.MediaPart | sabir.TextPart]":
-        """The parts; raises UsageError and MediaRefused."""
+        """Yield a message part for each attached file or URL; raises UsageError and MediaRefused."""
         for kind in ("image", "audio", "document", "file"):
             for source in getattr(self, kind) or ():
                 yield attach(kind, source)

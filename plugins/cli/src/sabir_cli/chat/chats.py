@@ -1,6 +1,6 @@
-"""`sabir chats`: the conversations that are kept; listed, shown, exported, deleted.
+"""`sabir chats`: list, show, export and delete saved conversations.
 
-home ──▶ list: a row each      show NAME: as it is read      export NAME: JSON Lines or Markdown, to read elsewhere
+home ──▶ list: a row each      show NAME: as Markdown      export NAME: JSON Lines, JSON or Markdown, for other programs
 """
 
 import math
@@ -27,26 +27,26 @@ Action: TypeAlias = Literal["list", "show", "export", "delete"]
 def chats(
     action: Annotated[Action, Parameter(help="What to do.")] = "list",
     /,
-    *names: Annotated[str, Parameter(help="The conversation's name; delete takes several.")],
-    to: Annotated[Path | None, Parameter(help="For export: the file; else standard output.")] = None,
+    *names: Annotated[str, Parameter(help="The conversation's name; delete accepts several.")],
+    to: Annotated[Path | None, Parameter(help="For export: the file to write. Default: standard output.")] = None,
     form: Annotated[
-        Form | None, Parameter(name="--as", help="For export: the form; else the file's name says it, else jsonl.")
+        Form | None, Parameter(name="--as", help="For export: the format. Default: the ending of --to, else jsonl.")
     ] = None,
-    force: Annotated[bool, Parameter(negative="", help="For export: replace what --to names.")] = False,
+    force: Annotated[bool, Parameter(negative="", help="For export: overwrite the file --to.")] = False,
     as_json: JSONFlag = False,
 ) -> int:
-    """List the conversations that are kept, show one, export one, or delete some.
+    """List the saved conversations, show or export one, or delete some.
 
     For example: sabir chats show 12, and sabir chats export 12 --to rome.md
     """
     output = Output(machine=as_json)
     if (to is not None or form is not None or force) and action != "export":
-        raise UsageError("--to, --as and --force are for export; leave them out")
+        raise UsageError(f"--to, --as and --force work with `sabir chats export` only, not with {action}; remove them")
     if as_json and action == "export":
-        raise UsageError("--json gives one document, and an export has a form of its own; write --as json")
+        raise UsageError("`sabir chats export` does not accept --json; write --as json")
     least, most, told = TAKES[action]
     if not least <= len(names) <= most:
-        raise UsageError(f"{action} takes {told}; `sabir chats` lists them")
+        raise UsageError(f"`sabir chats {action}` needs {told}; `sabir chats` lists the names")
     if action == "list":
         _list(output)
         return Exit.OK
@@ -69,23 +69,23 @@ def chats(
 
 
 LEAST_WORDS = 34
-"""Characters of the first words that are shown on the narrowest terminal."""
+"""Characters of the first words that are shown even on the narrowest terminal."""
 TAKES: Mapping[Action, tuple[int, float, str]] = {
     "list": (0, 0, "no NAME"), "show": (1, 1, "one NAME"), "export": (1, 1, "one NAME"),
-    "delete": (1, math.inf, "NAMES"),
+    "delete": (1, math.inf, "one NAME or more"),
 }  # fmt: skip
-"""Action → the least and the most names that it takes, and that in words."""
+"""Action → its minimum and maximum number of names, and both in words."""
 
 
 def _list(output: Output) -> None:
-    """List the conversations; neither the library nor the store is imported, so that a long list comes at once."""
+    """List the conversations without importing the library or the store, so that even a long list appears at once."""
     home = home_folder()
     summaries = _summaries(home)
     if output.machine:
         output.document([{**each._asdict(), "when": each.when.isoformat()} for each in summaries])
         return
     if not summaries:
-        output.note(f"no conversation is kept in {str(home)!r} yet; `sabir chat` begins one")
+        output.note(f"no conversation is saved in {str(home)!r} yet; `sabir chat` begins one")
         return
     room = max(LEAST_WORDS, output.out.width - 50)  # one line, next to names of an ordinary length
     sheet = Sheet("name", "when", "turns", "model", "first words", plain={"when", "model", "first words"})
@@ -99,7 +99,7 @@ def _list(output: Output) -> None:
 def _summaries(home: Path) -> "list[Summary]":
     try:
         return read_summaries(home / FILE)
-    except LookupError:  # tables of another version: the store upgrades them, or says why it cannot
+    except LookupError:  # tables of another version: the store upgrades them, or raises an error with the reason
         from sabir_cli.chat.home import Home
 
         with Home(home) as opened:
@@ -107,12 +107,12 @@ def _summaries(home: Path) -> "list[Summary]":
 
 
 def _begun(text: str, room: int) -> str:
-    """Return a text of one line, cut at that many characters."""
+    """Return the beginning of a text in one line of at most `room` characters."""
     return text if len(text) <= room else one_line(text, room)
 
 
 def _when(when: datetime) -> str:
-    """A time as this place has it."""
+    """Return a time in the local time zone, to the minute."""
     return f"{when.astimezone():%Y-%m-%d %H:%M}"
 
 
@@ -133,7 +133,7 @@ def _export(
     if to is None:
         output.data(as_text(messages, form or "jsonl"))
         return
-    otherwise, remedy = ", or leave it out for standard output", ", or add --force"
-    refuse_replacing(f"{str(to)!r}", to, may_replace=force, otherwise=otherwise, remedy=remedy)
+    otherwise, remedy = ", or remove --to to write to standard output", ", or add --force"
+    refuse_replacing(f"--to {str(to)!r}", to, may_replace=force, otherwise=otherwise, remedy=remedy)
     save(to, messages, form)
     output.note(f"wrote  {to}")

@@ -1,8 +1,8 @@
-"""`sabir chat`: talk to a model, once or in a loop; the conversation is kept, and can be gone on with.
+"""`sabir chat`: talk to a model, once or in a loop. The conversation is saved and can be continued later.
 
 PROMPT, a pipe, or both ──▶ one turn ──▶ text      no PROMPT on a terminal ──▶ a loop, until /quit or Ctrl-D
 
-All that can be refused is refused before anything is asked: files, options, the output's type, where it is kept.
+Files, options, the output's type and the folder of conversations are checked before anything is sent to the model.
 """
 
 import os
@@ -20,7 +20,7 @@ from sabir_cli.chat.attachments import Attached
 from sabir_cli.exits import Exit
 from sabir_cli.output import Output, UsageError
 
-if TYPE_CHECKING:  # the library is imported when something is asked, not for the help page
+if TYPE_CHECKING:  # the library is imported when a message is sent, not for the help page
     from sabir.authoring import JSONValue
 
     from sabir_cli.chat.home import Place
@@ -30,49 +30,49 @@ if TYPE_CHECKING:  # the library is imported when something is asked, not for th
 
 NOTHING_ATTACHED = Attached()
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
-"""`sabir.authoring.ReasoningEffort`, whose import takes longer than the help page may."""
+"""The same values as `sabir.authoring.ReasoningEffort`, whose import would slow down the help page."""
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Keep:
-    """Which conversation it is, and whether it is kept."""
+    """The flags that choose the conversation, and whether it is saved."""
 
     goes_on: Annotated[
         bool, Parameter(name=["-c", "--continue"], negative="", help="Continue the last conversation.")
     ] = False
-    name: Annotated[str | None, Parameter(help="Continue the conversation of that name, or begin it.")] = None
-    no_keep: Annotated[bool, Parameter(negative="", help="Keep nothing of this conversation.")] = False
+    name: Annotated[str | None, Parameter(help="Continue the conversation with this name, or begin it.")] = None
+    no_keep: Annotated[bool, Parameter(negative="", help="Do not save this conversation.")] = False
 
     def __post_init__(self) -> None:
-        """Refuse contradictions."""
+        """Raise UsageError for flags that contradict each other."""
         if self.goes_on and self.name is not None:
-            raise UsageError("-c goes on with the last conversation, --name with that of a name; give one")
+            raise UsageError("-c continues the last conversation and --name another one; remove one of them")
         if self.no_keep and (self.goes_on or self.name is not None):
-            raise UsageError("--no-keep keeps nothing, so there is nothing to go on with; leave it out")
+            raise UsageError("--no-keep cannot continue a saved conversation; remove --no-keep, or -c and --name")
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Asked:
-    """How the model is asked."""
+    """The flags that set how the model answers."""
 
     temperature: Annotated[float | None, Parameter(help="Sampling temperature.")] = None
-    max_output_tokens: Annotated[int | None, Parameter(help="The most tokens of one reply.")] = None
+    max_output_tokens: Annotated[int | None, Parameter(help="Maximum number of tokens of one reply.")] = None
     reasoning_effort: Annotated[Effort | None, Parameter(help="How much the model reasons, if it can.")] = None
     vendor: Annotated[
         list[str] | None,
-        Parameter(negative="", help="key=value of the vendor's own settings; a value may be JSON; repeatable."),
+        Parameter(negative="", help="key=value: a setting of this vendor only; the value may be JSON; repeatable."),
     ] = None
 
     form: Annotated[
         str | None,
-        Parameter(name="--output", help="Form of the answer: a JSON schema's file, or module:Model. It is checked."),
+        Parameter(name="--output", help="Require an answer of this type: the file of a JSON schema, or module:Model."),
     ] = None
     base_url: Annotated[str | None, Parameter(help="URL of a compatible API.")] = None
 
     def settings(self, defaults: "sabir.Settings", provider: str) -> "sabir.Settings":
-        """The settings, laid over the defaults; raises SettingsInvalid and UsageError."""
+        """Return the defaults, overridden by these flags; raises SettingsInvalid and UsageError."""
         names = ("temperature", "max_output_tokens", "reasoning_effort")
         given: dict[str, Any] = {name: value for name in names if (value := getattr(self, name)) is not None}
         if self.vendor:
@@ -86,7 +86,7 @@ def _vendor_setting(given: str) -> "tuple[str, JSONValue]":
 
     key, equals, value = given.partition("=")
     if not (key and equals):
-        raise UsageError(f"--vendor {given!r} sets nothing; write key=value")
+        raise UsageError(f"--vendor {given!r} has no value; write --vendor KEY=VALUE")
     try:
         return key, decode_json(value)
     except NotJSON:
@@ -98,7 +98,7 @@ AS_DEFAULTS_SAY = Asked()
 
 
 def chat(
-    prompt: Annotated[str | None, inputs.STDIN_TOO, Parameter(help="What to say; - reads standard input.")] = None,
+    prompt: Annotated[str | None, inputs.STDIN_TOO, Parameter(help="Your message; - reads standard input.")] = None,
     /,
     *,
     model: inputs.ModelFlag = None,
@@ -107,18 +107,18 @@ def chat(
     attached: Attached = NOTHING_ATTACHED,
     option: inputs.OptionFlags = None,
     asked: Asked = AS_DEFAULTS_SAY,
-    raw: Annotated[bool, Parameter(negative="", help="Show a terminal the text as it comes, not as Markdown.")] = False,
+    raw: Annotated[bool, Parameter(negative="", help="Print the text unchanged, not laid out as Markdown.")] = False,
     as_json: inputs.JSONFlag = False,
 ) -> int:
-    """Talk to a model: one PROMPT, a pipe, both, or a loop on a terminal.
+    """Talk to a model: send one PROMPT, or chat on a terminal.
 
-    What is piped beside a PROMPT is part of the question. The text goes to
-    standard output as it comes; calls, results, losses, and a line with
+    Text that you pipe into the command is sent before the PROMPT. The answer
+    goes to standard output as it arrives. Option calls, results, losses,
     tokens and cost go to standard error.
 
-    Conversations are kept; `sabir chats` lists them. With -c or --name and
-    nothing to say, an interrupted turn is finished, or the last answer shown
-    again.
+    Conversations are saved; `sabir chats` lists them. In a script, -c or
+    --name without a message finishes an interrupted answer, or prints the
+    last answer again.
     """
     from sabir_cli.chat.forms import load_form
     from sabir_cli.chat.home import Place
@@ -132,7 +132,7 @@ def chat(
     said = [] if loops else inputs.read_said(prompt)
     before = [*attached.messages(), *attached.parts()]
     if not said and not loops and not (keep.goes_on or keep.name):
-        raise UsageError("there is nothing to say: give a PROMPT, or pipe one")
+        raise UsageError("there is no message to send; write a PROMPT, or pipe text into the command")
 
     with ExitStack() as stack:
         place = stack.enter_context(Place.of(defaults.home, keep.name, last=keep.goes_on, kept=not keep.no_keep))
@@ -152,7 +152,7 @@ def chat(
 
 
 class _Lasting:
-    """A writer that writes no more once it fails, so that the answer is recorded all the same."""
+    """A writer that stops writing after its first error, so that the answer is still recorded."""
 
     def __init__(self, writer: "Writer") -> None:
         self._writer = writer
@@ -171,7 +171,7 @@ class _Lasting:
             act()
         except OSError as error:
             self.error = error
-            with suppress(OSError, ValueError):  # what is left in its buffer goes nowhere
+            with suppress(OSError, ValueError):  # discard what is left in the buffer
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -209,7 +209,7 @@ def _talk(conversation: Any, output: Output, *, plain: bool, form: object) -> "T
 
 
 def _document(talk: "Talk", answer: "Answer", name: str | None) -> dict[str, Any]:  # whatever JSON holds
-    """The answer as `--json` gives it; `messages` is a history that `sabir render` reads."""
+    """Return the document of `--json`; `sabir render` reads its `messages`."""
     reply = answer.reply.model_dump(
         mode="json", exclude={"messages", "alternatives", "details_json", "losses", "usage"}
     )

@@ -1,8 +1,8 @@
-"""What a user enters, one message at a time: with an editor where the terminal can carry one, else line by line.
+"""Read the user's messages: in an editor if the terminal supports one, else line by line.
 
     keys ──▶ Enter: the message      Alt-Enter, or \\ and Enter: a new line      a paste: its lines, in one message
 
-The editor has a history, in a file where one is given, and completes slash words and what follows them.
+The editor has a history, stored in a file if a path is given, and completes slash commands and their arguments.
 """
 
 import os
@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from sabir_cli.output import Output
 
-if TYPE_CHECKING:  # the editor is loaded where it is used, not for a pipe
+if TYPE_CHECKING:  # the editor is loaded only when it is used, not for a pipe
     from prompt_toolkit.key_binding import KeyBindings
     from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 
 PROMPT = "> "
 MORE = "  "
-"""What stands before a further line of a message."""
+"""The prompt of the second and further lines of a message."""
 PASTED_WITHIN = 0.05
-"""Seconds: lines that follow each other faster were not typed, and are one message."""
+"""Seconds. Lines that arrive faster were pasted, not typed, and form one message."""
 WITHOUT_CURSOR = frozenset({"", "dumb", "unknown", "network"})
-"""Kinds of terminal on which no cursor can be moved."""
+"""Values of TERM for terminals whose cursor cannot be moved."""
 
 
 class Suggestion(NamedTuple):
-    """A completion: what it puts in the place of the last `replaced` characters, and what it means."""
+    """A completion: `text` replaces the last `replaced` characters, and `help` explains the completion."""
 
     text: str
     replaced: int
@@ -37,23 +37,26 @@ class Suggestion(NamedTuple):
 
 
 Suggest = Callable[[str], Iterable[Suggestion]]
-"""Suggestions for the text before the cursor."""
+"""A function that returns the completions of the text before the cursor."""
 
 
 class Entry(Protocol):
-    """Where messages are entered."""
+    """A place where the user types messages: an editor, or plain lines."""
 
     def read(self) -> str:
-        """The next message; raises EOFError when the user leaves, KeyboardInterrupt for Ctrl-C on an empty line."""
+        """Return the next message. Raises EOFError at the end of the input.
+
+        Raises KeyboardInterrupt for Ctrl-C, in the editor only if nothing was typed yet.
+        """
         ...
 
     def confirm(self, question: str) -> bool:
-        """Ask a question, and return whether the answer is yes; the end of the input is a yes, Ctrl-C a no."""
+        """Ask a yes-or-no question and return the answer. The end of the input means yes, Ctrl-C no."""
         ...
 
 
 def open_entry(output: Output, history: Path | None, suggest: Suggest) -> Entry:
-    """An editor, or lines where standard input and output are not both a terminal with a cursor."""
+    """Return an editor if standard input and output are a terminal with a cursor, else a reader of plain lines."""
     has_cursor = os.name == "nt" or os.environ.get("TERM", "") not in WITHOUT_CURSOR
     if has_cursor and sys.stdin.isatty() and sys.stdout.isatty():
         return _Editor(history, suggest)
@@ -109,7 +112,7 @@ class _Editor:
                     yield Completion(found.text, -found.replaced, display_meta=found.help)
 
         if history is not None:
-            with suppress(OSError):  # without the file, what is entered is remembered until the end
+            with suppress(OSError):  # without the file, the history lasts until the program ends
                 history.touch(0o600)
         kept = history is not None and os.access(history, os.W_OK)
         self._session: PromptSession[str] = PromptSession(
@@ -183,7 +186,7 @@ def _keys() -> "KeyBindings":
     @keys.add("c-c")
     def clear(event: "KeyPressEvent") -> None:
         buffer = event.current_buffer
-        if buffer.text:  # what was written can be had back with the upward key
+        if buffer.text:  # the upward key brings the text back
             buffer.reset(append_to_history=True)
         else:
             event.app.exit(exception=KeyboardInterrupt())
@@ -193,7 +196,10 @@ def _keys() -> "KeyBindings":
 
 @contextmanager
 def unechoed() -> Iterator[None]:
-    """Keys that are pressed meanwhile are not shown amid other text; they are there when the next entry begins."""
+    """Do not echo keys pressed in the `with` block, so that they do not mix with other text.
+
+    The keys are not lost: the next prompt receives them.
+    """
     try:
         import termios
     except ImportError:
@@ -202,10 +208,10 @@ def unechoed() -> Iterator[None]:
     try:
         descriptor = sys.stdin.fileno()
         before = termios.tcgetattr(descriptor)
-    except (OSError, ValueError, AttributeError, termios.error):  # it is no terminal
+    except (OSError, ValueError, AttributeError, termios.error):  # standard input is not a terminal
         yield
         return
-    silent = [*before[:3], before[3] & ~termios.ECHO | termios.NOFLSH, *before[4:]]  # Ctrl-C throws no key away
+    silent = [*before[:3], before[3] & ~termios.ECHO | termios.NOFLSH, *before[4:]]  # Ctrl-C discards no keys
     termios.tcsetattr(descriptor, termios.TCSADRAIN, silent)
     try:
         yield

@@ -1,6 +1,6 @@
-"""A conversation in a file of the user's own: JSON Lines or JSON, which load again, or Markdown, to be read.
+"""Write a conversation to a file: as JSON Lines or JSON, which sabir can load, or as Markdown for people to read.
 
-.jsonl .json ──▶ sabir's own history        .md .markdown ──▶ a heading for each speaker, and what was said
+.jsonl .json ──▶ sabir's own history        .md .markdown ──▶ a heading for each speaker, and the texts
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,23 +16,23 @@ SUFFIXES: Mapping[str, Form] = {".jsonl": "jsonl", ".json": "json", ".md": "mark
 
 
 def form_of(path: Path) -> Form:
-    """The form that a file's name ends in; raises UsageError for another name."""
+    """Return the format that belongs to the ending of a file's name; raises UsageError for any other ending."""
     if path.suffix.lower() not in SUFFIXES:
-        raise UsageError(f"{str(path)!r} does not say in which form; end it in .jsonl, .json or .md")
+        raise UsageError(f"{str(path)!r} does not end in .jsonl, .json or .md, so its format is unknown; rename it")
     return SUFFIXES[path.suffix.lower()]
 
 
 def save(path: Path, messages: "Sequence[sabir.Message]", form: Form | None = None) -> None:
-    """Write a conversation to a file, in the form that its name ends in unless another is given; raises UsageError."""
+    """Write a conversation to a file, in the format `form` or else the one of the file's ending; raises UsageError."""
     text = as_text(messages, form or form_of(path))
     try:
         replace_file(path.resolve(), text)
     except OSError as error:
-        raise UsageError(f"{str(path)!r} cannot be written: {error.strerror}; name another file") from None
+        raise UsageError(f"{str(path)!r} cannot be written: {error.strerror}; choose another file") from None
 
 
 def as_text(messages: "Sequence[sabir.Message]", form: Form) -> str:
-    """A conversation in a form."""
+    """Return a conversation as text in the given format."""
     writers: Mapping[Form, Callable[[Sequence[sabir.Message]], str]] = {
         "jsonl": sabir.dumps_lines, "json": sabir.dumps, "markdown": as_markdown,
     }  # fmt: skip
@@ -40,7 +40,7 @@ def as_text(messages: "Sequence[sabir.Message]", form: Form) -> str:
 
 
 def as_markdown(messages: "Iterable[sabir.Message]") -> str:
-    """A conversation as a person reads it; media by their names, calls and results in a line each."""
+    """Return a conversation as Markdown, with the names of media, and one line for each option call and result."""
     return "\n\n".join(_paragraphs(messages)) + "\n"
 
 

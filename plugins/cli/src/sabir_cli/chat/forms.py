@@ -1,6 +1,6 @@
-"""The form that an answer must have: a type of Python, or a JSON schema from a file.
+"""The type of an answer that --output names: a Python type, or a type made from the file of a JSON schema.
 
-module:Model ──▶ the type that it names          schema.json ──▶ a type that is checked by that schema
+module:Model ──▶ that Python type          schema.json ──▶ a type whose values are validated by the schema
 """
 
 import re
@@ -18,7 +18,7 @@ from sabir_cli.output import UsageError
 
 
 def load_form(given: str) -> Any:  # a type, which may be any
-    """The type that a file or `module:Model` gives; raises UsageError."""
+    """Return the type named by `module:Model` or made from a JSON schema's file; raises UsageError."""
     if given.endswith(".json") or Path(given).is_file():
         return _of_schema(given)
     return load_named(given, "--output", "Model")
@@ -32,26 +32,27 @@ def _of_schema(file: str) -> type:
     try:
         schema = decode_json(read_bytes(file, "a JSON schema"))
     except NotJSON as error:
-        raise UsageError(f"--output {file!r} is no JSON: {error}; give a JSON schema") from None
+        raise UsageError(f"--output {file!r} is not JSON: {error}; give the file of a JSON schema") from None
     if not isinstance(schema, dict):
-        raise UsageError(f"--output {file!r} holds no JSON object; give a JSON schema")
+        raise UsageError(f"--output {file!r} is not a JSON object; give the file of a JSON schema")
     kind = validator_for(schema)
     try:
         kind.check_schema(schema)
     except SchemaError as error:
-        raise UsageError(f"--output {file!r} is no JSON schema: {one_line(error.message, 200)}; mend it") from None
-    validator = kind(schema, registry=Registry())  # nothing that it refers to is fetched
+        reason = one_line(error.message, 200)
+        raise UsageError(f"--output {file!r} is not a valid JSON schema: {reason}; correct the file") from None
+    validator = kind(schema, registry=Registry())  # an empty registry: references to URLs are not fetched
 
     def check(value: Any) -> Any:  # whatever JSON holds
         if error := best_match(validator.iter_errors(value)):
             raise ValueError(f"{error.json_path}: {error.message}")
         return value
 
-    name = re.sub(r"[^A-Za-z0-9_-]+", "_", str(schema.get("title") or Path(file).stem))  # what vendors take as a name
+    name = re.sub(r"[^A-Za-z0-9_-]+", "_", str(schema.get("title") or Path(file).stem))  # a name that vendors accept
     referred = _referred(schema, file)
 
     def describe(_schema: object, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """The schema, what it refers to in pydantic's own definitions, wherever the schema comes to stand."""
+        """Return the schema. The parts that it refers to become definitions of pydantic's surrounding schema."""
         stands: dict[str, dict[str, Any]] = {}
         for number, reference in enumerate(referred):
             short = reference.rpartition("/")[2].strip("#") or name
@@ -60,7 +61,7 @@ def _of_schema(file: str) -> type:
         for reference, target in referred.items():
             handler.resolve_ref_schema(stands[reference]).update(_moved(_own(target), stands))
         root = schema
-        for _ in referred:  # pydantic takes no reference for a root
+        for _ in referred:  # pydantic does not accept a reference as the root
             if isinstance(meant := root.get("$ref"), str):
                 root = {**referred[meant], **{key: each for key, each in root.items() if key != "$ref"}}
         return cast("dict[str, Any]", _moved(_own(root) if stands else schema, stands))
@@ -74,7 +75,7 @@ def _of_schema(file: str) -> type:
 
 
 def _referred(schema: dict[str, Any], file: str) -> dict[str, Any]:
-    """Reference → the part of the schema that it names; UsageError for one that names no part."""
+    """Return reference → the part of the schema that it names. Raises UsageError for a reference to anything else."""
     from referencing import Registry
     from referencing.exceptions import Unresolvable
     from referencing.jsonschema import DRAFT202012
@@ -91,8 +92,8 @@ def _referred(schema: dict[str, Any], file: str) -> dict[str, Any]:
         except Unresolvable:
             target = None
         if not isinstance(target, dict):
-            remedy = "put that under $defs, and refer to it as #/$defs/NAME"
-            raise UsageError(f"--output {file!r} refers to {reference!r}, which is no schema in it; {remedy}")
+            remedy = "put that schema under $defs in the file, and refer to it as #/$defs/NAME"
+            raise UsageError(f"--output {file!r} refers to {reference!r}, which is not a schema in the file; {remedy}")
         waiting.extend(_references(target))
     return found
 
@@ -108,12 +109,12 @@ def _references(value: Any) -> Iterator[str]:  # whatever JSON holds
 
 
 def _own(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema without the parts that are there to be referred to."""
+    """Return a schema without its definitions."""
     return {key: value for key, value in schema.items() if key not in ("$defs", "definitions")}
 
 
 def _moved(value: Any, stands: Mapping[str, Mapping[str, Any]]) -> Any:  # whatever JSON holds
-    """The same, with each reference as it is where its target stands now."""
+    """Return a part of the schema with its references rewritten to the new locations in `stands`."""
     if isinstance(value, list):
         return [_moved(each, stands) for each in value]
     if not isinstance(value, dict):

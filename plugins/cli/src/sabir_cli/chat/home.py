@@ -1,10 +1,11 @@
-"""Where conversations are kept: one file in the user's folder of data, and a name for each.
+"""The file that saves the conversations, each under a name.
 
-    home/chats.db   a store of sabir-session, a conversation under each name        home/history   what was entered
+    home/chats.db   a store of sabir-session, with a journal for each conversation
+    home/history    the messages that the user typed, for the editor's upward key
 
-    -c ──▶ the last one      --name N ──▶ N, made if it is not there      neither ──▶ the next number
+    -c ──▶ the last conversation      --name N ──▶ N, created if it does not exist      neither ──▶ the next number
 
-Nothing is asked before the file could be opened and written.
+The file is opened for writing before anything is sent to a model.
 """
 
 import difflib
@@ -24,23 +25,21 @@ from sabir_cli.inputs import choose_model
 from sabir_cli.output import Output, UsageError
 
 SYSTEM = "system"
-"""The policy of instructions."""
-
-
+"""The policy of instructions to the model."""
 Conversation: TypeAlias = "sabir_session.Conversation[Any]"  # its output is of the type that the user named
 
 
 def last_origin(records: Sequence[InnerMessage]) -> sabir.Origin | None:
-    """Where the last reply came from; None where there is none."""
+    """Return the origin of the last reply, or None if there is no reply."""
     origins = (message.origin for record in reversed(records) for message in record.messages)
     return next(filter(None, origins), None)
 
 
-SET_HOME = "set SABIR_HOME to a folder that can be written"
+SET_HOME = "set SABIR_HOME to a folder that you may write"
 
 
 class Home(SyncClosing):
-    """The file of conversations, made if it is not there; raises UsageError where it cannot be written."""
+    """The file of conversations, created if it does not exist. Raises UsageError if the file cannot be written."""
 
     def __init__(self, folder: Path, remedy: str = "") -> None:
         self.folder = folder
@@ -51,28 +50,34 @@ class Home(SyncClosing):
             locked = is_locked(error.__cause__)
             reason = "the file is locked" if locked else error.strerror if isinstance(error, OSError) else error
             remedy = f"{WAIT if locked else SET_HOME}{remedy}"
-            raise UsageError(f"conversations cannot be kept in {str(folder)!r}: {reason}; {remedy}") from None
+            raise UsageError(f"conversations cannot be saved in {str(folder)!r}: {reason}; {remedy}") from None
 
     def close(self) -> None:
         """Close the file."""
         self.store.close()
 
     def summaries(self) -> list[Summary]:
-        """Return all conversations in which something was asked, in short, the latest first."""
+        """Return a summary of each conversation that has a question, the latest first."""
         return read_summaries(self.folder / FILE)
 
     def messages(self, name: str) -> list[sabir.Message]:
-        """A conversation; raises UsageError for a name that is none."""
+        """Return all messages of a conversation; raises UsageError for an unknown name."""
         self._check(name)
         return [message for record in self.records(name) for message in record.messages]
 
     def sent_messages(self, name: str) -> list[sabir.Message]:
-        """Return a conversation as it is sent, without earlier instructions; raises UsageError for an unknown name."""
+        """Return the messages that the next request would send, without replaced instructions.
+
+        Raises UsageError for an unknown name.
+        """
         self._check(name)
         return [*sabir_session.current_messages(self.records(name))]
 
     def delete(self, name: str) -> None:
-        """Delete a conversation; raises UsageError for a name that is none, ConversationBusy for one that is held."""
+        """Delete a conversation.
+
+        Raises UsageError for an unknown name, and ConversationBusy while another process uses the conversation.
+        """
         self._check(name)
         claim = self.store.claim(name)
         try:
@@ -81,7 +86,7 @@ class Home(SyncClosing):
             claim.release()
 
     def records(self, name: str) -> tuple[InnerMessage, ...]:
-        """What a conversation consists of, in order; nothing for a name that is none."""
+        """Return a conversation's stored records in order; empty for an unknown name."""
         if self.store.length(name) is None:
             return ()
         session = sabir_session.Session(journal=self.store.journal(name))
@@ -93,35 +98,40 @@ class Home(SyncClosing):
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
             hint = f"did you mean {near[0]!r}?" if near else "`sabir chats` lists them"
-            raise UsageError(f"no conversation {name!r} is kept in {str(self.folder)!r}; {hint}")
+            raise UsageError(f"no conversation {name!r} is saved in {str(self.folder)!r}; {hint}")
 
 
 class Place(ExitStack):
-    """Where one conversation is kept: in the home under a name, or, without a home, in memory."""
+    """The place of one conversation: saved in the home under a name, or in memory if there is no home."""
 
     def __init__(self, home: Home | None = None, name: str | None = None) -> None:
         super().__init__()
         self.name = name
         self._home = None if home is None else self.enter_context(home)
         self.origin = last_origin(home.records(name)) if home and name else None
-        """Where the last answer of the conversation that goes on came from."""
+        """Origin of the last answer of the continued conversation, or None."""
 
     @classmethod
     def of(cls, folder: Path, name: str | None, *, last: bool, kept: bool) -> "Place":
-        """The place that a command line names; raises UsageError where there is none, or it cannot be written."""
+        """Return the place that the flags name. Raises UsageError for an invalid name and a file that is not writable.
+
+        `last` means the latest conversation; UsageError if there is none yet.
+        """
         if not kept:
             return cls()
         if name is not None and not name.strip():
-            raise UsageError("--name is empty; give a name, or leave it out")
+            raise UsageError("--name is empty; write a name after it, or remove --name")
         if name is not None and (not name.isprintable() or len(name) > LONGEST_NAME):
             shown = one_line(ascii(name), 60)
-            raise UsageError(f"--name {shown} is no name: give one line of at most {LONGEST_NAME} printable characters")
-        home = Home(folder, ", or give --no-keep")
+            raise UsageError(
+                f"--name {shown} is not allowed; a name is one line of at most {LONGEST_NAME} printable characters"
+            )
+        home = Home(folder, ", or add --no-keep")
         if last:
             found = home.summaries()
             if not found:
                 home.close()
-                raise UsageError("-c: there is no conversation to go on with yet; leave it out to begin one")
+                raise UsageError("-c: no conversation is saved yet; remove -c to begin one")
             name = found[0].name
         return cls(home, name)
 
@@ -134,17 +144,19 @@ class Place(ExitStack):
         continued = sabir_session.continued_model(last, [self.origin]) if self.origin else ""
         llm = open_adapter(model or continued or choose_model(None), base_url)
         if continued != last and not model:
-            output.note(f"continues with {continued}, which answered last; -m {last} chooses what that means today")
+            output.note(f"continuing with {continued}, which answered last; to use today's {last}, add -m {last}")
         if self.origin and not (model or base_url) and llm.target.endpoint != self.origin.endpoint:
-            output.note(f"the last answer came from {self.origin.endpoint}; --base-url continues there", "yellow")
+            endpoint = self.origin.endpoint
+            output.note(f"the last answer came from {endpoint}; to continue there, add --base-url {endpoint}", "yellow")
         return llm
 
     def open(
         self, model: sabir.ModelAdapter, instructions: str | None, default: str | None, **how: Any
     ) -> Conversation:
-        """The conversation, closed when the place is left; raises ConversationBusy for one that another process has.
+        """Return the conversation, which is closed at the end of the `with` block.
 
-        A conversation that goes on keeps its instructions, unless there are others; `default` is for one that begins.
+        `instructions` replaces the instructions of a continued conversation, if it is not None. `default` is used for
+        a new conversation without `instructions`. Raises ConversationBusy while another process uses the conversation.
         """
         chat = self._open(model=model, **how)
         if instructions is not None:
@@ -182,7 +194,7 @@ class Place(ExitStack):
         return conversation
 
     def _leave(self, conversation: Conversation) -> None:
-        """Close it; one in which nothing was said leaves no trace."""
+        """Close the conversation, and delete it if it has no messages."""
         if not conversation.messages and self._home is not None and self.name is not None:
             self._home.store.delete(self.name)
         conversation.close()

@@ -1,7 +1,7 @@
-"""The conversation on a terminal: what is entered is said to the model, or to the program; until the user leaves.
+"""The chat on a terminal: send each message to the model, and run slash commands, until the user leaves.
 
-entry ──▶ /word ──▶ obey          text ──▶ say ──▶ the answer
-             └── error, Ctrl-C ──▶ a line that says what became of the turn, and the next entry
+entry ──▶ /command ──▶ obey       text ──▶ say ──▶ the answer
+             └── error, Ctrl-C ──▶ a line that says whether the turn was kept, and the next entry
 """
 
 import sabir
@@ -13,13 +13,13 @@ from sabir_cli.chat.talk import LONGEST_ANSWER, Talk, quoted
 from sabir_cli.chat.words import Leave, is_word, obey
 from sabir_cli.failures import explain
 
-AGAIN = "Ctrl-C again leaves"
+AGAIN = "press Ctrl-C again to leave"
 LEAVING_WORDS = frozenset({"exit", "quit"})
-"""Messages after which the user is asked whether to leave: other programs end with these words."""
+"""Messages after which the program asks whether to leave, because other programs end with these words."""
 
 
 def hold(talk: Talk, entry: Entry, name: str | None) -> None:
-    """Talk until the user leaves; `name` is that of a conversation that is kept."""
+    """Talk until the user leaves. `name` is the saved conversation's name, or None if it is not saved."""
     _greet(talk, name)
     is_leaving = False
     while True:
@@ -31,7 +31,7 @@ def hold(talk: Talk, entry: Entry, name: str | None) -> None:
             if is_leaving:
                 break
             is_leaving = True
-            talk.output.note(f"{AGAIN}; so does Ctrl-D")
+            talk.output.note(f"{AGAIN}, or Ctrl-D")
             continue
         is_leaving = False
         try:
@@ -54,7 +54,7 @@ def hold(talk: Talk, entry: Entry, name: str | None) -> None:
 def _take(talk: Talk, entry: Entry, text: str) -> None:
     """Run a slash command, or send a message; raises Leave if the user leaves."""
     if text.lower() in LEAVING_WORDS:
-        if entry.confirm(f"Leave? y/N (//{text} sends the word) "):
+        if entry.confirm(f"Leave? y/N (to send the word, type //{text}) "):
             raise Leave
     elif is_word(text):
         obey(talk, text)
@@ -64,7 +64,7 @@ def _take(talk: Talk, entry: Entry, text: str) -> None:
 
 
 def _greet(talk: Talk, name: str | None) -> None:
-    where = f"kept as {name}" if name else "not kept; /save FILE saves it"
+    where = f"saved as {name}" if name else "not saved; /save FILE writes it to a file"
     talk.output.note(f"{talk.target} · {where} · /help")
     said = [message for message in talk.chat.messages if message.policy == USER]
     if said:
@@ -83,6 +83,6 @@ def _last_answer(messages: tuple[sabir.Message, ...]) -> str:
 
 def _part(talk: Talk, name: str | None) -> None:
     if talk.attached:
-        talk.output.note(f"{len(talk.attached)} attached and never sent")
+        talk.output.note(f"{len(talk.attached)} attached, but never sent")
     if name and talk.is_begun:
-        talk.output.note(f"kept as {name}; sabir chat -c continues it")
+        talk.output.note(f"saved as {name}; sabir chat -c continues it")

@@ -1,10 +1,10 @@
-"""Markdown shown while it comes: finished blocks are printed once and stay, the last one is drawn anew as it grows.
+"""Show Markdown as it arrives: finished blocks are printed once and stay, the last one is redrawn as it grows.
 
     text ──parse──▶ block ─ block ─ block   printed above, for good
-                                    block   drawn in a region of few lines, of which the end is shown
+                                    block   drawn in a region of few lines, which shows its end
 
-A block is finished once another begins after it, so what has scrolled away is never drawn again. All text is shown:
-HTML stands as it was written, links and images show their address, and code has no margin, so that it can be copied.
+A block is finished once another begins after it, so lines that scrolled away are never redrawn. All text is shown:
+HTML unchanged, links and images with their address, and code without a margin, so that it can be copied.
 """
 
 import time
@@ -24,9 +24,9 @@ from rich.theme import Theme
 from sabir.authoring import printable
 
 SECONDS = 0.05
-"""The least time between two drawings of the region."""
+"""Minimum time between two drawings of the region."""
 TALLEST = 20
-"""The most lines of the region."""
+"""Maximum height of the region in lines."""
 STYLES = Theme({"markdown.code": "cyan", "markdown.h1": "bold underline", "markdown.h2": "bold"}, inherit=True)
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
 _PARSER.disable(["html_block", "html_inline", "reference"])
@@ -47,7 +47,7 @@ class _Code(CodeBlock):
 
 
 class _Item(ListItem):
-    """An item with its number as it was written."""
+    """A list item that keeps the number written in the text."""
 
     def render_number(self, console: Console, options: ConsoleOptions, number: int, last_number: int) -> RenderResult:
         width = len(f"{last_number}. ")
@@ -59,7 +59,7 @@ class _Item(ListItem):
 
 
 class _Table(TableElement):
-    """A table whose cells are folded where it is narrow."""
+    """A table that folds its cells if it is narrow."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for table in super().__rich_console__(console, options):
@@ -69,7 +69,7 @@ class _Table(TableElement):
 
 
 class _Blocks(Markdown):
-    """Some blocks that were parsed together with others."""
+    """A renderable for some of the blocks of a parsed text."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements, "heading_open": _Heading, "fence": _Code, "code_block": _Code, "list_item_open": _Item,
@@ -89,7 +89,7 @@ class Block(NamedTuple):
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """The blocks of a text, in order."""
+    """Yield the blocks of a text, in order."""
     held: list[Token] = []
     depth = 0
     for token in _PARSER.parse(text):
@@ -102,14 +102,14 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def _told(token: Token) -> Token:
-    """An image as its description and its address; another token as it is."""
+    """Return an image as text, with its description and address; return any other token unchanged."""
     if token.type != "image":
         return token
     return Token("text", "", 0, content=f"{token.content} ({token.attrs.get('src', '')})".lstrip())
 
 
 class _Lines:
-    """The lines of something, without blanks at its margins; only the last ones where a height is given."""
+    """The lines of a renderable without blank margins; with a height, only that many of the last lines."""
 
     def __init__(self, whole: RenderableType, height: int | None = None) -> None:
         self.whole, self.height = whole, height
@@ -123,14 +123,14 @@ class _Lines:
 
 
 def _stripped(line: list[Segment]) -> list[Segment]:
-    """A line without the blanks that fill it."""
+    """Return a line without the blanks at its end."""
     while line and not line[-1].text.strip():
         line = line[:-1]
     return [*line[:-1], Segment(line[-1].text.rstrip(), line[-1].style)] if line else []
 
 
 class MarkdownWriter:
-    """Writes one text after another to a terminal; `end` finishes each."""
+    """Writes Markdown texts to a terminal, one after another. Call `end` after each text."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -141,16 +141,16 @@ class MarkdownWriter:
         self._next = 0.0
 
     def write(self, text: str) -> None:
-        """A piece of the text, as it comes."""
+        """Add a piece of the text, and redraw unless the last drawing was a moment ago."""
         self._tail += printable(text)
         began = time.monotonic()
         if began >= self._next:
             self._draw()
             now = time.monotonic()
-            self._next = now + max(SECONDS, 3 * (now - began))  # what takes long to draw is drawn less often
+            self._next = now + max(SECONDS, 3 * (now - began))  # a text that takes long to draw is drawn less often
 
     def end(self) -> None:
-        """The text is whole, or was left: what is not printed yet is printed, and stays."""
+        """End the text, complete or not: print the part that is not printed yet."""
         tail, self._tail = self._tail, ""
         if self._live is not None:
             self._live.update("")
@@ -177,7 +177,7 @@ class MarkdownWriter:
 
     @staticmethod
     def _shown(found: Iterable[Block], is_first: bool) -> Iterator[RenderableType]:
-        """The blocks, an empty line before each but the first."""
+        """Yield the blocks, with an empty line before each except the first."""
         for number, block in enumerate(found):
             view = _Lines(_Blocks(block.tokens))
             yield view if is_first and not number else Group(Text(""), view)

@@ -1,6 +1,6 @@
-"""An answer shown while it comes: its text on standard output, calls, results, losses and a last line beside it.
+"""Show an answer as it arrives: text on standard output; calls, results, losses and a last line on standard error.
 
-chat.watch ──event──▶ Shown ── text ──▶ Markdown on a terminal, else as it is
+chat.watch ──event──▶ Shown ── text ──▶ Markdown on a terminal, else unchanged
                             └─ call, result, loss ──▶ a line each         status ──▶ model · tokens · cost · losses
 """
 
@@ -20,34 +20,34 @@ from sabir_cli.output import Output
 
 
 class Writer(Protocol):
-    """What shows the text of replies."""
+    """An object that shows the text of replies."""
 
     def write(self, text: str) -> None:
-        """A piece of it."""
+        """Show the next piece of the text."""
 
     def end(self) -> None:
-        """It is whole, or was left."""
+        """End the text, whether it is complete or not."""
 
 
 class Plain:
-    """The text as it is."""
+    """A writer that prints the text unchanged."""
 
     def __init__(self, output: Output) -> None:
         self.write, self.end = output.write, output.end_line
 
 
 class Unseen:
-    """No text, where the output is shown instead of it."""
+    """A writer that shows nothing, used if the output is printed instead of the text."""
 
     def write(self, text: str) -> None:
-        """Nothing is written."""
+        """Do nothing."""
 
     def end(self) -> None:
-        """Nothing was written."""
+        """Do nothing."""
 
 
 def writer_for(output: Output, *, plain: bool) -> Writer:
-    """Markdown laid out on a terminal that can show it, else the text as it is."""
+    """Return a writer that lays out Markdown if the terminal can show it and `plain` is False, else a plain one."""
     out = output.out
     if plain or output.machine or out.no_color or not out.is_terminal or out.is_dumb_terminal or out.options.ascii_only:
         return Plain(output)
@@ -57,7 +57,7 @@ def writer_for(output: Output, *, plain: bool) -> Writer:
 
 
 class NobodyReads(BaseException):
-    """Standard output was closed: leaves an answer past whatever keeps its errors."""
+    """Raised if standard output was closed; a BaseException, so that no handler of ordinary errors stops it."""
 
     def __init__(self, error: OSError) -> None:
         super().__init__(str(error))
@@ -65,7 +65,7 @@ class NobodyReads(BaseException):
 
 
 class Shown(ExitStack):
-    """Shows the events of one answer, and remembers its replies and the options that ran."""
+    """Shows the events of one answer, and records its replies and the names of the options that ran."""
 
     def __init__(
         self, output: Output, writer: Writer, target: object, messages: Callable[[], Sequence[sabir.Message]]
@@ -121,7 +121,7 @@ class Shown(ExitStack):
 
 ENDINGS: Mapping[str, str] = {
     "length": "the answer is cut off at its length limit; raise --max-output-tokens",
-    "content_filter": "the provider's filter ended the answer",
+    "content_filter": "the provider's content filter stopped the answer",
     "error": "the provider failed before the answer was complete",
 }
 """Finish reason of an incomplete reply → the line that tells the user."""
@@ -137,7 +137,7 @@ def ending_of(reply: sabir.Reply) -> str:
 def status(
     model: object, usage: sabir.Usage, cost: Decimal | None, losses: Sequence[sabir.Loss], last: Spoken | None
 ) -> str:
-    """The line after an answer: who answered, at what cost, and what was lost."""
+    """Return the line after an answer: model, tokens, cost, speed and number of losses."""
     words = [str(model), str(usage)]
     if cost is not None:
         words.append(f"${money(cost)}")
@@ -151,6 +151,6 @@ def status(
 
 
 def money(amount: Decimal) -> str:
-    """An amount with two digits that say something, at least two after the point."""
+    """Return an amount of money with two significant digits, and at least two digits after the point."""
     rounded = amount.quantize(Decimal(1).scaleb(min(-2, amount.adjusted() - 1))) if amount else Decimal("0.00")
     return f"{rounded:f}"

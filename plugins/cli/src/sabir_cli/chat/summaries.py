@@ -1,9 +1,9 @@
-"""The kept conversations in short, read from the store's tables without loading a conversation.
+"""Summaries of the saved conversations, read from the store's tables without loading a conversation.
 
     sabir_journals ──▶ name, parent          sabir_session_records ──▶ turns, first question, last reply, when
 
-A journal's first records may belong to its parent: /drop and /retry, and forks, leave such journals. Their records are
-read stretch by stretch. `docs/reference/sessions-and-runs.md` documents the tables.
+A journal's first records may belong to its parent journal, after /drop, /retry or a fork. The records of such a journal
+are read range by range. `docs/reference/sessions-and-runs.md` documents the tables.
 """
 
 import json
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 FILE = "chats.db"
 """The name of the store in the home folder."""
 LONGEST_NAME = 120
-"""Characters of a conversation's name."""
+"""Maximum length of a conversation's name in characters."""
 USER = "user"
 """The policy of the user's messages."""
 LAYOUT = 2
-"""The layout of the tables that this module reads."""
+"""The version of the store's tables that this module reads."""
 LONGEST_WORDS = 200
-"""Characters of a conversation's first words that a summary holds."""
-WAIT = "wait until the other program is done with it"
+"""Characters of a conversation's first words that a summary contains."""
+WAIT = "wait until the other program releases it"
 _POSITIONS = 1 << 32
 _Journal: TypeAlias = tuple[int, str | None, int | None, int]
-"""Id, name, parent and the length of the parent's part."""
+"""Id, name, parent, and the number of records that belong to the parent."""
 
 _ROLES = """
 SELECT id, CASE substr(body, 1, 13)
@@ -55,7 +55,7 @@ _JOURNALS = "SELECT id, name, parent, length FROM sabir_journals"
 
 
 class Summary(NamedTuple):
-    """A kept conversation in short."""
+    """The name, time, last model, number of turns and first words of a saved conversation."""
 
     name: str
     when: datetime
@@ -84,9 +84,9 @@ class _Counts:
 
 
 def read_summaries(file: Path) -> list[Summary]:
-    """Return all conversations in which something was asked, the latest first.
+    """Return a summary of each conversation that has a question, the latest first.
 
-    Raises UsageError for a file that cannot be read, LookupError for one whose tables are of another layout.
+    Raises UsageError for a file that cannot be read, and LookupError for tables of another version.
     """
     import sqlite3  # `sabir chats --help` needs no database
 

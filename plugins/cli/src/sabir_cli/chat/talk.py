@@ -1,9 +1,9 @@
-"""A conversation as a user holds it: something is said, the answer is shown; and what becomes of a turn that failed.
+"""One conversation with a user: send messages, show the answers, and keep or discard a turn that failed.
 
-say(content) ──▶ an interrupted turn is finished ──▶ asked ──▶ shown
-                                                       └─ stopped, failed ──▶ recover: discarded, and a line says so
-                                                            ├─ options ran ──▶ kept, and /retry continues it
-                                                            └─ it was /retry ──▶ the earlier answer is kept
+say(content) ──▶ finish an interrupted turn ──▶ send ──▶ show
+                                                  └─ stopped, failed ──▶ recover: discard the turn, and print a line
+                                                       ├─ options ran ──▶ kept, and /retry continues it
+                                                       └─ it was /retry ──▶ the earlier answer is kept
 """
 
 import asyncio
@@ -28,9 +28,9 @@ from sabir_cli.losses import loss_describer
 from sabir_cli.output import Output, UsageError
 
 LONGEST_QUOTED = 60
-"""Characters of a message that are quoted."""
+"""Maximum length of a quoted message in characters."""
 LONGEST_ANSWER = 200
-"""Characters of an earlier answer that are shown."""
+"""Maximum length of an earlier answer that is shown, in characters."""
 Part: TypeAlias = sabir.MediaPart | sabir.TextPart
 Said: TypeAlias = str | Part | sabir.Message
 Answer: TypeAlias = "sabir_session.Answer[Any]"  # its output is of the type that the user named
@@ -41,23 +41,23 @@ ASK_AGAIN = "/retry asks it again"
 
 
 class Outcome(NamedTuple):
-    """What happened to a turn that failed, in words, and what the user can do next."""
+    """The state of a turn that failed, as a text for the user, and the remedy."""
 
     is_kept: bool
-    """Whether the conversation holds the unfinished turn."""
+    """Whether the unfinished turn is still in the conversation."""
     text: str
     remedy: str
 
 
 def quoted(said: Said) -> str:
-    """The last text of what was said, in one line: what is attached goes before it."""
+    """Return the last text of a message in one line; attachments precede the text."""
     parts = (said,) if isinstance(said, Part) else said.parts if isinstance(said, sabir.Message) else ()
     text = said if isinstance(said, str) else next((part.text for part in reversed(parts) if part.kind == "text"), "")
     return one_line(text, LONGEST_QUOTED)
 
 
 class Talk:
-    """One conversation, its answers shown."""
+    """One conversation whose answers are shown to the user."""
 
     def __init__(
         self, chat: "sabir_session.Conversation[Any]", output: Output, writer: Writer, *, shows_output: bool = False
@@ -65,17 +65,17 @@ class Talk:
         self.chat, self.output, self.shows_output = chat, output, shows_output
         self.writer: Writer = Unseen() if shows_output else writer
         self.attached: list[Part | sabir.Message] = []
-        """What goes with the next message."""
+        """Attachments of the next message."""
         self.taken_back: tuple[Said, ...] = ()
-        """What was said in a turn that failed and was taken back; what went with it is attached again."""
+        """The message of a turn that failed and was discarded. Its attachments are in `attached` again."""
         self.saved: set[Path] = set()
-        """The files that it was saved in, which may be replaced."""
+        """The files that /save wrote in this chat, which /save may overwrite."""
         self.answer: Answer | None = None
         self.shown = Shown(output, writer, self.target, lambda: chat.messages)
         self._asked: tuple[Said, ...] = ()
         self._with: tuple[Part | sabir.Message, ...] = ()
         self._is_retry = False
-        self._history: list[object] = []  # the payloads of one that was given and begins with instructions
+        self._history: list[object] = []  # the payloads of a history from --from that begins with instructions
 
     @property
     def target(self) -> str:
@@ -84,13 +84,13 @@ class Talk:
 
     @property
     def is_begun(self) -> bool:
-        """Whether anything was said."""
+        """Whether the conversation has a message of the user."""
         return any(message.policy == USER for message in self.chat.messages)
 
     def say(self, *said: Said) -> Answer:
-        """Say something with what is attached, and show the answer; an interrupted turn is finished first.
+        """Send a message with the attachments, and show the answer. An interrupted turn is finished first.
 
-        Raises what a call raises, and OutputError; `recover` is to be called then.
+        Raises what a call raises, and OutputError. Call `recover` after an error.
         """
         if self.chat.unfinished:
             self.finish()
@@ -102,25 +102,28 @@ class Talk:
         return self._ask(*self._with, *said)
 
     def finish(self) -> Answer:
-        """Finish the turn that was interrupted, and show its answer; raises as `say` does."""
+        """Finish the interrupted turn, and show its answer; raises what `say` raises."""
         self._asked = ()
         return self._ask()
 
     def catch_up(self) -> None:
-        """Finish the turn that was interrupted, its answer told beside what is asked now; raises as `say` does."""
+        """Finish the interrupted turn, and print its answer as a note; raises what `say` raises."""
         writer, shows_output = self.writer, self.shows_output
         self.writer, self.shows_output = Unseen(), False
         try:
             answer = self.finish()
         finally:
             self.writer, self.shows_output = writer, shows_output
-        self.output.note(f"the turn before is finished: {one_line(answer.text, LONGEST_ANSWER)}")
+        self.output.note(f"the previous turn is finished: {one_line(answer.text, LONGEST_ANSWER)}")
 
     def repeat(self) -> Answer:
-        """Finish an interrupted turn, or show the last answer again; raises UsageError for neither, and as `say`."""
+        """Finish an interrupted turn, or show the last answer again.
+
+        Raises UsageError if the conversation is empty, and what `say` raises.
+        """
         self._refuse_nothing()
         answer = self.finish()
-        if not self.shown.heard and not self.shows_output:  # it was finished: its record has the answer
+        if not self.shown.heard and not self.shows_output:  # the turn was complete: its record has the answer
             self.writer.write(answer.text)
             self.writer.end()
         return answer
@@ -128,8 +131,8 @@ class Talk:
     def retry(self) -> Answer:
         """Finish an interrupted turn, or ask the last question again.
 
-        The old answer is given up only when the new one is complete. Raises UsageError if nothing was said, and what
-        `say` raises; call `recover` then.
+        The old answer is replaced only when the new one is complete. Raises UsageError if the conversation is empty,
+        and what `say` raises; call `recover` after an error.
         """
         if self.chat.unfinished:
             return self.finish()
@@ -152,8 +155,8 @@ class Talk:
     def drop(self) -> str:
         """Remove what is attached to the next message, or else the last turn; return a line about it.
 
-        A history that was sent with the first turn is attached again. A turn that failed was discarded already; its
-        attachments stay. Raises UsageError if nothing was said.
+        A history that was sent with the first turn is attached again. If the last turn failed and is discarded already,
+        its attachments stay. Raises UsageError if the conversation is empty.
         """
         if self.taken_back and len(self.attached) <= len(self._with):  # nothing was attached since
             *_, said = self.taken_back
@@ -173,9 +176,9 @@ class Talk:
         return self._asked_in(self.chat.drop_last())
 
     def _asked_in(self, turn: Sequence[sabir.Message]) -> tuple[sabir.Message, ...]:
-        """Return the messages of a turn that ask, without the conversation's instructions.
+        """Return the messages of a turn up to the question, without the conversation's own instructions.
 
-        The conversation sends its present instructions itself; the instructions of a history that was given stay.
+        The conversation sends its current instructions itself. Instructions in a history from --from stay.
         """
         last = max(at for at, message in enumerate(turn) if message.policy == USER)
         is_given = [message.payload for message in turn[: len(self._history)]] == self._history
@@ -183,9 +186,9 @@ class Talk:
         return tuple(turn[is_own : last + 1])
 
     def switch(self, name: str) -> tuple[sabir.Loss, ...]:
-        """Go on with another model; return what it cannot take of the conversation. Raises what an adapter raises.
+        """Switch to another model; return the losses of the conversation there. Raises what `sabir.adapter` raises.
 
-        RenderingRefused leaves the model as it was.
+        If RenderingRefused is raised, the model is not changed.
         """
         before, self.chat.model = self.chat.model, name
         try:
@@ -199,10 +202,10 @@ class Talk:
         self.output.losses(losses, loss_describer(self.chat.messages), again=True)
 
     def recover(self, *, stopped: bool = False) -> "Outcome | None":
-        """Decide what becomes of the turn that was stopped or failed; return None for a turn that is complete.
+        """Keep or discard the turn that was stopped or failed; return None if the turn is complete.
 
-        Effects of options that ran remain. A failed turn in which an option ran is kept, a stopped one is discarded. A
-        turn that was asked again has its earlier answer.
+        Effects of options that ran remain. A failed turn in which an option ran is kept; a stopped turn is discarded.
+        After a failed /retry, the earlier answer stays.
         """
         asked, self._asked = self._asked, ()
         ran = ", ".join(dict.fromkeys(self.shown.ran))
@@ -210,7 +213,7 @@ class Talk:
             self._is_retry = False
             return Outcome(False, f"the earlier answer is kept{f', but {ran} ran again' if ran else ''}", ASK_AGAIN)
         if not asked:
-            return Outcome(True, "the turn before is still unfinished", UNFINISHED) if self.chat.unfinished else None
+            return Outcome(True, "the previous turn is still unfinished", UNFINISHED) if self.chat.unfinished else None
         if not self.chat.unfinished and self.shown.heard:
             return None
         if ran and not stopped:
@@ -247,10 +250,10 @@ class Talk:
 
     @property
     def plain_output(self) -> JSONValue:
-        """The last answer's output as JSON, or None."""
+        """The last answer's output converted to JSON, or None."""
         plain: JSONValue = None if self.answer is None else to_jsonable_python(self.answer.output, fallback=str)
         return plain
 
     def _refuse_nothing(self) -> None:
         if not self.is_begun:
-            raise UsageError("nothing was said in this conversation yet")
+            raise UsageError("this conversation is still empty; send a message first")

@@ -1,8 +1,8 @@
-"""The words that a user says to the program, not to the model: each begins with a slash, and is never sent.
+"""The slash commands of the chat, which are never sent to the model.
 
-/word argument ──find──▶ a row of WORDS ──▶ its function        //text ──▶ "/text" is said to the model
-      ├── unknown ──▶ UsageError, with the nearest word
-      └── an argument where the row has none, or none where it needs one ──▶ UsageError
+/word argument ──find──▶ a row of WORDS ──▶ its function        //text ──▶ "/text" is sent to the model
+      ├── unknown ──▶ UsageError, with the most similar command
+      └── an unexpected argument, or a missing one ──▶ UsageError
 """
 
 import difflib
@@ -28,11 +28,11 @@ from sabir_cli.output import UsageError, refuse_replacing
 from sabir_cli.providers import first_missing
 from sabir_cli.render import View, show
 
-SENDS = "// sends a /"
+SENDS = "to send a message that begins with a slash, type //"
 
 
 class Word(NamedTuple):
-    """One word: what follows it, what it does, and the function that does it."""
+    """One slash command: its name, its argument ("" for none, capitals if required), its help and its function."""
 
     name: str
     argument: str
@@ -42,49 +42,49 @@ class Word(NamedTuple):
 
 
 def is_word(text: str) -> bool:
-    """Whether a text is for the program."""
+    """Return whether a text is a slash command."""
     return text.startswith("/") and not text.startswith("//")
 
 
 def obey(talk: Talk, text: str) -> None:
-    """Do what a slash word says; raises UsageError for an unknown or misused one, and what its function raises."""
+    """Run a slash command; raises UsageError for an unknown or misused command, and what its function raises."""
     name, *rest = re.split(r"\s", text[1:], maxsplit=1)
     argument = "".join(rest).strip()
     found = next((word for word in WORDS if word.name == name), None)
     if found is None:
         near = difflib.get_close_matches(name, [word.name for word in WORDS], 1, 0.5)
-        hint = f"did you mean /{near[0]}?" if near else "/help lists the words;"
-        raise UsageError(f"/{one_line(name, 40)} is no word of this program, and was not sent; {hint} {SENDS}")
+        hint = f"did you mean /{near[0]}?" if near else "/help lists the commands;"
+        raise UsageError(f"unknown command /{one_line(name, 40)} (not sent); {hint} {SENDS}")
     if found.argument.isupper() and not argument:
-        raise UsageError(f"/{found.name} takes {found.argument}: {found.help}")
+        raise UsageError(f"/{found.name} needs {found.argument}: {found.help}")
     if argument and not found.argument:
-        raise UsageError(f"/{found.name} takes nothing; {SENDS}")
+        raise UsageError(f"/{found.name} does not accept an argument; {SENDS}")
     found.run(talk, argument)
 
 
 class Leave(Exception):
-    """The user leaves."""
+    """Raised by /quit to end the chat."""
 
 
 def _help(talk: Talk, _: str) -> None:
     table = Table.grid(padding=(0, 2, 0, 0))
     for word in WORDS:
         table.add_row(Text(f"/{word.name} {word.argument}".rstrip(), style="cyan"), word.help)
-    table.add_row(Text("//text", style="cyan"), "say “/text” to the model")
+    table.add_row(Text("//text", style="cyan"), "send “/text” to the model")
     talk.output.err.print(table)
     for line in KEYS:
         talk.output.note(line)
 
 
 KEYS = (
-    "Enter sends; Alt-Enter, or \\ and Enter, begins a new line; a paste is one message.",
-    "Ctrl-C stops a reply, and leaves when pressed twice; Ctrl-D leaves; Ctrl-X Ctrl-E opens your editor.",
+    "Enter sends. Alt-Enter, or \\ and then Enter, begins a new line. Pasted lines are one message.",
+    "Ctrl-C stops a reply, and twice leaves. Ctrl-D leaves. Ctrl-X Ctrl-E opens your editor.",
 )
 
 
 def _model(talk: Talk, name: str) -> None:
     if not name:
-        talk.output.note(f"{talk.target}; /model provider:model switches")
+        talk.output.note(f"{talk.target}; /model provider:model switches to another model")
         return
     before = talk.target
     losses = talk.switch(name)
@@ -93,7 +93,7 @@ def _model(talk: Talk, name: str) -> None:
     missing = first_missing(provider.credentials)
     talk.tell_losses(losses)
     if missing:
-        talk.output.note(f"{provider.name} cannot be asked: there is no {missing}; set it before you start", "yellow")
+        talk.output.note(f"{provider.name} has no key: set {missing} before you start sabir", "yellow")
 
 
 def _system(talk: Talk, text: str) -> None:
@@ -113,26 +113,26 @@ def _attach(kind: str) -> Callable[[Talk, str], None]:
     def run(talk: Talk, source: str) -> None:
         source = _unquoted(source)
         talk.attached.append(attach(kind, source))
-        talk.output.note(f"{one_line(source, 60)} goes with your next message; /drop removes it")
+        talk.output.note(f"{one_line(source, 60)} will be sent with your next message; /drop removes it")
 
     return run
 
 
 def _unquoted(path: str) -> str:
-    """A path without the quotes or backslashes that a shell, or a file dropped on a terminal, puts into it."""
+    """Return a path without the quotes or backslashes that a shell, or dropping a file on a terminal, adds."""
     try:
         words = [path] if os.name == "nt" else shlex.split(path)
-    except ValueError:  # a quote that nothing closes is a sign of the name
+    except ValueError:  # an unclosed quote is a character of the file's name
         return path
     return words[0] if len(words) == 1 else path
 
 
 def _losses(talk: Talk, _: str) -> None:
     if talk.answer is None:
-        raise UsageError("there is no answer yet; /losses lists what was lost with the last question")
+        raise UsageError("there is no answer yet; send a message first, then /losses lists the losses of its requests")
     talk.tell_losses(talk.answer.losses)
     if not talk.answer.losses:
-        talk.output.note("nothing was lost with the last question")
+        talk.output.note("the last question was sent without losses")
 
 
 def _render(talk: Talk, text: str) -> None:
@@ -152,7 +152,7 @@ def _save(talk: Talk, file: str) -> None:
     refuse_replacing(repr(str(path)), path, may_replace=path.absolute() in talk.saved)
     save(path, talk.chat.sent_messages)
     talk.saved.add(path.absolute())
-    talk.output.note(f"saved in {str(path)!r}")
+    talk.output.note(f"saved to {str(path)!r}")
 
 
 def _drop(talk: Talk, _: str) -> None:
@@ -169,24 +169,24 @@ def _quit(talk: Talk, _: str) -> None:
 
 
 WORDS = (
-    Word("help", "", "show these words", _help),
-    Word("model", "[name]", "switch to another model, and tell what that loses; or show which it is", _model, "model"),
-    Word("system", "[text]", "change the instructions from the next message on, or show them", _system),
-    Word("option", "[module:function]", "offer a function to the model, or show which are offered", _option),
-    Word("image", "FILE", "show an image, a file or a URL, with the next message", _attach("image"), "path"),
+    Word("help", "", "list the commands", _help),
+    Word("model", "[name]", "show the model; or switch to another one and list the losses", _model, "model"),
+    Word("system", "[text]", "show the instructions, or change them from the next message on", _system),
+    Word("option", "[module:function]", "show the offered functions, or offer another one", _option),
+    Word("image", "FILE", "attach an image (file or URL) to the next message", _attach("image"), "path"),
     Word("file", "FILE", "attach a file of any kind to the next message", _attach("file"), "path"),
-    Word("losses", "", "what the last answer's requests could not carry", _losses),
-    Word("render", "[text]", "show what would be sent; nothing is", _render),
-    Word("cost", "", "tokens and cost of this conversation, without removed turns", _cost),
-    Word("save", "FILE", "save it: JSON Lines in a .jsonl, JSON in a .json, Markdown in a .md", _save, "path"),
-    Word("drop", "", "remove what is attached, or else the last turn", _drop),
+    Word("losses", "", "list what the last question's requests could not express", _losses),
+    Word("render", "[text]", "show the next request without sending it", _render),
+    Word("cost", "", "show tokens and cost of this conversation, without removed turns", _cost),
+    Word("save", "FILE", "write the conversation to a .jsonl, .json or .md file", _save, "path"),
+    Word("drop", "", "remove the attachments, or if there are none the last turn", _drop),
     Word("retry", "", "ask the last question again, or finish an interrupted turn", _retry),
     Word("quit", "", "leave", _quit),
 )
 
 
 def suggest(text: str) -> Iterator[Suggestion]:
-    """What a line that begins so may go on with: a word, and what that takes."""
+    """Yield completions of a line: slash commands, or the models or paths that a command accepts."""
     if not is_word(text) or "\n" in text:
         return
     name, space, argument = text[1:].partition(" ")

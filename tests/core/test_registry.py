@@ -78,7 +78,7 @@ def test_a_provider_is_found_by_its_entry_point(acme: Registry, install: Install
 
 
 MISSING = {
-    "zorg": "pip install sabir-zorg, if it exists, or install another package with an entry point 'zorg' in the group 'sabir.providers'",
+    "zorg": "pip install sabir-zorg, if it exists, or install another package with an entry point 'zorg'",
     "acme-eu": "pip install sabir-acme-eu, if it exists",
     "acne": "did you mean 'acme'?",
     "acm": "did you mean 'acme'?",

@@ -59,14 +59,14 @@ def test_what_is_here_is_not_fetched_again(user: Mapping[str, str], tmp_path: Pa
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("fetch", "missing.gguf"), "the command line names 'missing.gguf', which is no file; give a .gguf file"),
-        (("fetch", "text.gguf"), "the command line names 'text.gguf', which is no GGUF file; give a .gguf file"),
+        (("fetch", "missing.gguf"), "the command line names 'missing.gguf', which is not a file; use a .gguf file"),
+        (("fetch", "text.gguf"), "the command line names 'text.gguf', which is not a GGUF file; use a .gguf file"),
         (("fetch", "--name", "x"), "--name needs your own file: sabir local fetch FILE.gguf --name NAME"),
         (
             ("list", "few.gguf"),
-            "`sabir local list` has no arguments; to add your own file: sabir local fetch FILE.gguf",
+            "`sabir local list` accepts no file or --name; to add your own file: sabir local fetch FILE.gguf",
         ),
-        (("fetch", "few.gguf", "--name", "a/b"), "'a/b' cannot be the name of your model; give another by --name"),
+        (("fetch", "few.gguf", "--name", "a/b"), "'a/b' cannot be the name of your model; choose another with --name"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(

@@ -57,7 +57,8 @@ def test_a_setting_comes_before_the_variable_then_what_was_fetched_then_a_packag
 
 
 @pytest.mark.parametrize(
-    ("name", "says"), [("missing", "no file"), ("folder", "no file"), ("pipe", "no file"), ("text", "no GGUF file")]
+    ("name", "says"),
+    [("missing", "not a file"), ("folder", "not a file"), ("pipe", "not a file"), ("text", "not a GGUF file")],
 )
 def test_what_is_no_weights_file_is_refused(
     weights: Path, monkeypatch: pytest.MonkeyPatch, name: str, says: str
@@ -113,7 +114,7 @@ def test_a_file_made_known_that_is_gone_is_named(weights: Path) -> None:
 @pytest.mark.parametrize("name", ["a/b", "..", "-x", "smollm2", "SmolLM2", "x.gguf", "two words"])
 def test_a_name_that_no_file_of_the_users_can_have_is_refused(weights: Path, name: str) -> None:
     """Nothing outside the folder of models is written, and nothing takes the embedded model's place."""
-    with pytest.raises(SettingsInvalid, match="cannot be the name of your model; give another by --name"):
+    with pytest.raises(SettingsInvalid, match="cannot be the name of your model; choose another with --name"):
         make_known(weights, name)
 
     assert list(models_here()) == []

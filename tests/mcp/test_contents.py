@@ -77,17 +77,17 @@ def test_media_are_data_urls_of_the_same_bytes(block: Any, expected: tuple[str, 
     [
         (
             ImageContent(data=DATA, mime_type="image/svg+xml"),
-            "[image of type image/svg+xml, 32 characters, left out: it is of type image/svg+xml, which a media part "
+            "[image of type image/svg+xml, 32 characters, removed: it is of type image/svg+xml, which a media part "
             "cannot contain; convert it first]",
         ),
         (
             AudioContent(data="no base64!", mime_type="audio/wav"),
-            "[audio of type audio/wav, 10 characters, left out: "
+            "[audio of type audio/wav, 10 characters, removed: "
             "it contains invalid base64: Only base64 data is allowed]",
         ),
         (
             ImageContent(data="abcde", mime_type="image/png"),
-            "[image of type image/png, 5 characters, left out: it contains invalid base64: Invalid base64-encoded "
+            "[image of type image/png, 5 characters, removed: it contains invalid base64: Invalid base64-encoded "
             "string: number of data characters (5) cannot be 1 more than a multiple of 4]",
         ),
     ],
@@ -228,8 +228,8 @@ def test_a_structured_value_stands_beside_media() -> None:
     [
         (answer(text("closed"), text("till Monday"), is_error=True), "closed till Monday"),
         (answer(is_error=True, structured_content={"code": 7}), '{"code": 7}'),
-        (answer(is_error=True), "the option reports a failure without a reason"),
-        (answer(text(" "), is_error=True), "the option reports a failure without a reason"),
+        (answer(is_error=True), "the option reported a failure without a reason"),
+        (answer(text(" "), is_error=True), "the option reported a failure without a reason"),
         (
             answer(text("see"), ImageContent(data=DATA, mime_type="image/png"), is_error=True),
             "see [image of type image/png, removed: an error can contain only text]",

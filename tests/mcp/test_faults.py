@@ -60,8 +60,8 @@ async def test_content_of_a_kind_that_the_protocol_does_not_know_is_an_error_res
         kind, said = error_of(await answered(options, "hologram"))
         assert (kind, said) == (
             "AnswerInvalid",
-            "MCP server 'plain': its answer to a call of 'hologram' holds content of kind 'hologram', which the "
-            "protocol does not know",
+            "MCP server 'plain': its answer to a call of 'hologram' has content of type 'hologram', which the "
+            "protocol does not define",
         )
         kind, said = error_of(await answered(options, "textless"))
         assert kind == "AnswerInvalid"
@@ -227,7 +227,7 @@ async def test_an_option_that_is_listed_twice_is_one() -> None:
         ([], r"server is \[\]; expected a command"),
         ("ws://host/mcp", "server is 'ws://host/mcp'; expected a command, an http"),
         (3, "server is of type int; expected a command"),
-        ("python 'unclosed", "cannot be split: No closing quotation; give a list"),
+        ("python 'unclosed", "cannot be split into words: No closing quotation; pass a list"),
     ],
 )
 async def test_what_is_no_server_is_refused(server: Any, said: str) -> None:
@@ -240,7 +240,7 @@ async def test_what_is_no_server_is_refused(server: Any, said: str) -> None:
 @pytest.mark.parametrize("which", ["only", "exclude"])
 async def test_a_string_where_names_belong_is_refused(which: str) -> None:
     """It would be taken letter by letter."""
-    with pytest.raises(sabir.SettingsInvalid, match=rf"{which} is the string 'fail'; give a list: {which}=\['fail'\]"):
+    with pytest.raises(sabir.SettingsInvalid, match=rf"{which} is the string 'fail'; pass a list: {which}=\['fail'\]"):
         async with options_from_mcp(make_server(), **{which: "fail"}):
             raise AssertionError("it was entered")
 

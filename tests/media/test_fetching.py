@@ -179,7 +179,7 @@ def test_what_cannot_be_fetched_and_what_strict_forbids_stops_the_call(tiny: Tin
     for url, reason in (("https://private/x.png", "private"), ("https://a.org/page", "text/html")):
         with pytest.raises(MediaRefused, match=reason):
             ask(llm, surface, sabir.user(sabir.image(url)))
-    with pytest.raises(RenderingRefused, match=r"tiny:m cannot accept everything: rewritten: .*was fetched"):
+    with pytest.raises(RenderingRefused, match=r"tiny:m cannot accept everything: rewritten: .*was downloaded"):
         ask(llm, surface, sabir.user(picture), strict=["rewritten"])
     with pytest.raises(RenderingRefused, match="does not accept audio"):
         ask(llm, surface, sabir.user(picture, sound), strict=True)

@@ -56,7 +56,7 @@ REFUSED = {
         "ftp://example.com/a.png", "javascript:alert(1)", "data:image/png;base64,AAAA", "provider-file:acme/1",
         "//example.com/a.png", "http:example.com", "",
     ],
-    "no plain host and port": [
+    "no valid host and port": [
         "http:///a.png", "http://:80/", "http://ex%61mple.com/", "http://[fe80::1%25eth0]/", "http://[::1/",
         "http://example.com:+80/", "http://example.com:８０/", "http://example.com:80:80/",
     ],

@@ -156,7 +156,7 @@ def test_a_key_on_an_empty_line_leaves_when_it_is_pressed_twice() -> None:
     typed = [
         (READY, b"Hello"),
         (b"Hello", b"\x03\x03"),
-        (b"again leaves.*" + READY, b"\x1b[A\r"),
+        (b"again to leave.*" + READY, b"\x1b[A\r"),
         (DONE, b"\x03"),
         (b"again.*" + READY, b"\x03"),
     ]

@@ -1,1 +1,1 @@
-"""The smallest provider for sabir: it answers with the text that it was sent."""
+"""The smallest provider for sabir: it returns the text of the last message. Useful in tests and as an example."""

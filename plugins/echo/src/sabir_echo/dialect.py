@@ -1,4 +1,4 @@
-"""The wire format `echo.plain`, as tables and pure functions.
+"""The API format `echo.plain`, as tables and pure functions.
 
     request  {"model": …, "options": […], "settings": {…}, "messages": [{"from": "user", "text": …}, …]}
     answer   [piece, …], or a stream of them
@@ -35,12 +35,12 @@ KNOWN_FIELDS = {"model", "options", "settings", "messages"}
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
-    """One item a message."""
+    """Return one item for each message of a turn."""
     return [{"from": turn.side, **_encode_entry(entry)} for entry in turn.entries]
 
 
 def encode_request(scope: RequestScope) -> dict[str, JSONValue]:
-    """Model, options, and every setting that is set."""
+    """Return the request's model, options and settings; raises SettingsInvalid for vendor settings."""
     if scope.vendor:
         raise SettingsInvalid(f"echo has no settings of its own; remove {', '.join(scope.vendor)}")
     options = [
@@ -52,7 +52,7 @@ def encode_request(scope: RequestScope) -> dict[str, JSONValue]:
 
 
 def decode(body: bytes, scope: DecodeScope) -> sabir.Reply:
-    """A whole answer, read as a stream that came at once."""
+    """Return the reply of a complete answer, read like a stream that arrived at once."""
     fold, decoder = Fold(scope), PlainDecoder(scope)
     found = json.loads(body)
     for piece in found if isinstance(found, list) else [found]:
@@ -62,7 +62,7 @@ def decode(body: bytes, scope: DecodeScope) -> sabir.Reply:
 
 
 def decode_history(body: bytes, scope: DecodeScope) -> sabir.DecodedHistory:
-    """The messages, options and settings of a stored request; core raises for a body that is not a request."""
+    """Return the messages, options and settings of a stored request. Core raises if the body is not a request."""
     found = json.loads(body)
     policies, calls = {"system": "system", "user": "user", "assistant": scope.policy}, dict[str, str]()
     messages = []
@@ -80,23 +80,23 @@ def decode_history(body: bytes, scope: DecodeScope) -> sabir.DecodedHistory:
 
 
 ERRORS = ErrorTable()
-"""The status alone decides: this wire has no codes."""
+"""Errors are read from the HTTP status only, because this API has no error codes."""
 
 
 class PlainDecoder:
-    """Words make one block of text, which ends before any other piece; core reports pieces that fit nowhere."""
+    """Reads a stream: words form a block of text, which ends before any other piece. Core reports misplaced pieces."""
 
     def __init__(self, scope: DecodeScope) -> None:
         self._scope, self._index = scope, -1
         self._words: list[str] = []
 
     def feed(self, event: ServerEvent) -> Iterator[sabir.StreamEvent]:
-        """The events of one word, one call, or the end."""
+        """Yield the events of one piece: a word, a call, or the end."""
         piece = json.loads(event.data)
         if error := piece.get("error"):
             raise ERRORS.report(error, self._scope)
         if not piece.keys() & {"text", "call", "finish"}:
-            return  # a kind of piece that this wire may have later
+            return  # a kind of piece that this API may have later
         if self._index < 0:
             self._index = 0
             yield sabir.ReplyStart(origin=self._scope.origin())
@@ -120,21 +120,22 @@ class PlainDecoder:
             yield sabir.ReplyEnd(finish_reason=FINISH_REASONS[reason], raw_finish_reason=reason, usage=usage)
 
     def close(self) -> tuple[sabir.StreamEvent, ...]:
-        """No events: the last piece has ended the reply."""
+        """Return no events, because the last piece has ended the reply."""
         return ()
 
 
 def _decode_item(
     item: Mapping[str, JSONValue], calls: dict[str, str], scope: DecodeScope
 ) -> sabir.PartsPayload | sabir.OptionCallPayload | sabir.OptionResultPayload:
-    """The messages of one item; `calls` are the options called so far, by the ids that results refer to."""
+    """Return the payload of one item. `calls` maps the ids of earlier calls to option names, and is updated."""
     if call := item.get("call"):
         calls[call["id"]] = scope.option_names.get(call["name"], call["name"])
         return scope.read_call(call["id"], call["name"], call["arguments"])
     if "answers" not in item:
         return sabir.PartsPayload(parts=(sabir.TextPart(text=item["text"]),))
     if item["answers"] not in calls:
-        raise HistoryInvalid(f"a result answers {item['answers']!r}, which no item before it calls; give the whole")
+        answers = item["answers"]
+        raise HistoryInvalid(f"a result answers the call {answers!r}, which no earlier item has; import all messages")
     failure = {"is_error": True, "error_type": "failed", "error_message": item["text"]} if item["failed"] else {}
     result = None if failure else item["text"]
     name = calls[item["answers"]]
@@ -165,4 +166,4 @@ PLAIN = Dialect(
     decode_history=decode_history,
     decode_error=ERRORS.decode,
 )
-"""The dialect `echo.plain`: text, option calls and their results; no media, and no way to count tokens."""
+"""The dialect `echo.plain`: text, option calls and their results, without media and token counting."""

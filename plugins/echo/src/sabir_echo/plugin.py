@@ -1,7 +1,7 @@
-"""The provider `echo`, and the service behind it: a function of this process, so that nothing leaves it.
+"""The provider `echo` and its service, which is a function in this process, so that nothing is sent over a network.
 
-A line `call <option> <arguments>` chooses an offered option, `fail <status>` fails, any other text comes back as it
-was.
+A line `call <option> <arguments>` calls an offered option, the text `fail <status>` returns that HTTP status, and any
+other text is returned unchanged.
 """
 
 import json
@@ -22,11 +22,11 @@ from sabir.authoring import (
 from sabir_echo.dialect import PLAIN
 
 CALL = re.compile(r"^call (?P<name>\S+) (?P<arguments>.*)$", re.MULTILINE)
-"""A line that chooses an option."""
+"""A line that calls an option."""
 
 
 class Echo:
-    """The provider; `echo` is the instance that the entry point names."""
+    """The provider `echo`. The entry point names the instance `echo` below."""
 
     name = "echo"
     api_version = 1
@@ -35,28 +35,28 @@ class Echo:
     request_ids = ()
 
     def dialect(self, short_name: str) -> Dialect:
-        """The only one."""
+        """Return the provider's only dialect."""
         return PLAIN
 
     def endpoint(self, access: Access) -> str:
-        """The endpoint's name; a real provider returns its URL."""
+        """Return the endpoint's name; a real provider returns its URL."""
         return "echo:"
 
     def connect(self, access: Access) -> InProcessConnection:
-        """A connection to this process; a real provider makes its SDK client here, at the first send."""
+        """Return a connection to this process; a real provider creates its SDK client at the first request."""
         return InProcessConnection(serve)
 
     def quirks(self, access: Access) -> frozenset[str]:
-        """None."""
+        """Return no quirks."""
         return frozenset()
 
     def models(self) -> tuple[ModelInfo, ...]:
-        """One row for any name: no model here reads media."""
+        """Return one row for all model names; no model of this provider reads media."""
         return (ModelInfo(prefix="", family="echo", modalities=()),)
 
 
 def serve(request: WireRequest) -> InProcessResponse:
-    """The answer to the last message."""
+    """Return the response to a request: the text of its last message, a call, or a failure."""
     asked = json.loads(request.body)
     said = next(item["text"] for item in reversed(asked["messages"]) if "text" in item)
     if failure := re.fullmatch(r"fail ([45]\d\d)", said):
@@ -67,7 +67,7 @@ def serve(request: WireRequest) -> InProcessResponse:
 
 
 def answer(asked: JSONValue, said: str) -> list[JSONValue]:
-    """The pieces of an answer: a call if the text asks for an offered option, else as many words as are allowed."""
+    """Return the pieces of an answer: a call if the text calls an offered option, else at most the allowed words."""
     words = re.split(r"(?<=\s)(?=\S)", said)
     pieces: list[JSONValue] = [{"text": word} for word in words[: asked["settings"].get("max_output_tokens")]]
     finish = "done" if len(pieces) == len(words) else "limit"

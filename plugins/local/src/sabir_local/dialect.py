@@ -1,4 +1,4 @@
-"""Chat Completions as the embedded server speaks it.
+"""Chat Completions for the embedded server.
 
     openai.chat ── unchanged, except for the choice of an option
 
@@ -24,17 +24,18 @@ EXPECTS_CALL: Mapping[str, bool] = {"required": True, "none": False}
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
-    """As `openai.chat` encodes it; for a small model the side of the last turn decides an open choice of an option."""
+    """Return the body that `openai.chat` sends. For a small model, the side of the last turn decides an open choice."""
     body = dict(CHAT.encode_request(scope))
     is_open = body.get("tool_choice", "auto") == "auto"
     if "tools" not in body or (is_open and template_name(scope.target.model) is None):
         return body
     decided = {**body, **_choice(body, scope)}
     if scope.settings.take("option_choice") == "auto":
-        reason = f"the turn decides whether this model calls; here the choice was {decided['tool_choice']!r}"
+        decision = decided["tool_choice"]
+        reason = f"this small model cannot choose whether to call an option; tool_choice {decision!r} was sent instead"
         scope.losses.add("rewritten", reason, path="settings.option_choice")
     if body.get("parallel_tool_calls") and not decided["parallel_tool_calls"]:
-        reason = "this small model makes one call at a time"
+        reason = "this small model calls one option at a time; parallel calls were not allowed"
         scope.losses.add("dropped", reason, path="settings.parallel_options")
     return decided
 

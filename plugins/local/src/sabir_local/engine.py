@@ -37,10 +37,10 @@ class Order(TypedDict):
 
 
 def parameters(xllamacpp: Any, order: Order) -> Any:
-    """llama.cpp's parameters. Both thread counts are set, or prompts are read on every core."""
+    """Return llama.cpp's parameters. Both thread counts are set, because prompts would otherwise use every core."""
     wanted = xllamacpp.CommonParams()
     wanted.model.path = order["weights"]
-    wanted.model_alias = {order["model"]}  # else replies and error texts contain the file's whole path
+    wanted.model_alias = {order["model"]}  # otherwise replies and errors contain the file's absolute path
     wanted.api_keys = [order["api_key"]]
     wanted.port = 0
     wanted.cpuparams.n_threads = order["threads"]
@@ -72,7 +72,7 @@ def main() -> None:
         os._exit(1)  # llama.cpp has written the reason; a traceback would hide it
     print(server.listening_address, flush=True)
     sys.stdin.buffer.read()
-    os._exit(0)  # at once: nobody waits for the requests in flight
+    os._exit(0)  # at once, without waiting for running requests
 
 
 if __name__ == "__main__":

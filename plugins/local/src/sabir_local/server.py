@@ -1,15 +1,15 @@
-"""The embedded model server: llama.cpp behind a loopback port, in a child process that ends with this one.
+"""The embedded model server: llama.cpp behind a loopback port, in a child process that ends with this process.
 
-    LocalServer ── first use ──▶ child process (engine.py) ── OpenAI's wire, http://127.0.0.1:<any free port>
+    LocalServer ── first use ──▶ child process (engine.py) ── OpenAI's API, http://127.0.0.1:<any free port>
          └── stop(), garbage collection, or the end of this process in any way closes a pipe: the child ends
 
-Which weights it loads: models.py. The log `sabir.local` says at level INFO what is loaded, from where, and how large.
+models.py finds the weights. The log `sabir.local` reports the loaded file and its size at level INFO.
 
 A random key keeps other users of the machine out. One thread by default: on shared cores, more threads are slower.
-A request that names no temperature gets 0, which makes every answer repeatable; one that names no `max_tokens` gets
+A request without a temperature gets 0, which makes every answer repeatable. A request without `max_tokens` gets
 `output_tokens`, because a model of this size may repeat itself until its context is full.
 
-How to make this server call options (template.jinja does a part of it). The fields that a request must have:
+To make this server call options, requests need these fields (template.jinja does the rest):
 
     last message          options offered, choice     send
     ────────────────────  ──────────────────────────  ─────────────────────────────────────────────────────────────
@@ -20,7 +20,7 @@ How to make this server call options (template.jinja does a part of it). The fie
     any                   none                        "none", chat_template_kwargs {"expects_call": false}
 
 So a loop over calls ends after one call for each message of the user. "auto" on the user's turn is an error (500).
-Arguments in the history have to be JSON objects: the server answers anything else with 500; send {} in its place.
+Arguments in the history must be JSON objects: the server answers anything else with 500, so send {} instead.
 
 Measured with SmolLM2-135M-Instruct.Q4_1 at temperature 0 under this rule, with one option offered, the same plain and
 streamed, by `SABIR_LOCAL_ALL_QUESTIONS=1 pytest -s tests/local/test_calling.py -k one_option`:
@@ -55,7 +55,7 @@ from sabir_local.models import EMBEDDED, find_model, find_weights, in_words, tem
 
 
 class ServerNotStarted(CallError):
-    """The embedded server could not be started with these weights."""
+    """Raised when the embedded server cannot be started with these weights. The text names the reason."""
 
 
 THREADS_VARIABLE = "SABIR_LOCAL_THREADS"
@@ -69,12 +69,13 @@ _error_line = re.compile(rb"^\S+ E (?:\S+: +)?(?P<reason>.*\w.*)$", re.MULTILINE
 
 
 class LocalServer:
-    """One model behind one port, started at first use. Threads may share it; a forked process starts its own.
+    """A server for one model on one port, started at first use. Pass it as `client=` of a `local:` adapter.
 
-    `weights`: a GGUF file; else `find_weights` finds one. `threads`: cores to use, else SABIR_LOCAL_THREADS, else 1.
-    `context_tokens`: the window kept in memory, for prompt and answer together. `output_tokens`: the most an answer
-    gets if the request sets no limit. `template`: the text of a jinja chat template in place of the usual one.
-    `start_seconds`: how long loading may take. Raises SettingsInvalid for a number below 1.
+    Threads may share a server; a forked process starts its own. `weights` is a GGUF file, by default the embedded
+    model. `threads` is the number of cores, by default SABIR_LOCAL_THREADS or 1. `context_tokens` is the context
+    window for prompt and answer together. `output_tokens` limits an answer whose request sets no limit. `template` is
+    the text of a Jinja chat template that replaces the default. `start_seconds` is the maximum time for loading.
+    Raises SettingsInvalid for a number below 1.
     """
 
     def __init__(
@@ -99,26 +100,26 @@ class LocalServer:
             ("output_tokens", output_tokens),
         ):
             if number < 1:
-                raise SettingsInvalid(f"{name} of a LocalServer is {number}; give at least 1")
+                raise SettingsInvalid(f"{name} of a LocalServer is {number}; use at least 1")
         self._lock = Lock()
         self._child: _Child | None = None
         self._address = ""
         self.api_key = secrets.token_urlsafe(24)
-        """The bearer token that every request must have."""
+        """The bearer token that the server requires in every request."""
 
     def __repr__(self) -> str:
         return f"LocalServer(weights={self._weights!r}, threads={self._threads}, is_running={self.is_running})"
 
     @property
     def is_running(self) -> bool:
-        """Whether a child process of this process serves now."""
+        """Whether the server's process is running, started by this process."""
         return self._child is not None and self._child.is_alive
 
     @property
     def address(self) -> str:
-        """The server's URL without a path. Starts the server, again if it has ended; then the port changes.
+        """The server's URL without a path. Reading it starts the server if needed; each start uses a new port.
 
-        Raises WeightsMissing or ServerNotStarted, which say in one line why there is no server.
+        Raises WeightsMissing or ServerNotStarted if the server cannot be started.
         """
         with self._lock:
             if not self.is_running:
@@ -129,7 +130,7 @@ class LocalServer:
             return self._address
 
     def stop(self) -> None:
-        """Stop it; a second stop is harmless, and a later use starts it again."""
+        """Stop the server. Stopping twice is harmless, and a later use starts the server again."""
         with self._lock:
             self._end_child()
 
@@ -155,12 +156,12 @@ class LocalServer:
                 }
             )
         except OSError as error:
-            message = f"the embedded server needs a process of {sys.executable!r}: {error}"
+            message = f"the embedded server cannot start a process of {sys.executable!r}: {error}"
             raise ServerNotStarted(message, provider="local") from error
         weakref.finalize(self, child.stop)  # also runs at exit
         try:
             return child, child.address(self._start_seconds)
-        except BaseException as error:  # an interrupt too: nobody else knows of the child
+        except BaseException as error:  # an interrupt too, because nothing else would stop the child
             child.stop(seconds=0)
             if isinstance(error, _Silent):
                 message = f"the embedded server did not start with {weights.name}: {error}"
@@ -169,11 +170,11 @@ class LocalServer:
 
 
 class _Silent(Exception):
-    """A child gave no address; the text is the reason, as the rest of a sentence."""
+    """Raised if the child process reports no address; the text is the reason, as the end of a sentence."""
 
 
 class _Child:
-    """One child process: started, asked for its address, stopped. A forked process leaves it alone."""
+    """One child process of this process. A forked process does not touch it."""
 
     def __init__(self, order: engine.Order) -> None:
         self._owner = os.getpid()
@@ -192,7 +193,7 @@ class _Child:
         self._reader.start()
         assert self._process.stdin is not None  # PIPE was asked for
         self._input: IO[bytes] = self._process.stdin
-        with suppress(BrokenPipeError):  # it ended at once; address() says why
+        with suppress(BrokenPipeError):  # the child ended at once; address() raises the reason
             self._input.write(json.dumps(order).encode() + b"\n")
 
     @property
@@ -201,21 +202,21 @@ class _Child:
 
     @property
     def exit_code(self) -> int | None:
-        """As subprocess has it: negative for a signal; None while it lives, and in a forked process."""
+        """The child's exit code, negative for a signal; None while it runs, and in a forked process."""
         return self._process.poll() if self._owner == os.getpid() else None
 
     def address(self, seconds: float) -> str:
-        """The address that the child announced; _Silent if it ended without one, or took longer than that."""
+        """Return the address that the child reports; raises _Silent if the child ends first, or after `seconds`."""
         self._reader.join(seconds)
         if self._reader.is_alive():
-            raise _Silent(f"it was not ready after {seconds:g} s; give a longer start_seconds, or fewer threads")
+            raise _Silent(f"it was not ready after {seconds:g} s; use a longer start_seconds or fewer threads")
         if not self._line:
             self._process.wait(_STOP_SECONDS)
             raise _Silent(f"{self._last_words()}; try other weights or a smaller context_tokens")
         return self._line.decode().strip()
 
     def stop(self, seconds: float = _STOP_SECONDS) -> None:
-        """End it: close its input, and kill it after that many seconds. A second call is harmless."""
+        """End the child: close its input, and kill it after `seconds`. A second call is harmless."""
         self._input.close()
         self._errors.close()
         if self._owner != os.getpid():
@@ -244,7 +245,7 @@ class _Child:
 
 
 def template_for(weights: Path) -> str:
-    """This package's chat template for those weights; empty for weights that contain a good one."""
+    """Return this package's chat template for these weights; "" if the weights contain a good template."""
     own = template_name(weights.name)
     return files("sabir_local").joinpath(own).read_text("utf-8") if own else ""
 
@@ -252,7 +253,7 @@ def template_for(weights: Path) -> str:
 def _threads_of_environment() -> int:
     text = os.environ.get(THREADS_VARIABLE, "1")
     if not text.isdecimal():
-        raise SettingsInvalid(f"{THREADS_VARIABLE} is {text!r}; give a number of threads")
+        raise SettingsInvalid(f"{THREADS_VARIABLE} is {text!r}; set it to a number of threads")
     return int(text)
 
 
@@ -260,7 +261,7 @@ _shared_lock = Lock()
 
 
 def shared_server(model: str = EMBEDDED) -> LocalServer:
-    """The one server for all adapters of this process that were given none and name that file's model."""
+    """Return the server that all adapters of this process without their own server share for this model."""
     weights = find_model(model)
     with _shared_lock:
         return _server_of(weights)

@@ -40,7 +40,7 @@ async def call_tool(session: ClientSession, name: str, arguments: dict[str, Any]
         if isinstance(result, CallToolResult):
             return result
         responses, state = await _input_for(session, result), result.request_state
-    raise RuntimeError(f"it required input more than {MOST_ROUNDS} times for one call")
+    raise RuntimeError(f"the server asked for input more than {MOST_ROUNDS} times in one call")
 
 
 async def _input_for(session: ClientSession, required: InputRequiredResult) -> dict[str, InputResponse] | None:

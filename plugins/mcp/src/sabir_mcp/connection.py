@@ -265,6 +265,6 @@ def _misfit(error: ValidationError) -> str:
     types = [str(each["input"]) for each in faults if "content" in each["loc"] and each["loc"][-1] == "type"]
     kinds = [kind for kind in types if kind not in KINDS]
     if kinds:
-        return f"holds content of kind {kinds[0]!r:.100}, which the protocol does not know"
+        return f"has content of type {kinds[0]!r:.100}, which the protocol does not define"
     places = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in faults)
     return f"does not follow the protocol: {one_line(places, 300)}"

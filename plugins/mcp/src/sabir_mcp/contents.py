@@ -7,7 +7,7 @@
     structured value ──▶ the JSON value if there is no other content; else JSON text after the parts, unless a text
                          already has the value
 
-Annotations and `_meta` are notes to programs, and are left out. The protocol's definition:
+Annotations and `_meta` are notes for programs, and are discarded. The protocol's definition:
 https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool-result
 """
 
@@ -33,7 +33,7 @@ _WHITESPACE = " \t\r\n\f\v"
 UNKNOWN_BYTES = "application/octet-stream"
 OPTION_FAILED = "option_failed"
 """The error type of a failure that the option itself reports."""
-NO_REASON = "the option reports a failure without a reason"
+NO_REASON = "the option reported a failure without a reason"
 
 
 def returned_by(result: "CallToolResult") -> JSONValue | list[ResultPart]:
@@ -112,7 +112,7 @@ def _medium(modality: Modality, mime: str, data: str, *, name: str | None = None
 
 
 def _left_out(modality: Modality, mime: str, data: str, reason: str) -> TextPart:
-    return TextPart(text=f"[{modality} of type {mime or 'unknown'}, {len(data)} characters, left out: it {reason}]")
+    return TextPart(text=f"[{modality} of type {mime or 'unknown'}, {len(data)} characters, removed: it {reason}]")
 
 
 def _count_repeating(texts: list[str], value: JSONValue) -> int:

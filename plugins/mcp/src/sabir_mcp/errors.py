@@ -1,4 +1,4 @@
-"""The errors of MCP servers. Each error but ServerUnreachable becomes the error result of its call:
+"""The errors of MCP servers. Every error except ServerUnreachable becomes the error result of its call:
 
     MCPFault
     ├── ServerUnreachable   no connection or no list of options: raised where the block is entered
@@ -20,24 +20,24 @@ class MCPFault(SabirError):
 
 
 class ServerUnreachable(MCPFault, ConnectionError):
-    """The server could not be started or reached, or did not list its options."""
+    """Raised by `options_from_mcp` if the server cannot be started or reached, or does not list its options."""
 
 
 class ServerLost(MCPFault, ConnectionError):
-    """The connection ended before an answer came. It is not opened again: enter a new block."""
+    """Raised by a call if the connection ended first. It is not reopened: enter a new `options_from_mcp` block."""
 
 
 class ServerTimedOut(MCPFault, TimeoutError):
-    """The server did not answer in time. The call was cancelled at the server."""
+    """Raised by a call that the server did not answer within `timeout`. The call is cancelled at the server."""
 
 
 class ServerRefused(MCPFault):
-    """The server answered a call with a protocol error, for instance because it has no such option."""
+    """Raised if the server answers a call with a protocol error, for instance because it does not have the option."""
 
 
 class AnswerTooLarge(MCPFault, ValueError):
-    """The server sent more than `Limits` allow. The message names the limit."""
+    """Raised if the server sends more than `Limits` allows. The message names the limit."""
 
 
 class AnswerInvalid(MCPFault, ValueError):
-    """The server's answer does not fit the protocol."""
+    """Raised if the server's answer does not follow the protocol."""

@@ -16,7 +16,7 @@ Count = Annotated[int, Field(gt=0, strict=True)]
 
 
 class Limits(Frozen):
-    """How much a server may send. Anything larger is an `AnswerTooLarge`, which names the limit.
+    """The maximum amounts that a server may send. Anything larger raises AnswerTooLarge, which names the limit.
 
     To raise a limit, pass
     `options_from_mcp(…, limits=Limits(message_bytes=64 * 2**20))`.

@@ -25,9 +25,9 @@ Returned: TypeAlias = JSONValue | list[ResultPart]
 
 
 class MCPOptions(Sequence[Option]):
-    """The options of a server, in its order: a sequence, for `options=` and for `sabir.answer`.
+    """The options of an MCP server, as a sequence for `options=` and `sabir.answer`. Created by `options_from_mcp`.
 
-    They work until their block is left.
+    The options work until the `async with` block ends; later calls raise ServerLost.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class MCPOptions(Sequence[Option]):
 
     @property
     def instructions(self) -> str:
-        """The server's instructions for models, for a system message if you trust it; may be empty."""
+        """The server's instructions for models, or "". Use them in a system message only if you trust the server."""
         return self._connection.instructions
 
     async def refresh(self) -> None:
@@ -149,5 +149,5 @@ async def _open(connection: Connection, options: MCPOptions, seconds: float) -> 
 
 def _names(setting: str, names: Iterable[str] | None) -> frozenset[str] | None:
     if isinstance(names, str):
-        raise SettingsInvalid(f"{setting} is the string {names!r}; give a list: {setting}=[{names!r}]")
+        raise SettingsInvalid(f"{setting} is the string {names!r}; pass a list: {setting}=[{names!r}]")
     return None if names is None else frozenset(names)

@@ -119,4 +119,5 @@ def _words(command: str | Sequence[Any]) -> list[str]:
     try:
         return shlex.split(command, posix=os.name != "nt")
     except ValueError as error:
-        raise SettingsInvalid(f"command {one_line(command, 60)!r} cannot be split: {error}; give a list") from None
+        text = one_line(command, 60)
+        raise SettingsInvalid(f"command {text!r} cannot be split into words: {error}; pass a list of words") from None

@@ -1,4 +1,4 @@
-"""A guarded fetcher of media for sabir: addresses, redirects, size, time and MIME are checked.
+"""Download media for models that accept only bytes, with checks of addresses, redirects, size, time and type.
 
 llm = fetching(sabir.adapter("provider:model"), GuardedFetcher(max_bytes=5_000_000))
 """

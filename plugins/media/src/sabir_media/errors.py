@@ -1,11 +1,11 @@
-"""The fetcher's errors, as one tree, and the form of a URL in their texts: without credentials and query.
+"""The errors of downloads. Their texts show a URL without credentials and query.
 
     sabir.errors.MediaRefused
-    ├── AddressRefused      the URL, its host or the host's address may not be visited
+    ├── AddressRefused      the URL, its host or the host's address is not allowed
     ├── SizeRefused         more bytes than allowed
-    ├── TypeRefused         a type that is not allowed, or bytes that are not what the server calls them
-    └── FetchFailed         no connection, a refusing or broken server, too many redirects
-        └── FetchTimedOut   the time for the whole fetch is used up
+    ├── TypeRefused         a type that is not allowed, or bytes of another type than the server reports
+    └── FetchFailed         no connection, an error of the server, too many redirects
+        └── FetchTimedOut   the download took too long
 
 Each message is one line: the URL, the reason, the remedy.
 """
@@ -21,27 +21,27 @@ _PLAIN_AUTHORITY = re.compile(r"(\[[^\[\]@]*\]|[^:@\[\]\\]*)(:[0-9]*)?")
 
 
 class AddressRefused(MediaRefused):
-    """The URL, its host, or an address of its host may not be visited."""
+    """Raised for a URL, host or IP address that the fetcher does not allow. `allow_hosts` makes exceptions."""
 
 
 class SizeRefused(MediaRefused):
-    """The medium has more bytes than the fetcher may read."""
+    """Raised for media with more bytes than the fetcher's `max_bytes`."""
 
 
 class TypeRefused(MediaRefused):
-    """The medium's type is not allowed, or its bytes are not what the server calls them."""
+    """Raised for media whose type is not in `allowed_mimes`, or whose bytes are not of the type the server reports."""
 
 
 class FetchFailed(MediaRefused):
-    """The medium could not be fetched: no connection, a refusing or broken server, too many redirects."""
+    """Raised when a download fails: no connection, an error of the server, or too many redirects."""
 
 
 class FetchTimedOut(FetchFailed):
-    """The whole fetch, with look-ups and redirects, took longer than its limit."""
+    """Raised when a download, with name look-ups and redirects, takes longer than the fetcher's `timeout`."""
 
 
 def public_name(url: str) -> str:
-    """A URL as an error may show it, quoted: no credentials, query or fragment; at most 120 characters."""
+    """Return a URL for an error, in quotes, without credentials, query and fragment; at most 120 characters."""
     match = _HIERARCHICAL.match(url)
     if match is None:
         scheme = _OPAQUE.match(url)
@@ -54,5 +54,5 @@ def public_name(url: str) -> str:
 
 
 def refusal(error: type[MediaRefused], url: str, reason: str, remedy: str) -> MediaRefused:
-    """An error of that kind, ready to raise: the URL, the reason and the remedy in one line."""
+    """Return an error of the class `error`, with the URL, the reason and the remedy in one line."""
     return error(one_line(f"{public_name(url)} was not fetched: {reason}; {remedy}"))

@@ -1,7 +1,7 @@
-"""The guarded fetcher, which a user gives to code that may fetch on their behalf.
+"""The guarded fetcher, which downloads media after checking address, size and type.
 
-Two drivers perform a fetch, one step at a time, on blocking sockets or on an event loop. They decide nothing. A driver
-holds at most one open connection, and leaves it before it opens the next.
+Two drivers perform the steps of a download, on blocking sockets or on an event loop; steps.py makes all decisions. A
+driver has at most one open connection, and closes it before it opens the next.
 """
 
 import ssl
@@ -34,19 +34,19 @@ Answer = Sequence[str] | Head | bytes
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What both drivers work with: `trust` gives the certificates to trust, asked only for https."""
+    """What both drivers need. `trust` returns the TLS context and is called for https only."""
 
     resolver: Resolver
     trust: Callable[[], ssl.SSLContext]
     deadline: Deadline
 
     def trust_for(self, step: Open) -> ssl.SSLContext | None:
-        """The TLS context that a target needs, None for plain http."""
+        """Return the TLS context for a target, or None for plain http."""
         return self.trust() if step.target.scheme == "https" else None
 
 
 class Driver:
-    """Performs steps on blocking sockets, every operation within the deadline."""
+    """Performs steps on blocking sockets; no operation may exceed the deadline."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
@@ -54,7 +54,7 @@ class Driver:
         self._chunks: Iterator[bytes] = iter(())
 
     def perform(self, step: Step) -> Answer:
-        """The answer to one step; raises what the network raises."""
+        """Perform one step and return its result; raises what the network raises."""
         match step:
             case LookUp(host, port):
                 return look_up_within(self._resources.resolver, host, port, self._resources.deadline.remaining())
@@ -65,7 +65,7 @@ class Driver:
                 return next(self._chunks, b"")
 
     def close(self) -> None:
-        """Leave the open connection, if there is one."""
+        """Close the open connection, if there is one."""
         self._held.close()
 
     def _open(self, step: Open) -> Head:
@@ -82,7 +82,7 @@ class Driver:
 
 
 class AsyncDriver:
-    """Performs steps on an event loop, each cancelled at the deadline."""
+    """Performs steps on an event loop; a step is cancelled at the deadline."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
@@ -90,7 +90,7 @@ class AsyncDriver:
         self._chunks: AsyncGenerator[bytes] | None = None
 
     async def perform(self, step: Step) -> Answer:
-        """The answer to one step; raises what the network raises."""
+        """Perform one step and return its result; raises what the network raises."""
         with anyio.fail_after(self._resources.deadline.remaining()):
             match step:
                 case LookUp(host, port):
@@ -103,7 +103,7 @@ class AsyncDriver:
                     return await anext(self._chunks, b"") if self._chunks else b""
 
     async def aclose(self) -> None:
-        """Leave the open connection, if there is one, whatever is being cancelled."""
+        """Close the open connection, if there is one, even during a cancellation."""
         with anyio.CancelScope(shield=True):
             await self._held.aclose()
 
@@ -122,19 +122,18 @@ class AsyncDriver:
 
 
 class GuardedFetcher:
-    """Fetches media from public http and https addresses, and refuses everything else in one line.
+    """Downloads media from public http and https addresses, and raises MediaRefused for anything else.
 
-    `max_bytes` limits a body, `timeout` (seconds) the whole fetch with its look-ups and redirects,
-    `max_redirects` the redirects followed. `allowed_mimes` are the types taken. `allow_hosts` are
-    `host:port` texts that may be visited although their name, address or port is not public; the other rules
-    hold for them too, and a redirect may lead there.
+    `max_bytes` limits the size of a body. `timeout` is the maximum time of a download in seconds, with name look-ups
+    and redirects. `max_redirects` limits the redirects. `allowed_mimes` are the accepted MIME types. `allow_hosts`
+    are `host:port` texts that are allowed although their name, address or port is not public. The other limits apply
+    to these hosts too, and redirects to them are followed.
 
-    `resolver` looks names up, once for each hop; `ssl_context` holds the certificates to trust, by default
-    the system's. Proxies, certificates and credentials from the environment are ignored, and no cookie is
-    kept.
+    `resolver` returns the addresses of a host name, and is called once for each redirect. `ssl_context` has the trusted
+    certificates, by default the system's. Proxies, certificates and credentials from the environment are ignored, and
+    cookies are not stored.
 
-    A fetcher keeps nothing between fetches but the certificates: threads and tasks may share it, and there is
-    nothing to close. Raises SettingsInvalid for an invalid setting.
+    Threads and tasks may share a fetcher, and it need not be closed. Raises SettingsInvalid for an invalid setting.
     """
 
     def __init__(
@@ -149,7 +148,7 @@ class GuardedFetcher:
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
         if not 0 < timeout < float("inf"):
-            raise SettingsInvalid(f"timeout is {timeout}; expected the seconds that a fetch may take, more than 0")
+            raise SettingsInvalid(f"timeout is {timeout}; expected a number of seconds greater than 0")
         self._rules = read_rules(
             max_bytes=max_bytes, max_redirects=max_redirects, allowed_mimes=allowed_mimes, allow_hosts=allow_hosts
         )
@@ -158,7 +157,7 @@ class GuardedFetcher:
         self._ssl_context = ssl_context
 
     def fetch_sync(self, url: str) -> FetchedMedia:
-        """The bytes behind a URL, their type and final URL; raises a MediaRefused if a rule is broken."""
+        """Download a URL; return its bytes, their type and the URL after redirects. Raises MediaRefused."""
         progress = Progress(fetch_steps(url, self._rules))
         with closing(Driver(self._resources())) as driver:
             while progress.step is not None:
@@ -169,7 +168,7 @@ class GuardedFetcher:
         return progress.media
 
     async def fetch(self, url: str) -> FetchedMedia:
-        """As fetch_sync, on an event loop; cancelling it closes its connection."""
+        """Async version of `fetch_sync`. Cancelling it closes its connection."""
         progress = Progress(fetch_steps(url, self._rules))
         async with aclosing(AsyncDriver(self._resources())) as driver:
             while progress.step is not None:

@@ -1,10 +1,10 @@
-"""An adapter around an adapter: it fetches media that its target takes only as bytes; nothing else fetches.
+"""A wrapper around an adapter that downloads media which the model's API accepts only as bytes.
 
-    message with a web URL ──render──▶ lost? ──a stand-in's bytes──▶ taken? ──fetcher──▶ message with a data URL, a loss
+    message with a web URL ──render──▶ lost? ──placeholder bytes──▶ accepted? ──fetcher──▶ data URL, and a loss
 
-To find out what a target takes, the wrapped adapter renders the conversation, and again with stand-ins in place of lost
-media. A derived message is kept as long as its original lives, so that equal histories stay identical and nothing is
-fetched twice. Rendering itself never fetches.
+To find out what the API accepts, the wrapped adapter renders the conversation, and again with placeholders instead of
+lost media. A changed message is stored as long as its original exists, so that equal histories stay identical and
+nothing is downloaded twice. Rendering never downloads.
 """
 
 import weakref
@@ -47,18 +47,18 @@ Wanted: TypeAlias = Mapping[int, Mapping[int, MediaPart]]
 
 
 class Derived(NamedTuple):
-    """Messages with their media as bytes, and the losses of that rewriting."""
+    """Messages with downloaded media as data URLs, and the losses that report the downloads."""
 
     messages: list[Message]
     losses: tuple[Loss, ...] = ()
 
     def adapt_reply(self, reply: Reply) -> Reply:
-        """The reply, telling what was rewritten too."""
+        """Return the reply with the losses of the downloads added."""
         return reply.model_copy(update={"losses": (*self.losses, *reply.losses)}) if self.losses else reply
 
     @contextmanager
     def blamed(self) -> Iterator[None]:
-        """A context for a request: its error also reports the losses of the rewriting."""
+        """Add the losses of the downloads to an error of a request in the `with` block."""
         try:
             yield
         except CallError as error:
@@ -73,10 +73,10 @@ class _Kept(NamedTuple):
 
 
 class FetchingAdapter(WrappedAdapter):
-    """An adapter that fetches media for another; made by `fetching`.
+    """An adapter that downloads media before the wrapped adapter sends them. Created by `fetching`.
 
-    Its methods raise the wrapped adapter's errors, and MediaRefused for media that cannot be fetched. `render` fetches
-    nothing: call `fetch_media` first to render the bytes of media.
+    Its methods raise the wrapped adapter's errors, and MediaRefused for media that cannot be downloaded. `render`
+    downloads nothing: call `fetch_media` first to render the bytes of media.
     """
 
     def __init__(self, adapter: Adapter, fetcher: Fetcher) -> None:
@@ -90,27 +90,27 @@ class FetchingAdapter(WrappedAdapter):
         return f"fetching({self.inner!r})"
 
     async def fetch_media(self, messages: Messages) -> list[Message]:
-        """The messages, with media as bytes if the target takes them only so."""
+        """Return the messages, with the media that the API accepts only as bytes downloaded. Raises MediaRefused."""
         return (await self._fetched(as_messages(messages), {})).messages
 
     def fetch_media_sync(self, messages: Messages) -> list[Message]:
-        """As `fetch_media`, waiting."""
+        """Sync version of `fetch_media`."""
         return self._fetched_sync(as_messages(messages), {}).messages
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
-        """Fetch, render and send."""
+        """Download media, send the conversation and return the reply, with a loss for each downloaded medium."""
         derived = await self._fetched(*_prepared(messages, how))
         with derived.blamed():
             return derived.adapt_reply(await self.inner.complete(derived.messages, **how))
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
-        """As `complete`, waiting."""
+        """Sync version of `complete`."""
         derived = self._fetched_sync(*_prepared(messages, how))
         with derived.blamed():
             return derived.adapt_reply(self.inner.complete_sync(derived.messages, **how))
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
-        """Fetch, render and send; the reply as it comes. Media are fetched when its first event is asked for."""
+        """Download media, send the conversation and stream the reply. Downloads begin when the first event is read."""
         if isinstance(messages, Rendering):
             return self.inner.stream(messages, **how)
         given, how = _prepared(messages, how)
@@ -128,7 +128,7 @@ class FetchingAdapter(WrappedAdapter):
         return ReplyStream(relay, relay.start)
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
-        """As `stream`, waiting; media are fetched at once."""
+        """Sync version of `stream`. Media are downloaded before it returns."""
         if isinstance(messages, Rendering):
             return self.inner.stream_sync(messages, **how)
         derived = self._fetched_sync(*_prepared(messages, how))
@@ -136,12 +136,12 @@ class FetchingAdapter(WrappedAdapter):
         return SyncReplyStream(relay, relay.start)
 
     async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
-        """Fetch media, and count the tokens; raises SettingsInvalid if the wrapped adapter cannot count."""
+        """Download media and count the tokens. Raises SettingsInvalid if the wrapped adapter cannot count."""
         derived = await self._fetched(*_prepared(messages, how))
         return await super().count_tokens(derived.messages, **how)
 
     def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
-        """Fetch media, and count the tokens; the sync form of `count_tokens`."""
+        """Sync version of `count_tokens`."""
         derived = self._fetched_sync(*_prepared(messages, how))
         return super().count_tokens_sync(derived.messages, **how)
 
@@ -156,7 +156,7 @@ class FetchingAdapter(WrappedAdapter):
         return self._derived(messages, how, wanted, fetched)
 
     def _wanted(self, messages: list[Message], how: CallArguments) -> Wanted:
-        """The parts to fetch of messages that were not inspected before."""
+        """Return the parts to download, of messages that were not inspected before."""
         there = {
             number: media
             for number, each in enumerate(messages)
@@ -174,7 +174,7 @@ class FetchingAdapter(WrappedAdapter):
         }
 
     def _lost(self, messages: list[Message], how: CallArguments) -> set[tuple[str, str]]:
-        """Message id and path of everything that the target does not take as it is."""
+        """Return message id and path of every part that the API does not accept unchanged."""
         try:
             losses = self.inner.render(messages, **_loosely(how)).losses
         except RenderingRefused as refused:
@@ -184,7 +184,7 @@ class FetchingAdapter(WrappedAdapter):
     def _derived(
         self, messages: list[Message], how: CallArguments, wanted: Wanted, fetched: Mapping[str, FetchedMedia]
     ) -> Derived:
-        """The messages with fetched media in their place; messages without such media are unchanged."""
+        """Return the messages with the downloaded media; messages without such media are unchanged."""
         derived: list[Message] = []
         losses: list[Loss] = []
         for number, message in enumerate(messages):
@@ -204,18 +204,19 @@ class FetchingAdapter(WrappedAdapter):
             medium = fetched[part.url]
             urls[index] = MediaURL(DataURL.from_bytes(medium.data, medium.mime)).check()
             reason = (
-                f"{self.target.dialect} accepts no such {part.modality} by URL; {MediaURL(part.url).shown} was fetched"
+                f"{self.target.dialect} does not accept this {part.modality} by URL; "
+                f"{MediaURL(part.url).shown} was downloaded and its bytes were sent"
             )
             losses.append(Loss(kind="rewritten", message_id=message.id, path=f"parts[{index}]", reason=reason))
         key = id(message)
         original = weakref.ref(message, lambda _: self._kept.pop(key, None))
         kept = _Kept(original, _replaced(message, urls), tuple(losses))
-        with self._lock:  # the first one is kept: all callers share one derived message
+        with self._lock:  # the first message is stored, so that all callers share one changed message
             return self._find(message) or self._kept.setdefault(key, kept)
 
 
 class _Fetching(Relay):
-    """Relays the stream opened for fetched media; before, a stream for the unchanged media takes its place."""
+    """Relays the stream that is opened after the downloads. Until then it has a stream for the unchanged media."""
 
     def __init__(
         self,
@@ -228,28 +229,31 @@ class _Fetching(Relay):
         self._opened = opened
 
     def adapt_reply(self, reply: Reply) -> Reply:
-        """The reply, telling what was rewritten too."""
+        """Return the reply with the losses of the downloads added."""
         return self._derived.adapt_reply(reply)
 
     async def start(self) -> tuple[Script[Reply], Performer]:
-        """Fetch, and open the stream."""
+        """Download media, and open the stream."""
         if self._opened:
             self._derived, self.stream = await self._opened()
         return await super().start()
 
     def script(self) -> Script[Reply]:
-        """Passes the events on."""
+        """Yield the events of the stream."""
         with self._derived.blamed():
             return (yield from super().script())
 
 
 def fetching(adapter: Adapter, fetcher: Fetcher | None = None) -> FetchingAdapter:
-    """The adapter, with media fetched that its target takes only as bytes; by default with a GuardedFetcher."""
+    """Return an adapter that downloads media which the model's API accepts only as bytes, and sends the bytes.
+
+    `fetcher` downloads them, by default a GuardedFetcher with its default limits.
+    """
     return FetchingAdapter(adapter, GuardedFetcher() if fetcher is None else fetcher)
 
 
 def _prepared(messages: Messages, how: CallArguments) -> tuple[list[Message], CallArguments]:
-    """Arguments that can be rendered more than once: a list of messages, and a list of options."""
+    """Return arguments that can be rendered more than once: lists instead of iterators."""
     if "options" in how:
         how["options"] = Option.all_of(how["options"] or ())
     return as_messages(messages), how
@@ -262,23 +266,23 @@ def _loosely(how: CallArguments) -> CallArguments:
 
 
 def _by_url(message: Message) -> Mapping[int, MediaPart]:
-    """The media of a message that a web URL names, by their index."""
+    """Return the media of a message that have a web URL, by their index."""
     media = ((index, part) for index, part in enumerate(message.parts) if isinstance(part, MediaPart))
     return {index: part for index, part in media if part.form == "url"}
 
 
 def _urls(wanted: Wanted) -> Iterable[str]:
-    """The URLs to fetch, each once."""
+    """Return the URLs to download, each once."""
     return dict.fromkeys(part.url for media in wanted.values() for part in media.values())
 
 
 def _stand_in(part: MediaPart) -> str:
-    """A data URL of the type that a part has, or may have."""
+    """Return a data URL with one byte and the part's known or likely type."""
     return DataURL.from_bytes(b"\0", part.likely_mime)
 
 
 def _replaced(message: Message, urls: Mapping[int, str]) -> Message:
-    """The message with other URLs for some of its media; itself where there are none."""
+    """Return the message with other URLs for some of its media; the same object if `urls` is empty."""
     if not urls:
         return message
     parts = [

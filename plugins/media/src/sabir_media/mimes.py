@@ -1,13 +1,12 @@
 """The type of a medium: the server's claim, checked against the bytes.
 
-    Content-Type ──▶ claimed (None: says nothing) ──┐
+    Content-Type ──▶ claimed (None: no claim) ──────┐
                                                     ├──▶ the type, or a refusal
     bytes ──▶ core's signatures and ISO brands ─────┘
 
-A claim and the bytes must agree. Without a claim (no Content-Type, octet-stream), the bytes decide. Text has no
-signature: it must be UTF-8 without NUL, and not markup that a browser would run: a body that begins with a tag
-is a page, whatever the server claims. Markdown may begin with a tag, but not with one of a page, a drawing or a
-script.
+A claim and the bytes must agree. Without a claim (no Content-Type, or octet-stream), the bytes decide. Text has no
+signature. It must be UTF-8 without NUL, and must not be markup that a browser would run: a body that begins with a tag
+is a page, whatever the server claims. Markdown may begin with a tag, but not with a tag of a page, drawing or script.
 """
 
 import re
@@ -24,13 +23,13 @@ ALLOWED_MIMES = frozenset({
     "text/csv", "text/markdown", "text/plain",
     "video/mp4", "video/ogg", "video/quicktime", "video/webm",
 })  # fmt: skip
-"""The types that a fetcher allows unless told otherwise. Those that are not text all have a signature."""
+"""The MIME types that a GuardedFetcher accepts by default. Types other than text are verified by their first bytes."""
 
 NEVER_ALLOWED = frozenset({
     "application/javascript", "application/xhtml+xml", "application/xml", "image/svg+xml", "text/html",
     "text/javascript", "text/xml",
 })  # fmt: skip
-"""Types that can carry scripts: refused whatever the settings."""
+"""Types that can contain scripts. They are always refused, even if `allowed_mimes` has them."""
 
 _SAYS_NOTHING = frozenset({"application/octet-stream", "binary/octet-stream", "application/force-download"})
 _TYPE = re.compile(r"\s*([a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+)\s*(?:;.*)?", re.IGNORECASE | re.DOTALL)
@@ -59,12 +58,15 @@ _PAGE = re.compile(
     rb"(?:\xef\xbb\xbf)?(?>\s+|<!--.*?-->)*+<(?:!doctype|html|head|body|script|iframe|svg|math|\?xml)\b",
     re.IGNORECASE | re.DOTALL,
 )
-"""What Markdown cannot begin with, after comments too; atomic, so that its time grows with the body alone."""
+"""Beginnings that Markdown must not have, also after comments. Atomic, so that matching takes linear time."""
 _OWN_WAY = "download it yourself, convert it, and pass the bytes"
 
 
 def plain_mime(text: str) -> str | None:
-    """A Content-Type's type in lower case, without parameters, under its usual name; None if it is none."""
+    """Return the MIME type of a Content-Type header, lower-case, without parameters, under its usual name.
+
+    Returns None for a text that is not a MIME type.
+    """
     match = _TYPE.fullmatch(text)
     if match is None:
         return None
@@ -73,7 +75,7 @@ def plain_mime(text: str) -> str | None:
 
 
 def claimed_mime(url: str, content_type: str | None, allowed: frozenset[str]) -> str | None:
-    """The type that the server claims, None without a claim; raises TypeRefused if it is not allowed."""
+    """Return the type that the server claims, or None without a claim; raises TypeRefused for a type not allowed."""
     if content_type is None or not content_type.strip():
         return None
     mime = plain_mime(content_type)
@@ -87,19 +89,20 @@ def claimed_mime(url: str, content_type: str | None, allowed: frozenset[str]) ->
 
 
 def settled_mime(url: str, claimed: str | None, data: bytes, allowed: frozenset[str]) -> str:
-    """The type of a whole body that agrees with the server's claim; raises TypeRefused if the two differ."""
+    """Return the type of a complete body. Raises TypeRefused if the bytes differ from the server's claim."""
     if not data:
         raise refusal(TypeRefused, url, "the body is empty", "check the URL")
     if (_PAGE if claimed == "text/markdown" else _MARKUP).match(data):
-        raise refusal(TypeRefused, url, "the body is HTML, SVG or XML, which can carry scripts", _OWN_WAY)
+        raise refusal(TypeRefused, url, "the body is HTML, SVG or XML, which can contain scripts", _OWN_WAY)
     seen = DataURL.sniff(data)
     if claimed is None:
         if seen is None:
-            raise refusal(TypeRefused, url, "its type is unknown: neither the server nor the bytes say it", _OWN_WAY)
+            reason = "its type is unknown: the server sent no type, and the bytes are of no known type"
+            raise refusal(TypeRefused, url, reason, _OWN_WAY)
         return _allowed(url, seen, allowed)
     if _agree(claimed, seen, data):
         return claimed
-    found = f"are {seen}" if seen else "are not"
+    found = f"are {seen}" if seen else "are something else"
     raise refusal(TypeRefused, url, f"the server calls it {claimed}, but the bytes {found}", _OWN_WAY)
 
 
@@ -121,7 +124,7 @@ def _is_text(data: bytes) -> bool:
 
 def _allowed(url: str, mime: str, allowed: frozenset[str]) -> str:
     if mime in NEVER_ALLOWED:
-        raise refusal(TypeRefused, url, f"it is {mime}, which can carry scripts", _OWN_WAY)
+        raise refusal(TypeRefused, url, f"its type is {mime}, which can contain scripts", _OWN_WAY)
     if mime not in allowed:
-        raise refusal(TypeRefused, url, f"its type {mime} is not allowed", "add it to allowed_mimes if it should be")
+        raise refusal(TypeRefused, url, f"its type {mime} is not allowed", "to allow it, add it to allowed_mimes")
     return mime

@@ -1,9 +1,8 @@
-"""Connections only to given addresses, never to a name, and never past a deadline.
+"""Connect only to checked addresses, never to a name, and never beyond a deadline.
 
-httpcore2 asks its network backend to connect to a URL's host. These backends connect to the addresses that
-were judged instead, so that no second look-up can answer otherwise (DNS rebinding); Host header, TLS server
-name and certificate check stay those of the URL. No proxy, cookie jar, cache or environment variable is
-involved.
+httpcore2 asks its network backend to connect to a URL's host. These backends connect to the checked addresses instead,
+so that a second look-up cannot return another address (DNS rebinding). Host header, TLS server name and certificate
+check are still those of the URL. Proxies, cookies, caches and environment variables are not used.
 """
 
 import queue
@@ -20,11 +19,12 @@ import httpcore2
 from sabir_media.targets import Target
 
 Resolver: TypeAlias = Callable[[str, int], Sequence[str]]
-"""A host name and a port → its IP addresses as texts, best first. May block; OSError where there are none."""
+"""A function from host name and port to IP addresses as texts, best first. It may block, and raises OSError if the name
+has no address."""
 
 
 def system_resolver(host: str, port: int) -> Sequence[str]:
-    """The addresses that the operating system knows for a host name."""
+    """Return the operating system's addresses of a host name; raises OSError for none. The default resolver."""
     return [str(answer[4][0]) for answer in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 
@@ -36,24 +36,24 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float) -> "Deadline":
-        """The moment that many seconds from now."""
+        """Return the deadline `seconds` from now."""
         return cls(time.monotonic() + seconds)
 
     def remaining(self) -> float:
-        """Seconds left, more than 0; TimeoutError where none is."""
+        """Return the remaining seconds, more than 0; raises TimeoutError after the deadline."""
         seconds = self.moment - time.monotonic()
         if seconds <= 0:
             raise TimeoutError("the deadline has passed")
         return seconds
 
     def shares(self, addresses: Sequence[str]) -> Iterator[tuple[str, float]]:
-        """Each address with the seconds it may take: an even share of what is left."""
+        """Yield each address with its even share of the remaining seconds."""
         for index, address in enumerate(addresses):
             yield address, self.remaining() / (len(addresses) - index)
 
 
 def request_to(target: Target) -> httpcore2.Request:
-    """The one request that is ever sent to a target: it carries no credentials and no cookies."""
+    """Return the request for a target, without credentials and cookies."""
     headers: dict[bytes | str, bytes | str] = {
         "Host": target.host_header,
         "Accept": "*/*",
@@ -66,7 +66,7 @@ def request_to(target: Target) -> httpcore2.Request:
 
 
 def look_up_within(resolver: Resolver, host: str, port: int, seconds: float) -> Sequence[str]:
-    """A resolver's answer; TimeoutError if it comes too late (the look-up itself cannot be stopped)."""
+    """Return a resolver's answer; raises TimeoutError after `seconds`. The look-up itself cannot be stopped."""
     answers: queue.SimpleQueue[Sequence[str] | Exception] = queue.SimpleQueue()
 
     def look_up() -> None:
@@ -86,14 +86,14 @@ def look_up_within(resolver: Resolver, host: str, port: int, seconds: float) -> 
 
 
 class TimedStream(httpcore2.NetworkStream):
-    """A connection whose every operation may take what is left of the deadline, whatever it is given."""
+    """A connection whose operations end at the deadline. Their own `timeout` is ignored."""
 
     def __init__(self, stream: httpcore2.NetworkStream, deadline: Deadline) -> None:
         self._stream = stream
         self._deadline = deadline
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Read what comes first, within the deadline."""
+        """Return the next bytes, at most `max_bytes`, within the deadline."""
         return self._stream.read(max_bytes, self._deadline.remaining())
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
@@ -107,18 +107,18 @@ class TimedStream(httpcore2.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore2.NetworkStream:
-        """The connection with TLS, its handshake within the deadline."""
+        """Return the connection with TLS, after a handshake within the deadline."""
         secured = self._stream.start_tls(ssl_context, server_hostname, self._deadline.remaining())
         return TimedStream(secured, self._deadline)
 
     # What an item of information is depends on its name; httpcore2 types it so.
     def get_extra_info(self, info: str) -> Any:
-        """What the connection knows under that name."""
+        """Return the connection's information of that name."""
         return self._stream.get_extra_info(info)
 
 
 class PinnedBackend(httpcore2.NetworkBackend):
-    """Connects to the given addresses, in order, and to nothing else."""
+    """A network backend that connects to the given addresses, in order, and to nothing else."""
 
     def __init__(self, addresses: Sequence[str], deadline: Deadline) -> None:
         self._addresses = addresses
@@ -145,7 +145,7 @@ class PinnedBackend(httpcore2.NetworkBackend):
 
 
 class AsyncPinnedBackend(httpcore2.AsyncNetworkBackend):
-    """As PinnedBackend, for an event loop, where cancellation keeps the deadline once connected."""
+    """Async version of PinnedBackend. After connecting, cancellation enforces the deadline."""
 
     def __init__(self, addresses: Sequence[str], deadline: Deadline) -> None:
         self._addresses = addresses

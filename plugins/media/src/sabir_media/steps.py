@@ -1,12 +1,12 @@
-"""One fetch as a generator without I/O: it yields steps, gets their results, and returns the medium.
+"""One download as a generator without I/O: it yields steps, gets their results, and returns the medium.
 
-    URL ──▶ Target ──LookUp──▶ addresses, all judged ──Open──▶ status, headers ──Read, Read, …──▶ FetchedMedia
+    URL ──▶ Target ──LookUp──▶ addresses, all checked ──Open──▶ status, headers ──Read, Read, …──▶ FetchedMedia
                ▲                                                     │
                └───────────────────── redirect ──────────────────────┘
 
-Every decision is made here, once; the drivers only look names up, open connections and read. What goes wrong
-in a driver is thrown into the generator, which names the URL that it was about. The addresses of a step
-`Open` are those that were judged: a name is looked up once a hop and never again.
+Every decision is made here, once; the drivers only look up names, open connections and read. An exception of a driver
+is thrown into the generator, which raises an error with the URL. A step `Open` uses the checked addresses: a name is
+looked up once for each redirect and never again.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -23,7 +23,7 @@ from sabir_media.targets import Address, Rules, Target, address_refusal, first_r
 
 
 class FetchedMedia(Frozen):
-    """Bytes behind a URL. `url` is where they came from after redirects. In JSON the bytes are base64."""
+    """A downloaded medium: its bytes, its MIME type, and the URL after redirects. In JSON the bytes are base64."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -33,31 +33,31 @@ class FetchedMedia(Frozen):
 
 
 class Fetcher(Protocol):
-    """Fetches media for targets that take only bytes."""
+    """An object that downloads media for `fetching`; GuardedFetcher is one. Implement it to download in another way."""
 
     def fetch_sync(self, url: str) -> FetchedMedia:
-        """The bytes behind a web URL; MediaRefused where fetching is not allowed or fails."""
+        """Download a web URL; raise MediaRefused if the download is not allowed or fails."""
 
     async def fetch(self, url: str) -> FetchedMedia:
-        """The bytes behind a web URL; MediaRefused where fetching is not allowed or fails."""
+        """Async version of `fetch_sync`."""
 
 
 class LookUp(NamedTuple):
-    """Look a host up. Answer: its addresses as texts, `Sequence[str]`."""
+    """The step to look up a host name. Result: its addresses as texts, `Sequence[str]`."""
 
     host: str
     port: int
 
 
 class Open(NamedTuple):
-    """Ask for a target at one of these addresses, leaving what was open. Answer: a `Head`."""
+    """The step to close the open connection and request a target at one of these addresses. Result: a `Head`."""
 
     target: Target
     addresses: tuple[str, ...]
 
 
 class Read(NamedTuple):
-    """Read on. Answer: the next bytes of the body, empty at its end."""
+    """The step to read more of the body. Result: the next bytes, empty at the end."""
 
 
 class Head(NamedTuple):
@@ -67,7 +67,7 @@ class Head(NamedTuple):
     headers: Sequence[tuple[bytes, bytes]]
 
     def header(self, name: bytes) -> str | None:
-        """The values of a header, joined by commas; None where it is absent."""
+        """Return the values of a header, joined by commas; None if the header is missing."""
         values = [value for key, value in self.headers if key.lower() == name]
         return b", ".join(values).decode("utf-8", "surrogateescape") if values else None
 
@@ -78,7 +78,7 @@ Steps: TypeAlias = Generator[Step, Any, FetchedMedia]
 
 
 class Progress:
-    """A fetch under way: the step that is due, and None at its end, where `media` is what it brought."""
+    """A running download: `step` is the next step, or None at the end; then `media` is the downloaded medium."""
 
     step: Step | None
     media: FetchedMedia
@@ -92,7 +92,7 @@ class Progress:
         self._move(self._steps.send, answer)
 
     def fail(self, error: Exception) -> None:
-        """Continue with the step's exception, one of FAILURES; raises the matching refusal."""
+        """Continue with the step's exception, one of FAILURES; raises the matching MediaRefused."""
         self._move(self._steps.throw, error)
 
     def _move(self, move: Callable[[Any], Step], value: object) -> None:
@@ -112,8 +112,8 @@ _STATUS_REMEDIES = {
     429: _LATER,
 }
 _FAILURES: tuple[tuple[type[Exception], type[FetchFailed], str, str], ...] = (
-    (TimeoutError, FetchTimedOut, "the time limit passed", "raise timeout, or download it yourself"),
-    (httpcore2.TimeoutException, FetchTimedOut, "the time limit passed", "raise timeout, or download it yourself"),
+    (TimeoutError, FetchTimedOut, "it took longer than `timeout`", "raise timeout, or download it yourself"),
+    (httpcore2.TimeoutException, FetchTimedOut, "it took longer than `timeout`", "raise it, or download it yourself"),
     (httpcore2.ConnectError, FetchFailed, "no connection ({error})", "check the URL and the network"),
     (httpcore2.NetworkError, FetchFailed, "the connection broke ({error})", _LATER),
     (
@@ -127,11 +127,11 @@ _FAILURES: tuple[tuple[type[Exception], type[FetchFailed], str, str], ...] = (
 )
 """A driver's exception → the refusal, its reason and its remedy; the first match counts."""
 FAILURES = tuple(kind for kind, *_ in _FAILURES)
-"""The exceptions that a driver throws into a fetch; all others are not about the URL."""
+"""The exceptions that a driver throws into the generator. All other exceptions do not concern the URL."""
 
 
 def fetch_steps(url: str, rules: Rules) -> Steps:
-    """The steps from a URL to its medium; raises a MediaRefused at the first rule that is broken."""
+    """Yield the steps of a download and return the medium; raises MediaRefused at the first broken rule."""
     target = read_target(url, rules)
     for _ in range(rules.max_redirects + 1):
         with _failures_of(target):
@@ -151,14 +151,14 @@ def _opened(target: Target) -> Generator[Step, Any, Head]:
         raise refusal(FetchFailed, target.url, "its host has no address", "check the URL")
     refused = first_refusal(answers, _no_refusal if target.permitted else address_refusal)
     if refused:
-        remedy = f"if you mean it, add '{target.host}:{target.port}' to allow_hosts"
+        remedy = f"to allow it, add '{target.host}:{target.port}' to allow_hosts"
         raise refusal(AddressRefused, target.url, f"its host has the address {refused}", remedy)
     head: Head = yield Open(target, tuple(dict.fromkeys(answers)))
     return head
 
 
 def _no_refusal(address: Address) -> None:
-    """Judges the addresses of a host that allow_hosts names."""
+    """Return None, because the addresses of hosts in allow_hosts are all allowed."""
 
 
 def _received(target: Target, head: Head, rules: Rules) -> Generator[Step, Any, FetchedMedia]:
@@ -174,7 +174,7 @@ def _received(target: Target, head: Head, rules: Rules) -> Generator[Step, Any, 
             break
         body += chunk
         if len(body) > rules.max_bytes:
-            raise _too_large(target, "its body goes on", rules)
+            raise _too_large(target, "its body is longer", rules)
     data = bytes(body)
     mime = settled_mime(target.url, claimed, data, rules.allowed_mimes)
     return FetchedMedia(data=data, mime=mime, url=target.url)
@@ -199,7 +199,7 @@ def _next_target(target: Target, head: Head, rules: Rules) -> Target:
 
 def _too_large(target: Target, reason: str, rules: Rules) -> Exception:
     remedy = "raise max_bytes, or upload the file to the provider"
-    return refusal(SizeRefused, target.url, f"{reason}, beyond the limit of {rules.max_bytes} bytes", remedy)
+    return refusal(SizeRefused, target.url, f"{reason}, more than the limit of {rules.max_bytes} bytes", remedy)
 
 
 @contextmanager

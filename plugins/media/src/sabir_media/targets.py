@@ -1,16 +1,16 @@
-"""One place to visit, read strictly from a URL, under a fetcher's rules.
+"""Read a URL strictly, and check that a fetcher may visit it.
 
     text ──▶ no unsafe characters ──▶ scheme ──▶ no user ──▶ host in one spelling ──▶ port ──▶ Target
 
 A URL that two parsers could read differently is refused instead of repaired: backslashes, spaces, control
-characters, %00, percent-encoded hosts, users, and every spelling of an IPv4 address but the one with four
-decimal numbers between dots.
+characters, %00, percent-encoded hosts, users, and every spelling of an IPv4 address except four decimal numbers
+between dots.
 
-Which IP addresses may be visited is a table: it follows the IANA IPv4 and IPv6 Special-Purpose Address Registries, and
-adds a cloud vendor's address that no registry lists. It is kept here instead of asking `ipaddress.is_global`, whose
-answer differs between Python versions. An IPv6 address outside 2000::/3, the only range handed out for global unicast,
-is refused unless it is a known wrapper of an IPv4 address, which is then judged in its stead. A NAT64 prefix that a
-network operator chose within 2000::/3 cannot be told from any other public address.
+A table has the refused IP addresses. It follows the IANA IPv4 and IPv6 Special-Purpose Address Registries, and adds a
+cloud vendor's address that no registry lists. `ipaddress.is_global` is not used, because its answer differs between
+Python versions. An IPv6 address outside 2000::/3, the only range assigned for global unicast, is refused unless it
+wraps an IPv4 address in a known way; the IPv4 address is then checked instead. A NAT64 prefix that a network operator
+chose within 2000::/3 cannot be distinguished from any other public address.
 """
 
 import re
@@ -46,7 +46,7 @@ _REFUSED: Sequence[tuple[IPv4Network | IPv6Network, str]] = [
     }.items()
     for network in networks.split()
 ]
-"""Ranges and what their addresses are; the first that holds an address counts."""
+"""Ranges and the kind of their addresses. The first range that contains an address counts."""
 
 _WRAPPERS: Sequence[tuple[IPv6Network, int, str]] = [
     (IPv6Network("::ffff:0:0/96"), 0, "IPv4-mapped"),
@@ -59,7 +59,7 @@ _GLOBAL_UNICAST = IPv6Network("2000::/3")
 
 
 def read_address(text: str) -> Address | None:
-    """The address that a text spells in its one canonical form, or None."""
+    """Return the IP address in a text, or None if the text is not an address in its canonical form."""
     try:
         return ip_address(text)
     except ValueError:
@@ -67,7 +67,7 @@ def read_address(text: str) -> Address | None:
 
 
 def address_refusal(address: Address) -> str | None:
-    """Why an address may not be visited, as a noun phrase, or None where it may."""
+    """Return why an address is not allowed, as a noun phrase, or None if it is allowed."""
     if isinstance(address, IPv6Address):
         if address.scope_id is not None:
             return "an address bound to one network interface"
@@ -81,10 +81,10 @@ def address_refusal(address: Address) -> str | None:
 
 
 def first_refusal(answers: Sequence[str], judge: Callable[[Address], str | None]) -> str | None:
-    """The first answer of a look-up that is no address, or that `judge` refuses, with the reason; or None."""
+    """Return the first look-up answer that is not an address or that `judge` refuses, with the reason, or None."""
     for answer in answers:
         address = read_address(answer)
-        reason = "no IP address" if address is None else judge(address)
+        reason = "not an IP address" if address is None else judge(address)
         if reason:
             return f"{answer!r}, {reason}"
     return None
@@ -95,7 +95,7 @@ _HOST_AND_PORT = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9._-]+)):([0-9]{
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Sizes in bytes; hosts as (name or address, port) pairs that the address and port checks let pass."""
+    """The limits of a fetcher. `allow_hosts` are (name or address, port) pairs without address and port checks."""
 
     max_bytes: int
     max_redirects: int
@@ -106,11 +106,11 @@ class Rules:
 def read_rules(
     *, max_bytes: int, max_redirects: int, allowed_mimes: Collection[str], allow_hosts: Collection[str]
 ) -> Rules:
-    """The rules that a user's settings make; SettingsInvalid names the setting that is wrong."""
+    """Return the rules for a fetcher's settings; raises SettingsInvalid, which names the wrong setting."""
     if max_bytes < 1:
-        raise SettingsInvalid(f"max_bytes is {max_bytes}; expected the number of bytes to read at most, 1 or more")
+        raise SettingsInvalid(f"max_bytes is {max_bytes}; expected a maximum size in bytes, 1 or more")
     if max_redirects < 0:
-        raise SettingsInvalid(f"max_redirects is {max_redirects}; expected 0, to follow none, or more")
+        raise SettingsInvalid(f"max_redirects is {max_redirects}; expected a number of redirects, 0 or more")
     return Rules(max_bytes, max_redirects, _read_mimes(allowed_mimes), _read_hosts(allow_hosts))
 
 
@@ -121,7 +121,7 @@ def _read_mimes(mimes: Collection[str]) -> frozenset[str]:
         if known is None:
             raise SettingsInvalid(f"allowed_mimes has {mime!r}; expected type/subtype, for example 'image/png'")
         if known in NEVER_ALLOWED:
-            raise SettingsInvalid(f"allowed_mimes has {mime!r}, which can carry scripts; remove it")
+            raise SettingsInvalid(f"allowed_mimes has {mime!r}, which can contain scripts; remove it")
     return frozenset(plain_mime(mime) or "" for mime in mimes)
 
 
@@ -139,7 +139,7 @@ def _read_hosts(hosts: Collection[str]) -> frozenset[tuple[str, int]]:
 
 def _refuse_lone_text(name: str, value: Collection[str]) -> None:
     if isinstance(value, str):
-        raise SettingsInvalid(f"{name} is the text {value!r}; expected a collection of texts: wrap it in a tuple")
+        raise SettingsInvalid(f"{name} is the single text {value!r}; write a list of texts: [{value!r}]")
 
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -160,9 +160,9 @@ _METADATA_NAMES = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A checked place: `host` in lower case without brackets or final dot, `path` as on the wire, with query.
+    """A checked URL. `host` is lower-case without brackets and final dot; `path` is encoded and includes the query.
 
-    `address` is set where the host is one; `permitted` says that allow_hosts names this host and port.
+    `address` is set if the host is an IP address. `permitted` is True if allow_hosts names this host and port.
     """
 
     url: str
@@ -175,13 +175,13 @@ class Target:
 
     @property
     def host_header(self) -> str:
-        """The Host header's value: brackets around IPv6, the port where it is not the scheme's own."""
+        """The value of the Host header: IPv6 in brackets, the port unless it is the scheme's default."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
 
 def read_target(url: str, rules: Rules) -> Target:
-    """The place that a URL names; AddressRefused if it may not be visited."""
+    """Return the target of a URL; raises AddressRefused if the URL is not allowed."""
     authority = _read_authority(url)
     try:
         parsed = httpx2.URL(url).copy_with(fragment=None)
@@ -198,7 +198,7 @@ def read_target(url: str, rules: Rules) -> Target:
 
 
 def redirected(target: Target, location: str, rules: Rules) -> Target:
-    """The place that a redirect leads to, under the same rules as the first; AddressRefused as there."""
+    """Return the target of a redirect, under the same rules; raises AddressRefused if it is not allowed."""
     if _UNSAFE.search(location):
         raise refusal(AddressRefused, target.url, "it redirects to a URL with unsafe characters", "use the final URL")
     try:
@@ -211,17 +211,17 @@ def redirected(target: Target, location: str, rules: Rules) -> Target:
 
 def _read_authority(url: str) -> re.Match[str]:
     if _UNSAFE.search(url):
-        reason = "it holds a space, a control character, a backslash or %00"
+        reason = "it contains a space, a control character, a backslash or %00"
         raise refusal(AddressRefused, url, reason, "percent-encode or remove it")
     scheme, separator, rest = url.partition("://")
     if not separator or scheme.lower() not in _DEFAULT_PORTS:
         raise refusal(AddressRefused, url, "only http:// and https:// are fetched", "pass the bytes instead")
     text = re.split(r"[/?#]", rest, maxsplit=1)[0]
     if "@" in text:
-        raise refusal(AddressRefused, url, "it holds a user name or password", "remove everything before the @")
+        raise refusal(AddressRefused, url, "it contains a user name or password", "remove everything before the @")
     match = _AUTHORITY.fullmatch(text)
     if match is None:
-        raise refusal(AddressRefused, url, "it has no plain host and port", "write it as http(s)://host/path")
+        raise refusal(AddressRefused, url, "it has no valid host and port", "write it as http(s)://host/path")
     return match
 
 
@@ -246,4 +246,4 @@ def _check_place(url: str, host: str, port: int, address: Address | None) -> Non
         reason = f"its host {host!r} is a local name"
     if reason:
         place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        raise refusal(AddressRefused, url, reason, f"if you mean it, add {place!r} to allow_hosts")
+        raise refusal(AddressRefused, url, reason, f"to allow it, add {place!r} to allow_hosts")

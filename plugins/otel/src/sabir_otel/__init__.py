@@ -1,4 +1,4 @@
-"""OpenTelemetry for sabir: a span, metrics and an event of every call, by the GenAI conventions."""
+"""OpenTelemetry for sabir: a span, metrics and an event for every call, following the GenAI conventions."""
 
 from sabir_otel.contents import Contents, Events
 from sabir_otel.hooks import installed

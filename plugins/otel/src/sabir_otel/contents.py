@@ -1,17 +1,17 @@
-"""Conversations in the conventions' JSON shape, and when they are recorded at all.
+"""Convert conversations to the conventions' JSON, and decide whether they are recorded.
 
     messages ──▶ [{"role": "user", "parts": [{"type": "text", "content": "…"}]}, …]
 
 The shape: https://github.com/open-telemetry/semantic-conventions/blob/v1.41.1/docs/gen-ai/gen-ai-input-messages.json.
-The type of media is recorded, never their bytes, which may exceed everything else in a trace.
+The type of media is recorded, never their bytes, which could be larger than everything else in a trace.
 
-A hook gets a rendering, which holds no messages: for a stored rendering they may never have been in this process.
-Every dialect reads its own requests, so the settings and messages of a call are read from the sent bytes, and exactly
-what the model got is recorded:
+A hook gets a rendering, which has no messages: for a stored rendering they may never have been in this process. Every
+dialect can read its own requests, so the settings and messages are read from the sent bytes, which are exactly what the
+model received:
 
     rendering ──decode_history──▶ settings, options, messages
 
-If contents are not recorded, the messages are left out before anything is decoded.
+If contents are not recorded, the messages are removed before decoding.
 """
 
 import json
@@ -58,19 +58,19 @@ CONTENTS_VALUES: Mapping[str, Contents] = {
     "FALSE": "none",
     "TRUE": "span_and_event",
 }
-"""The variable's values; the last two are those of older instrumentations."""
+"""The variable's values → choice. The last two values are those of older instrumentations."""
 EVENTS_VALUES: Mapping[str, Events] = {"": "on", "TRUE": "on", "FALSE": "off"}
 PROVIDER_FILE = "provider-file:"
 ROLES_BY_KIND = {"option_call": "assistant", "option_result": "tool"}
 ROLES_BY_POLICY = {"system": "system", "llm": "assistant"}
-"""The policies that decoded requests have."""
+"""The policies of decoded requests → role."""
 Word = TypeVar("Word", Contents, Events)
 
 logger = logging.getLogger("sabir")
 
 
 def checked(name: str, word: Word | None, words: object) -> Word | None:
-    """The choice as given; raises SettingsInvalid for any other word."""
+    """Return the choice unchanged; raises SettingsInvalid for a word that is not in `words`."""
     if word is not None and word not in get_args(words):
         raise SettingsInvalid(f"{name} is {word!r}; expected {' or '.join(map(repr, get_args(words)))}")
     return word
@@ -84,18 +84,18 @@ def _read(variable: str, values: Mapping[str, Word], otherwise: Word) -> Word:
 
 
 contents_of_environment = partial(_read, CONTENTS_VARIABLE, CONTENTS_VALUES, "none")
-"""The environment's choice; "none", with a warning, for an unknown word."""
+"""Return the choice of the environment variable; "none", with a warning, for an unknown value."""
 events_of_environment = partial(_read, EVENTS_VARIABLE, EVENTS_VALUES, "on")
-"""The environment's choice; events are on by default."""
+"""Return the choice of the environment variable; events are on by default."""
 
 
 def input_messages(messages: Iterable[Message]) -> list[Shape]:
-    """The sent messages, one entry for each."""
+    """Return one entry for each sent message."""
     return [{"role": _role(message), "parts": message_parts([message])} for message in messages]
 
 
 def output_messages(reply: Reply) -> list[Shape]:
-    """The answers: one entry for each, however many messages it has."""
+    """Return one entry for the reply and for each of its alternatives, however many messages they have."""
     answers = [(reply.messages, reply.finish_reason)]
     answers += [(other.messages, other.finish_reason) for other in reply.alternatives]
     return [
@@ -105,12 +105,12 @@ def output_messages(reply: Reply) -> list[Shape]:
 
 
 def finish_reason(reason: FinishReason) -> str:
-    """The conventions' word for why a reply ended."""
+    """Return the conventions' name for a finish reason."""
     return FINISH_REASONS.get(reason, reason)
 
 
 def message_parts(messages: Iterable[Message]) -> list[Shape]:
-    """The parts, calls and results of messages, in order."""
+    """Return the parts, calls and results of messages, in order."""
     return [shape for message in messages for shape in _shapes(message)]
 
 
@@ -151,14 +151,14 @@ PART_SHAPES: Mapping[type, Callable[[Any], Shape]] = {
     MediaPart: _medium,
     OpaquePart: lambda part: {"type": "opaque", "dialect": part.dialect},
 }
-"""Kind of part → its shape; the last two and refusals are of a type that the conventions leave open."""
+"""Class of a part → its JSON. The conventions do not define a type for refusals, media and opaque parts."""
 
 
 Attributes = dict[str, Any]  # what OpenTelemetry takes as values; contents are JSON
 
 
 def asked_settings(rendering: Rendering) -> Attributes:
-    """The settings that have a name in the conventions; none if the dialect cannot read its own request."""
+    """Return the settings that have a name in the conventions; empty if the dialect cannot read its own request."""
     try:
         pure = dialect(rendering.target.dialect)
         body = json.loads(rendering.body_bytes)
@@ -169,7 +169,7 @@ def asked_settings(rendering: Rendering) -> Attributes:
 
 
 def asked_contents(rendering: Rendering) -> Attributes:
-    """The conversation and the offered options; instructions separately if the wire has a field for them."""
+    """Return the conversation and the offered options; instructions are separate if the API has a field for them."""
     try:
         pure = dialect(rendering.target.dialect)
         history = pure.decode_history(rendering.body_bytes)

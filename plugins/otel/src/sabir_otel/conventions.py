@@ -2,8 +2,8 @@
 
 This follows version 1.41.1, the last release that includes GenAI:
 https://github.com/open-telemetry/semantic-conventions/blob/v1.41.1/docs/gen-ai/gen-ai-spans.md (and gen-ai-metrics.md,
-gen-ai-events.md beside it). They have since moved to https://github.com/open-telemetry/semantic-conventions-genai,
-which has released nothing yet. Names that the conventions lack begin with `sabir.`.
+gen-ai-events.md next to it). They have since moved to https://github.com/open-telemetry/semantic-conventions-genai,
+which has no release yet. Names that the conventions lack begin with `sabir.`.
 """
 
 import re
@@ -47,7 +47,7 @@ LOST = "sabir.lost"
 DETAILS = "gen_ai.client.inference.operation.details"
 
 CHAT = "chat"
-"""The operation that every call is, whatever its vendor calls it."""
+"""The operation name of every call, whatever its vendor calls it."""
 
 USAGE: Mapping[str, str] = {
     "input_tokens": "gen_ai.usage.input_tokens",
@@ -56,7 +56,7 @@ USAGE: Mapping[str, str] = {
     "cache_write_tokens": "gen_ai.usage.cache_creation.input_tokens",
     "reasoning_tokens": "gen_ai.usage.reasoning.output_tokens",
 }
-"""Field of a reply's usage → attribute; both count cached tokens into the input and reasoning into the output."""
+"""Field of a reply's usage → attribute. Both include cached tokens in the input and reasoning in the output."""
 
 TOKEN_TYPES: Mapping[str, str] = {"input_tokens": "input", "output_tokens": "output"}
 """Field of a reply's usage → token type of the metric."""
@@ -75,10 +75,10 @@ VENDOR_SETTINGS: Mapping[str, str] = {
     "frequency_penalty": "gen_ai.request.frequency_penalty",
     "presence_penalty": "gen_ai.request.presence_penalty",
 }
-"""Settings that only some vendors have, by the names that their sections use."""
+"""Settings that only some vendors have, by their names in the vendor settings."""
 
 FINISH_REASONS: Mapping[FinishReason, str] = {"option_calls": "tool_call", "native_calls": "tool_call"}
-"""Reasons that the conventions name otherwise; all others are named alike, or have no well-known name there."""
+"""Finish reasons with another name in the conventions. Other reasons have the same name, or no well-known name."""
 
 PROVIDERS: Mapping[str, str] = {
     "azure": "azure.ai.openai",
@@ -88,14 +88,14 @@ PROVIDERS: Mapping[str, str] = {
     "vertex": "gcp.vertex_ai",
     "xai": "x_ai",
 }
-"""Providers that the conventions name otherwise; all others go by their own name."""
+"""Providers with another name in the conventions. Other providers have the same name."""
 HOSTS: Mapping[str, str] = {
     r"(^|\.)(openai|cognitiveservices)\.azure\.com$": "azure.ai.openai",
     r"(^|\.)services\.ai\.azure\.com$": "azure.ai.inference",
     r"(^|[.-])aiplatform\.googleapis\.com$": "gcp.vertex_ai",
     r"^bedrock-runtime\..*\.amazonaws\.com$": "aws.bedrock",
 }
-"""Pattern of a host's name → the platform behind it, whichever provider's client carries the call there."""
+"""Pattern of a host name → the platform at that host, whichever provider's client sends the call."""
 PORTS: Mapping[str, int] = {"https": 443, "http": 80}
 
 DURATION = "gen_ai.client.operation.duration"
@@ -104,11 +104,11 @@ HISTOGRAMS = (
     (DURATION, "s", "GenAI operation duration.", tuple(2**power / 100 for power in range(14))),
     (TOKEN_USAGE, "{token}", "Number of input and output tokens used.", tuple(4**power for power in range(14))),
 )
-"""Name, unit, description, bounds of buckets: 0.01 … 81.92 and 1 … 67,108,864, as the conventions list them."""
+"""Name, unit, description and bucket boundaries: 0.01 … 81.92 and 1 … 67,108,864, as in the conventions."""
 
 
 def target_attributes(target: Target) -> dict[str, str | int]:
-    """The attributes of a call's target, for spans and metrics: operation, provider, model, server."""
+    """Return the attributes of a call's target, for spans and metrics: operation, provider, model, server."""
     split = urlsplit(target.endpoint)
     host = split.hostname or ""
     attributes: dict[str, str | int] = {OPERATION: CHAT, PROVIDER: provider_name(target.provider, host)}
@@ -123,13 +123,13 @@ def target_attributes(target: Target) -> dict[str, str | int]:
 
 
 def provider_name(provider: str, host: str) -> str:
-    """The conventions' name of a provider at a host; one that they do not know goes by its own name."""
+    """Return the conventions' name of a provider at a host, or the provider's own name."""
     platforms = (name for pattern, name in HOSTS.items() if re.search(pattern, host))
     return next(platforms, PROVIDERS.get(provider, provider))
 
 
 def error_type(error: BaseException) -> str:
-    """The class of an error: its name, with its module where it is neither sabir's nor Python's own."""
+    """Return the name of an error's class, with its module unless the class is sabir's or built in."""
     kind = type(error)
     known = kind.__module__ == "builtins" or kind.__module__.partition(".")[0] == "sabir"
     return kind.__qualname__ if known else f"{kind.__module__}.{kind.__qualname__}"

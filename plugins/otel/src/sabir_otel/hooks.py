@@ -1,4 +1,4 @@
-"""The entry point: the hooks of the one Telemetry that sees every call if this package is installed."""
+"""The entry point: the hooks of the Telemetry that observes every call if this package is installed."""
 
 from sabir_otel.telemetry import Telemetry
 

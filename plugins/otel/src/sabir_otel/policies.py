@@ -1,7 +1,7 @@
-"""One span for one call of a policy, current while it runs: spans of its calls are its children.
+"""A span for each call of a policy, current while the policy runs, so that spans of its calls are its children.
 
     invoke_agent assistant        a policy
-      ├─ chat small               a model's call, by the hooks
+      ├─ chat small               a model's call, from the hooks
       └─ execute_tool search      a policy that answers an option call
            └─ chat small
 
@@ -9,12 +9,12 @@ Names and attributes are those of the conventions, version 1.41.1:
 https://github.com/open-telemetry/semantic-conventions/blob/v1.41.1/docs/gen-ai/gen-ai-agent-spans.md. A policy has no
 provider, so that `gen_ai.provider.name` is left to the calls below it.
 
-And one span for one message that an actor handles, current likewise:
+And a span for each message that an actor handles, current in the same way:
 
     START_THREAD threads
       └─ PROCESS_PHASE …/action
            └─ PROCESS_WITH_AGENT …/agents
-                └─ chat small                a model's call, by the hooks
+                └─ chat small                a model's call, from the hooks
 
 Its names are those of the conventions for messaging, version 1.41.1:
 https://github.com/open-telemetry/semantic-conventions/blob/v1.41.1/docs/messaging/messaging-spans.md. The
@@ -42,7 +42,7 @@ EXCEPTION = "exception"
 EXCEPTION_TYPE = "exception.type"
 
 LEAVING = (asyncio.CancelledError, GeneratorExit)
-"""The exceptions that end a policy whose caller left; they are not failures."""
+"""The exceptions that end a policy whose caller stopped waiting. They are not failures."""
 
 
 @contextmanager
@@ -54,14 +54,15 @@ def policy_span(
     attributes: Mapping[str, AttributeValue] | None = None,
     tracer_provider: TracerProvider | None = None,
 ) -> Iterator[Span]:
-    """The span of one call of a policy: `invoke_agent {name}`, `execute_tool {name}` where it answers an option call.
+    """Return a context manager for the span of one policy call, named `invoke_agent {name}`.
 
-    `invocation_id` is that of the option call it answers, `description` what the policy says of itself, `attributes`
-    are set besides. The span goes where those of calls go: to the provider that `sabir_otel.configure` was given, or
-    the process's own, unless `tracer_provider` is given. It is current in this task or thread until the block is left.
+    If the policy answers an option call, pass the call's `invocation_id`; the span is then named `execute_tool {name}`.
+    `description` describes the policy, and `attributes` are further attributes. `tracer_provider` defaults to the
+    provider passed to `sabir_otel.configure`, or the process's own. The span is current in this task or thread within
+    the `with` block.
 
-    What the block raises passes through: the span ends as an error, with its class, and with its message and stack
-    trace where contents are recorded on spans. A cancelled policy ends as left, with no error.
+    An exception of the block is raised unchanged. The span then ends as an error with the exception's class, and with
+    its message and stack trace if contents are recorded on spans. A cancelled policy sets `sabir.left`, not an error.
     """
     given = {**_named(name, invocation_id, description), **(attributes or {})}
     with block_span(tracer_provider, f"{given[conventions.OPERATION]} {name}", SpanKind.INTERNAL, given) as span:
@@ -72,9 +73,10 @@ def policy_span(
 def block_span(
     provider: TracerProvider | None, name: str, kind: SpanKind, attributes: Mapping[str, AttributeValue]
 ) -> Iterator[Span]:
-    """A span that is current until the block is left; it ends as left where that is cancelled, as an error by others.
+    """Return a context manager for a span that is current within the block.
 
-    Without a provider it goes where the spans of calls go.
+    A cancellation sets `sabir.left`, and any other exception ends the span as an error. Without a provider, the span
+    uses the provider of model calls.
     """
     own = None if provider is None else get_tracer(NAME, VERSION, provider, schema_url=conventions.SCHEMA_URL)
     with (own or installed.tracer).start_as_current_span(
@@ -123,39 +125,39 @@ OPERATION_TYPE = "process"
 
 
 class ActorMessage(Protocol):
-    """The attributes read from a message or a response; the classes of `sabir_actors` have them."""
+    """The attributes that `message_span` reads from a message or response. The classes of `sabir_actors` have them."""
 
     @property
     def type(self) -> str:
-        """Its type: "START_THREAD"; "ERROR" for a response that is an error."""
+        """The message's type, such as "START_THREAD", or "ERROR" for a response that reports an error."""
 
     @property
     def id(self) -> str:
-        """Its own."""
+        """The message's id."""
 
     @property
     def receiver(self) -> str | None:
-        """The id of the actor that it goes to."""
+        """The id of the actor that receives the message."""
 
     @property
     def correlation_id(self) -> str | None:
-        """The id that it shares with related messages; for a thread, the thread's id."""
+        """The id shared by related messages; for a thread, the thread's id."""
 
     @property
     def data(self) -> Mapping[str, Any]:
-        """Its data; only `error_code` of an ERROR is read."""
+        """The message's data; only `error_code` of an ERROR is read."""
 
 
 @contextmanager
 def message_span(
     message: ActorMessage, *, tracer_provider: TracerProvider | None = None
 ) -> Iterator[Callable[[ActorMessage], None]]:
-    """The span of one message that is handled, named after its type: `ActorSystem(spans=sabir_otel.message_span)`.
+    """Return a context manager for the span of one handled message, named after the message's type.
 
-    The block gets a function to report the response: an ERROR ends the span as an error, with its code. The span goes
-    to the same place as those of calls, to the provider that `sabir_otel.configure` was given, or the process's own,
-    unless `tracer_provider` is given. It is current in this task until the block is left; what the block raises passes
-    through, and a cancelled block ends as left, with no error.
+    Use it as `ActorSystem(spans=sabir_otel.message_span)`. The `with` block gets a function to report the response; an
+    ERROR response ends the span as an error with its code. `tracer_provider` defaults to the provider passed to
+    `sabir_otel.configure`, or the process's own. The span is current in this task within the block. Exceptions are
+    raised unchanged, and a cancelled block sets `sabir.left`, not an error.
     """
     given = {
         "messaging.system": SYSTEM,
@@ -166,7 +168,7 @@ def message_span(
         "messaging.message.conversation_id": message.correlation_id,
     }
     known = {name: value for name, value in given.items() if value is not None}
-    # The receiver is no part of the name: actors of one thread are many, and short-lived.
+    # The name does not include the receiver, because a thread has many short-lived actors.
     with block_span(tracer_provider, message.type, SpanKind.CONSUMER, known) as span:
         yield lambda response: _tell(span, response)
 

@@ -1,13 +1,13 @@
-"""The hooks that make one span of each call, its metrics, and one event.
+"""The hooks that record a span, metrics and an event for each call.
 
-    sabir_call_started   attempt 1: the span begins, a child of what is current
+    sabir_call_started   attempt 1: the span begins, a child of the current span
     sabir_call_failed    an event of the span
-    sabir_call_ended     ┐ the span ends; duration and tokens are measured; the event is told,
-    sabir_call_given_up  ┘ with an error, or as left
+    sabir_call_ended     ┐ the span ends; duration and tokens are recorded; the event is emitted,
+    sabir_call_given_up  ┘ with an error, or with `sabir.left` if the caller stopped waiting
 
-A call's hooks find each other by its number, so that calls at once never mix. The span is current, for spans of the
-vendor's HTTP client to become its children, while a call is awaited as a whole: what happens then happens in one
-thread or task. It never is during a stream, between whose events the reader's own code runs.
+A call's number connects its hooks, so that concurrent calls never mix. During a call that returns a complete reply the
+span is current, so that spans of the vendor's HTTP client become its children. During a stream it is not, because the
+reader's own code runs between the events.
 """
 
 import json
@@ -54,15 +54,17 @@ NAME = "sabir_otel"
 VERSION = version("sabir-otel")
 
 _outside: dict[int, Context] = {}
-"""Number of a call whose span is current → the context outside of it, so that two Telemetries do not nest."""
+"""Number of a call whose span is current → the context before that span, so that two Telemetries do not nest."""
 
 
 class Choices(TypedDict, total=False):
     """The optional arguments of a Telemetry.
 
-    tracer_provider, meter_provider, logger_provider: OpenTelemetry providers; None means the process's own.
-    contents: where the contents of messages are recorded; events: whether events are emitted. None means that the
-    environment's variables decide.
+    tracer_provider, meter_provider, logger_provider: OpenTelemetry providers. None means the process's own.
+    contents: where the contents of messages are recorded: "none", "span", "event" or "span_and_event". None means the
+    choice of the environment variable OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT.
+    events: whether an event is emitted for each call: "on" or "off". None means the choice of the environment variable
+    OTEL_INSTRUMENTATION_GENAI_EMIT_EVENT.
     """
 
     tracer_provider: TracerProvider | None
@@ -87,14 +89,14 @@ class Instruments:
         )
 
     def hears_events(self) -> bool:
-        """Whether anyone listens to events; before version 1.45 the API cannot say, and then someone may."""
+        """Return whether events have a consumer. OpenTelemetry before 1.45 cannot tell; then return True."""
         enabled = getattr(self.logger, "enabled", None)
         return enabled is None or bool(enabled(event_name=conventions.DETAILS))
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The end of a call: a reply or a part of one; an error, or the caller's leaving."""
+    """The end of a call: a reply or part of a reply, an error, or neither if the caller stopped waiting."""
 
     losses: tuple[Loss, ...]
     reply: Reply | None = None
@@ -123,12 +125,12 @@ class Watched:
             self._token = contexts.attach(self._context)
 
     def _is_new(self, outside: Context) -> bool:
-        """Whether the span is one: a tracer that nobody configured gives the outer one again, or none."""
+        """Return whether the span is a new one. A tracer that is not configured returns the outer span or none."""
         found = self._span.get_span_context()
         return found.is_valid and found != get_current_span(outside).get_span_context()
 
     def fail_attempt(self, error: CallError, attempt: int) -> None:
-        """Record an attempt's failure; its message may quote contents, and is left out unless they are recorded."""
+        """Record an attempt's failure. Its message may quote contents, so it is recorded only if contents are."""
         attributes: Attributes = {conventions.ATTEMPT: attempt, conventions.ERROR_TYPE: conventions.error_type(error)}
         if error.status is not None:
             attributes[conventions.STATUS_CODE] = error.status
@@ -188,9 +190,10 @@ class Watched:
 
 @show_arguments
 class Telemetry:
-    """A hook plugin: it reports every call to OpenTelemetry.
+    """A hook plugin that reports every call to OpenTelemetry.
 
-    Providers that are not given are the process's own, `contents` and `events` the environment's choice.
+    The installed package registers one; create another to report to other providers too. `configure` explains the
+    arguments.
     """
 
     def __init__(self, **chosen: Unpack[Choices]) -> None:
@@ -198,26 +201,27 @@ class Telemetry:
         self.configure(**chosen)
 
     def configure(self, **chosen: Unpack[Choices]) -> None:
-        """Change the providers and choices for calls that begin from now on; omitted ones get their defaults.
+        """Change the providers and choices for future calls. Omitted arguments get their defaults.
 
-        `contents` says where contents are recorded: "none", "span", "event" or "span_and_event". `events` is "on"
-        or "off". Raises SettingsInvalid for another word.
+        `tracer_provider`, `meter_provider` and `logger_provider` default to the process's own. `contents` says where
+        the contents of messages are recorded: "none", "span", "event" or "span_and_event". `events` is "on" or "off".
+        Both default to the environment variables. Raises SettingsInvalid for any other word.
         """
         self._instruments = Instruments(**chosen)
 
     @property
     def tracer(self) -> Tracer:
-        """Where spans are made now."""
+        """The OpenTelemetry tracer that creates the spans."""
         return self._instruments.tracer
 
     @property
     def contents(self) -> Contents | None:
-        """Where contents are recorded; None leaves the choice to the environment."""
+        """Where contents of messages are recorded; None means the choice of the environment variable."""
         return self._instruments.contents
 
     @hookimpl
     def sabir_call_started(self, rendering: Rendering, attempt: int, call: int) -> None:
-        """Begin a call's span at its first attempt."""
+        """Begin a call's span at the first attempt; count further attempts."""
         if attempt == 1:
             self._open[call] = Watched(self._instruments, rendering, call)
         elif watched := self._open.get(call):
@@ -237,7 +241,7 @@ class Telemetry:
 
     @hookimpl
     def sabir_call_given_up(self, rendering: Rendering, error: BaseException | None, call: int) -> None:
-        """End the span with the error, or as left."""
+        """End the span with the error, or with `sabir.left` if the caller stopped waiting."""
         if watched := self._open.pop(call, None):
             end = End(rendering.losses, error=error)
             if isinstance(error, StreamBroken):
@@ -246,13 +250,13 @@ class Telemetry:
 
 
 def _attributes(rendering: Rendering, attempts: int, end: End) -> Attributes:
-    """The attributes of a call and its reply; a broken one has no finish reason."""
+    """Return the attributes of a call and its reply; an incomplete reply has no finish reason."""
     attributes: Attributes = {conventions.ATTEMPTS: attempts, conventions.LOSSES: len(end.losses)}
     if rendering.streaming:
         attributes[conventions.REQUEST_STREAM] = True
     if end.error is not None:
         attributes[conventions.ERROR_TYPE] = conventions.error_type(end.error)
-    if end.reply is None:  # without an error too: the caller went before the reply was whole
+    if end.reply is None:  # without an error too: the caller stopped before the reply was complete
         return attributes if end.error is not None else {**attributes, conventions.LEFT: True}
     reply, origin = end.reply, end.reply.origin
     attributes[conventions.RESPONSE_MODEL] = origin.reported_model or origin.model
@@ -277,6 +281,6 @@ def _only(attributes: Attributes, name: str) -> Attributes:
 
 
 def _what(error: BaseException) -> str:
-    """An error without its message, which may quote contents."""
+    """Return an error's class and status without its message, which may quote contents."""
     status = getattr(error, "status", None)
     return conventions.error_type(error) + (f" {status}" if isinstance(status, int) else "")

@@ -1,6 +1,6 @@
-"""The cost of a reply, by a maintained table of prices; an unknown cost is None, never 0.
+"""The cost of replies in US dollars, from a maintained table of prices. An unknown cost is None, never 0.
 
-An installed plugin: `answer.cost` of a conversation asks it.
+If this package is installed, `answer.cost` of a conversation uses it.
 """
 
 from decimal import Decimal
@@ -14,6 +14,6 @@ __all__ = ["Cost", "cost", "cost_of"]
 
 @hookimpl
 def sabir_reply_cost(reply: Reply) -> Decimal | None:
-    """The cost of a reply in US dollars, None if it is not known."""
+    """Return the cost of a reply in US dollars, or None if it is not known."""
     found = cost(reply)
     return None if found is None else found.total

@@ -1,19 +1,19 @@
 """The cost of a reply, by seller, model and rate of a table of prices (genai-prices). An unknown cost is None, never 0.
 
-    origin ──▶ seller: a provider of sabir's at a host ──▶ a provider of the table
-    usage ──▶ calls: the reply's own, and those that the provider made for it
+    origin ──▶ seller: a provider at a host ──▶ a provider of the table
+    usage ──▶ calls: the reply's own, and further calls that the provider made for it
               each ──▶ the table's own counts ──▶ rates × counts ──▶ Cost ──▶ the sum
 
-A provider that is no seller, or whose client uses another endpoint, has no price: a local model costs no vendor's
-price, and a proxy's price is not known.
+A provider that sells nothing, such as a local model, and a call to an endpoint that is not the vendor's, such as a
+proxy, have no known price.
 
 sabir and the table count alike: cached tokens are part of the input, reasoning is part of the output. If a
 provider's own figures have more detail (audio tokens, lifetime of cache entries, searches), the table's own reading of
-them is used, as long as its totals agree. An advisor's answer, and the summary of a long context, are calls of their
-own: each is paid at the rates of its own model and length.
+them is used, as long as its totals agree. An advisor's answer, and the summary of a long context, are separate calls:
+each is priced at the rates of its own model and length.
 
-The table is imported at the first question, and is never updated from the network here: its date is that of the
-installed package.
+The table is imported at the first use, and is never updated from the network: update the package genai-prices for newer
+prices.
 """
 
 import re
@@ -37,22 +37,22 @@ ORDINARY: Mapping[str, frozenset[str]] = {
     "service_tier": frozenset({"auto", "default", "on_demand", "standard"}),
     "speed": frozenset({"standard"}),
 }
-"""Fields by which providers say at which rate they served a call → values that stand for the usual one."""
+"""Fields in which providers report the rate of a call → the values that mean the usual rate."""
 COUNTED = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
-"""Fields of a usage that the table knows by the same names."""
+"""Fields of a usage that have the same names in the table."""
 BILLED_APART = frozenset({"advisor_message", "compaction"})
-"""Types of a usage's `iterations` that the provider's other figures do not include; `Usage` includes them."""
+"""Types of `iterations` in a usage whose tokens are not in the provider's other figures; `Usage` includes them."""
 REQUIRED: Mapping[str, str] = {"input_tokens": "input_mtok", "output_tokens": "output_mtok"}
-"""Field of a usage → the rate without which it has no price."""
+"""Field of a usage → the rate that is required to price it."""
 
 
 class Cost(Frozen):
-    """What one reply cost, in US dollars, by the rates of a table.
+    """The cost of one reply in US dollars, returned by `cost` and `cost_of`.
 
-    `total` is the sum of the parts that follow. `input` is the uncached input. A cache's part is None if the table has
-    no separate rate for it: its tokens are then in `input`. `other` is not paid by the token, for example searches.
-    `model` and `provider` are the table's names, `table` names the table. If an advisor of another model helped, its
-    tokens are in the parts, at its own rates.
+    `total` is the sum of `input` (without cached tokens), `output`, `cache_read`, `cache_write` and `other`.
+    `cache_read` and `cache_write` are None if the table has no separate rate; `input` then includes these tokens.
+    `other` is not priced by the token, for example searches. `model` and `provider` are the names in the table, and
+    `table` is the table's name and version. Tokens of an advisor model are included at its own rates.
     """
 
     total: Decimal
@@ -66,16 +66,16 @@ class Cost(Frozen):
     table: str
 
     def __str__(self) -> str:
-        """The sum and what it is for, in one line."""
+        """Return total, provider and model in one line."""
         return f"${self.total.normalize():f} for {self.provider}:{self.model}"
 
 
 def cost(reply: Reply, *, at: datetime | None = None) -> Cost | None:
-    """The cost of a reply, by its usage and its origin.
+    """Return the cost of a reply, from its usage and origin, or None if the cost is not known.
 
-    None if it is not known: the provider reported no usage, the table lacks the model or a rate, the provider sells
-    nothing (a model on the own machine), or the call went to another endpoint than the vendor's.
-    `at` is when the call was made, for rates that change; now, unless it is given.
+    The cost is not known if the provider reported no usage, if the table lacks the model or a rate, for a local model,
+    and for a call to an endpoint that is not the vendor's. `at` is the time of the call, for rates that change; the
+    default is now. Raises SettingsInvalid if `at` has no time zone.
     """
     origin = reply.origin
     seller = seller_at(origin.provider, origin.endpoint)
@@ -87,26 +87,27 @@ def cost(reply: Reply, *, at: datetime | None = None) -> Cost | None:
 
 
 def cost_of(usage: Usage, *, provider: str, model: str, at: datetime | None = None) -> Cost | None:
-    """The cost of a usage at a provider's own service; None if it is not known, as for `cost`.
+    """Return the cost of a usage at the provider's own service, or None if the cost is not known (see `cost`).
 
-    `provider` and `model` are named as in `sabir.adapter("provider:model")`.
+    `provider` and `model` are the names used in `sabir.adapter("provider:model")`. `at` is the time of the call, by
+    default now. Raises SettingsInvalid if `at` has no time zone.
     """
     seller = own_seller(provider)
     return None if seller is None else price(usage, seller.table_id, model, served=_served(usage, None), at=at)
 
 
 def _served(usage: Usage, details: object) -> dict[str, Any]:
-    """The provider's fields about how it served the call, from the reply's details or its usage."""
+    """Return the provider's own fields about a call, from the reply's details and its usage."""
     said = (found for found in (details, usage.details) if isinstance(found, Mapping))
     return {name: value for found in said for name, value in found.items()}
 
 
 class Seller(NamedTuple):
-    """One row. `names` says by which name the table knows a model: the one that answered, or the one asked for."""
+    """A provider at a host, and its id in the table. `names` is the model name to look up: reported, or requested."""
 
     provider: str
     host: str
-    """A regular expression that the whole name of the endpoint's host matches."""
+    """A regular expression for the complete host name of the endpoint."""
     table_id: str
     names: Literal["reported", "asked"] = "reported"
 
@@ -129,17 +130,17 @@ SELLERS = (
     Seller("vertex", r"aiplatform\.googleapis\.com", "google"),  # regional endpoints cost more than the table says
     Seller("xai", r"api\.x\.ai", "x-ai"),
 )
-"""The first row of a provider is its own service."""
+"""The first row of each provider is its own service."""
 
 
 def seller_at(provider: str, endpoint: str) -> Seller | None:
-    """Who is paid for calls that a provider's client carries to an endpoint; None where that is not known."""
+    """Return the seller of a provider's calls to an endpoint; None if it is not known."""
     host = urlsplit(endpoint).hostname or ""
     return next((row for row in SELLERS if row.provider == provider and re.fullmatch(row.host, host)), None)
 
 
 def own_seller(provider: str) -> Seller | None:
-    """Who is paid for calls to a provider's own service; None where it sells nothing."""
+    """Return the seller of calls to a provider's own service; None if the provider sells nothing."""
     return next((row for row in SELLERS if row.provider == provider), None)
 
 
@@ -151,7 +152,7 @@ def price(
     `served` holds the provider's fields about how it served the call, `at` is its time.
     """
     if at is not None and at.tzinfo is None:
-        raise SettingsInvalid(f"at={at} has no time zone, and rates change with the hour; give one, UTC for example")
+        raise SettingsInvalid(f"at={at} has no time zone, and rates change with the hour; add one, for example UTC")
     at = at or datetime.now(UTC)
     costs = [_price_call(call.usage, table_id, call.model or model, served, at) for call in calls_of(usage)]
     known = [each for each in costs if each is not None]
@@ -159,7 +160,7 @@ def price(
 
 
 class Call(NamedTuple):
-    """A call that is billed apart; `model` is empty if the reply's model answered it."""
+    """A call that is priced separately; `model` is "" if the reply's model answered the call."""
 
     usage: Usage
     model: str = ""
@@ -177,7 +178,7 @@ def calls_of(usage: Usage) -> list[Call]:
 
 
 def _read(figures: Mapping[str, JSONValue]) -> Usage:
-    """Read figures that count cached input apart, as those of an iteration do."""
+    """Read figures that count cached input separately, as in iterations."""
     names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
     fresh, read, written, output = (first_whole_number(figures.get(name)) or 0 for name in names)
     counts = {"cache_read_tokens": read, "cache_write_tokens": written, "output_tokens": output}
@@ -207,7 +208,7 @@ def _price_call(usage: Usage, table_id: str, model: str, served: Mapping[str, JS
 
 
 def _context(served: Mapping[str, JSONValue], model: "ModelInfo", at: datetime) -> dict[str, str] | None:
-    """The unusual conditions of a call; None if the table has no rates for them."""
+    """Return the unusual conditions of a call; None if the table has no rates for them."""
     said = {name: value for name in ORDINARY if isinstance(value := served.get(name), str)}
     unusual = {name: value for name, value in said.items() if value not in ORDINARY[name]}
     variants = [
@@ -217,7 +218,7 @@ def _context(served: Mapping[str, JSONValue], model: "ModelInfo", at: datetime) 
 
 
 def _counts(usage: Usage, provider: "Provider") -> "Counts":
-    """A usage as the table counts: by its own reading of the provider's figures where that agrees."""
+    """Return a usage in the table's counts: the table's own reading of the provider's figures if the totals agree."""
     from genai_prices.types import Usage as Counts
 
     neutral = {field: getattr(usage, field) or 0 for field in COUNTED}
@@ -258,7 +259,7 @@ def _cost(priced: "PriceCalculation", counts: "Counts") -> Cost:
 
 
 def _cached(priced: "PriceCalculation", counts: "Counts", kind: str) -> Decimal | None:
-    """The cost of reading or writing a cache: the total, minus the total if that were free. None without a rate."""
+    """Return the cost of reading or writing a cache: the total minus the total if that were free. None if no rate."""
     from genai_prices.types import ModelPrice
 
     rates = _rates(priced.model_price)
@@ -267,5 +268,5 @@ def _cached(priced: "PriceCalculation", counts: "Counts", kind: str) -> Decimal 
 
 
 def _rates(rates: "ModelPrice") -> dict[str, Any]:
-    """The rates that are known, by their names in the table."""
+    """Return the known rates, by their names in the table."""
     return {name: rate for name, rate in vars(rates).items() if rate is not None}

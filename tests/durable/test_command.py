@@ -159,7 +159,7 @@ def test_what_is_missing_is_said_in_one_line(told: Told) -> None:
         ("delete", "--older-than", "1.5d"): "'1.5d' is not a valid age",
         ("delete", "greeting", "order-7"): "run 'order-7' is waiting and was not deleted; cancel it first",
         ("delete", "greeting", "x"): "no run is named 'x'",
-        ("list", "--limit", "0"): "limit is 0; give the number of runs to list, 1 or more",
+        ("list", "--limit", "0"): "limit=0 is too low; give the number of runs to list, 1 or more",
         (
             "fork",
             "greeting",

@@ -174,7 +174,7 @@ def _received(target: Target, head: Head, rules: Rules) -> Generator[Step, Any, 
             break
         body += chunk
         if len(body) > rules.max_bytes:
-            raise _too_large(target, "its body is longer", rules)
+            raise _too_large(target, f"its body has {len(body)} bytes or more", rules)
     data = bytes(body)
     mime = settled_mime(target.url, claimed, data, rules.allowed_mimes)
     return FetchedMedia(data=data, mime=mime, url=target.url)

@@ -158,6 +158,10 @@ def test_help_shows_what_sabir_adapter_takes() -> None:
     assert "temperature: float | None = None" in str(inspect.signature(sabir.Settings))
 
 
+WRAPS_SIGNATURES = sys.version_info >= (3, 13)
+"""Whether pydoc writes each argument of a long signature on a line of its own."""
+
+
 def test_help_of_a_conversation_is_short_and_names_its_types() -> None:
     """The methods that ask come before the properties; `dir()` lists the special names that help() leaves out."""
     page = pydoc.plain(pydoc.render_doc(sabir_session.Conversation))
@@ -169,7 +173,7 @@ def test_help_of_a_conversation_is_short_and_names_its_types() -> None:
         "Validator[Any]",
     }
 
-    assert len(page.splitlines()) <= 150
+    assert len(page.splitlines()) <= (200 if WRAPS_SIGNATURES else 150)
     assert {name for name in names if name not in page} == set()
     assert "Union[" not in page and "Literal[" not in page and "Callable[" not in page
     assert (
@@ -191,7 +195,7 @@ def test_pydoc_is_the_librarys_own_text() -> None:
     assert len(models) > 30
     for model in models:
         lines = pydoc.render_doc(model).splitlines()
-        assert len(lines) < 150, model  # pydantic's own would be three hundred more
+        assert len(lines) < (160 if WRAPS_SIGNATURES else 150), model  # pydantic's own would be three hundred more
         assert inspect.getdoc(model) and model.__doc__ != sabir.Message.__base__.__doc__
 
 

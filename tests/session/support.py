@@ -227,5 +227,5 @@ def interrupted(journal: ListJournal, *answers: Any, stops: str = "Rome") -> Tow
 
 
 def texts_of(chat: Conversation[Any]) -> list[str]:
-    """The text of each message with one."""
-    return [message.text for message in chat.messages if message.text]
+    """The text of each message with one, without the results of options."""
+    return [message.text for message in chat.messages if message.text and message.result is None]

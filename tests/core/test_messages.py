@@ -435,17 +435,6 @@ def test_a_result_says_one_thing(fields: dict[str, Any], reason: str) -> None:
 # --- steps ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("result", "parts", "text"),
-    [("rain", (), "rain"), (None, ("sun", " shine"), "sun shine"), ({"sky": "blue"}, (), ""), (None, (), "")],
-)
-def test_the_text_of_a_result_is_its_string_or_its_text_parts(result: Any, parts: tuple[str, ...], text: str) -> None:
-    made = tuple(TextPart(text=each) for each in parts)
-    payload = OptionResultPayload(invocation_id="a", option_name="f", result=result, parts=made)
-
-    assert Message(policy="f", payload=payload).text == text
-
-
 def test_steps_group_neighbours_and_reorder_nothing() -> None:
     """PJ-21, PJ-22, PJ-24: the order of events is the list's own."""
     history = [user(str(index), step_num=number) for index, number in enumerate([None, 1, 1, 2, 1, None])]

@@ -60,7 +60,7 @@ def test_options_run_and_are_shown(options_module: str, command: Command) -> Non
     out, err = command(*ECHO, "--option", options_module, 'call shout {"text": "hey"}')
 
     assert out == "HEY\n"
-    assert err.splitlines() == ["call   shout(text='hey')", "result HEY", "echo:any · 9 in, 2 out"]
+    assert err.splitlines() == ["call   shout(text='hey')", 'result "HEY"', "echo:any · 9 in, 2 out"]
 
 
 def test_json_is_one_document_and_nothing_else(options_module: str, command: Command) -> None:
@@ -235,7 +235,7 @@ def test_an_interrupted_turn_is_finished_before_anything_else(tmp_path: Path, op
     assert resumed.stdout == b"more\n"
     assert b"the previous turn is finished: HEY\n" in resumed.stderr
     told = run("chats", "export", "1", cwd=tmp_path).stdout
-    assert [message.text for message in sabir.loads(told)] == [said, "", "HEY", "HEY", "more", "more"]
+    assert [message.text for message in sabir.loads(told)] == [said, "", "", "HEY", "more", "more"]
 
 
 @pytest.mark.parametrize(

@@ -15,5 +15,5 @@ def test_a_conversation_reads_from_top_to_bottom(history: list[sabir.Message]) -
     """Media by their names, calls and results in a line each, under whoever spoke."""
     assert as_markdown(history) == (
         "## system\n\nBe brief.\n\n## user\n\nWhat time is it there?\n\n[image tower.png]\n\n"
-        "## llm\n\n`time_in(city='Paris')`\n\n> 14:03\n\nIt is 14:03.\n"
+        "## llm\n\n`time_in(city='Paris')`\n\n> \"14:03\"\n\nIt is 14:03.\n"
     )

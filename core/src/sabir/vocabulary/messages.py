@@ -297,9 +297,7 @@ class Message(StoredModel):
 
     @property
     def text(self) -> str:
-        """The text parts of the message joined without a separator, or an option result's value if it is a string."""
-        if (result := self.result) and isinstance(result.result, str):
-            return result.result
+        """The text parts of the message, joined without a separator. The value of an option result is no part."""
         return "".join(part.text for part in self.parts if part.kind == "text")
 
     def __repr_args__(self) -> Arguments:

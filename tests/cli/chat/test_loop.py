@@ -200,7 +200,8 @@ def test_forty_columns_are_enough() -> None:
     lines = [line.rstrip() for line in lines_of(seen)]
 
     assert max(map(len, lines)) <= 40
-    assert "/model [name]       switch to another" in lines
+    assert "/model [name]       show the model; or" in lines
+    assert "                    switch to another" in lines
 
 
 @pytest.mark.parametrize("env", [{}, {"TERM": "dumb"}], ids=["editor", "lines"])

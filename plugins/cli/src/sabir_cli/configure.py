@@ -75,9 +75,9 @@ def store(path: Path, name: str, value: str | None = None) -> str:
         document.remove(name)
     else:
         document[name] = value if isinstance(checked, Path) else checked
-    whole = path.resolve()  # a symbolic link stays a link
-    whole.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(whole, tomlkit.dumps(document))
+    target = path.resolve()  # a symbolic link stays a link
+    target.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(target, tomlkit.dumps(document))
     return f"{name} is {'no longer set' if value is None else 'set'} in {path}"
 
 

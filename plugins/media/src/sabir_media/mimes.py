@@ -102,8 +102,8 @@ def settled_mime(url: str, claimed: str | None, data: bytes, allowed: frozenset[
         return _allowed(url, seen, allowed)
     if _agree(claimed, seen, data):
         return claimed
-    found = f"are {seen}" if seen else "are something else"
-    raise refusal(TypeRefused, url, f"the server calls it {claimed}, but the bytes {found}", _OWN_WAY)
+    content = f"are {seen}" if seen else "are something else"
+    raise refusal(TypeRefused, url, f"the server calls it {claimed}, but the bytes {content}", _OWN_WAY)
 
 
 def _agree(claimed: str, seen: str | None, data: bytes) -> bool:

@@ -182,11 +182,11 @@ class PostgresStore(Store):
         url = text_of(url)
         scheme = scheme_of(url)
         if scheme not in ("postgresql", "postgres"):
-            found = f"is a URL of {scheme!r}" if scheme else "is not a URL"
+            fault = f"is a URL of {scheme!r}" if scheme else "is not a URL"
             remedy = (
                 "use SQLiteStore(path) for a file" if scheme in ("", "sqlite", "file") else "pass a URL of this form"
             )
-            raise StoreError(f"the address {found}; expected postgresql://user@host:port/database; {remedy}")
+            raise StoreError(f"the address {fault}; expected postgresql://user@host:port/database; {remedy}")
         try:
             import psycopg
         except ImportError as error:

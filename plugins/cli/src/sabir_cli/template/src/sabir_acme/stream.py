@@ -45,9 +45,9 @@ class ChatDecoder:
                 yield BlockDelta(index=index, kind=block.kind, text=texts[-1])
             case "close":
                 part, block, texts = self._open[index]
-                said = {"arguments" if block.kind == "option_call" else "text": "".join(texts)} if texts else {}
-                whole = {**part, **said, **unknown_fields(found, {"type", "index"})}
-                yield BlockEnd(index=index, block=read_block(whole, self._scope))
+                content = {"arguments" if block.kind == "option_call" else "text": "".join(texts)} if texts else {}
+                complete = {**part, **content, **unknown_fields(found, {"type", "index"})}
+                yield BlockEnd(index=index, block=read_block(complete, self._scope))
             case "end":
                 yield ReplyEnd(**read_end({**self._start, **found}, self._scope))
             case _ if "error" in found:

@@ -240,7 +240,7 @@ def test_echo_names_a_result_without_its_call() -> None:
     """What is not a request of its own is refused like any other dialect's."""
     stored = {"model": "m", "options": [], "settings": {}, "messages": [{"from": "results", "answers": "c1"}]}
 
-    with pytest.raises(HistoryInvalid, match="answers 'c1', which no item before it calls"):
+    with pytest.raises(HistoryInvalid, match="answers the call 'c1', which no earlier item has"):
         sabir.dialect("echo.plain").decode_history(stored)
 
 

@@ -25,11 +25,16 @@ from sabir.vocabulary.parts import TextPart
 from sabir.vocabulary.reply import BlockDelta, BlockEnd, Reply, ReplyStart, StreamBroken, StreamEvent
 
 _LONE_SURROGATE = re.compile(
-    rb"(?:[^\\]++|\\(?:[^u]|\Z)|\\u(?![dD][89a-fA-F])|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})*+"
-    rb"(?:(\\u[dD][89a-fA-F].{0,2})|\Z)",
+    rb"(?:[^\\]*+(?:\\(?:[^u]|\Z)|\\u(?![dD][89a-fA-F])|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}))"
+    rb"{1,1000}"  # a repeat without a limit would need memory for each escape
+    rb"|[^\\]*+(\\u[dD][89a-fA-F].{0,2})"
+    rb"|[^\\]++\Z",
     re.DOTALL,
 )
-"""Text up to and with the next escape of half a surrogate pair (group 1), or up to its end: matches leave no gap."""
+"""Up to 1,000 valid escapes, or the next escape of half a surrogate pair (group 1), or the end. Matches leave no gap.
+
+No group has a possessive quantifier, because Python 3.11.2, which Debian 12 has, matches such groups wrongly.
+"""
 _PIECE = 2**20
 """How many bytes are decoded at once: all of a large body would take four times its size, if it has an emoji."""
 

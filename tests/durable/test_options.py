@@ -49,6 +49,6 @@ async def test_calls_of_one_batch_that_share_an_id_are_told_apart(store: str) ->
     async with working(store, **policies) as (runner, program):
         again = await runner.run(program.main, "Hi.", run_id="r")
 
-    assert [message.text for message in first if message.result] == ["2", "4"]
+    assert [message.result.result for message in first if message.result] == ["2", "4"]
     assert again == first
     assert sorted(heard) == [1, 2]

@@ -130,7 +130,7 @@ async def test_a_run_that_is_being_started_when_its_runner_closes_is_left_unfini
         performing = asyncio.ensure_future(runner.run(program.main, "Hi.", run_id="r"))
         await begun.wait()
         await runner.aclose()
-        with pytest.raises(RunTaken, match="is unfinished: its runner was closed"):
+        with pytest.raises(RunTaken, match="is unfinished, because its runner was closed"):
             await performing
 
 

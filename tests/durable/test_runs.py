@@ -58,7 +58,7 @@ async def test_a_run_is_shown_as_a_tree_of_its_calls(sqlite: str, tmp_path: Path
     assert [line.partition(" done")[0] for line in lines][:6] == [
         "0:main", "  0:model", "    [add-0]", "    [shout-0]", "    ~0/[add-0]/0:add", "    ~1/[shout-0]/0:shout",
     ]  # fmt: skip
-    assert lines[2].endswith(" s  ← 4")
+    assert lines[2].endswith(' s  ← "4"')
     assert sabir.Message.model_validate_json(json.dumps(json.loads(details.request)["observations"][0])).text == "Go."
 
 

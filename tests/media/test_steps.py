@@ -115,7 +115,8 @@ REFUSED: dict[str, tuple[Answers, type[MediaRefused], str]] = {
     "compressed": ([PUBLIC, head(200, content_encoding="gzip")], FetchFailed, "compresses it"),
     "announced as too large": ([PUBLIC, head(200, content_length="11")], SizeRefused,
         "it has 11 bytes, more than the limit of 10 bytes; raise max_bytes"),
-    "too large": ([PUBLIC, head(200, content_length="5"), PNG[:10], b"x"], SizeRefused, "its body has 11 bytes or more"),
+    "too large": ([PUBLIC, head(200, content_length="5"), PNG[:10], b"x"], SizeRefused,
+        "its body has 11 bytes or more"),
     "a page": ([PUBLIC, head(200, content_type="text/html; charset=utf-8")], TypeRefused,
         "text/html, which can contain scripts"),
 }  # fmt: skip

@@ -83,7 +83,7 @@ async def tell_all(
     return []
 
 
-NO_OBJECT = "the arguments are no JSON object"
+NO_OBJECT = "the arguments are not a JSON object"
 
 
 @pytest.mark.parametrize(

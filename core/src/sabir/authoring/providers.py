@@ -229,7 +229,7 @@ class SDKProvider(ABC):
 
     def connect_user_client(self, client: object) -> Connection:
         """A connection over the user's own client, which is not closed; a plugin without it takes no `client`."""
-        raise NotImplementedError(f"{self.name} takes no client")
+        raise NotImplementedError(f"{self.name} does not accept a client")
 
     def url_of(self, access: Access) -> str:
         """The endpoint's URL: the client's, else the user's `base_url`, else a variable's, else the vendor's own."""
@@ -391,7 +391,7 @@ def read_models(text: str) -> tuple[ModelInfo, ...]:
     rows = document.pop("models", [])
     if document or not isinstance(rows, list):
         found = ", ".join(document) or "models"
-        raise PluginError(f"models.toml holds {found!r}; expected [[models]] rows alone")
+        raise PluginError(f"models.toml has {found!r}; expected only [[models]] rows")
     infos: dict[str, ModelInfo] = {}
     for number, row in enumerate(rows, start=1):
         try:
@@ -402,6 +402,6 @@ def read_models(text: str) -> tuple[ModelInfo, ...]:
                 f"models.toml row {number} ({prefix!r}): {one_line(describe_validation_error(error))}"
             ) from None
         if info.prefix in infos:
-            raise PluginError(f"models.toml row {number}: prefix {info.prefix!r} has a row already; join the two")
+            raise PluginError(f"models.toml row {number}: prefix {info.prefix!r} already has a row; merge the two rows")
         infos[info.prefix] = info
     return longest_first(infos.values())

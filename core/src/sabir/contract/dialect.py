@@ -92,7 +92,7 @@ class ServerEventReader:
         """Return the events that are whole after this chunk; raises ResponseInvalid for a chunk that is not bytes."""
         given: object = chunk
         if not isinstance(given, bytes):
-            raise ResponseInvalid(f"a stream's chunk is of type {type(given).__name__}; feed takes bytes")
+            raise ResponseInvalid(f"a stream's chunk is of type {type(given).__name__}; feed accepts only bytes")
         events: list[ServerEvent] = []
         if not self._is_between:
             first, blank, chunk = chunk.partition(b"\n\n")
@@ -283,19 +283,19 @@ EncodeCount: TypeAlias = Callable[[Mapping[str, JSONValue], TurnScope], tuple[st
 
 
 def _reads_no_streams(scope: DecodeScope) -> NoReturn:
-    raise ResponseInvalid(f"{scope.target.dialect} reads no streams; use complete()", provider=scope.target.provider)
+    raise ResponseInvalid(f"{scope.target.dialect} has no streaming; use complete()", provider=scope.target.provider)
 
 
 def _reads_no_errors(status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
-    raise NotImplementedError("this dialect reads no errors")
+    raise NotImplementedError("this dialect cannot read errors")
 
 
 def _reads_no_requests(body: bytes, scope: DecodeScope) -> NoReturn:
-    raise HistoryInvalid(f"{scope.target.dialect} reads no stored requests; keep histories as sabir's messages")
+    raise HistoryInvalid(f"{scope.target.dialect} cannot read stored requests; store histories as sabir's messages")
 
 
 def _read_no_count(body: bytes) -> NoReturn:
-    raise ResponseInvalid(f"this dialect asks for no count of tokens, so that {body[:120]!r} cannot be one")
+    raise ResponseInvalid(f"this dialect cannot count tokens, so {body[:120]!r} is not a token count")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -206,7 +206,7 @@ class Entry(NamedTuple):
         """Return the arguments of a call as an object; text that is not a JSON object becomes its only field."""
         call = self._option_call()
         if unreadable := call.unreadable_arguments:
-            reason = f"the arguments' text is no JSON object; {UNREADABLE!r} holds it"
+            reason = f"the arguments are not a JSON object; their text was sent in the field {UNREADABLE!r}"
             losses.add("rewritten", reason, message=self.message, path="payload.arguments")
             return {UNREADABLE: unreadable}
         arguments: Mapping[str, Any] = from_json(call.arguments_json)
@@ -221,7 +221,7 @@ class Entry(NamedTuple):
         """A result of which no part is left, as text; one whose media were all left out says so: it is not null."""
         result = self.result
         if result.parts and not self.pieces and any(isinstance(part, MediaPart) for part in result.parts):
-            losses.add("synthesized", "no part is left; a text says so", message=self.message, path="payload.result")
+            losses.add("synthesized", "a text was sent for its media", message=self.message, path="payload.result")
             return NO_MEDIA
         whole: str = result.result_json[:]
         # Empty content is none: an empty string goes as its JSON text.

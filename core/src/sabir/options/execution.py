@@ -200,7 +200,7 @@ class CallDepth(NamedTuple):
         """What runs within is called by the policy or option of that name; CallsTooDeep beyond `MOST_DEPTH`."""
         calls = _depth.get() + 1
         if calls > MOST_DEPTH:
-            remedy = "have it end, and offer no option to itself"
+            remedy = "make the calls end, and do not offer an option to its own model"
             raise CallsTooDeep(f"{name!r} is nested in {MOST_DEPTH} other calls, perhaps of itself; {remedy}")
         return cls(calls).set()
 

@@ -50,7 +50,7 @@ def test_a_model_is_found_by_its_longest_prefix(name: str, prefix: str) -> None:
     ("text", "words"),
     [
         ("[[models]", "models.toml is not TOML"),
-        ("[models]\nprefix = 'a'", "expected .*models.* rows alone"),
+        ("[models]\nprefix = 'a'", "expected only .*models.* rows"),
         ("[[model]]\nprefix = 'a'", "models.toml has 'model'"),
         ("models = [3]", r"models.toml row 1 \(''\): Input should be"),
         ("[[models]]\nprefix = 'a'\n[[models]]\nfamily = 'b'", r"models.toml row 2 \(''\): prefix: Field required"),

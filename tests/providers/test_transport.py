@@ -263,13 +263,13 @@ def test_the_error_of_a_redirect_names_the_host() -> None:
 async def test_a_client_of_the_other_kind_is_refused_by_name(vendor: Vendor) -> None:
     """A sync client cannot be awaited; the error says which to pass."""
     kind, later_kind = vendor.sdk
-    with kind(api_key="k") as client, pytest.raises(SettingsInvalid, match=f"await takes an {later_kind.__name__}"):
+    with kind(api_key="k") as client, pytest.raises(SettingsInvalid, match=f"async calls an {later_kind.__name__}"):
         await vendor.provider.connect(Access(client=client)).open(vendor.request())
     async with later_kind(api_key="k") as later:
-        with pytest.raises(SettingsInvalid, match=f"takes? an {kind.__name__} client"):
+        with pytest.raises(SettingsInvalid, match=f"sync calls need an {kind.__name__} client"):
             vendor.provider.connect(Access(client=later)).open_sync(vendor.request())
     (other,) = (each for each in (ANTHROPIC, OPENAI) if each is not vendor)
-    with other.sdk[0](api_key="k") as client, pytest.raises(SettingsInvalid, match=f"takes? an {kind.__name__} client"):
+    with other.sdk[0](api_key="k") as client, pytest.raises(SettingsInvalid, match=f"sync calls need an {kind.__name__} client"):
         vendor.provider.connect(Access(client=client)).open_sync(vendor.request())
 
 

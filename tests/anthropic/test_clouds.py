@@ -206,7 +206,7 @@ FAULTS: list[tuple[str, Any, dict[str, str], type[Exception], str]] = [
     ),
     ("bedrock", {**AWS, "aws_profile": "gone"}, {}, CredentialsMissing, r"no usable AWS .* \(ProfileNotFound: .*gone"),
     ("bedrock", AWS, {"AWS_BEARER_TOKEN_BEDROCK": "k"}, CredentialsMissing, "unset AWS_BEARER_TOKEN_BEDROCK, or"),
-    ("bedrock", {"region": "x"}, {}, SettingsInvalid, "api_key= of bedrock holds region; expected api_key, aws_region"),
+    ("bedrock", {"region": "x"}, {}, SettingsInvalid, "api_key= of bedrock has the names region; expected api_key"),
     ("vertex", None, {}, CredentialsMissing, "vertex has no region and no project_id; set the variable CLOUD_ML_REG"),
     ("vertex", {"region": "eu"}, {}, CredentialsMissing, "no project_id; set the variable ANTHROPIC_VERTEX_PROJECT"),
     ("vertex", GOOGLE, {}, CredentialsMissing, "vertex has no Google credentials; run gcloud auth application-default"),

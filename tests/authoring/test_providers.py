@@ -50,14 +50,14 @@ def test_a_model_is_found_by_its_longest_prefix(name: str, prefix: str) -> None:
     ("text", "words"),
     [
         ("[[models]", "models.toml is not TOML"),
-        ("[models]\nprefix = 'a'", "expected .*models.* rows alone"),
-        ("[[model]]\nprefix = 'a'", "models.toml holds 'model'"),
+        ("[models]\nprefix = 'a'", "expected only .*models.* rows"),
+        ("[[model]]\nprefix = 'a'", "models.toml has 'model'"),
         ("models = [3]", r"models.toml row 1 \(''\): Input should be"),
         ("[[models]]\nprefix = 'a'\n[[models]]\nfamily = 'b'", r"models.toml row 2 \(''\): prefix: Field required"),
         ("[[models]]\nprefix = 'a'\nsize = 3", r"models.toml row 1 \('a'\): size: Extra inputs"),
         ("[[models]]\nprefix = 'a'\nmodalities = ['smell']", r"row 1 \('a'\): modalities.0: Input should be 'image'"),
         ("[[models]]\nprefix = 'a'\nfacts = 3", r"row 1 \('a'\): facts: "),
-        ("[[models]]\nprefix = 'a'\n[[models]]\nprefix = 'a'", "row 2: prefix 'a' has a row already; join the two"),
+        ("[[models]]\nprefix = 'a'\n[[models]]\nprefix = 'a'", "row 2: prefix 'a' already has a row; merge the two"),
     ],
 )
 def test_a_wrong_row_is_named(text: str, words: str) -> None:

@@ -64,5 +64,5 @@ def test_what_the_model_refuses_is_a_loss(info: ModelInfo, settings: dict[str, A
 def test_a_choice_has_its_name_on_the_wire() -> None:
     """One that is not offered is an error that names those that are."""
     assert scope().name_choice("the weather") == "the_weather"
-    with pytest.raises(SettingsInvalid, match=r"'rain'.*offered are: the weather"):
+    with pytest.raises(SettingsInvalid, match=r"'rain'.*options are: the weather"):
         scope().name_choice("rain")

@@ -218,7 +218,7 @@ def test_a_folder_that_is_not_there_is_not_made(command: Command) -> None:
     """Its name may be misspelt; the document is told all the same."""
     _, err = command("import", *REQUEST, "--json", "-o", "nowhere/talk.json", code=2)
 
-    assert "its folder is not there" in err
+    assert "its folder does not exist" in err
     assert err.count("\n") == 1
 
 

@@ -79,7 +79,7 @@ def test_withheld_state_is_shown_and_is_no_reason_to_stop(tmp_path: Path, comman
     sabir.save(tmp_path / "talk.json", [sabir.user("Hello"), answer, sabir.user("?")])
 
     out, _ = command("render", str(tmp_path / "talk.json"), "-m", "openai.chat:gpt-4.1", "--strict")
-    told = "parts[0].state: its signed state is only sent back to where it came from, google"
+    told = "parts[0].state: its signed state is only sent back to its origin, google"
     assert told in " ".join(out.split())
 
 
@@ -119,7 +119,7 @@ def test_a_history_of_which_nothing_is_left_is_refused(tmp_path: Path, command: 
     (tmp_path / "empty.json").write_text("[]", "utf-8")
     out, err = command("render", str(tmp_path / "empty.json"), "-m", "echo:any", code=1)
 
-    assert "give at least one user message" in " ".join(out.split())
+    assert "add at least one user message" in " ".join(out.split())
     assert err == "sabir: echo:any cannot accept this conversation; the reason is shown above\n"
 
 

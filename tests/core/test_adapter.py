@@ -227,7 +227,9 @@ def test_no_adapter_speaks_as_the_policy_of_what_nobody_chose(tiny: Tiny) -> Non
         lambda: sabir.dialect("tiny.talk").decode_history(b"{}", policy=RUNTIME),
     ]
     for make in refused:
-        with pytest.raises(SettingsInvalid, match=r"^the name 'runtime' is reserved .*; give speaks_as= another"):
+        with pytest.raises(
+            SettingsInvalid, match=r"^the name 'runtime' is reserved .*; use another name for speaks_as="
+        ):
             make()
 
 

@@ -282,7 +282,7 @@ def test_arguments_that_do_not_fit_keep_the_option_from_running() -> None:
             "city: Field required; days: Input should be a valid integer, unable to parse string as an integer",
         ),
         ("invalid_arguments", "town: Extra inputs are not permitted"),
-        ("invalid_arguments", 'the arguments are no JSON object: \'{"city": "Os\''),
+        ("invalid_arguments", 'the arguments are not a JSON object: \'{"city": "Os\''),
     ]
     assert ran == []
 

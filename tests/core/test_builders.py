@@ -49,7 +49,7 @@ def test_a_step_is_counted_from_a_message_a_number_or_nothing() -> None:
         assert MessageBuilder.next_step(anchor).step_num == following
         assert MessageBuilder.continue_step(anchor).step_num == same
     for wrong in ("3", True, 1.5, [at_step(3)], -1):
-        with pytest.raises(BuilderError, match="a step is counted from a message or a step number from 0 on, not from"):
+        with pytest.raises(BuilderError, match="a step needs a message, or a step number of 0 or more, not"):
             MessageBuilder.next_step(wrong)  # type: ignore[arg-type]
 
 
@@ -115,7 +115,7 @@ def test_parts_keep_their_order_and_every_modality_has_its_method() -> None:
 def test_what_no_part_can_hold_is_refused_in_one_line() -> None:
     """No path, no surrogate, no unknown detail; the hint comes first, and the error shows the order (D-05)."""
     builder: Any = MessageBuilder()
-    order = r"the hint comes first, then the URL: add_image\(prompt_hint, url\)"
+    order = r"write the hint first, then the URL: add_image\(prompt_hint, url\)"
     for name, arguments, error, words in [
         ("image", ("a girl", "girl.png"), MediaRefused, "for a path or bytes use sabir.image"),
         ("image", ("https://example.org/1", "a girl"), BuilderError, order),

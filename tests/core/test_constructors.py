@@ -87,10 +87,10 @@ def test_media_that_cannot_be_read_or_told_is_refused_in_one_line(tmp_path: Path
     os.mkfifo(pipe)
     empty.touch()
     for source, words in [
-        ("nowhere.png", "'nowhere.png' cannot be read: No such file or directory; give a URL, a path or bytes"),
-        (tmp_path, "cannot be read: it is not a regular file; give a URL, a path or bytes"),
+        ("nowhere.png", "'nowhere.png' cannot be read: No such file or directory; pass a URL, a path or bytes"),
+        (tmp_path, "cannot be read: it is not a regular file; pass a URL, a path or bytes"),
         ("/dev/zero", "'/dev/zero' cannot be read: it is not a regular file"), (pipe, "it is not a regular file"),
-        (empty, r"empty\.png' is empty; give a file or bytes with content"), (b"", "a value of 0 bytes is empty"),
+        (empty, r"empty\.png' is empty; pass a file or bytes with content"), (b"", "a value of 0 bytes is empty"),
         ("data:image/png;base64,", "is empty"), ("data:image/png;base64,%20%3d", "is empty"),
         ("data:image/png;base64,====", "is empty"), ("https://", "has no host"),
         ("https://example.org:99999/a.png", "is not a URL: .*invalid port number"),
@@ -98,7 +98,7 @@ def test_media_that_cannot_be_read_or_told_is_refused_in_one_line(tmp_path: Path
         ("http://1.2.3.4.5/a.png", "is not a URL: .*invalid IPv4 address"), ("a\0b", "cannot be read"),
         (b"??", "type of a value of 2 bytes is unknown; pass mime=, for example 'image/png'"),
         (page, "text/html, which a media part cannot contain"), ("javascript:alert(1)", "cannot be read"),
-        (None, "the image is of type NoneType; give a URL, a path or bytes"),
+        (None, "the image is of type NoneType; pass a URL, a path or bytes"),
     ]:  # fmt: skip
         with pytest.raises(MediaRefused, match=words) as caught:
             image(source)  # type: ignore[arg-type]

@@ -123,7 +123,7 @@ def test_a_status_from_400_on_is_the_error_that_its_dialect_says(
         ("https://me:secret@other.example:8/v1?key=secret", "other.example:8"),
         ("//other.example/v1", "other.example"),
         ("/v2/secret", "another path"),
-        ("https://[secret", "what is no URL"),
+        ("https://[secret", "an invalid URL"),
         ("", "another path"),
     ],
 )
@@ -181,7 +181,7 @@ def test_a_status_counts_even_where_its_body_breaks_off(run: Drive) -> None:
         (b'{"text": 7, "finish": "stop"}', "text"),
         (b'{"text": "x", "finish": "whatever"}', "whatever"),
         (b"[" * 100_000, "RecursionError"),
-        (b'{"text": "x", "finish": "stop", "calls": [{"id": "1", "name": "", "arguments": "{}"}]}', "named none"),
+        (b'{"text": "x", "finish": "stop", "calls": [{"id": "1", "name": "", "arguments": "{}"}]}', "without its name"),
     ],
 )  # fmt: skip
 def test_a_body_that_is_no_response_is_an_invalid_response(run: Drive, body: bytes, shown: str) -> None:

@@ -596,17 +596,17 @@ def test_what_holds_for_all_is_said_once(one: Served, two: Served) -> None:
 
     assert llm.speaks_as == "painter"
     assert [member.render("hi").body["settings"] for member in llm.members] == [{"seed": 1}, {}]
-    with pytest.raises(SettingsInvalid, match="the members speak as critic, painter"):
+    with pytest.raises(SettingsInvalid, match="the members have different speaks_as: critic, painter"):
         fallback(given, sabir.adapter("one:m", speaks_as="critic"))
-    with pytest.raises(SettingsInvalid, match="settings, strict: no member is named by a string"):
+    with pytest.raises(SettingsInvalid, match="settings, strict: all members are adapters"):
         fallback(given, given, settings=ONCE, strict=True)
 
 
 @pytest.mark.parametrize(
     ("members", "given", "kind", "reason"),
     [
-        ([], {}, SettingsInvalid, "two members or more, 0 given"),
-        (["echo:m"], {}, SettingsInvalid, "two members or more, 1 given"),
+        ([], {}, SettingsInvalid, "two members or more, not 0"),
+        (["echo:m"], {}, SettingsInvalid, "two members or more, not 1"),
         ([["echo:m", "echo:n"]], {}, SettingsInvalid, "member 1 of the fallback is of type list"),
         (["echo:m", sabir.ModelAdapter], {}, SettingsInvalid, "member 2 of the fallback is of type type"),
         (["echo:m", "echo"], {}, SettingsInvalid, "write provider:model"),
@@ -614,12 +614,12 @@ def test_what_holds_for_all_is_said_once(one: Served, two: Served) -> None:
             ["echo:m", "echo:n"],
             {"api_key": "k"},
             WrongWord,
-            r"`api_key`, .* give sabir.adapter\('provider:model', api_key=",
+            r"`api_key`, .* with sabir.adapter\('provider:model', api_key=",
         ),
         (["echo:m", "echo:n"], {"temperature": 1}, WrongWord, r"Settings\(temperature=…\)"),
         (["echo:m", "echo:n"], {"fallback_for": ()}, WrongWord, "did you mean `fallback_on`"),
-        (["echo:m", "echo:n"], {"fallback_on": RateLimited}, SettingsInvalid, "give sabir's error classes"),
-        (["echo:m", "echo:n"], {"fallback_on": [OSError]}, SettingsInvalid, "give sabir's error classes"),
+        (["echo:m", "echo:n"], {"fallback_on": RateLimited}, SettingsInvalid, "pass sabir's error classes"),
+        (["echo:m", "echo:n"], {"fallback_on": [OSError]}, SettingsInvalid, "pass sabir's error classes"),
         (["echo:m", "echo:n"], {"strict": {"lost"}}, SettingsInvalid, "strict names lost"),
     ],
 )

@@ -202,7 +202,7 @@ def test_a_decoded_call_has_an_id_and_the_options_own_name(wire_id: str | None) 
     assert first.invocation_id and first.invocation_id != second.invocation_id
     assert (first.option_name, first.state) == ("weather in", {"signature": "x"})
     assert scope.read_call("1", "other", "{}").option_name == "other"
-    with pytest.raises(ResponseInvalid, match=r"tiny:m chose an option but named none \(call 'c7'\)"):
+    with pytest.raises(ResponseInvalid, match=r"tiny:m called an option without its name \(call 'c7'\)"):
         SCOPE.read_call("c7", "", "{}")
 
 

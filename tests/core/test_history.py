@@ -190,7 +190,7 @@ def test_both_forms_are_told_by_their_content(text: str) -> None:
 def test_loads_takes_text_and_an_empty_one_is_an_empty_history() -> None:
     """A parsed list and a path are the usual mistakes."""
     for other in (None, 3, ["a"], {"policy": "u"}, Path("a.json")):
-        words = f"loads takes .* str or bytes, not {type(other).__name__}; load takes a path"
+        words = f"loads needs .* str or bytes, not {type(other).__name__}; use load for a path"
         with pytest.raises(HistoryInvalid, match=words):
             loads(other)  # type: ignore[arg-type]
     for text in ("", "\n \n", b"", b"\xef\xbb\xbf", "[]"):
@@ -200,10 +200,10 @@ def test_loads_takes_text_and_an_empty_one_is_an_empty_history() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("hello", "line 1: no JSON: Expecting value; a history is a JSON array or JSON Lines"),
-        ("<html>", "line 1: no JSON"),
-        ("[", "line 1: no JSON"),
-        (f"{MESSAGE % 'a'}\n{MESSAGE % 'b'}"[:-9], "line 2: no JSON"),
+        ("hello", "line 1: not JSON: Expecting value; a history is a JSON array or JSON Lines"),
+        ("<html>", "line 1: not JSON"),
+        ("[", "line 1: not JSON"),
+        (f"{MESSAGE % 'a'}\n{MESSAGE % 'b'}"[:-9], "line 2: not JSON"),
         (f"[{MESSAGE % 'a'}]\n[]", "line 1: text follows the JSON array"),
         ("3", "line 1 is a number; a history contains messages"),
         ('"x"', "line 1 is a string"),
@@ -213,9 +213,9 @@ def test_loads_takes_text_and_an_empty_one_is_an_empty_history() -> None:
         ("{}", r"line 1 is not a message: policy: Field required; payload: Field required"),
         (
             '[{"role": "user", "content": "a"}]',
-            r"messages\[0\] has a vendor's shape \(content, role\); .*decode_history",
+            r"messages\[0\] is a vendor's message \(content, role\); .*decode_history",
         ),
-        ('{"model": "m", "messages": []}', r"line 1 has a vendor's shape \(messages, model\); .*decode_history"),
+        ('{"model": "m", "messages": []}', r"line 1 is a vendor's message \(messages, model\); .*decode_history"),
         (
             '[{"policy": "u", "payload": {"kind": 3}}]',
             r"messages\[0\] is not a message: payload: Input tag '3' found using 'kind'",
@@ -227,13 +227,13 @@ def test_loads_takes_text_and_an_empty_one_is_an_empty_history() -> None:
         (f"[{MESSAGE % 'a'}]".replace('"policy": "user"', '"policy": ""'), "policy: String should have at least 1"),
         (MESSAGE % "\\ud800", r"line 1 contains a lone surrogate U\+D800"),
         ('{"policy": "u", "later": "\\udfff", "payload": {"kind": "parts", "parts": []}}', r"lone surrogate U\+DFFF"),
-        ('{"policy": "u", "step_num": NaN}', "line 1: no JSON: NaN is not a finite number"),
-        ('[{"policy": "u", "later": -Infinity}]', "line 1: no JSON: -Infinity is not a finite number"),
-        ('[{"policy": "u", "later": 1e999}]', "line 1: no JSON: 1e999 is not a finite number"),
-        (f'{{"policy": "u", "later": {"9" * 5000}}}', "line 1: no JSON: Exceeds the limit"),
-        ("[" * 100_000, "line 1: no JSON: .*recursion"),
-        (b"\n\n\xff\xfe", "line 3: byte 2 is no UTF-8"),
-        (MESSAGE.encode("utf-16"), "line 1: byte 0 is no UTF-8"),
+        ('{"policy": "u", "step_num": NaN}', "line 1: not JSON: NaN is not a finite number"),
+        ('[{"policy": "u", "later": -Infinity}]', "line 1: not JSON: -Infinity is not a finite number"),
+        ('[{"policy": "u", "later": 1e999}]', "line 1: not JSON: 1e999 is not a finite number"),
+        (f'{{"policy": "u", "later": {"9" * 5000}}}', "line 1: not JSON: Exceeds the limit"),
+        ("[" * 100_000, "line 1: not JSON: .*recursion"),
+        (b"\n\n\xff\xfe", "line 3: byte 2 is not UTF-8"),
+        (MESSAGE.encode("utf-16"), "line 1: byte 0 is not UTF-8"),
     ],
 )
 def test_what_is_no_history_is_named_in_one_line(text: str | bytes, words: str) -> None:
@@ -313,8 +313,11 @@ def test_load_names_the_file(tmp_path: Path) -> None:
     path.write_text("hello")
 
     for each, words in [
-        (path, r"notes.txt': line 1: no JSON"),
-        (tmp_path / "none.json", r"none.json' cannot be read: No such file or directory; give the path of a history"),
+        (path, r"notes.txt': line 1: not JSON"),
+        (
+            tmp_path / "none.json",
+            r"none.json' cannot be read: No such file or directory; use the path of a saved history",
+        ),
         (tmp_path, "cannot be read: "),
         ("a\0b", "cannot be read: "),
     ]:

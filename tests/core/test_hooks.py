@@ -163,15 +163,15 @@ def _unreadable(self: Any) -> Any:
 @pytest.mark.parametrize(
     ("plugin", "words"),
     [
-        (_misfit("sabir_mesage_built", hookimpl(_hears)), "no hook; did you mean sabir_message_built?"),
-        (_misfit("whatever", hookimpl(_hears)), "it implements whatever, which is no hook; hooks are sabir_"),
+        (_misfit("sabir_mesage_built", hookimpl(_hears)), "not a hook; did you mean sabir_message_built?"),
+        (_misfit("whatever", hookimpl(_hears)), "it implements whatever, which is not a hook; hooks are sabir_"),
         (_misfit("sabir_message_built", _hears_unmarked), "defines sabir_message_built without the mark"),
         (_misfit("sabir_message_built", hookimpl(_mishears)), "does not match the hook: .*massage"),
         (_misfit("sabir_message_built", hookimpl(_hears_later)), "sabir_message_built is a coroutine function"),
         (_misfit("sabir_message_built", hookimpl(_hears_never)), "sabir_message_built is a generator function"),
         (_misfit("about", property(_unreadable)), "Misfit cannot be read: SystemExit: not now; update or remove it"),
         (_misfit("sabir_message_built", hookimpl(wrapper=True)(_hears)), "is marked as a wrapper and does not yield"),
-        (Hints, "Hints is a class; give an instance of it"),
+        (Hints, "Hints is a class; pass an instance of it"),
         (object(), "object implements no hook; hooks are sabir_"),
         ("installed", "str implements no hook"),
     ],

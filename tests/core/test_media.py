@@ -135,15 +135,15 @@ def test_a_rule_takes_forms_and_types() -> None:
 
     for form, mime, said in [
         ("url", None, None), ("url", "image/tiff", None), ("data", "image/png", None), ("data", None, None),
-        ("data", "image/tiff", "does not take image/tiff"), ("data", "png", "does not take png"),
-        ("data", "image/*", "does not take image/*"),
+        ("data", "image/tiff", "does not accept image/tiff"), ("data", "png", "does not accept png"),
+        ("data", "image/*", "does not accept image/*"),
         ("file", "image/png", "accepts it only by url, data, not by file"),
     ]:  # fmt: skip
         assert any_url.refusal(form, mime) == said  # type: ignore[arg-type]
-    assert MediaRule().refusal("url", None) == "does not take it"
+    assert MediaRule().refusal("url", None) == "does not accept it"
     for form in ("url", "file"):
         assert rule.refusal(form, "Image/PNG; q=1") is None
-        assert rule.refusal(form, "image/tiff") == "does not take image/tiff"
+        assert rule.refusal(form, "image/tiff") == "does not accept image/tiff"
     for hint in ("a photograph", "png", "", "image/*", "*/*", "image/", "/png", "image/png, image/gif", "a/b/c"):
         assert mime_type(hint) is rule.refusal("url", hint) is rule.refusal("file", hint) is None
     assert mime_type(" Image/SVG+xml ; q=1") == "image/svg+xml"

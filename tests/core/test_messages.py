@@ -417,7 +417,7 @@ FAILED = {"is_error": True, "error_type": "e", "error_message": "m"}
         *((fields, "a successful result cannot have") for fields in (
             {"error_type": "e"}, {"error_message": "m"}, {"retryable": False})),
         ({"result": 1, **FAILED}, "an error result cannot have a `result`"),
-        ({"result": 1, "parts": (TextPart(text="a"),)}, "a result has `parts` or a `result`, not both"),
+        ({"result": 1, "parts": (TextPart(text="a"),)}, "a result cannot have both `parts` and a `result`"),
     ],
 )  # fmt: skip
 def test_a_result_says_one_thing(fields: dict[str, Any], reason: str) -> None:

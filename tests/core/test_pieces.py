@@ -68,7 +68,7 @@ def test_a_withheld_state_is_told_by_its_maker_and_by_what_is_another_here(
     origin = None if changed is None else HOME.model_copy(update={"endpoint": "https://a", **changed})
     [loss] = Renderer(INLINE, target).render([spoken(TEXT, origin=origin)]).losses
 
-    assert loss.reason == f"its signed state is only sent back to where it came from, {told}"
+    assert loss.reason == f"its signed state is only sent back to its origin, {told}"
 
 
 @pytest.mark.parametrize(("model", "lost"), [("m-1", []), ("old-1", ["endpoint"])])

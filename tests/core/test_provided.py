@@ -81,7 +81,7 @@ async def test_it_is_filled_in_and_stands_in_no_schema(option: Option) -> None:
 
     assert [result.result.result for result in results if result.result] == ["3 by 7"] * 2
     assert refused is not None and refused.error_type == "invalid_arguments"  # a model cannot give it
-    with pytest.raises(OptionInvalid, match="'pay' takes 'run', a Run, which this context does not provide"):
+    with pytest.raises(OptionInvalid, match="'pay' needs 'run', a Run, which is not available here"):
         sabir.answer_sync([call()], [option])
 
 

@@ -78,12 +78,12 @@ def test_a_provider_is_found_by_its_entry_point(acme: Registry, install: Install
 
 
 MISSING = {
-    "zorg": "pip install sabir-zorg, if it exists, or install another package with an entry point 'zorg'",
+    "zorg": "pip install sabir-zorg, if it exists, or install another package that provides 'zorg'",
     "acme-eu": "pip install sabir-acme-eu, if it exists",
     "acne": "did you mean 'acme'?",
     "acm": "did you mean 'acme'?",
     "gai": "pip install sabir-gai, if it exists",
-    "Zorg x; rm": "; install another package with an entry point",
+    "Zorg x; rm": "; install another package that provides 'Zorg x; rm'",
 }
 
 
@@ -130,8 +130,8 @@ def test_no_lock_is_held_while_a_hint_loads(install: Install) -> None:
         (ACME.replace("acme = Acme()", "acme = Acme"), "is the class Acme; pass an instance of it"),
         (ACME.replace("def quirks", "def other"), "lacks quirks; see sabir.authoring.Provider"),
         ("acme = None", "lacks api_version, connect, credentials, dialect, dialects, endpoint, models, name, quirks, "),
-        (ACME.replace('name = "acme"', 'name = "emca"'), "calls itself 'emca'; the two names must be equal"),
-        (ACME.replace('("talk", "wire")', "()"), "speaks no dialect"),
+        (ACME.replace('name = "acme"', 'name = "emca"'), "has the `name` 'emca'; the two names must be equal"),
+        (ACME.replace('("talk", "wire")', "()"), "has no dialect; its `dialects`"),
         (ACME.replace('("talk", "wire")', "5"), "has dialects of type int; it must be a tuple of str"),
         (ACME.replace('("talk", "wire")', "(5,)"), "has dialects of type tuple; it must be a tuple of str"),
         (ACME.replace(KEYS, "None"), "has credentials of type NoneType; it must be a tuple of Credential"),
@@ -306,7 +306,7 @@ def test_a_provider_can_be_registered_at_run_time(acme: Registry) -> None:
         ("acme", an_acme(), PluginConflict, from_package),
         ("mine", an_acme(name="mine"), PluginConflict, r"'mine' is already registered, by an earlier sabir.register"),
         ("third", object(), ProviderBroken, r"'third' of sabir.register lacks"),
-        ("other", an_acme(), ProviderBroken, "calls itself 'acme'"),
+        ("other", an_acme(), ProviderBroken, "has the `name` 'acme'"),
     ):
         with pytest.raises(kind, match=words):
             acme.register(name, provider)

@@ -44,7 +44,7 @@ def test_lines_end_in_lf_cr_or_crlf(end: str) -> None:
     stream = end.join(["event: one", "data: a", "data: b", "", "data: c", "", ""]).encode()
 
     assert [ServerEvent("a\nb", "one"), ServerEvent("c")] == read(stream)
-    with pytest.raises(ResponseInvalid, match="of type str; feed takes bytes"):
+    with pytest.raises(ResponseInvalid, match="of type str; feed accepts only bytes"):
         ServerEventReader().feed("data: a\n\n")  # type: ignore[arg-type]
 
 

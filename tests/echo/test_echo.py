@@ -129,7 +129,7 @@ def test_broken_arguments_become_an_error_result_and_go_back_as_they_came(llm: M
 
     assert rendering.body["messages"][1]["call"]["arguments"] == "{oops"
     assert rendering.body["messages"][2]["failed"] is True
-    assert llm.complete_sync(chat).text == "the arguments are no JSON object: '{oops'"
+    assert llm.complete_sync(chat).text == "the arguments are not a JSON object: '{oops'"
 
 
 def test_an_option_that_was_not_offered_is_not_called(llm: ModelAdapter) -> None:

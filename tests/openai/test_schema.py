@@ -64,7 +64,7 @@ def test_models_of_pydantic_become_strict(model: type[BaseModel]) -> None:
     """Unions by a discriminator, references with a description, recursion: every object closed and required."""
     found = make_strict(model.model_json_schema())
 
-    without = [("rewritten", "properties.pet.oneOf", "'oneOf' is sent as 'anyOf', without its 'discriminator'", False)]
+    without = [("rewritten", "properties.pet.oneOf", "'oneOf' was sent as 'anyOf', without its 'discriminator'", False)]
     assert (found.refusal, [*found.changes]) == ("", without if model is Owner else [])
     assert keywords(found.schema) <= KEYWORDS
     assert found.schema["type"] == "object"
@@ -96,7 +96,7 @@ def test_a_strict_schema_does_not_change_the_given_one() -> None:
     ("schema", "reason"),
     [
         ({"type": "string"}, "the root is not an object"),
-        ({"type": "object"}, "the root is an object of anything"),
+        ({"type": "object"}, "the root is an object whose properties are not listed"),
         ({"anyOf": [{"type": "object", "properties": {}}]}, "the root has 'anyOf'"),
         ({"type": "object", "properties": {"a": {}}}, "properties.a accepts any value"),
         ({"type": "object", "properties": {"a": True}}, "properties.a is True, which is not a schema"),
@@ -104,8 +104,14 @@ def test_a_strict_schema_does_not_change_the_given_one() -> None:
             {"type": "object", "properties": {"a": {"type": "string", "minLength": 1}}},
             "properties.a has 'minLength': 1",
         ),
-        ({"type": "object", "properties": {"a": {"type": "array"}}}, "properties.a is an array of anything"),
-        ({"type": "object", "properties": {"a": {"type": ["array", "null"]}}}, "a is an array of anything"),
+        (
+            {"type": "object", "properties": {"a": {"type": "array"}}},
+            "properties.a is an array whose items have no schema",
+        ),
+        (
+            {"type": "object", "properties": {"a": {"type": ["array", "null"]}}},
+            "a is an array whose items have no schema",
+        ),
         (
             {"type": "object", "properties": {"a": {"type": "string", "format": "uri"}}},
             """properties.a has 'format': "uri\"""",

@@ -417,7 +417,7 @@ def test_a_status_and_what_waits_for_the_client_are_one_neutral_reason(body: Any
 @pytest.mark.parametrize("status", ["queued", "in_progress"])
 def test_an_answer_that_is_not_made_yet_says_what_is_to_be_done(status: str) -> None:
     """A background response at once holds nothing: a loop that took it for a reply would ask again, or end."""
-    with pytest.raises(CallError, match=f"answered {status!r}.*response resp_1.*stream it") as raised:
+    with pytest.raises(CallError, match=f"answered {status!r}.*response resp_1.*stream the response") as raised:
         reply_of(RESPONSES, response(status=status, background=True))
 
     assert (raised.value.code, raised.value.request_id, raised.value.retryable) == (status, "req_1", False)

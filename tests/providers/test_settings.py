@@ -231,7 +231,7 @@ def test_a_choice_is_in_the_wires_words(
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_wrong_setting_is_named_with_its_remedy(name: str) -> None:
     """In one line: a choice of what is not offered, and a vendor's setting that the vendor does not have."""
-    with pytest.raises(SettingsInvalid, match="'wether', which is not offered; offered are: weather"):
+    with pytest.raises(SettingsInvalid, match="'wether', which is not an offered option; options are: weather"):
         beside(name, options=[WEATHER], option_choice="wether")
     with pytest.raises(SettingsInvalid, match=r"service_teer: .*; it has .*service_tier.*extra_body") as refused:
         beside(name, vendor={"service_teer": "auto"})

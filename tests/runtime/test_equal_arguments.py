@@ -125,9 +125,7 @@ async def test_arguments_are_of_their_parameters_types_under_every_runner(
         ctx = Desk(made)
         (found,) = await ctx.tell([], **given)
         assert results(await ctx.choose([], ["save"])) == ["a.txt for call-7", "b.txt for call-8"]
-        with pytest.raises(
-            PolicyFailed, match="'save' takes 'context', a ToolContext, which this context does not provide"
-        ):
+        with pytest.raises(PolicyFailed, match="'save' needs 'context', a ToolContext, which is not available here"):
             await ctx.save([], path="a.txt")
 
     assert found.text == repr((7, [date(2026, 11, 21)], Town(name="Rome"), 1.0, None))

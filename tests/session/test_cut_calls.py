@@ -47,7 +47,7 @@ def test_a_cut_call_is_answered_and_the_model_may_call_again(is_streamed: bool) 
     assert (ran, answer.text) == (["/tmp"], "Done.")
     [first, _] = [message.result for message in answer.messages if message.result]
     assert first.error_type == "invalid_arguments"
-    assert "call it again with shorter arguments, or have max_output_tokens raised" in (first.error_message or "")
+    assert "call it again with shorter arguments, or raise max_output_tokens" in (first.error_message or "")
 
 
 def test_a_cut_call_stays_cut_when_the_conversation_is_reopened(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_an_address_that_cannot_be_read_is_not_repeated(address: str) -> None:
 @pytest.mark.parametrize("written", ["s3krt", "s3%20krt"])
 def test_what_the_driver_says_is_told_without_the_password(written: str) -> None:
     """UP-30: not in the error, and not in what it was raised from."""
-    with pytest.raises(StoreError, match=r'invalid sslmode value: "\*\*\*"; see whether the store is there') as caught:
+    with pytest.raises(StoreError, match=r'invalid sslmode value: "\*\*\*"; check that the store exists') as caught:
         PostgresStore(f"postgresql://ada:{written}@127.0.0.1:1/chats?sslmode={written}")
 
     assert "krt" not in "".join(map(str, (caught.value, caught.value.__cause__)))

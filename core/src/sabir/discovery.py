@@ -355,8 +355,7 @@ def _status(name: str, source: _Source, contributions: Sequence[Contribution]) -
 def _install(name: str) -> str:
     """Return how to install an unknown provider; the name of its package is guessed from the provider's name."""
     package = f"pip install sabir-{name}, if it exists, or " if re.fullmatch(r"[a-z][a-z0-9_-]{0,39}", name) else ""
-    entry = f"an entry point {name!r} in the group {PROVIDERS!r}"
-    return f"{package}install another package with {entry}, or call sabir.register"
+    return f"{package}install another package that provides {name!r}, or call sabir.register"
 
 
 def _hints(name: str) -> list[str]:

@@ -21,7 +21,7 @@ disagree about where the request ends: https://www.rfc-editor.org/rfc/rfc9112#se
 def check_request(request: WireRequest) -> None:
     """Raise SettingsInvalid for a header in HOP_BY_HOP, and for a path that leads to another one."""
     if names := sorted(name for name in request.headers if name.lower() in HOP_BY_HOP):
-        raise SettingsInvalid(f"extra_headers has {', '.join(names)}, which the HTTP client writes; leave it out")
+        raise SettingsInvalid(f"extra_headers has {', '.join(names)}, which the HTTP client sets itself; remove it")
     check_path(request.path)
 
 

@@ -135,7 +135,7 @@ class KeySource:
         if isinstance(given, str):
             return {names[0]: SecretStr(given)}
         if foreign := sorted(set(given) - {"profile", *names}):
-            wrong = f"api_key= of {self._provider} holds {', '.join(foreign)}; expected {', '.join(names)}"
+            wrong = f"api_key= of {self._provider} has the names {', '.join(foreign)}; expected {', '.join(names)}"
             raise SettingsInvalid(wrong)
         return {name: SecretStr(value) for name, value in given.items()}
 
@@ -145,7 +145,7 @@ class KeySource:
             raise CredentialsMissing(f"{self._provider} has {_what_is_missing(found)}", provider=self._provider)
         for each in found:
             if each.whence not in each.credential.files and not _fits_a_header(each.value.get_secret_value()):
-                wrong = f"a {each.name} that holds a space, a control or a foreign character; pass it bare"
+                wrong = f"a {each.name} with a space, a control or a non-ASCII character; set only the value itself"
                 raise CredentialsMissing(f"{self._provider} has {wrong}", provider=self._provider)
         return tuple((each.credential.name, each.value) for each in found if each.value)
 

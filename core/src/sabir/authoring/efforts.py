@@ -43,7 +43,7 @@ def fit_effort(
     if nearest != effort:
         like = f" is unknown and treated like {info.follows}, which" if info.follows else ""
         who = f"{scope.target.model or scope.target.dialect}{like}"
-        reason = f"{who} accepts {', '.join(accepted)}: {nearest!r} is sent for {effort!r}"
+        reason = f"{who} accepts {', '.join(accepted)}; {nearest!r} was sent instead of {effort!r}"
         kind: LossKind = "downgraded" if "none" in (nearest, effort) else "rewritten"
         scope.losses.add(kind, reason, path="settings.reasoning_effort")
     return nearest

@@ -28,8 +28,8 @@ FILES = {
 SCHEMES = ("http", "https", "socks5", "socks5h")
 """Schemes of the proxies that HTTP libraries support."""
 
-_URL = f"no URL of a proxy (expected: {', '.join(SCHEMES)})"
-_EXPECTED = {"NO_PROXY": "no list of hosts"}
+_URL = f"not the URL of a proxy (expected: {', '.join(SCHEMES)})"
+_EXPECTED = {"NO_PROXY": "not a list of hosts"}
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def _fault_of(error: Exception) -> str | None:
         faults = [f"{name} {FILES[name]}; correct it" for name in files]
     elif isinstance(error, ValueError) or type(error).__name__ == "InvalidURL":
         wrong = [name for name, value in _proxies("NO_PROXY").items() if not _is_valid(name, value)]
-        faults = [f"{name} holds {_EXPECTED.get(name.upper(), _URL)}; correct it" for name in wrong]
+        faults = [f"{name} is {_EXPECTED.get(name.upper(), _URL)}; correct it" for name in wrong]
     return next(iter(faults), None)
 
 

@@ -28,20 +28,20 @@ from sabir.base.failures import CallError
 from sabir.base.values import FrozenDict, JSONValue, decode_json
 from sabir.contract.scope import DecodeScope
 
-_DAMAGE = "put back a copy of the store, or give another one"
-_ROOM = "make room on its disk, and do it again"
+_DAMAGE = "restore the store from a backup, or use another store"
+_ROOM = "free space on its disk, and try again"
 _REMEDIES: dict[int | str | None, str] = {
     11: _DAMAGE,  # of SQLite, by https://www.sqlite.org/rescode.html: SQLITE_CORRUPT
     26: _DAMAGE,  # SQLITE_NOTADB
     1: _DAMAGE,  # SQLITE_ERROR: a table of ours that is not there, or another one
     13: _ROOM,  # SQLITE_FULL
-    10: "see whether its disk works and has room, and do it again",  # SQLITE_IOERR
-    8: "see whether it may be written, and do it again",  # SQLITE_READONLY
+    10: "check that its disk works and has space, and try again",  # SQLITE_IOERR
+    8: "check that you may write to it, and try again",  # SQLITE_READONLY
     "42P01": _DAMAGE,
     "42703": _DAMAGE,
     "53100": _ROOM,
 }
-_OTHER = "see whether the store is there, and may be read and written"
+_OTHER = "check that the store exists, and that you may read and write it"
 
 
 @dataclass(frozen=True)

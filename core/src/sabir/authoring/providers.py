@@ -247,7 +247,7 @@ class SDKProvider(ABC):
 
         Override this method to support `client=`. Without an override, `client=` raises SettingsInvalid.
         """
-        raise NotImplementedError(f"{self.name} takes no client")
+        raise NotImplementedError(f"{self.name} does not accept a client")
 
     def url_of(self, access: Access) -> str:
         """Return the URL of the endpoint. It is the user's client's URL if there is a client, else `base_url`, else the
@@ -434,7 +434,7 @@ def read_models(text: str) -> tuple[ModelInfo, ...]:
     rows = document.pop("models", [])
     if document or not isinstance(rows, list):
         found = ", ".join(document) or "models"
-        raise PluginError(f"models.toml holds {found!r}; expected [[models]] rows alone")
+        raise PluginError(f"models.toml has {found!r}; expected only [[models]] rows")
     infos: dict[str, ModelInfo] = {}
     for number, row in enumerate(rows, start=1):
         try:
@@ -445,6 +445,6 @@ def read_models(text: str) -> tuple[ModelInfo, ...]:
                 f"models.toml row {number} ({prefix!r}): {one_line(describe_validation_error(error))}"
             ) from None
         if info.prefix in infos:
-            raise PluginError(f"models.toml row {number}: prefix {info.prefix!r} has a row already; join the two")
+            raise PluginError(f"models.toml row {number}: prefix {info.prefix!r} already has a row; merge the two rows")
         infos[info.prefix] = info
     return longest_first(infos.values())

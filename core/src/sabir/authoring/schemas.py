@@ -311,7 +311,7 @@ class _Walk:
         if rule.one_of == "as_any_of" and "oneOf" in plain and "anyOf" not in plain and is_chosen:
             also = ", without its 'discriminator'" if plain.pop("discriminator", None) is not None else ""
             plain["anyOf"] = plain.pop("oneOf")
-            self.change("rewritten", within(path, "oneOf"), f"'oneOf' is sent as 'anyOf'{also}")
+            self.change("rewritten", within(path, "oneOf"), f"'oneOf' was sent as 'anyOf'{also}")
         members = plain.get("allOf")
         if rule.closed and isinstance(members, list | tuple):
             if len(members) == 1 and isinstance(members[0], Mapping):
@@ -336,10 +336,10 @@ class _Walk:
             members, items = [*items], schema.get("additionalItems")
             schema = {**without_keywords(schema, "items", "additionalItems"), "prefixItems": members}
             schema = schema if items is None else {**schema, "items": items}
-            self.change("rewritten", at, "a list of 'items' is sent as 'prefixItems', 'additionalItems' as 'items'")
+            self.change("rewritten", at, "a list of 'items' was sent as 'prefixItems', 'additionalItems' as 'items'")
         wanted = self.rule.items
         if items is None and has_type(schema, "array"):
-            self._refuse_if_strict(f"{path or 'the root'} is an array of anything")
+            self._refuse_if_strict(f"{path or 'the root'} is an array whose items have no schema")
         if wanted == "any" or isinstance(items, Mapping):
             return schema
         if not members and not (wanted == "of_all" and has_type(schema, "array")):
@@ -392,9 +392,9 @@ class _Walk:
         free = schema.get("additionalProperties")
         is_open = free not in (None, False)
         if is_open and (self._refuses or not properties):
-            raise _Refused(f"{where} takes properties of any name")
+            raise _Refused(f"{where} allows properties of any name")
         if properties is None and free is None:
-            raise _Refused(f"{where} is an object of anything")
+            raise _Refused(f"{where} is an object whose properties are not listed")
         if is_open:
             at = within(path, "additionalProperties")
             shown = ", ".join(map(repr, keywords({"additionalProperties": free})))

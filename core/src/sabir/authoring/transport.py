@@ -92,7 +92,7 @@ class EventFrames:
         while len(self._bytes) >= 12:
             length, head = struct.unpack_from(">II", self._bytes)
             if length > LONGEST_FRAME:
-                raise ResponseInvalid(f"a frame of the stream is {length} bytes long; expected {LONGEST_FRAME} at most")
+                raise ResponseInvalid(f"a frame of the stream has {length} bytes; at most {LONGEST_FRAME} are allowed")
             if len(self._bytes) < max(length, 16):
                 return
             frame = bytes(self._bytes[: max(length, 16)])

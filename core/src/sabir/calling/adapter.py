@@ -379,5 +379,5 @@ def without_secrets(url: str) -> str:
     try:
         split = urlsplit(url)
     except ValueError as error:
-        raise SettingsInvalid(f"the endpoint is not a URL: {error}; give base_url as https://host/path") from None
+        raise SettingsInvalid(f"the endpoint is not a URL: {error}; write base_url as https://host/path") from None
     return urlunsplit((split.scheme, split.netloc.rpartition("@")[2], split.path, "", ""))

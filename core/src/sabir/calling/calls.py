@@ -125,7 +125,7 @@ def checked_settings(settings: Settings, provider: str) -> Settings:
 def checked_policy(speaks_as: str) -> str:
     """The policy that an adapter speaks for; raises SettingsInvalid for the reserved policy `runtime`."""
     if speaks_as == RUNTIME:
-        raise SettingsInvalid(f"{RESERVED}; give speaks_as= another name, for example 'llm'")
+        raise SettingsInvalid(f"{RESERVED}; use another name for speaks_as=, for example 'llm'")
     return speaks_as
 
 
@@ -139,11 +139,11 @@ def _meant(name: str, known: tuple[str, ...]) -> str | None:
 
 def checked_key(api_key: ApiKey | None) -> ApiKey | None:
     """Return the key; raises SettingsInvalid unless it is None, a string, a mapping or a plain function."""
-    remedy = "give a string, a mapping of names to strings, or a plain function that returns one"
+    remedy = "pass a string, a mapping of names to strings, or a sync function that returns either"
     if callable(api_key) and Signature.is_asynchronous(api_key):
         raise SettingsInvalid(f"api_key is a coroutine function; {remedy}")
     if isinstance(api_key, Mapping) and not all(isinstance(text, str) for pair in api_key.items() for text in pair):
-        raise SettingsInvalid(f"api_key is a mapping that holds more than strings; {remedy}")
+        raise SettingsInvalid(f"api_key is a mapping with values that are not strings; {remedy}")
     if api_key is not None and not isinstance(api_key, str | Mapping) and not callable(api_key):
         raise SettingsInvalid(f"api_key is of type {type(api_key).__name__}; {remedy}")
     return api_key

@@ -317,7 +317,7 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
                 return member
         known = ", ".join(f"{target} ({target.dialect})" for target in self.targets)
         made_for = f"{rendering.target} ({rendering.target.dialect})"
-        raise SettingsInvalid(f"the rendering is for {made_for}, the members are {known}; render it with this fallback")
+        raise SettingsInvalid(f"the rendering is for {made_for}, the members are {known}; render with this fallback")
 
 
 def _targets(member: Adapter) -> tuple[Target, ...]:
@@ -363,16 +363,16 @@ def fallback(
     """
     for name in misnamed:
         if name in _OF_ONE:
-            remedy = f"give sabir.adapter('provider:model', {name}=…) in place of that member's name"
+            remedy = f"replace that member with sabir.adapter('provider:model', {name}=…)"
             raise WrongWord(f"fallback() has no argument `{name}`, which belongs to one provider; {remedy}")
     Settings.refuse_misnamed("fallback", misnamed, _FACTORY)
     for number, candidate in enumerate(members, 1):
         is_adapter = not isinstance(candidate, type) and callable(getattr(candidate, "complete", None))
         if not isinstance(candidate, str) and not is_adapter:
-            remedy = "give 'provider:model' or an adapter, each as an argument of its own"
+            remedy = "pass 'provider:model' strings or adapters as separate arguments"
             raise SettingsInvalid(f"member {number} of the fallback is of type {type(candidate).__name__}; {remedy}")
     if len(members) < 2:
-        raise SettingsInvalid(f"a fallback has two members or more, {len(members)} given; add another 'provider:model'")
+        raise SettingsInvalid(f"a fallback needs two members or more, not {len(members)}; add a 'provider:model'")
     kinds = _checked_kinds(FALLBACK_ON if fallback_on is None else fallback_on)
     make = partial(adapter, speaks_as=speaks_as, settings=settings, strict=strict)
     adapters: list[Adapter] = []
@@ -386,11 +386,11 @@ def fallback(
         adapters.append(made[-1])
     unused = [name for name, value in make.keywords.items() if value not in ("llm", None, False)]
     if unused and not made:
-        raise SettingsInvalid(f"{', '.join(unused)}: no member is named by a string; give it to each sabir.adapter(…)")
+        raise SettingsInvalid(f"{', '.join(unused)}: all members are adapters; pass it to each sabir.adapter(…)")
     # A member without `speaks_as` is taken to speak for the others' policy.
     voices = {voice for member in adapters if isinstance(voice := getattr(member, "speaks_as", None), str)}
     if len(voices) > 1:
-        raise SettingsInvalid(f"the members speak as {', '.join(sorted(voices))}; give all of them one speaks_as=")
+        raise SettingsInvalid(f"the members have different speaks_as: {', '.join(sorted(voices))}; use one for all")
     return FallbackAdapter(adapters, made, kinds, next(iter(voices), "llm"))
 
 
@@ -399,4 +399,4 @@ def _checked_kinds(fallback_on: object) -> Kinds:
         kinds = tuple(fallback_on)
         if all(isinstance(kind, type) and issubclass(kind, SabirError) for kind in kinds):
             return kinds
-    raise SettingsInvalid(f"fallback_on is {fallback_on!r}; give sabir's error classes, as {{sabir.Overloaded}}")
+    raise SettingsInvalid(f"fallback_on is {fallback_on!r}; pass sabir's error classes, such as {{sabir.Overloaded}}")

@@ -77,7 +77,7 @@ class PureDialect:
         """
         scope = self._scope(policy)
         text = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body
-        _check_type(text, bytes, scope, "decode takes a response's JSON as str or bytes; give its text, not the object")
+        _check_type(text, bytes, scope, "decode needs a response's JSON as str or bytes; pass the text")
         mended, was_broken = read_body(text, scope)
         try:
             return finished(self.dialect.decode(mended, scope), (), 1, was_broken=was_broken)
@@ -132,7 +132,7 @@ class _CheckedDecoder:
 
     def feed(self, event: ServerEvent) -> list[StreamEvent]:
         """As Decoder.feed."""
-        _check_type(event, ServerEvent, self._scope, "feed takes a ServerEvent(data, event); make one of each event")
+        _check_type(event, ServerEvent, self._scope, "feed needs a ServerEvent(data, event); create one for each event")
         try:
             return list(self._decoder.feed(event))
         except Exception as error:
@@ -148,7 +148,7 @@ class _CheckedDecoder:
 
 def _check_type(given: object, expected: type, scope: DecodeScope, remedy: str) -> None:
     if not isinstance(given, expected):
-        message = f"{scope.target.dialect} was given a value of type {type(given).__name__}; {remedy}"
+        message = f"{scope.target.dialect} received a value of type {type(given).__name__}; {remedy}"
         raise ResponseInvalid(message, provider=scope.target.provider)
 
 
@@ -159,11 +159,11 @@ def _request_bytes(body: str | bytes | Mapping[str, Any]) -> bytes:
     if isinstance(body, str):
         return body.encode("utf-8", "surrogatepass")
     if not isinstance(body, Mapping):
-        raise HistoryInvalid(f"a request is JSON text or a mapping, not of type {type(body).__name__}; give the whole")
+        raise HistoryInvalid(f"a request is JSON text or a mapping, not of type {type(body).__name__}; pass the body")
     try:
         return json.dumps(dict(body), allow_nan=False, default=to_jsonable_python).encode()
     except (PydanticSerializationError, TypeError, ValueError, RecursionError) as error:
-        raise HistoryInvalid(one_line(f"the request is not JSON: {error}; give the body that was sent")) from None
+        raise HistoryInvalid(one_line(f"the request is not JSON: {error}; pass the body that was sent")) from None
 
 
 def dialect(name: str) -> PureDialect:

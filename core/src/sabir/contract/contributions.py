@@ -38,14 +38,14 @@ class Contribution:
         what = f"provider {name!r} of {source}"
         members = _members(provider, what)
         if members["name"] != name:
-            raise ProviderBroken(f"{what} calls itself {members['name']!r}; the two names must be equal")
+            raise ProviderBroken(f"{what} has the `name` {members['name']!r}; the two names must be equal")
         for each, kind in _TUPLES.items():
             if not (isinstance(members[each], tuple | list) and all(isinstance(item, kind) for item in members[each])):
                 raise ProviderBroken(
                     f"{what} has {each} of type {type(members[each]).__name__}; it must be a tuple of {kind.__name__}"
                 )
         if not members["dialects"]:
-            raise ProviderBroken(f"{what} speaks no dialect; its `dialects` must name one")
+            raise ProviderBroken(f"{what} has no dialect; its `dialects` must name at least one")
         flags = [members.get(flag, False) for flag in _FLAGS]
         if flags == [True, True] or not all(isinstance(flag, bool) for flag in flags):
             raise ProviderBroken(f"{what} has {' and '.join(_FLAGS)} {flags}; set at most one of them to True")
@@ -111,6 +111,6 @@ def meant(name: str, contributions: Sequence[Contribution], dialect: str | None)
     spoken = full_names(name, contributions)
     if dialect is None:
         remedy = " or ".join(f"{each}:model" for each in spoken)
-        raise ProviderMissing(f"provider {name!r} is not installed, only dialects that are added to it; write {remedy}")
+        raise ProviderMissing(f"provider {name!r} is not installed, only further dialects for it are; write {remedy}")
     wanted = f"{name}.{dialect}" if dialect else name
     raise DialectMissing(f"{wanted!r} is not a dialect; {name} speaks {', '.join(spoken)}")

@@ -100,7 +100,7 @@ class ServerEventReader:
         """Add bytes and return the events that are complete now. Raises ResponseInvalid if `chunk` is not bytes."""
         given: object = chunk
         if not isinstance(given, bytes):
-            raise ResponseInvalid(f"a stream's chunk is of type {type(given).__name__}; feed takes bytes")
+            raise ResponseInvalid(f"a stream's chunk is of type {type(given).__name__}; feed accepts only bytes")
         events: list[ServerEvent] = []
         if not self._is_between:
             first, blank, chunk = chunk.partition(b"\n\n")
@@ -297,26 +297,26 @@ EncodeCount: TypeAlias = Callable[[Mapping[str, JSONValue], TurnScope], tuple[st
 
 def _reads_no_streams(scope: DecodeScope) -> NoReturn:
     """Create the Decoder for one stream. This default raises ResponseInvalid, for an API without streams."""
-    raise ResponseInvalid(f"{scope.target.dialect} reads no streams; use complete()", provider=scope.target.provider)
+    raise ResponseInvalid(f"{scope.target.dialect} has no streaming; use complete()", provider=scope.target.provider)
 
 
 def _reads_no_errors(status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
     """Return the CallError for a response with an error status. This default raises NotImplementedError; a dialect
     usually passes `ErrorTable(…).decode`.
     """
-    raise NotImplementedError("this dialect reads no errors")
+    raise NotImplementedError("this dialect cannot read errors")
 
 
 def _reads_no_requests(body: bytes, scope: DecodeScope) -> NoReturn:
     """Convert the body of a stored request to a DecodedHistory. This default raises HistoryInvalid."""
-    raise HistoryInvalid(f"{scope.target.dialect} reads no stored requests; keep histories as sabir's messages")
+    raise HistoryInvalid(f"{scope.target.dialect} cannot read stored requests; store histories as sabir's messages")
 
 
 def _read_no_count(body: bytes) -> NoReturn:
     """Return the number of input tokens from the body of a response. This default raises ResponseInvalid, for an API
     that cannot count.
     """
-    raise ResponseInvalid(f"this dialect asks for no count of tokens, so that {body[:120]!r} cannot be one")
+    raise ResponseInvalid(f"this dialect cannot count tokens, so {body[:120]!r} is not a token count")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -181,7 +181,7 @@ class Access:
         """
         for setting in ("api_key", "base_url"):
             if getattr(self, setting) == "":
-                raise SettingsInvalid(f"{provider} has an empty {setting}; give a text, or leave it out")
+                raise SettingsInvalid(f"{provider} has an empty {setting}; set it to a text, or remove it")
         try:
             parts = urlsplit(url)
             host = parts.hostname

@@ -229,7 +229,7 @@ class RequestScope:
         found = {name: value for setting, name in names.items() if (value := take(self, setting)) is not None}
         stop = names.get("stop", "")
         for index in range(stops, len(found.get(stop, ()))) if stops else ():
-            self.losses.add("dropped", f"the wire takes {stops} stop texts", path=f"settings.stop[{index}]")
+            self.losses.add("dropped", f"the API accepts only {stops} stop texts", path=f"settings.stop[{index}]")
         return found | {stop: found[stop][:stops]} if stops and stop in found else found
 
     def declare(self, option: "Option") -> dict[str, Any]:
@@ -252,7 +252,7 @@ class RequestScope:
         raises the error.
         """
         offered = ", ".join(self.option_names) or "none"
-        return SettingsInvalid(f"option_choice names {choice!r}, which is not offered; offered are: {offered}")
+        return SettingsInvalid(f"option_choice is {choice!r}, which is not an offered option; options are: {offered}")
 
 
 def _variant(setting: str, value: Any) -> str:  # a setting's value
@@ -343,7 +343,7 @@ class DecodeScope:
             most = self.bounds.most_values
             self.tally.values += count_values(event, most)
             if self.tally.values > most:
-                raise self.limit_error(f"events that hold more than {most:,} JSON values", "values")
+                raise self.limit_error(f"events with more than {most:,} JSON values", "values")
 
     def count_copied_bytes(self, size: int) -> None:
         """Add `size` bytes to the total of copied bytes. Raises ResponseInvalid if the total exceeds
@@ -362,7 +362,7 @@ class DecodeScope:
 
         `what` completes the sentence "answered with …"; `bound` is the name of a field of Bounds.
         """
-        return self.invalid_answer(f"answered with {what}; if it may, raise Settings.bounds.{bound}")
+        return self.invalid_answer(f"answered with {what}; to allow that, raise Settings.bounds.{bound}")
 
     def invalid_answer(self, said: str) -> ResponseInvalid:
         """Return a ResponseInvalid for an answer that does not follow the API format. The caller raises the error.
@@ -425,7 +425,7 @@ class DecodeScope:
         """
         if not wire_name:
             call = repr(wire_id) if wire_id else "without id"
-            raise self.invalid_answer(f"chose an option but named none (call {call}); send the request again")
+            raise self.invalid_answer(f"called an option without its name (call {call}); send the request again")
         if isinstance(arguments, str) and has_more_values(arguments, self.bounds.most_values):
             raise self.limit_error(f"arguments of more than {self.bounds.most_values:,} JSON values", "values")
         raw, parsed = _read_arguments(arguments)

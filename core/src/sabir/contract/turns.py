@@ -239,7 +239,7 @@ class Entry(NamedTuple):
         """
         call = self._option_call()
         if unreadable := call.unreadable_arguments:
-            reason = f"the arguments' text is no JSON object; {UNREADABLE!r} holds it"
+            reason = f"the arguments are not a JSON object; their text was sent in the field {UNREADABLE!r}"
             losses.add("rewritten", reason, message=self.message, path="payload.arguments")
             return {UNREADABLE: unreadable}
         arguments: Mapping[str, Any] = from_json(call.arguments_json)
@@ -257,7 +257,7 @@ class Entry(NamedTuple):
         """
         result = self.result
         if result.parts and not self.pieces and any(isinstance(part, MediaPart) for part in result.parts):
-            losses.add("synthesized", "no part is left; a text says so", message=self.message, path="payload.result")
+            losses.add("synthesized", "a text was sent for its media", message=self.message, path="payload.result")
             return NO_MEDIA
         whole: str = result.result_json[:]
         # Empty content is none: an empty string goes as its JSON text.

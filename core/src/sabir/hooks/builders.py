@@ -204,7 +204,7 @@ class MessageBuilder(_Maker):
     ) -> MediaPart:
         if url is None or (MediaURL(prompt_hint or "").has_known_scheme and not MediaURL(url).has_known_scheme):
             given = f"add_{modality}({shorten(prompt_hint or '')}{'' if url is None else ', …'})"
-            raise BuilderError(f"{given}: the hint comes first, then the URL: add_{modality}(prompt_hint, url)")
+            raise BuilderError(f"{given}: write the hint first, then the URL: add_{modality}(prompt_hint, url)")
         part = MediaPart.build(modality=modality, url=MediaURL(url).check(), prompt_hint=prompt_hint, **details)
         if not part.id:
             part = part.model_copy(update={"id": self._media_id(part)})
@@ -212,7 +212,7 @@ class MessageBuilder(_Maker):
         elif other := self._assigned.get(part.id):  # the id would name two media
             both = " and ".join(f"{each.modality} {shorten(each.prompt_hint or each.url)}" for each in (part, other))
             raise BuilderError(
-                f"id {part.id!r} is already used: it would name both {both}, which got it first; give another id"
+                f"id {part.id!r} would name two media: {both}; the second has the id already, so choose another"
             )
         return self._add(part)
 
@@ -319,7 +319,7 @@ def _step_of(anchor: object) -> int | None:
     if anchor is None or (isinstance(anchor, int) and not isinstance(anchor, bool) and anchor >= 0):
         return anchor
     given = str(anchor) if type(anchor) is int else describe_kind(anchor)
-    raise BuilderError(f"a step is counted from a message or a step number from 0 on, not from {given}")
+    raise BuilderError(f"a step needs a message, or a step number of 0 or more, not {given}")
 
 
 class Step(NamedTuple):

@@ -59,7 +59,7 @@ class Hooks:
         """Add a plugin; raises PluginError for a function that is no valid hook, PluginConflict for a second time."""
         shown = name or self._free_name(plugin)
         if isinstance(plugin, type):
-            raise PluginError(f"hook plugin {shown} is a class; give an instance of it")
+            raise PluginError(f"hook plugin {shown} is a class; pass an instance of it")
         with PluginError.blaming(f"hook plugin {shown} cannot be read"):
             members = {each: getattr(plugin, each, None) for each in dir(plugin)}
         _check_implementations(members, shown)
@@ -150,7 +150,7 @@ def as_hooks(hooks: HookPlugins) -> Hooks:
     if hooks == "installed":
         return installed_hooks()
     if isinstance(hooks, str):
-        raise PluginError(f"hooks={hooks!r} is unknown; give a list of plugins, or 'installed'")
+        raise PluginError(f"hooks={hooks!r} is unknown; pass a list of plugins, or 'installed'")
     return NO_HOOKS if hooks == () else Hooks(hooks)
 
 
@@ -310,7 +310,7 @@ def _reason(members: Mapping[str, Any], error: Exception) -> str:
         return one_line(str(error))
     near = difflib.get_close_matches(unknown, KNOWN_HOOKS, n=1)
     remedy = f"did you mean {near[0]}?" if near else f"hooks are {', '.join(KNOWN_HOOKS)}"
-    return f"it implements {unknown}, which is no hook; {remedy}"
+    return f"it implements {unknown}, which is not a hook; {remedy}"
 
 
 def _checked(changed: object, message: Message, name: str) -> Message:

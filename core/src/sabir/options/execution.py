@@ -213,7 +213,7 @@ class CallDepth(NamedTuple):
         """
         calls = _depth.get() + 1
         if calls > MOST_DEPTH:
-            remedy = "have it end, and offer no option to itself"
+            remedy = "make the calls end, and do not offer an option to its own model"
             raise CallsTooDeep(f"{name!r} is nested in {MOST_DEPTH} other calls, perhaps of itself; {remedy}")
         return cls(calls).set()
 

@@ -360,9 +360,9 @@ def _describe_invalid(payload: OptionCallPayload) -> str:
     """Return the error text for a call with `invalid_arguments`, with the remedy for the model and its user."""
     if payload.cut_off:
         arrived = one_line(payload.unreadable_arguments or payload.arguments_json, 100)
-        remedy = "call it again with shorter arguments, or have max_output_tokens raised"
+        remedy = "call it again with shorter arguments, or raise max_output_tokens"
         return f"the call was cut off before its arguments were complete, so it was not run; {remedy} ({arrived!r})"
-    return f"the arguments are no JSON object: {one_line(payload.raw_arguments or '', 100)!r}"
+    return f"the arguments are not a JSON object: {one_line(payload.raw_arguments or '', 100)!r}"
 
 
 def _finish(call: Message, outcome: Outcome) -> Message:

@@ -159,8 +159,8 @@ def values_of(provided: Iterable[Provided]) -> dict[str, Any]:
             values[each.name] = each.kind.__sabir_provide__()
         except LookupError as error:
             if not each.has_default:
-                takes = f"{each.function!r} takes {each.name!r}, a {each.kind.__name__}"
-                raise OptionInvalid(f"{takes}, which this context does not provide: {error}") from None
+                takes = f"{each.function!r} needs {each.name!r}, a {each.kind.__name__}"
+                raise OptionInvalid(f"{takes}, which is not available here: {error}") from None
     return values
 
 
@@ -220,7 +220,7 @@ class Signature(NamedTuple):
         name = name or getattr(inner, "__name__", None)
         if not name or name == "<lambda>":
             shown = one_line(repr(function), 80)
-            raise OptionInvalid(f"{shown} has no name; give it one: sabir.option(name=…)")
+            raise OptionInvalid(f"{shown} has no name; set one with sabir.option(name=…)")
         if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
             raise OptionInvalid(f"option {name!r} is a generator; return one value instead, for example a list")
         documentation = inspect.getdoc(inner) or ""
@@ -297,7 +297,7 @@ def _type_hints(function: AnyFunction, name: str) -> dict[str, Any]:
 def _refuse_open_ended(parameter: inspect.Parameter, name: str, hints: Mapping[str, Any]) -> None:
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
         remedy = "name each parameter, or use Option.from_schema"
-        raise OptionInvalid(f"option {name!r} takes {parameter}, which a JSON schema cannot describe; {remedy}")
+        raise OptionInvalid(f"option {name!r} has {parameter}, which a JSON schema cannot describe; {remedy}")
     if parameter.name in ("self", "cls") and parameter.name not in hints:
         raise OptionInvalid(f"option {name!r} is an unbound method; offer the bound one: sabir.option(object.{name})")
     if parameter.name not in hints:

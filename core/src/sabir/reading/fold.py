@@ -99,7 +99,7 @@ class ReplyBuilder:
                 text = payload.raw_arguments if payload.invalid_arguments else None
                 call = (payload.invocation_id, payload.option_name, text or payload.arguments_json)
                 if call in calls:
-                    reason = f"the call {call[0]!r} of {call[1]!r} came more than once; it is one call"
+                    reason = f"the answer contains the call {call[0]!r} of {call[1]!r} more than once; one was read"
                     losses.append(Loss(kind="dropped", reason=reason))
                     continue
                 calls.add(call)
@@ -269,7 +269,7 @@ class Fold:
         """
         if self._end is None:
             target = self._scope.target
-            message = f"{target} ended its stream without the terminal marker; what came is in `partial`"
+            message = f"{target} ended its stream without the terminal marker; the received part is in `partial`"
             raise StreamBroken(message, partial=self.partial(), provider=target.provider)
         if self._reply is None:
             self._reply = self._build(self._end)

@@ -118,16 +118,16 @@ def redirected(scope: DecodeScope, status: int, location: str) -> ResponseInvali
     try:
         host = urlsplit(location).netloc.rpartition("@")[2]
     except ValueError:
-        host = "what is no URL"
+        host = "an invalid URL"
     there = f"{scope.target} answered {status}, a redirect to {host or 'another path'}"
-    return ResponseInvalid(f"{there}, which is not followed; set base_url to where the endpoint is")
+    return ResponseInvalid(f"{there}, which is not followed; set base_url to the endpoint's URL")
 
 
 def raise_unreadable(scope: DecodeScope, body: bytes | str, error: Exception) -> NoReturn:
     """Raise for an exception that a dialect raised while decoding: a CallError itself, else ResponseInvalid."""
     if isinstance(error, CallError):
         raise labelled(error, scope)
-    what, reason = f"what {scope.target.dialect} cannot be", one_line(f"{type(error).__name__}: {error}", 160)
+    what, reason = f"a body that is not {scope.target.dialect}", one_line(f"{type(error).__name__}: {error}", 160)
     raise scope.invalid_answer(f"answered with {what}, {shown(body)}: {reason}") from error
 
 
@@ -287,8 +287,8 @@ class StreamState:
         if self._decoder is not None:
             reason = "ended its stream without the terminal marker"
         else:
-            reason = f"answered with no event stream but {shown(bytes(self._seen[:SHOWN_CHARACTERS]))}"
-        raise self._broken(f"{target} {reason}; what came is in `partial`")
+            reason = f"answered without an event stream: {shown(bytes(self._seen[:SHOWN_CHARACTERS]))}"
+        raise self._broken(f"{target} {reason}; the received part is in `partial`")
 
     def _finished(self, reply: Reply) -> Reply:
         was_broken = self._was_broken or self._reader.was_invalid
@@ -304,7 +304,7 @@ class StreamState:
 
     def closed_error(self) -> StreamBroken:
         """Return the error for a caller that reads from a closed stream."""
-        return self._broken("the stream was closed before its end; read it to the end, or take `partial`")
+        return self._broken("the stream was closed before its end; read it to the end, or use `partial`")
 
     def _broken(self, message: str, cause: CallError | None = None) -> StreamBroken:
         broken = StreamBroken(message, partial=self.partial, cause=cause, provider=self._scope.target.provider)

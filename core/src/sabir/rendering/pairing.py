@@ -232,7 +232,7 @@ class _Pairing:
             block = self._place(position, call, "assistant")
             self.lose(
                 "relocated",
-                "its result came after a later turn, so call and result were sent at the result's place",
+                "its result follows a later turn, so the call was moved to the place of the result",
                 call,
             )
         if block is not self._blocks[-1]:

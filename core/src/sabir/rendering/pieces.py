@@ -150,9 +150,7 @@ class PartFilter:
             return
         origin = at.message.origin
         if at.differs:
-            reason = (
-                f"its signed state is only sent back to where it came from, {_made_by(origin, at.differs, self.scope)}"
-            )
+            reason = f"its signed state is only sent back to its origin, {_made_by(origin, at.differs, self.scope)}"
         else:
             reason = f"the state of {_maker(origin)} is only sent back in an assistant message"
         self.losses.add("withheld", reason, message=at.message, path=path or f"parts[{at.number}].state")
@@ -203,7 +201,7 @@ class PartFilter:
             )
             return (ReasoningPart(text=part.text),)
         elif at.differs and (kind == "reasoning" or origin is not None):
-            reason = f"it is only sent back to where it came from, {_made_by(origin, at.differs, scope)}"
+            reason = f"it is only sent back to its origin, {_made_by(origin, at.differs, scope)}"
         elif part.kind == "reasoning" and not part.state_json and not (part.text and roles.reasoning != "with_state"):
             reason = "the reasoning has no signature of its model" if part.text else "the reasoning is empty"
         else:

@@ -232,7 +232,7 @@ class Renderer:
                     f"there is nothing to send to {self.scope.target}: none of the {len(listed)} messages can be sent"
                 )
                 raise RenderingRefused(
-                    f"{reason}; give at least one user message", _without_marks([*lost, *prefix, *after])
+                    f"{reason}; add at least one user message", _without_marks([*lost, *prefix, *after])
                 )
         head = self._head(offer, settings, made, listed)
         body, closed, unmarked = _joined(head, found.body, made)

@@ -186,8 +186,8 @@ def _part(item: object, index: int) -> KnownPart:
     if isinstance(item, KnownPart):
         return item
     if isinstance(item, Mapping):
-        raise WrongWord(f"content[{index}] is a vendor's content block; give a str, or sabir.image(…) and its siblings")
-    remedy = "give a str, or a part such as sabir.image(path or bytes)"
+        raise WrongWord(f"content[{index}] is a vendor's content block; pass a str, or a part such as sabir.image(…)")
+    remedy = "pass a str, or a part such as sabir.image(path or bytes)"
     raise WrongWord(f"content[{index}] is of type {type(item).__name__}; {remedy}")
 
 
@@ -203,7 +203,7 @@ def _media(
     vendor: Sections | None = None,
 ) -> MediaPart:
     if not isinstance(source, Source):
-        raise MediaRefused(f"the {modality} is of type {type(source).__name__}; give a URL, a path or bytes")
+        raise MediaRefused(f"the {modality} is of type {type(source).__name__}; pass a URL, a path or bytes")
     url = MediaURL(read_source(source, modality, mime, cap)).check()
     if name is None and not isinstance(source, bytes) and url != source:
         name = Path(source).name

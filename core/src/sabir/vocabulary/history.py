@@ -88,9 +88,9 @@ def save(path: str | Path, messages: Iterable[Message]) -> None:
     text = dumps_lines(messages) if path.suffix == ".jsonl" else dumps(messages)
     temporary = path.with_name(f".{path.name}.{uuid4().hex}")
     if not path.parent.is_dir():
-        raise HistoryInvalid(f"{str(given)!r} cannot be written: its folder is not there; make the folder first")
+        raise HistoryInvalid(f"{str(given)!r} cannot be written: its folder does not exist; create the folder first")
     if path.exists() and not path.is_file():
-        raise HistoryInvalid(f"{str(given)!r} is not a regular file, so it was not replaced; give the path of a file")
+        raise HistoryInvalid(f"{str(given)!r} is not a regular file, so it was not replaced; use the path of a file")
     try:
         with temporary.open("x", encoding="utf-8", newline="\n") as file:
             if path.exists():
@@ -118,7 +118,7 @@ def load(path: str | Path) -> list[Message]:
         data = read_regular(Path(path))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise HistoryInvalid(f"{str(path)!r} cannot be read: {reason}; give the path of a history") from None
+        raise HistoryInvalid(f"{str(path)!r} cannot be read: {reason}; use the path of a saved history") from None
     try:
         return loads(data)
     except HistoryInvalid as error:
@@ -168,22 +168,22 @@ def _decode(text: str | bytes) -> str:
     if isinstance(given, str):
         return given.removeprefix("\ufeff")
     if not isinstance(given, bytes):
-        remedy = "load takes a path, and Message.model_validate one message"
-        raise HistoryInvalid(f"loads takes the text of a history as str or bytes, not {type(given).__name__}; {remedy}")
+        remedy = "use load for a path, and Message.model_validate for one message"
+        raise HistoryInvalid(f"loads needs the text of a history as str or bytes, not {type(given).__name__}; {remedy}")
     try:
         return given.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = given[: error.start].decode("latin-1")
-        raise _fault(before, error.start, f"byte {error.start} is no UTF-8; a history is UTF-8 text") from None
+        raise _fault(before, error.start, f"byte {error.start} is not UTF-8; a history is UTF-8 text") from None
 
 
 def _parse(text: str, start: int) -> tuple[Any, int]:
     try:
         return DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
-        raise _fault(text, error.pos, f"no JSON: {error.msg}; a history is a JSON array or JSON Lines") from None
+        raise _fault(text, error.pos, f"not JSON: {error.msg}; a history is a JSON array or JSON Lines") from None
     except (ValueError, RecursionError) as error:
-        raise _fault(text, start, f"no JSON: {one_line(str(error), 200)}") from None
+        raise _fault(text, start, f"not JSON: {one_line(str(error), 200)}") from None
 
 
 def _fault(text: str, position: int, words: str) -> HistoryInvalid:
@@ -222,7 +222,7 @@ def _message(item: Any, place: str) -> Message:
         raise HistoryInvalid(f"{place} is {json_type}; a history contains messages, which are objects")
     if "payload" not in item and ("role" in item or "messages" in item or "contents" in item):
         remedy = "read it with sabir.dialect(name).decode_history(body)"
-        raise HistoryInvalid(f"{place} has a vendor's shape ({', '.join(sorted(item))}); {remedy}")
+        raise HistoryInvalid(f"{place} is a vendor's message ({', '.join(sorted(item))}); {remedy}")
     try:
         json.dumps(item, ensure_ascii=False).encode()
         return load_stored(Message.model_validate, item)
@@ -230,7 +230,7 @@ def _message(item: Any, place: str) -> Message:
         raise HistoryInvalid(f"{place} is not a message: {one_line(describe_validation_error(error), 300)}") from None
     except UnicodeEncodeError as error:
         surrogate = f"lone surrogate U+{ord(error.object[error.start]):04X}"
-        raise HistoryInvalid(f"{place} contains a {surrogate}, which is not valid Unicode; replace it") from None
+        raise HistoryInvalid(f"{place} contains a {surrogate}; a history must be valid Unicode") from None
     except RecursionError:
         raise HistoryInvalid(f"{place} is nested too deeply") from None
 

@@ -228,7 +228,7 @@ def _check_data_url(url: str) -> None:
         raise MediaRefused(f"{shorten(url)} has {len(url)} characters; a data URL may have {DATA_URL_CAP}: upload it")
     _, mime, is_base64, offset, _ = DataURL.parse(url)
     if offset == len(url) or (is_base64 and len(_DIGIT.findall(unquote_to_bytes(url[offset : offset + 30]))) < 2):
-        raise MediaRefused(f"{shorten(url)} is empty; give a data URL with a payload")
+        raise MediaRefused(f"{shorten(url)} is empty; pass a data URL with a payload")
     if "\0" in url or (is_base64 and not _BASE64.fullmatch(url, offset)):
         raise MediaRefused(f"{shorten(url)} contains invalid base64 or NUL; encode the bytes with base64.b64encode")
     if mime in _REFUSED_MIMES or not _ALLOWED_MIMES.fullmatch(mime):
@@ -267,12 +267,12 @@ def read_source(source: str | Path | bytes, modality: Modality, mime: str | None
             data = read_regular(Path(source), cap + 1)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise MediaRefused(f"{name} cannot be read: {reason}; give a URL, a path or bytes") from None
+            raise MediaRefused(f"{name} cannot be read: {reason}; pass a URL, a path or bytes") from None
         told = mimetypes.guess_type(str(source))[0]
     if len(data) > cap:
         raise MediaRefused(f"{name} has more bytes than the cap of {cap}: upload it, or pass cap=")
     if not data:
-        raise MediaRefused(f"{name} is empty; give a file or bytes with content")
+        raise MediaRefused(f"{name} is empty; pass a file or bytes with content")
     kind = (mime if mime_type(mime) else None) or DataURL.sniff(data) or told
     if kind is None:
         raise MediaRefused(
@@ -318,8 +318,8 @@ class MediaRule:
         pattern = getattr(self, form)
         if pattern is None:
             forms = [name for name in ("url", "data", "file") if getattr(self, name) is not None]
-            return f"accepts it only by {', '.join(forms)}, not by {form}" if forms else "does not take it"
+            return f"accepts it only by {', '.join(forms)}, not by {form}" if forms else "does not accept it"
         if not pattern or mime is None:
             return None
         kind = mime_type(mime)
-        return None if (re.fullmatch(pattern, kind) if kind else form != "data") else f"does not take {mime}"
+        return None if (re.fullmatch(pattern, kind) if kind else form != "data") else f"does not accept {mime}"

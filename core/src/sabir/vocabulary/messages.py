@@ -55,7 +55,7 @@ RUNTIME = "runtime"
 """The policy of results that sabir itself creates, for example when the arguments of a call are invalid. No other
 policy or option may have this name.
 """
-RESERVED = f"the name {RUNTIME!r} is reserved for results that no policy made"
+RESERVED = f"the name {RUNTIME!r} is reserved for results that sabir itself creates"
 """The reason that errors give where another policy or option has that name."""
 SCHEMA = 1
 """The number of the message format that this version of sabir writes."""
@@ -171,7 +171,7 @@ class OptionResultPayload(StoredModel):
         if self.is_error and self.result_json != "null":
             raise ValueError("an error result cannot have a `result`; put the description into `error_message`")
         if self.parts and self.result_json != "null":
-            raise ValueError("a result has `parts` or a `result`, not both; put the value into a text part")
+            raise ValueError("a result cannot have both `parts` and a `result`; put the value into a text part")
         return self
 
 
@@ -205,7 +205,7 @@ def _known_or_kept(hint: object) -> object:
     for known in get_args(RoleHint):
         if hint == known:
             return known  # not an equal member of an enumeration
-    raise PydanticCustomError("role_hint", f"the hint is one of {', '.join(get_args(RoleHint))}")
+    raise PydanticCustomError("role_hint", f"the hint must be one of {', '.join(get_args(RoleHint))}")
 
 
 _HINTS = {"type": "string", "enum": list(get_args(RoleHint))}

@@ -332,7 +332,7 @@ class OpaquePart(StoredModel):
     @model_validator(mode="after")
     def _pair_is_whole(self) -> "OpaquePart":
         if (self.pair_id is None) != (self.pair is None):
-            raise ValueError("an opaque part has both `pair_id` and `pair`, or neither")
+            raise ValueError("an opaque part needs both `pair_id` and `pair`, or neither")
         return self
 
 

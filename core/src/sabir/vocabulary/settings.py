@@ -411,9 +411,7 @@ _MISNAMED = {
     f"{_SETTING}(reasoning_effort=…)": "reasoning thinking",
     f"{_SETTING}(retries=…)": "max_retries",
     f"{_SETTING}(…)": "config generation_config",
-    "give the conversation first: a str, or messages made by sabir.user(…) and its siblings": (
-        "input prompt contents history message"
-    ),
+    "pass the conversation first: a str, or messages such as sabir.user(…)": ("input prompt contents history message"),
     "begin the conversation with sabir.system(…)": "system instructions system_instruction system_prompt",
     "name the model once: sabir.adapter('provider:model')": "model provider",
     "call stream(…) or stream_sync(…)": "stream",

@@ -92,7 +92,7 @@ def read_end(found: Fields, scope: DecodeScope) -> dict[str, Any]:
             Loss(
                 kind="dropped",
                 path=text_or_empty(change.get("path")) or f"input_transformations[{index}]",
-                reason=f"the server removed it ({text_or_empty(change.get('reason')) or 'for no reason given'})",
+                reason=f"the server removed it ({text_or_empty(change.get('reason')) or 'without a reason'})",
             )
             for index, change in enumerate(changes)
             if change.get("type") == "thinking_dropped"

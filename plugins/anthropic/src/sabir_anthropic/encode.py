@@ -268,7 +268,7 @@ def _thinking(piece: ReasoningPart, entry: Entry, losses: LossLog) -> Item | Non
         return dict(state)
     if state.get("type") == "thinking" and state.get("signature"):
         return {"type": "thinking", "thinking": piece.text, **state}
-    losses.lose("dropped", "the thinking came without a signature", piece, entry)
+    losses.lose("dropped", "the thinking has no signature", piece, entry)
     return None
 
 

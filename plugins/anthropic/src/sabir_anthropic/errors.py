@@ -91,7 +91,7 @@ FAULTS = (
     Fault(
         r"Cannot specify both `api_key` and AWS credentials",
         errors.CredentialsMissing,
-        "has a key and AWS credentials too; unset AWS_BEARER_TOKEN_BEDROCK, or leave the credentials out",
+        "has a key and AWS credentials too; unset AWS_BEARER_TOKEN_BEDROCK, or remove the AWS credentials",
     ),
     Fault(
         r"Could not resolve AWS credentials",

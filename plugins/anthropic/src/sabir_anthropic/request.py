@@ -195,11 +195,11 @@ class _Request:
         wanted = BUDGETS[effort]
         budget = max(min(wanted, self._limit // 2), LEAST_BUDGET)
         if budget >= self._limit:
-            reason = f"a limit of {self._limit} tokens is less than the smallest thinking budget, {LEAST_BUDGET}"
+            reason = f"thinking needs {LEAST_BUDGET} tokens or more, but the limit is {self._limit} tokens"
             self.lose("dropped", reason, "reasoning_effort")
             return {}
         if budget < wanted and self._scope.settings.take("max_output_tokens"):
-            reason = f"a limit of {self._limit} tokens leaves a budget of {budget} for {wanted}"
+            reason = f"the limit of {self._limit} tokens reduced the thinking budget from {wanted} to {budget}"
             self.lose("downgraded", reason, "reasoning_effort")
         return {"type": "enabled", "budget_tokens": budget}
 
@@ -279,7 +279,7 @@ class _Request:
                 self.lose("dropped", taken if "tool_choice" in self._vendor else "no options were passed", setting)
             return {}
         if parallel is not None and found.get("type") == "none":
-            self.lose("dropped", "options may not be chosen", "parallel_options")
+            self.lose("dropped", "it has no effect, because option_choice is 'none'", "parallel_options")
             return found
         return found if parallel is None else {"type": "auto", **found, "disable_parallel_tool_use": not parallel}
 
@@ -307,13 +307,13 @@ class _Request:
         given = {each["at"]: {"type": "ephemeral", **without_fields(each, "at")} for each in wholes}
         if automatic := self._vendor.pop("cache_control", None):
             if "end" in given and (len(given) == len(PLACES) - 1 or given["end"] != automatic):
-                self.lose("dropped", "the breakpoint at the end marks the same block", "cache_control")
+                self.lose("dropped", "the cache breakpoint 'end' marks the same block already", "cache_control")
             else:
                 given["automatic"] = automatic
         is_short = False
         for place in sorted(given, key=PLACES.index):
             if is_short and given[place].get("ttl") == LONGEST:
-                reason = f"a marker of {LONGEST} may not follow a shorter one, and {place!r} has a shorter one"
+                reason = f"a cache of {LONGEST} may not follow a shorter one; {place!r} was sent with the short time"
                 self.lose("downgraded", reason, "cache_breakpoints")
                 given[place] = without_fields(given[place], "ttl")
             is_short = is_short or given[place].get("ttl") != LONGEST
@@ -342,8 +342,8 @@ class _Request:
         reasons = {
             "the API requires a user message": scope.last_side is None,
             f"{scope.target.model} does not accept a conversation that ends with an assistant message": rejects_end,
-            "the beginning of an answer cannot be given to a model that thinks": self.thinking.get("type") == "enabled",
-            "the beginning of an answer cannot be given when a schema is set": is_formatted,
+            "a model that thinks does not accept the beginning of its answer": self.thinking.get("type") == "enabled",
+            "the API does not accept the beginning of an answer together with a schema": is_formatted,
             "nothing after the last assistant message could be sent": last is None,
             WHITE_END: bool(part and part.kind == "text" and part.text[-1:].isspace()),
         }

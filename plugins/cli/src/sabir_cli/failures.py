@@ -51,8 +51,8 @@ _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"; the received part is in `partial`"), ""),  # an attribute of the error
     (re.compile(r",? or pass api_key=(\{[^{}]*\})?"), ""),  # no flag takes a key
     (
-        re.compile(r"another package with an entry point \S+ in the group 'sabir\.providers', or call sabir\.register"),
-        "another package that provides it",
+        re.compile(r"another package that provides ('[^']*'), or call sabir\.register"),
+        r"another package that provides \1",
     ),
     (re.compile(r"a URL, a path or bytes"), "a URL or a path"),
     (

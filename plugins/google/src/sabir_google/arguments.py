@@ -118,8 +118,8 @@ class GrowingCall:
             if name in piece and type(piece[name]) in kinds:
                 if path := _path(text_or_empty(place)):
                     return self._put(path, None if name == "nullValue" else piece[name])
-                raise self._damaged(place, "is no JSON path such as $.a[0].b")
-        raise self._damaged(place, f"holds none of {', '.join(_VALUES)}")
+                raise self._damaged(place, "is not a JSON path such as $.a[0].b")
+        raise self._damaged(place, f"has none of {', '.join(_VALUES)}")
 
     def _put(self, path: Path, value: Any) -> str:
         """Set a value at its path, or append a further piece of a string; return the text that it adds."""

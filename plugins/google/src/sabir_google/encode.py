@@ -31,7 +31,7 @@ Item = dict[str, Any]
 
 FILLER: Mapping[str, JSONValue] = {"role": "user", "parts": [{"text": "…"}]}
 """The user's text where the wire requires a user content and there is none."""
-WANTS_USER = "a conversation starts with the user, and calls stand after the user or after results"
+WANTS_USER = "the API requires a user message at the start, and a user message or results before calls"
 NO_SIGNATURE = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 """The bytes `skip_thought_signature_validator`, which the vendor documents for calls from elsewhere."""
 PLAIN_ERROR = "error"
@@ -100,7 +100,7 @@ def _typed(piece: KnownPart, entry: Entry, scope: TurnScope, losses: LossLog) ->
     url = _address(piece)
     if url.startswith(FILES) or _type_at(url, piece):
         return (piece,)
-    reason = f"{scope.target.dialect} wants a document's type; pass mime=, for example 'application/pdf'"
+    reason = f"{scope.target.dialect} requires a document's type; pass mime=, for example 'application/pdf'"
     words = scope.placeholder_or_drop(reason, piece, entry, losses)
     return (TextPart(text=words),) if words else ()
 
@@ -115,7 +115,7 @@ def _shown(piece: MediaPart, entry: Entry, scope: TurnScope, losses: LossLog) ->
     model = scope.target.model
     if "mediaResolution" in hints and generation(model) in (1, 2) and "computer-use" not in model:
         del hints["mediaResolution"]
-        losses.lose("dropped", f"{model} takes no media_resolution of one medium", piece, entry, ".vendor")
+        losses.lose("dropped", f"{model} does not accept media_resolution of a single part", piece, entry, ".vendor")
     return {**_medium(piece), **hints}
 
 
@@ -156,8 +156,8 @@ def _models(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
             continue
         part = _call(entry, losses)
         if not is_signed and "thoughtSignature" not in part:
-            reason = f"{scope.target.model} wants a thought signature on a step's first call; the documented dummy"
-            losses.add("synthesized", f"{reason} stands for it", message=entry.message, path="payload.state")
+            reason = f"{scope.target.model} requires a thought signature on a step's first call; the documented dummy"
+            losses.add("synthesized", f"{reason} was sent", message=entry.message, path="payload.state")
             part["thoughtSignature"] = NO_SIGNATURE
         is_signed = True
         parts.append(part)
@@ -175,7 +175,7 @@ def _piece(piece: KnownPart, entry: Entry, scope: TurnScope, losses: LossLog) ->
     if isinstance(piece, MediaPart):
         return _own_media(piece, state, entry, scope, losses)
     if not piece.text and "thoughtSignature" not in beside:
-        losses.lose("dropped", "the text is empty, and carries no signature of the vendor's", piece, entry)
+        losses.lose("dropped", "the text is empty and has no signature", piece, entry)
         return []
     thought = {"thought": True} if isinstance(piece, ReasoningPart) else {}
     return [{"text": piece.text, **thought, **beside}]
@@ -187,7 +187,7 @@ def _own_media(piece: MediaPart, state: Fields, entry: Entry, scope: TurnScope, 
         data = piece.data_url()
         blob = {"mimeType": data.type, "data": data.base64, **object_or_empty(state.get("blob"))}
         return [{"inlineData": blob, **object_or_empty(state.get("part"))}]
-    reason = f"{scope.target.dialect} takes a model's media only back to where they came from"
+    reason = f"{scope.target.dialect} accepts a model's media only at the API that created them"
     return [{"text": said}] if (said := scope.placeholder_or_drop(reason, piece, entry, losses)) else []
 
 
@@ -219,7 +219,7 @@ def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
     if media := [piece for piece in entry.pieces if isinstance(piece, MediaPart)]:
         found["parts"] = [_shown(piece, entry, scope, losses) for piece in media]
         if any(isinstance(piece, MediaPart) for piece in entry.pieces[: -len(media)]):
-            reason = "a result's media stand after its texts"
+            reason = "the media of a result were moved after its texts"
             losses.add("relocated", reason, message=entry.message, path="payload.parts")
     return found
 
@@ -238,7 +238,7 @@ def _response(entry: Entry, result: OptionResultPayload, losses: LossLog) -> Ite
         return {"output": entry.result_text(losses)}
     value = result.plain_result()
     if isinstance(value, dict | list) and _refers(value):
-        reason = "a `$ref` in a result names a part of it on this wire; the result goes as JSON text"
+        reason = "the API reads `$ref` in a result as a reference, so the result was sent as JSON text"
         losses.add("rewritten", reason, message=entry.message, path="payload.result")
         return {"output": result.result_json[:]}
     is_whole = isinstance(value, dict) and not value.keys() & {"output", "error"}

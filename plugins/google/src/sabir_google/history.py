@@ -129,7 +129,7 @@ class _History(History):
         media = [_said(_part(each), self.scope) for each in list_or_empty(found.get("parts"))]
         kept: list[KnownPart] = [part for part in media if isinstance(part, MediaPart)]
         if len(kept) < len(media):
-            self.add_loss("dropped", f"{where}.parts", "not all of it is a medium")
+            self.add_loss("dropped", f"{where}.parts", "some of its parts are not media")
         if kept:
             result = said.get("result")
             if result not in (None, {}) and not isinstance(result, str):

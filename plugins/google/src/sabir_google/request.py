@@ -137,7 +137,7 @@ def _thinking(scope: RequestScope, vendor: dict[str, Any]) -> dict[str, Any]:
     if has_levels:
         return {"thinkingLevel": effort.upper(), **vendor}
     budget = BUDGETS.get(effort, BUDGETS["high"])
-    scope.losses.add("rewritten", f"{model} takes a number of tokens: {budget}", path=path)
+    scope.losses.add("rewritten", f"{model} requires a number of tokens; {budget} was sent", path=path)
     return {"thinkingBudget": budget, **vendor}
 
 
@@ -201,7 +201,7 @@ def leave_out_the_others(vendor: Fields, scope: RequestScope) -> None:
     for path in others:
         if _taken_out(vendor, path.split(".")):
             where = f"settings.vendor.{scope.target.provider}.{path}"
-            scope.losses.add("dropped", f"{service} does not take it, and the SDK refuses to send it there", path=where)
+            scope.losses.add("dropped", f"{service} does not accept it, and the SDK refuses to send it", path=where)
     for name in ("safety_settings", "tools"):
         if name in vendor:
             vendor[name] = [each for each in vendor[name] if each]
@@ -226,7 +226,7 @@ def model_path(target: Target) -> str:
     Raises SettingsInvalid for a name with `..`, as the SDK does: the path could reach another resource with the key.
     """
     if ".." in target.model:
-        raise SettingsInvalid(f"the model {target.model!r} leads to another path; expected a name without '..'")
+        raise SettingsInvalid(f"the model {target.model!r} would change the URL's path; use a name without '..'")
     is_placed = target.model.startswith(("models/", "tunedModels/"))
     name = target.model if is_placed else f"models/{target.model}"
     return f"/v1beta/{quote(name, safe='/')}"

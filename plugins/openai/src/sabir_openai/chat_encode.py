@@ -254,7 +254,7 @@ class _Answer:
         if identifier and "audio" not in self.further:
             self.further["audio"] = {"id": identifier}
             return
-        reason = f"{self.scope.target.dialect} accepts an assistant's audio only by its id, and only where it came from"
+        reason = f"{self.scope.target.dialect} accepts an assistant's audio only by its id, at the API that created it"
         self._text(self.scope.placeholder_or_drop(reason, piece, entry, self.losses))
 
     def _reasoning(self, piece: ReasoningPart, state: Mapping[str, Any], entry: Entry) -> None:

@@ -152,7 +152,7 @@ class RequestHistory(History):
             return False
         stated = found.get("strict")
         if isinstance(stated, bool) and stated is bool(fit_schema(found["schema"], STRICT).refusal):
-            reason = "rendering chooses `strict` itself, where the schema keeps its meaning"
+            reason = "`strict` is not stored; requests set it if the schema allows it"
             self.add_loss("rewritten", f"{path}.strict", reason)
         return True
 

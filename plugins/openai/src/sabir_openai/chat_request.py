@@ -90,7 +90,7 @@ def _without_reasoning(scope: RequestScope, effort: ReasoningEffort | None, rule
         return {}
     reason = f"{scope.target.model} accepts no tools on {scope.target.dialect} while it reasons"
     if "none" in (scope.model_info.efforts or ()):
-        remedy = "openai.responses takes both"
+        remedy = "openai.responses accepts both"
         scope.losses.add(
             "downgraded", f"{reason}; reasoning was turned off ('none'); {remedy}", path="settings.reasoning_effort"
         )

@@ -85,7 +85,7 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     if not found["output"] and (status := text_or_empty(found.get("status"))) in UNMADE:
         response_id = text_or_empty(found.get("id"))
         said = f"{scope.target} answered {status!r}: response {response_id} is being generated in the background"
-        remedy = "stream it, fetch it later by that id, or leave out `background`"
+        remedy = "stream the response, request it later by that id, or remove `background`"
         provider, request_id = scope.target.provider, scope.request_id
         raise CallError(f"{said}; {remedy}", provider=provider, code=status, request_id=request_id)
     blocks, builder = [], ReplyBuilder(scope)

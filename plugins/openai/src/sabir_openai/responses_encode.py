@@ -220,7 +220,7 @@ class _Answer:
         if head := object_or_empty(state.get("item")):
             self._append({**head, "result": piece.data_url().base64})
         else:
-            reason = f"{self.scope.target.dialect} accepts an assistant's image only where it came from"
+            reason = f"{self.scope.target.dialect} accepts an assistant's image only at the API that created it"
             self._say(self.scope.placeholder_or_drop(reason, piece, entry, self.losses))
 
     def _say(self, said: str) -> None:
@@ -234,7 +234,7 @@ class _Answer:
             self.items.append(without_fields(state, "status"))  # the wire refuses the field in requests
             return
         self.lacks_reasoning = True
-        reason = "the reasoning came without encrypted content, and its id alone cannot be looked up"
+        reason = "the reasoning has no encrypted content, and the server does not store it under its id"
         self.losses.lose("dropped", reason, piece, entry)
 
     def whole(self) -> list[Any]:

@@ -64,8 +64,10 @@ def _is_heeded(scope: RequestScope, name: str) -> bool:
 def _expect_news(previous: str, scope: RequestScope) -> None:
     """Raise SettingsInvalid if the server stores a part of the sent history and would read it twice."""
     if any(message.origin is not None and message.origin.response_id == previous for message in scope.messages):
-        said = f"previous_response_id {previous!r} is a reply in the history: the server stores all messages up to it"
-        raise SettingsInvalid(f"{said} and would read them twice; pass only the messages after it, or leave it out")
+        said = (
+            f"previous_response_id {previous!r} is a reply in the history, and the server stores all messages up to it"
+        )
+        raise SettingsInvalid(f"{said} and would read them twice; pass only the messages after it, or remove the id")
 
 
 def _flat(tool: Mapping[str, Any]) -> dict[str, Any]:

@@ -240,7 +240,7 @@ def in_form(vendor: dict[str, Any], scope: RequestScope, *, nested: bool) -> dic
             _lose(
                 scope,
                 f"tools[{index}]",
-                f"{scope.target.dialect} does not accept this form of the tool {tool.get('type')!r}",
+                f"{scope.target.dialect} does not accept the tool {tool.get('type')!r} in this form",
             )
     vendor |= {"tools": tools} if "tools" in vendor else {}
     choice = vendor.get("tool_choice")
@@ -251,7 +251,7 @@ def in_form(vendor: dict[str, Any], scope: RequestScope, *, nested: bool) -> dic
         _lose(
             scope,
             "tool_choice",
-            f"{scope.target.dialect} does not accept this form of the choice {choice.get('type')!r}",
+            f"{scope.target.dialect} does not accept the choice {choice.get('type')!r} in this form",
         )
     else:
         return vendor

@@ -92,7 +92,7 @@ def test_a_history_is_read_from_a_pipe(history: list[sabir.Message], command: Co
 
 WHOLE = '{"messages": [1], "options": [], "settings": {}, "model": "", "losses": []}'
 REFUSED: dict[str, tuple[list[str], int, str]] = {
-    "no JSON": (["nonsense"], 2, "no JSON"),
+    "no JSON": (["nonsense"], 2, "not JSON"),
     "another history": (['[{"role": "user", "content": "Hi"}]'], 2, "decode_history"),
     "a number": (["[1]"], 2, "messages[0] is a number"),
     "no message": (['[{"policy": ""}]'], 2, "messages[0] is not a message"),

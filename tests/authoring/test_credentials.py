@@ -128,7 +128,7 @@ def test_a_profile_is_a_section_of_a_file(file: str, text: str, home: Path, monk
     assert values(wanted, {"profile": "work"}) == expected
     monkeypatch.setenv("ACME_PROFILE", "work")
     assert values(wanted) == expected
-    assert [each.whence for each in KeySource.find(wanted)] == [f"~/{file} [work]"] * 3
+    assert [each.source for each in KeySource.find(wanted)] == [f"~/{file} [work]"] * 3
 
 
 def test_what_is_secret_comes_of_one_place_and_all_else_by_itself(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,12 +194,12 @@ def test_a_file_is_found_by_its_path(home: Path) -> None:
     )
     (home / "b.json").touch()
     assert values([FILE]) == {"api_key": str(home / "b.json")}
-    assert [(each.whence, each.looked) for each in KeySource.find([FILE])] == [
+    assert [(each.source, each.searched) for each in KeySource.find([FILE])] == [
         ("~/b.json", ("ACME_KEY", "~/a.json", "~/b.json"))
     ]
 
 
-def test_what_was_found_tells_whence_and_never_what(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_found_tells_the_source_and_never_what(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither in its own text nor in that of the source."""
     keep(home)
     set_all(monkeypatch, region="west")
@@ -207,7 +207,7 @@ def test_what_was_found_tells_whence_and_never_what(home: Path, monkeypatch: pyt
     source = KeySource("acme", GIVEN, THREE)
 
     profile = "~/.acme/credentials [default]"
-    assert [each.whence for each in found] == [profile, profile, "ACME_REGION", "default"]
+    assert [each.source for each in found] == [profile, profile, "ACME_REGION", "default"]
     assert SECRET not in f"{found!r} {source.read()!r} {vars(source)!r}"
 
 
@@ -262,5 +262,5 @@ def test_a_file_that_is_found_is_the_one_that_the_vendors_own_library_reads(
 
         assert (found["login"], found["project"], project) == (str(path), "p-1", "p-1")
         assert read.client_id == f"c-{number}"
-        whence = "GOOGLE_APPLICATION_CREDENTIALS" if number else usual
-        assert [each.whence for each in KeySource.find(wanted)] == [whence, "GOOGLE_CLOUD_PROJECT", "default"]
+        source = "GOOGLE_APPLICATION_CREDENTIALS" if number else usual
+        assert [each.source for each in KeySource.find(wanted)] == [source, "GOOGLE_CLOUD_PROJECT", "default"]

@@ -57,7 +57,7 @@ def test_every_setting_has_its_variable(file: Path, monkeypatch: pytest.MonkeyPa
     assert not file.exists()
 
 
-def test_all_settings_are_shown_with_their_values_and_whence(
+def test_all_settings_are_shown_with_their_values_and_sources(
     file: Path, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     """The file is named, whether it is there or not; its path may be long."""
@@ -72,7 +72,7 @@ def test_all_settings_are_shown_with_their_values_and_whence(
     assert "temperature the provider's default" in [" ".join(line.split()) for line in lines]
     found = {row["name"]: row for row in json.loads(command("config", "--json")[0])["settings"]}
     assert list(found) == list(NAMES)
-    assert (found["model"]["value"], found["model"]["whence"]) == ("echo:any", str(file))
+    assert (found["model"]["value"], found["model"]["source"]) == ("echo:any", str(file))
 
 
 def test_a_setting_is_set_and_unset_and_the_rest_of_the_file_stays(
@@ -180,7 +180,7 @@ def test_an_empty_file_and_none_are_alike(file: Path) -> None:
     write(file, "\ufeff")
 
     assert gather({}) == nothing
-    assert {row.whence for row in nothing} == {"default"}
+    assert {row.source for row in nothing} == {"default"}
 
 
 def test_no_provider_is_loaded(file: Path) -> None:

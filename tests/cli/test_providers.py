@@ -146,7 +146,7 @@ def test_a_key_is_named_and_never_shown(monkeypatch: pytest.MonkeyPatch, command
     assert SECRET not in out + json.dumps(document)
 
 
-def test_credentials_tell_whence_they_come(
+def test_credentials_tell_their_source(
     relay: Relay, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: Command
 ) -> None:
     """Of each value the variable, or the file and its profile; of one that is missing, all that was looked at."""
@@ -162,9 +162,9 @@ def test_credentials_tell_whence_they_come(
     (tmp_path / "relay.toml").write_text(f'[default]\nkey_id = "id"\nsecret = "{SECRET}"\n', "utf-8")
 
     lines, found = command("providers")[0].splitlines(), documents(command)["relay"]["credentials"]
-    whence = "~/relay.toml [default]"
+    source = "~/relay.toml [default]"
     assert any(line.startswith("relay ") and "~/relay.toml" in line for line in lines) and max(map(len, lines)) <= 80
-    assert found == {name: {"found": whence, "looked": [each, whence]} for name, each in names.items()}
+    assert found == {name: {"found": source, "looked": [each, source]} for name, each in names.items()}
 
 
 def test_capabilities_stand_in_the_document(command: Command) -> None:

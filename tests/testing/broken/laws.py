@@ -133,12 +133,12 @@ def refuses_bare_values(suite: Suite, body: bytes) -> None:
 # --- heads ------------------------------------------------------------------------------------------------------------
 
 
-def marking(side: str, splice: Insertion) -> Breakage:
+def marking(side: str, insertion: Insertion) -> Breakage:
     """A place is marked, unasked, where this side speaks last and no limit is set."""
 
     def encode_request(own: Any, scope: RequestScope) -> Any:
         if scope.last_side == side and scope.settings.take("max_output_tokens") is None:
-            scope.splices.append(splice)
+            scope.insertions.append(insertion)
         return own(scope)
 
     return changed(encode_request=encode_request)

@@ -43,14 +43,14 @@ _NONE: Given = FrozenDict()
 class FoundCredential(NamedTuple):
     """The result of looking for one credential. Returned by `KeySource.find`. `repr` does not show the value.
 
-    `credential` is the Credential. `whence` is the place where the value was found: "api_key=", a variable, a file with
-    its section, or "default"; None if nothing was found. `looked` are all places that were read, in order. `value` is
+    `credential` is the Credential. `source` is the place where the value was found: "api_key=", a variable, a file with
+    its section, or "default"; None if nothing was found. `searched` are all places that were read, in order. `value` is
     the value, "" if missing.
     """
 
     credential: Credential
-    whence: str | None
-    looked: tuple[str, ...]
+    source: str | None
+    searched: tuple[str, ...]
     value: SecretStr
 
     @property
@@ -84,19 +84,19 @@ class KeySource:
         variables, profile, files) that has one; an empty argument still counts as given.
 
         >>> from sabir.authoring import Credential, KeySource
-        >>> [found.whence for found in KeySource.find([Credential(default="none")])]
+        >>> [found.source for found in KeySource.find([Credential(default="none")])]
         ['default']
         """
         looks = {each.name: list(_looks(each, given)) for each in credentials}
         secret = [look for each in credentials if each.secret for look in looks[each.name]]
-        places = [place for place, whence, value in secret if value or whence == _GIVEN]
+        places = [place for place, source, value in secret if value or source == _GIVEN]
         found = []
         for each in credentials:
             at = [look for look in looks[each.name] if not (each.secret and places) or look[0] == min(places)]
-            hit = next(((whence, value) for _, whence, value in at if value), None)
-            looked = tuple(whence for _, whence, _ in (looks[each.name] if hit else at))
-            whence, value = hit or (None if each.default is None else "default", SecretStr(each.default or ""))
-            found.append(FoundCredential(each, whence, looked, value))
+            hit = next(((source, value) for _, source, value in at if value), None)
+            searched = tuple(source for _, source, _ in (looks[each.name] if hit else at))
+            source, value = hit or (None if each.default is None else "default", SecretStr(each.default or ""))
+            found.append(FoundCredential(each, source, searched, value))
         return found
 
     @property
@@ -141,10 +141,10 @@ class KeySource:
 
     def _found(self, given: Given) -> Values:
         found = KeySource.find(self._credentials, given)
-        if any(each.whence is None for each in found):
+        if any(each.source is None for each in found):
             raise CredentialsMissing(f"{self._provider} has {_what_is_missing(found)}", provider=self._provider)
         for each in found:
-            if each.whence not in each.credential.files and not _fits_a_header(each.value.get_secret_value()):
+            if each.source not in each.credential.files and not _fits_a_header(each.value.get_secret_value()):
                 wrong = f"a {each.name} with a space, a control or a non-ASCII character; set only the value itself"
                 raise CredentialsMissing(f"{self._provider} has {wrong}", provider=self._provider)
         return tuple((each.credential.name, each.value) for each in found if each.value)
@@ -154,14 +154,14 @@ def _what_is_missing(found: Sequence[FoundCredential]) -> str:
     """Return the text of CredentialsMissing: the values that were found, the missing ones, the places that were read,
     and the remedy.
     """
-    had = [f"{each.name} ({each.whence})" for each in found if each.value]
-    missing = [each for each in found if each.whence is None]
-    looked = dict.fromkeys(whence for each in missing for whence in each.looked)
+    had = [f"{each.name} ({each.source})" for each in found if each.value]
+    missing = [each for each in found if each.source is None]
+    searched = dict.fromkeys(source for each in missing for source in each.searched)
     variables = [each.credential.variables for each in missing if each.credential.variables]
     wanted = [each.credential.name for each in found if each.credential.default is None]
     give = "pass api_key=" + (f"{{{', '.join(f'{name!r}: …' for name in wanted)}}}" if len(wanted) > 1 else "")
-    is_more = looked.keys() - {name for names in variables for name in names}
-    steps = [f"looked at {', '.join(looked)}"] if is_more else []
+    is_more = searched.keys() - {name for names in variables for name in names}
+    steps = [f"looked at {', '.join(searched)}"] if is_more else []
     steps.append(f"set the variable {' and '.join(map(' or '.join, variables))}, or {give}" if variables else give)
     names = " and no ".join(each.name for each in missing)
     return f"{' and '.join(had) + ' but ' if had else ''}no {names}; {'; '.join(steps)}"
@@ -179,8 +179,8 @@ def _looks(credential: Credential, given: Given) -> Iterator[tuple[int, str, Sec
         value = os.environ.get(name, "")
         yield 1, name, SecretStr(value if value.strip() else "")
     if credential.profile:
-        whence, values = _section(credential.profile, given.get("profile", _NOTHING).get_secret_value())
-        yield 2, whence, SecretStr(str(values.get(credential.name, "")))
+        source, values = _section(credential.profile, given.get("profile", _NOTHING).get_secret_value())
+        yield 2, source, SecretStr(str(values.get(credential.name, "")))
     for file in credential.files:
         path = Path(file).expanduser()
         yield 3, file, SecretStr(str(path) if path.is_file() else "")

@@ -322,14 +322,14 @@ class History:
         return part
 
     def add_result(
-        self, call_id: str, said: str | Sequence[KnownPart], path: str, name: str = "", **further: Any
+        self, call_id: str, content: str | Sequence[KnownPart], path: str, name: str = "", **further: Any
     ) -> None:
-        """Add the result of an option call. `said` is the result as text or parts.
+        """Add the result of an option call. `content` is the result as text or parts.
 
         `name` is the option's name, for results whose call is unknown. `further` are other fields of
         OptionResultPayload, such as `is_error=True`.
         """
-        value, parts = (said, ()) if isinstance(said, str) else (None, tuple(said))
+        value, parts = (content, ()) if isinstance(content, str) else (None, tuple(content))
         option_name = self.option_of(call_id, path, name)
         given = {"invocation_id": call_id, "option_name": option_name, "result": value, "parts": parts, **further}
         self.messages.append(Message(policy=option_name, payload=OptionResultPayload.model_validate(given)))

@@ -44,7 +44,7 @@ Place: TypeAlias = Literal["closed", "end"]
 
 class Insertion(NamedTuple):
     """Text that a dialect inserts into the encoded messages when the request's body is assembled, for example a cache
-    marker. Append insertions to `RequestScope.splices`.
+    marker. Append insertions to `RequestScope.insertions`.
 
     `text` is inserted directly before `before`, which must not be empty. With `at="closed"`, `before` must be the end
     of the closed prefix's bytes; with `at="end"`, the end of all messages' bytes. If the bytes end differently, or the
@@ -103,7 +103,7 @@ class RequestScope:
     """
     saw_called: bool = False
     """Whether the dialect read `called_options`."""
-    splices: list[Insertion] = field(default_factory=list)
+    insertions: list[Insertion] = field(default_factory=list)
     """Insertions into the encoded messages. The dialect appends to this list."""
     closing: list[JSONValue] = field(default_factory=list)
     """Items to send after all turns, in this request only. The dialect appends to this list."""
@@ -364,13 +364,13 @@ class DecodeScope:
         """
         return self.invalid_answer(f"answered with {what}; to allow that, raise Settings.bounds.{bound}")
 
-    def invalid_answer(self, said: str) -> ResponseInvalid:
+    def invalid_answer(self, problem: str) -> ResponseInvalid:
         """Return a ResponseInvalid for an answer that does not follow the API format. The caller raises the error.
 
-        `said` is the rest of the message after the target's name: what the target did and how to fix it.
+        `problem` is the rest of the message after the target's name: what the target did and how to fix it.
         """
         target = self.target
-        return ResponseInvalid(f"{target} {said}", provider=target.provider, request_id=self.request_id)
+        return ResponseInvalid(f"{target} {problem}", provider=target.provider, request_id=self.request_id)
 
     def origin(self, model: str | None = None, response_id: str | None = None) -> Origin:
         """Return the Origin for the decoded messages.

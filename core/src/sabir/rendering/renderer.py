@@ -74,7 +74,7 @@ class Head(NamedTuple):
     """The body up to the first message."""
     closing: tuple[bytes, ...]
     """Items after the last message, as JSON."""
-    splices: tuple[Insertion, ...]
+    insertions: tuple[Insertion, ...]
     system_losses: tuple[Loss, ...]
     """Losses of the hoisted turns."""
     losses: tuple[Loss, ...]
@@ -339,7 +339,7 @@ class Renderer:
         return Head(
             opening=to_json(fields)[:-1] + b"," * bool(fields) + to_json(field) + b":[",
             closing=tuple(map(to_json, request.closing)),
-            splices=tuple(request.splices),
+            insertions=tuple(request.insertions),
             system_losses=system_losses,
             losses=tuple(request.losses.losses),
             empty=Rendering(
@@ -388,28 +388,30 @@ def _joined(head: Head, kept: memoryview, made: _Made) -> tuple[bytes, memoryvie
     closed: list[bytes | memoryview] = [kept, b"," if kept and made.closed else b"", made.closed]
     length = sum(map(len, closed))
     regions: dict[Place, list[bytes | memoryview]] = {"closed": closed, "end": [made.open]}
-    if head.splices:
+    if head.insertions:
         regions["closed"] = [b"".join(closed)]
-    for splice in head.splices:
-        at: Place = splice.at if made.open else "closed"
-        regions[at] = _spliced(regions[at], splice, lost)
+    for insertion in head.insertions:
+        at: Place = insertion.at if made.open else "closed"
+        regions[at] = _inserted(regions[at], insertion, lost)
     messages = [*regions["closed"], b"," if length and made.open else b"", *regions["end"]]
     for item in head.closing:
         messages += [b"," if any(messages) else b"", item]
     body = b"".join((head.opening, *messages, b"]}"))
     start = len(head.opening)
-    unmarked = memoryview(b"".join(closed)) if head.splices else memoryview(body)[start : start + length]
+    unmarked = memoryview(b"".join(closed)) if head.insertions else memoryview(body)[start : start + length]
     return body, unmarked, lost
 
 
-def _spliced(region: list[bytes | memoryview], splice: Insertion, losses: list[Loss]) -> list[bytes | memoryview]:
-    """The messages' bytes with a splice in them; a loss where the region ends otherwise or holds a splice already."""
-    ends, length = region[-1], len(splice.before)
-    if splice.at == "closed" and not ends:
+def _inserted(region: list[bytes | memoryview], insertion: Insertion, losses: list[Loss]) -> list[bytes | memoryview]:
+    """Return the bytes of the messages with the insertion. Adds a loss if the region ends with other bytes, or has an
+    insertion already.
+    """
+    ends, length = region[-1], len(insertion.before)
+    if insertion.at == "closed" and not ends:
         return region  # a conversation's first request: nothing is closed yet
-    if len(region) > 1 or ends[-length:] != splice.before:
+    if len(region) > 1 or ends[-length:] != insertion.before:
         losses.append(
-            Loss(kind="dropped", path=splice.path, reason=f"nothing at the {splice.at} can be marked for a cache")
+            Loss(kind="dropped", path=insertion.path, reason=f"nothing at the {insertion.at} can be marked for a cache")
         )
         return region
-    return [ends[:-length], splice.text, ends[-length:]]
+    return [ends[:-length], insertion.text, ends[-length:]]

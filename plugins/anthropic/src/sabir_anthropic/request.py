@@ -144,7 +144,7 @@ class _Request:
             if marker := self._markers.get(place):
                 text = b"," + encode_json(marker)[1:-1].encode()
                 path = f"settings.vendor.{scope.target.provider}.cache_breakpoints"
-                scope.splices.append(Insertion(place, b"}]}", text, path))
+                scope.insertions.append(Insertion(place, b"}]}", text, path))
         self._close(is_formatted="format" in config)
         return {name: value for name, value in found.items() if value not in (None, [], {})} | vendor
 

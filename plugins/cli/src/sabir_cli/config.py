@@ -61,7 +61,7 @@ class Defaults(BaseModel):
         Raises UsageError, which names the variable or the file, for an unknown setting, an invalid value, and a value
         that looks like a key.
         """
-        return cls.model_validate({row.name: row.value for row in gather() if row.whence != BUILT_IN})
+        return cls.model_validate({row.name: row.value for row in gather() if row.source != BUILT_IN})
 
     @property
     def settings(self) -> sabir.Settings:
@@ -77,7 +77,7 @@ class Row(NamedTuple):
 
     name: str
     value: object
-    whence: str
+    source: str
 
 
 def gather(environment: Mapping[str, str] | None = None, path: Path | None = None) -> list[Row]:

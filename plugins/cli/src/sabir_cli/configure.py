@@ -84,8 +84,8 @@ def store(path: Path, name: str, value: str | None = None) -> str:
 def _sheet(rows: Sequence[Row]) -> Sheet:
     sheet = Sheet("setting", "value", "from", plain={"value"})
     for row in rows:
-        is_set = row.whence != BUILT_IN
-        sheet.add(row.name, Text(_shown(row), style="" if is_set else "dim"), _whence(row))
+        is_set = row.source != BUILT_IN
+        sheet.add(row.name, Text(_shown(row), style="" if is_set else "dim"), _source(row))
     return sheet
 
 
@@ -97,5 +97,5 @@ def _shown(row: Row) -> str:
     return one_line(printable(str(row.value)), 200)
 
 
-def _whence(row: Row) -> str:
-    return Path(row.whence).name if row.whence == str(file_path()) else row.whence
+def _source(row: Row) -> str:
+    return Path(row.source).name if row.source == str(file_path()) else row.source

@@ -119,13 +119,13 @@ def providers(*, as_json: JSONFlag = False) -> int:
 
 def first_missing(credentials: Sequence[Credential]) -> str:
     """Return the variable or file in which to put the first missing credential; "" if none is missing."""
-    return next((each.looked[0] for each in KeySource.find(credentials) if each.whence is None), "")
+    return next((each.searched[0] for each in KeySource.find(credentials) if each.source is None), "")
 
 
 def has_key(credentials: Sequence[Credential]) -> bool:
     """Return whether a secret was found, and no credential is missing."""
     found = KeySource.find(credentials)
-    return all(each.whence for each in found) and any(each.credential.secret and each.value for each in found)
+    return all(each.source for each in found) and any(each.credential.secret and each.value for each in found)
 
 
 def key_state(credentials: Sequence[Credential]) -> Text:
@@ -135,7 +135,7 @@ def key_state(credentials: Sequence[Credential]) -> Text:
     if missing := first_missing(credentials):
         return Text(f"no {missing}", style="yellow")
     variables = {name for each in credentials for name in each.variables}
-    found = dict.fromkeys(each.whence for each in KeySource.find(credentials) if each.whence != "default")
+    found = dict.fromkeys(each.source for each in KeySource.find(credentials) if each.source != "default")
     if not found:
         return Text("none set", style="dim")
     return Text(", ".join(f"{each} set" if each in variables else str(each) for each in found), style="green")
@@ -149,11 +149,11 @@ def _document(status: sabir.ProviderStatus, dialects: Sequence[SpokenDialect]) -
         if speaker.full_name in status.names
     }
     found = KeySource.find(status.credentials)
-    whences = {each.whence for each in found}
+    sources = {each.source for each in found}
     return {
         **status.model_dump(mode="json"),
-        "key_variables": {name: "set" if name in whences else "not set" for name in status.key_variables},
-        "credentials": {each.credential.name: {"found": each.whence, "looked": each.looked} for each in found},
+        "key_variables": {name: "set" if name in sources else "not set" for name in status.key_variables},
+        "credentials": {each.credential.name: {"found": each.source, "looked": each.searched} for each in found},
         "dialects": spoken,
     }
 

@@ -111,7 +111,7 @@ def _mark_prefix(scope: RequestScope) -> None:
     """Mark the assistant's last message as the beginning of the reply; a loss if the last message is another's."""
     path = f"settings.vendor.{scope.target.provider}.prefix"
     if scope.last_side == "assistant":
-        scope.splices.append(Insertion("end", b"}", b',"prefix":true', path))
+        scope.insertions.append(Insertion("end", b"}", b',"prefix":true', path))
     else:
         scope.losses.add("dropped", "the last message is not an assistant message", path=path)
 

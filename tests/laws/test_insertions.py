@@ -22,7 +22,7 @@ from tests.laws.histories import histories
 def encode_request(scope: RequestScope) -> Mapping[str, Any]:
     """Vendor settings say where items are marked, and what closes the request."""
     for place in scope.vendor.get("mark", ()):
-        scope.splices.append(Insertion(place, b"}", b',"marked":true', f"settings.vendor.toy.mark.{place}"))
+        scope.insertions.append(Insertion(place, b"}", b',"marked":true', f"settings.vendor.toy.mark.{place}"))
     scope.closing.extend(scope.vendor.get("closing", ()))
     scope.headers.update(scope.vendor.get("headers", {}))
     return toys.encode_request(scope)

@@ -84,7 +84,7 @@ def strict_kinds(strict: Strict) -> frozenset[str]:
     kinds = {strict} if isinstance(strict, str) else set(strict)
     unknown = sorted(str(kind) for kind in kinds.difference(KINDS))
     if unknown:
-        raise SettingsInvalid(f"strict names {', '.join(unknown)}; kinds of loss are {', '.join(KINDS)}")
+        raise SettingsInvalid(f"strict= contains {', '.join(unknown)}; the kinds of loss are {', '.join(KINDS)}")
     return frozenset(kinds)
 
 

@@ -216,7 +216,7 @@ class PartFilter:
         if refusal := self.refusals[at.side, medium]:
             if scope.unsupported_media == "drop":
                 return self._lose("dropped", refusal, at)
-            self._lose("downgraded", f"{refusal}; a text that names it was sent instead", at)
+            self._lose("downgraded", f"{refusal}; a text that names the medium was sent instead", at)
             return (TextPart(text=part.placeholder),)
         self.withhold(part, at)
         if scope.model_info.status_of(_feature(medium, at.side)) == "unknown":

@@ -177,7 +177,7 @@ def _no_message(place: str, value: object) -> str:
         return f"{place} is a Reply; append reply.messages to the conversation instead"
     if isinstance(value, str):
         return f"{place} is a str among messages; write sabir.user({value[:20]!r})"
-    return f"{place} is of type {type(value).__name__}, not a Message; make one with sabir.user(…)"
+    return f"{place} is of type {type(value).__name__}, not a Message; create a Message with sabir.user(…)"
 
 
 def _message(policy: str, content: tuple[Content, ...], step_num: int | None) -> Message:

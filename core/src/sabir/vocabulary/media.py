@@ -218,7 +218,7 @@ def split_provider_file(url: str) -> tuple[str, str]:
 
 def _check_web_url(url: str) -> None:
     if len(url) > 100_000:
-        raise MediaRefused(f"{shorten(url)} has {len(url)} characters; a web URL may have 100000")
+        raise MediaRefused(f"{shorten(url)} has {len(url)} characters; a web URL may have at most 100000")
     if _CONTROL.search(url) or "%00" in url:
         raise MediaRefused(f"{shorten(url)} contains a space, a control character or %00; percent-encode or remove it")
     try:
@@ -234,7 +234,7 @@ def _check_web_url(url: str) -> None:
 
 def _check_data_url(url: str) -> None:
     if len(url) > DATA_URL_CAP:
-        raise MediaRefused(f"{shorten(url)} has {len(url)} characters; a data URL may have {DATA_URL_CAP}: upload it")
+        raise MediaRefused(f"{shorten(url)} has {len(url)} characters; the limit is {DATA_URL_CAP}; upload it")
     _, mime, is_base64, offset, _ = DataURL.parse(url)
     if offset == len(url) or (is_base64 and len(_DIGIT.findall(unquote_to_bytes(url[offset : offset + 30]))) < 2):
         raise MediaRefused(f"{shorten(url)} is empty; pass a data URL with a payload")
@@ -279,7 +279,7 @@ def read_source(source: str | Path | bytes, modality: Modality, mime: str | None
             raise MediaRefused(f"{name} cannot be read: {reason}; pass a URL, a path or bytes") from None
         guess = mimetypes.guess_type(str(source))[0]
     if len(data) > cap:
-        raise MediaRefused(f"{name} has more bytes than the cap of {cap}: upload it, or pass cap=")
+        raise MediaRefused(f"{name} has more bytes than cap={cap} allows; upload it, or pass a larger cap=")
     if not data:
         raise MediaRefused(f"{name} is empty; pass a file or bytes with content")
     kind = (mime if mime_type(mime) else None) or DataURL.sniff(data) or guess
@@ -329,7 +329,7 @@ class MediaRule:
         pattern = getattr(self, form)
         if pattern is None:
             forms = [name for name in ("url", "data", "file") if getattr(self, name) is not None]
-            return f"accepts it only by {', '.join(forms)}, not by {form}" if forms else "does not accept it"
+            return f"accepts media only as {' or '.join(forms)}, not as {form}" if forms else "does not accept media"
         if not pattern or mime is None:
             return None
         kind = mime_type(mime)

@@ -116,11 +116,11 @@ def take_hints(text: JSONText, model: type[BaseModel] | None, taker: Taker) -> J
     found = {} if model is None else _validated(model, own or {}, shared, taker)
     meant, fields = (SHARED, shared) if own is None else (provider, own)
     if model is None and own:
-        lose(f".vendor.{provider}", f"{taker.wire} accepts no hints ({taker.kind})")
+        lose(f".vendor.{provider}", f"{taker.wire} accepts no vendor hints ({taker.kind})")
         fields = {}
     for name in fields:
         if name not in found:
-            lose(f".vendor.{meant}.{name}", f"{taker.wire} does not accept this {name!r} ({taker.kind})")
+            lose(f".vendor.{meant}.{name}", f"{taker.wire} does not accept this vendor hint {name!r} ({taker.kind})")
     return encode_json({provider: found}) if found else None
 
 
@@ -159,7 +159,7 @@ def read_section(
     except ValidationError as error:
         known = ", ".join(sorted(model.model_fields))
         raise SettingsInvalid(
-            one_line(f"{where}: {describe_validation_error(error)}; it has {known}{otherwise}", 900)
+            one_line(f"{where}: {describe_validation_error(error)}; its fields are {known}{otherwise}", 900)
         ) from None
 
 

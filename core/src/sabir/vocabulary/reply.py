@@ -227,7 +227,7 @@ class Reply(Frozen):
         if self.refusal is not None or self.finish_reason == "content_filter":
             raise OutputRefused(f"the model refused: {one_line(self.refusal or self.text or 'no text', 200)}", self)
         if has_more_values(self.text, MOST_VALUES):
-            raise OutputInvalid(f"the reply has more than {MOST_VALUES:,} JSON values; read `text` yourself", self)
+            raise OutputInvalid(f"the reply has more than {MOST_VALUES:,} JSON values; parse `text` yourself", self)
         try:
             return TypeAdapter(output).validate_json(self.text)
         except ValidationError as error:

@@ -415,7 +415,7 @@ class SettingsReader:
 
 _SETTING = "pass settings=sabir.Settings"
 _MISNAMED = {
-    "pass options=[…]: what a model may choose is an option here": "tools functions function_declarations",
+    "pass options=[…], because sabir calls a tool an option": "tools functions function_declarations",
     f"{_SETTING}(option_choice=…)": "tool_choice function_call functions_call tool_config",
     f"{_SETTING}(parallel_options=…)": "parallel_tool_calls",
     f"{_SETTING}(response_format=…) and read reply.parse(…)": "response_model output_type output_config text_format",
@@ -441,7 +441,7 @@ REMEDIES: Mapping[str, str] = {name: remedy for remedy, names in _MISNAMED.items
 _SETTING_NAMES = tuple(field.alias or name for name, field in Settings.model_fields.items())
 
 
-def _remedy(name: str, known: tuple[str, ...], list_opening: str = "it takes") -> str:
+def _remedy(name: str, known: tuple[str, ...], list_opening: str = "its arguments are") -> str:
     """Return what to write instead of a name that is not among the known ones."""
     if name in _SETTING_NAMES:
         return f"pass settings=sabir.Settings({name}=…)"

@@ -235,7 +235,7 @@ def test_models_that_a_provider_cannot_tell_are_its_own_failure(install: Install
         name = f"acme{number}"
         source = ACME.replace('"acme"', f'"{name}"').replace("return (Model", f"{instead}; return (Model")
         install(f"sabir-{name}", {"sabir.providers": {name: f"{name}_plugin:acme"}}, **{f"{name}_plugin": source})
-        with pytest.raises(ProviderBroken, match=f"provider '{name}' does not tell its models: "):
+        with pytest.raises(ProviderBroken, match=f"the models of provider '{name}' cannot be read: "):
             Registry().models(name)
 
 

@@ -684,7 +684,7 @@ def test_moving_on_is_logged_once(one: Served, two: Served, caller: Caller, capl
     with caplog.at_level(logging.INFO, "sabir"), pytest.raises(AllFailed):
         caller.complete(caller.fallback("one:m", "two:m"))
 
-    lines = [record.getMessage() for record in caplog.records if "going on" in record.getMessage()]
+    lines = [record.getMessage() for record in caplog.records if "the fallback tries" in record.getMessage()]
     assert lines == ["one:m failed: RateLimited: too many; the fallback tries two:m"]
 
 

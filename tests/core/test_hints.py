@@ -209,7 +209,7 @@ def test_an_own_section_that_the_model_refuses_is_an_error() -> None:
     with pytest.raises(SettingsInvalid, match=where + r"detial: .*; its fields are crop, detail$"):
         rendered(message)
     with pytest.raises(
-        SettingsInvalid, match=r"options\[0\], 'f', for toy.hinted \(option\): deferred: .*it has deferred$"
+        SettingsInvalid, match=r"options\[0\], 'f', for toy.hinted \(option\): deferred: .*its fields are deferred$"
     ):
         rendered(sabir.user("?"), options=[option])
 

@@ -147,7 +147,7 @@ def test_errors_name_the_packages_and_the_strings_that_work(install: Install) ->
     assert errors(registry, "acme", "acme.wire", "acme.x") == [
         f"provider 'acme' {works}",
         f"provider 'acme.wire' {works}",
-        "'acme.x' is not a dialect; acme speaks acme.talk, acme.hum",
+        "'acme.x' is not a dialect; acme has acme.talk, acme.hum",
     ]
 
 
@@ -158,7 +158,7 @@ def test_a_name_of_added_dialects_alone_shows_them_the_failure_and_the_hint(inst
     install("hints", {"sabir.hints": {"acme": "acme_hints:ACME"}}, acme_hints="ACME = 'or write zenith:model'")
 
     (text,) = errors(Registry(), "acme")
-    added = "provider 'acme' is not installed, only further dialects for it are; write acme.messages:model; "
+    added = "provider 'acme' is not installed, only added dialects of it; write acme.messages:model; "
     assert text.startswith(f"{added}'acme' of broken 1.0 (broken_0:acme) cannot be loaded: ValueError: out of order")
     assert text.endswith("; or write zenith:model")
 

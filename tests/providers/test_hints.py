@@ -188,10 +188,10 @@ def test_a_wrong_hint_of_a_medium_is_refused_by_its_place(name: str, kind: str, 
 
 
 WRONG_OPTIONS: list[tuple[str, Any, str]] = [
-    *((CLAUDE, hints, f"it has {', '.join(sorted(OFFERED))}$") for hints in (
+    *((CLAUDE, hints, f"its fields are {', '.join(sorted(OFFERED))}$") for hints in (
         {"strict": 1}, {"allowed_callers": "direct"}, {"cache_control": {}})),
     (GEMINI, {"behavior": 3}, "its fields are behavior, response, response_"),
-    *((CHAT, hints, "its fields are .*strict") for hints in ({"strict": "yes"}, {"strict": None}, {"defer_loading": "yes"})),
+    *((CHAT, hints, "are .*strict") for hints in ({"strict": "yes"}, {"strict": None}, {"defer_loading": "yes"})),
     *((RESPONSES, hints, "its fields are .*strict") for hints in (
         {"defer_loading": 1}, {"allowed_callers": ["everyone"]}, {"async": "later"})),
 ]  # fmt: skip

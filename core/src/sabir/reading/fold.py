@@ -205,7 +205,7 @@ class Fold:
     """Builds the Reply from the events of a stream. Use Fold in `Dialect.decode` if a complete response is easiest to
     read as a stream.
 
-    Call `feed` for each event, then `reply`. Blocks are ordered by their index, whatever the order of the events.
+    Call `feed` for each event, then `reply`. Blocks are ordered by their index, whatever the order of their starts.
     """
 
     def __init__(self, scope: DecodeScope) -> None:

@@ -162,7 +162,7 @@ class PrefixIndex:
         maker: TurnMaker,
     ) -> None:
         """Store the turns that a rendering closed: in the prefix from which it started, or in a fork if this prefix has
-        grown since.
+        grown since. A fork of fewer than LEAST_FORK messages is not stored.
 
         `found` is the start of the rendering, and `boundaries` are the new boundaries. `body` contains all closed
         turns. `losses` are all losses after the start, also those of turns that are not closed. `maker` has the
